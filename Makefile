@@ -1,0 +1,46 @@
+# make demo   set up and compare the models on a bundled data set
+# make test   set up and run lint, types, import contracts and tests
+# make check  lint, types and import contracts only
+# make bench  compare with the peers; make bench WORKLOAD=B7 for one workload
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check bench clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py
+
+test: check
+	$(BIN)/pytest -n 2
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/mypy --strict benchmarks
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.run $(if $(WORKLOAD),--workload $(WORKLOAD))
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist src/*.egg-info
+
+$(VENV)/bin/pip:
+	$(PYTHON) -c 'import sys; sys.exit("separatrix needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp a set of packages: set up once, and again when pyproject.toml changes.
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@ $(VENV)/.demo
+
+$(VENV)/.bench: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	touch $@ $(VENV)/.demo

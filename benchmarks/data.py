@@ -1,0 +1,58 @@
+"""Seeded data for the workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PROBE_ROWS = 2_000
+
+
+@dataclass(frozen=True)
+class Data:
+    """What is fitted; answers are compared on the first rows, `probe`."""
+
+    X: Any
+    y: NDArray[Any]
+    description: str
+
+    @property
+    def probe(self) -> Any:
+        return self.X[:PROBE_ROWS]
+
+    @property
+    def x_bytes(self) -> int:
+        if hasattr(self.X, "indptr"):
+            return int(self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes)
+        return int(self.X.nbytes)
+
+
+def gaussian_classes(rows: int, columns: int, classes: int, seed: int = 0) -> Callable[[float], Data]:
+    """The function scale → data: Gaussian classes with separated means and correlated columns, float64."""
+    return partial(_gaussian_classes, rows, columns, classes, seed)
+
+
+def _gaussian_classes(rows: int, columns: int, classes: int, seed: int, scale: float) -> Data:
+    """Row i is m + s·z L: z standard normal, L Lᵀ the correlations 0.7^|i−j|; m and s are its class's own.
+
+    However small the scale, two rows a class and column are left, enough for every class's covariance.
+    """
+    generator = np.random.default_rng(seed)
+    n = max(round(rows * scale), 2 * columns * classes)
+    lags = np.abs(np.subtract.outer(np.arange(columns), np.arange(columns)))
+    mixing = np.linalg.cholesky(0.7**lags).T
+    means = 3.0 + 0.5 * generator.standard_normal((classes, columns))
+    spreads = np.linspace(0.8, 1.25, classes)
+    y = generator.integers(classes, size=n)
+    X = np.empty((n, columns))
+    for start in range(0, n, 10_000):
+        block = slice(start, start + 10_000)
+        z = generator.standard_normal(X[block].shape)
+        X[block] = means[y[block]] + spreads[y[block], None] * (z @ mixing)
+    size = f"{n:,} × {columns}".replace(",", " ")
+    return Data(X, y, f"{size} {X.dtype}, {classes} classes, {X.nbytes / 1e6:.1f} MB, seed {seed}")

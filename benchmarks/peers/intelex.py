@@ -1,0 +1,28 @@
+"""scikit-learn-intelex: scikit-learn's API on oneDAL, for the algorithms it has of its own.
+
+It has no LDA, no QDA and no RidgeClassifier (there it would run scikit-learn's code under another name). It has
+Ridge, from which its user gets a ridge classifier by fitting ±1 targets, as scikit-learn's RidgeClassifier does.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from benchmarks.contender import Peer
+
+PEER = Peer("scikit-learn-intelex", distribution="scikit-learn-intelex", module="sklearnex")
+
+
+class RidgeOnLabels:
+    """oneDAL's Ridge on ±1 targets: the same model as RidgeClassifier."""
+
+    def fit(self, X: Any, y: Any) -> RidgeOnLabels:
+        from sklearn.preprocessing import LabelBinarizer
+
+        targets = LabelBinarizer(neg_label=-1, pos_label=1).fit_transform(y).astype(X.dtype)
+        self.ridge_ = import_module("sklearnex.linear_model").Ridge().fit(X, targets)
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        return self.ridge_.predict(X)

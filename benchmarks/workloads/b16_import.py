@@ -1,0 +1,97 @@
+"""B16: what `import separatrix` adds to scikit-learn's own import; the first sparse fit, numba's cache cold and warm.
+
+Every number comes from a fresh process. This file imports no numerical library, which would spoil them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from importlib import import_module
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.children import ChildFailed, call
+from benchmarks.goals import AtMostSeconds
+from benchmarks.result import FAILED, Result, Row, Verdict, one_line
+from benchmarks.workload import Settings
+
+BASE = "import sklearn.base"
+OURS = "import separatrix after it"
+SAME = "import sklearn.discriminant_analysis, sklearn.linear_model after it"
+COLD = "first sparse LDA fit, cold numba cache"
+WARM = "first sparse LDA fit, warm numba cache"
+MODULES = {OURS: ["separatrix"], SAME: ["sklearn.discriminant_analysis", "sklearn.linear_model"]}
+
+
+def import_seconds(modules: list[str]) -> dict[str, float]:
+    """In a fresh process: seconds of `import sklearn.base`, then of importing `modules`."""
+    start = time.perf_counter()
+    import_module("sklearn.base")
+    middle = time.perf_counter()
+    for module in modules:
+        import_module(module)
+    return {"base": middle - start, "modules": time.perf_counter() - middle}
+
+
+def first_sparse_fit(record: bool) -> dict[str, Any]:
+    """In a fresh process: seconds of the first fit; with `record`, the number of numba compilations instead.
+
+    Recording imports numba beforehand, so a recorded fit is not a timed one.
+    """
+    import numpy as np
+    from scipy import sparse
+
+    model = import_module("separatrix").LinearDiscriminantAnalysis()
+    generator = np.random.default_rng(0)
+    X = sparse.random(20_000, 100, density=0.1, format="csr", rng=generator)
+    y = generator.integers(3, size=20_000)
+    recorder = import_module("numba.core.event").RecordingListener() if record else None
+    if recorder is not None:
+        import_module("numba.core.event").register("numba:compile", recorder)
+    start = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - start
+    compiled = sum(event.is_start for _, event in recorder.buffer) if recorder is not None else None
+    return {"seconds": seconds, "compiled": compiled, "numba": "numba" in sys.modules}
+
+
+def _cold_and_warm(cold: Row, warm: Row) -> int:
+    """Time the first fit with an empty cache, then with the cache that it left; compilations of a third one."""
+    with TemporaryDirectory() as cache:
+        environment = {"NUMBA_CACHE_DIR": cache}
+        for row in (cold, warm):
+            fit = call(f"{__name__}:first_sparse_fit", environment, record=False)
+            row.seconds.append(fit["seconds"])
+            row.note = "uses numba" if fit["numba"] else "uses no numba"
+        return int(call(f"{__name__}:first_sparse_fit", environment, record=True)["compiled"])
+
+
+@dataclass(frozen=True)
+class ImportWorkload:
+    id: str = "B16"
+    title: str = "import time and first sparse fit"
+
+    def run(self, settings: Settings) -> Result:
+        rows = {name: Row(name, "context") for name in (BASE, OURS, SAME, COLD, WARM)}
+        rounds = max(9, settings.repeats) if settings.scale == 1 else settings.repeats
+        for turn in range(-1, rounds):  # the first turn only writes byte code
+            for name, modules in MODULES.items():
+                seconds = call(f"{__name__}:import_seconds", modules=modules)
+                if turn >= 0:
+                    rows[BASE].seconds.append(seconds["base"])
+                    rows[name].seconds.append(seconds["modules"])
+        try:
+            compiled = sum(_cold_and_warm(rows[COLD], rows[WARM]) for _ in range(min(3, settings.repeats)))
+            compilation = Verdict("no compilation when warm", f"{compiled} functions compiled", compiled == 0)
+        except ChildFailed as error:  # the import times still stand
+            rows[COLD].status = rows[WARM].status = FAILED
+            compilation = Verdict("no compilation when warm", one_line(str(error)), False)
+        result = Result(list(rows.values()), data="sparse fit: 20 000 × 100 CSR, 10 % nonzero, 3 classes")
+        result.verdicts = [AtMostSeconds(0.15, OURS).judge(result), AtMostSeconds(5, COLD).judge(result)]
+        result.verdicts.append(compilation)
+        return result
+
+
+WORKLOAD = ImportWorkload()

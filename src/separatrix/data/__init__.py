@@ -1,0 +1,22 @@
+"""Rows in, blocks out: the only room that knows storage."""
+
+from separatrix.data.block import Block
+from separatrix.data.dense import DenseBlock
+from separatrix.data.dispatch import as_source
+from separatrix.data.files import scan_csv, scan_parquet
+from separatrix.data.source import Source
+from separatrix.data.sparse import SparseBlock
+from separatrix.data.views import Intercept, Mapped, Standardised
+
+__all__ = [
+    "Block",
+    "DenseBlock",
+    "Intercept",
+    "Mapped",
+    "Source",
+    "SparseBlock",
+    "Standardised",
+    "as_source",
+    "scan_csv",
+    "scan_parquet",
+]

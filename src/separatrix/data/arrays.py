@@ -1,0 +1,96 @@
+"""Sources in memory: dense arrays and sparse matrices, read in place."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block, Float
+from separatrix.data.dense import DenseBlock
+from separatrix.data.labels import encode
+from separatrix.data.source import Source, rows_per_block
+from separatrix.data.sparse import SparseBlock
+
+
+class MemorySource(Source):
+    """Rows that are all there: slices of them are blocks."""
+
+    n_rows: int
+    _rows_per_block: int
+
+    def __init__(self, shape: tuple[int, int], y: NDArray[Any] | None, weights: Float | None) -> None:
+        self.n_rows, self.n_features = shape
+        self._y, self._weights = y, weights
+        self._rows_per_block = rows_per_block(self.n_features)
+
+    @abstractmethod
+    def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
+        """The block of a slice of rows."""
+
+    def blocks(self) -> Iterator[Block]:
+        for start in range(0, self.n_rows, self._rows_per_block):
+            rows = slice(start, min(start + self._rows_per_block, self.n_rows))
+            y = None if self._y is None else self._y[rows]
+            yield self._block(rows, y, None if self._weights is None else self._weights[rows])
+
+    def _target(self) -> NDArray[Any]:
+        if self._y is None:
+            raise ValueError("This model requires y to be passed, but the target y is None.")
+        return self._y
+
+    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
+        view = copy(self)
+        view.classes, view._y = encode(self._target(), classes, self._weights)
+        return view
+
+    def valued(self) -> Self:
+        view = copy(self)
+        target = self._target()
+        try:
+            numbers = target.astype(np.float64, copy=False)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"y holds {target.dtype} values that are not numbers; a regression needs numbers."
+            ) from None
+        view._y = numbers.reshape(self.n_rows, -1)
+        return view
+
+    @property
+    def target_ndim(self) -> int:
+        return self._target().ndim
+
+
+class ArraySource(MemorySource):
+    """A dense NumPy array of any real dtype and order, read-only and memory-mapped ones included. No copy is made."""
+
+    def __init__(self, X: NDArray[Any], y: NDArray[Any] | None, weights: Float | None) -> None:
+        super().__init__((X.shape[0], X.shape[1]), y, weights)
+        self._X = X
+        self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
+    def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
+        return DenseBlock(self._X[rows], y, weights, rows.start)
+
+
+class SparseSource(MemorySource):
+    """A SciPy sparse matrix or array. CSR is read in place; other formats are converted to CSR once."""
+
+    def __init__(self, X: Any, y: NDArray[Any] | None, weights: Float | None) -> None:
+        super().__init__(X.shape, y, weights)
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self._X = sp.csr_array(X)  # shares the three arrays
+        self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        # A sparse block does far less arithmetic a row, so it holds more of them.
+        self._rows_per_block = max(4096, self._rows_per_block)
+
+    def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
+        return SparseBlock(self._X[rows], y, weights, rows.start)

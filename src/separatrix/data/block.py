@@ -1,0 +1,146 @@
+"""A block: a run of rows that fits in cache, and the few products that models need of it.
+
+    matvec(v) = X v,   rmatvec(r) = Xᵀ r,   gram(s) = Xᵀ diag(s) X,   class_sums = Σ_{i in class k} sᵢ xᵢ
+    centre()  = the rows, each less its own class's mean in this block
+
+Dense and sparse rows implement them; nothing outside this room asks which it has. All results are float64
+whatever the storage, and no product changes the rows.
+
+A class mean is kept as an unevaluated sum high + low. Rows far from the origin (a column at 10⁸ with unit
+variance) have means whose last digits are larger than what the merging of two blocks must resolve; the low
+part carries those digits.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+class Centred(ABC):
+    """Rows of one block less their class means, and their second moments."""
+
+    n_classes: int
+    counts: Float
+    """(K,) total weight of each class in the block."""
+    mean_high: Float
+    mean_low: Float
+    """(K, d) class means as high + low; rows of zeros for classes that are not in the block."""
+
+    @abstractmethod
+    def scatter(self) -> Float:
+        """(d, d) pooled within-class scatter Σᵢ sᵢ zᵢzᵢᵀ."""
+
+    @abstractmethod
+    def scatter_of(self, k: int) -> Float:
+        """(d, d) scatter of class k."""
+
+    @abstractmethod
+    def squares(self) -> Float:
+        """(K, d) diagonal of every class's scatter."""
+
+    @abstractmethod
+    def rows(self) -> Float:
+        """The centred rows times the roots of their weights, dense: Z with ZᵀZ = scatter()."""
+
+    @abstractmethod
+    def rows_of(self, k: int) -> Float:
+        """The same for class k alone."""
+
+
+class Block(ABC):
+    """A run of rows with their targets and weights.
+
+    Parameters
+    ----------
+    start : int
+        Index of the first row in the source.
+    y : ndarray or None
+        Class codes (n,), or real targets (n, m).
+    weights : ndarray or None
+        (n,) weights; ``None`` means all one.
+    """
+
+    start: int
+    y: NDArray[Any] | None
+    weights: Float | None
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    @property
+    def codes(self) -> Codes:
+        """Class codes of the rows."""
+        assert self.y is not None, "this block has no targets"
+        return self.y
+
+    @abstractmethod
+    def matvec(self, v: Float) -> Float:
+        """X v, for a vector or the columns of a matrix."""
+
+    @abstractmethod
+    def rmatvec(self, r: Float) -> Float:
+        """Xᵀ r, for a vector or the columns of a matrix."""
+
+    @abstractmethod
+    def gram(self, weights: Float | None = None) -> Float:
+        """Xᵀ diag(weights) X."""
+
+    @abstractmethod
+    def dense(self) -> Float:
+        """The rows as a float64 array, for the few who need the entries themselves."""
+
+    @abstractmethod
+    def centre(self, codes: Codes, n_classes: int) -> Centred:
+        """Rows less their class means; rows of weight zero are left out."""
+
+    @abstractmethod
+    def join(self, columns: Float) -> Block:
+        """The block [X | columns]."""
+
+    @abstractmethod
+    def non_finite(self) -> NDArray[np.bool_]:
+        """(n, d) mask, or for sparse rows a matrix of that shape, of the entries that are NaN or infinite."""
+
+    @abstractmethod
+    def part(self, rows: slice) -> Block:
+        """The block of some of the rows."""
+
+    def class_sums(self, codes: Codes, n_classes: int) -> Float:
+        """(K, d) weighted sums of the rows of each class."""
+        weights = np.ones(self.n) if self.weights is None else self.weights
+        membership = np.zeros((self.n, n_classes))
+        membership[np.arange(self.n), codes] = weights
+        return np.ascontiguousarray(self.rmatvec(membership).T)
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights."""
+        return float(self.n) if self.weights is None else float(self.weights.sum())
+
+
+def class_runs(codes: Codes, n_classes: int, weights: Float | None) -> tuple[NDArray[Any], Codes, Codes, Float | None]:
+    """Order that sorts rows by class without those of weight 0, the class of each run, its length, sorted weights."""
+    small = codes.astype(np.int16, copy=False) if n_classes < 2**15 else codes  # 16-bit keys sort by radix
+    if weights is None:
+        order = np.argsort(small, kind="stable")
+    else:
+        kept = np.flatnonzero(weights)
+        order = kept[np.argsort(small[kept], kind="stable")]
+        weights = weights[order]
+    lengths = np.bincount(codes[order], minlength=n_classes)
+    present = np.flatnonzero(lengths)
+    return order, present, lengths[present], weights

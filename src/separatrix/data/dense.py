@@ -1,0 +1,159 @@
+"""Dense rows: blocks of an array of any real dtype and order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block, Centred, Codes, Float, class_runs
+
+# Long runs of one class are summed by BLAS, short ones by one vectorised reduction.
+_LONG_SEGMENT = 32
+
+
+def _far_from_origin(means: Float, centred: Float) -> bool:
+    """Whether the last digits of the means could matter: some column's mean is large against its spread."""
+    sample = centred[:: max(1, len(centred) // 64)]
+    return bool(np.any(np.square(means).max(axis=0, initial=0.0) > 1e4 * np.square(sample).mean(axis=0)))
+
+
+class _DenseCentred(Centred):
+    def __init__(self, X: NDArray[Any], codes: Codes, n_classes: int, weights: Float | None, scratch: bool) -> None:
+        self.n_classes = n_classes
+        if n_classes == 1 and (weights is None or weights.all()):
+            rows = X if scratch else np.array(X, dtype=np.float64, order="C")
+            self._present, self._lengths = np.zeros(min(1, len(X)), dtype=np.intp), np.array([len(X)][: len(X)])
+        else:
+            order, self._present, self._lengths, weights = class_runs(codes, n_classes, weights)
+            rows = np.take(X, order, axis=0).astype(np.float64, order="C", copy=False)
+        self._starts = np.concatenate([[0], np.cumsum(self._lengths)[:-1]]).astype(np.intp)
+        runs = self._lengths.astype(np.float64) if weights is None else self._sums(weights[:, None])[:, 0]
+        with np.errstate(invalid="ignore", over="ignore"):  # NaN and inf are found later, and named
+            high = self._sums(rows if weights is None else rows * weights[:, None]) / runs[:, None]
+            self._subtract(rows, high)
+            if _far_from_origin(high, rows):
+                low = self._sums(rows if weights is None else rows * weights[:, None]) / runs[:, None]
+            else:
+                low = np.zeros_like(high)
+        if weights is not None:
+            rows *= np.sqrt(weights)[:, None]
+        self._rows, self._runs, self._low = rows, runs, low
+        self.counts, self.mean_high, self.mean_low = (self._expand(part) for part in (runs, high, low))
+
+    def _sums(self, rows: Float) -> Float:
+        if len(self._starts) == 0:
+            return np.zeros((0, rows.shape[1]))
+        if len(rows) < _LONG_SEGMENT * len(self._starts):
+            return np.add.reduceat(rows, self._starts, axis=0)
+        ones = np.ones(int(self._lengths.max()))
+        return np.stack([ones[:m] @ rows[a : a + m] for a, m in zip(self._starts, self._lengths, strict=True)])
+
+    def _subtract(self, rows: Float, means: Float) -> None:
+        if len(rows) < _LONG_SEGMENT * len(self._starts):
+            rows -= np.repeat(means, self._lengths, axis=0)
+        else:
+            for a, m, mean in zip(self._starts, self._lengths, means, strict=True):
+                rows[a : a + m] -= mean
+
+    def _expand(self, part: Float) -> Float:
+        whole = np.zeros((self.n_classes, *part.shape[1:]))
+        whole[self._present] = part
+        return whole
+
+    def _segment(self, k: int) -> tuple[Float, Float, float]:
+        at = int(np.searchsorted(self._present, k))
+        if at == len(self._present) or self._present[at] != k:
+            empty = np.zeros((0, self._rows.shape[1]))
+            return empty, np.zeros(self._rows.shape[1]), 0.0
+        a, m = self._starts[at], self._lengths[at]
+        return self._rows[a : a + m], self._low[at], float(self._runs[at])
+
+    def scatter(self) -> Float:
+        with np.errstate(invalid="ignore", over="ignore"):
+            total: Float = self._rows.T @ self._rows
+            shift = np.sqrt(self._runs)[:, None] * self._low
+            # The rows are centred on `high`; moving them to high + low takes off W·low·lowᵀ, mostly far below rounding.
+            if np.any(np.square(shift).sum(axis=0) > 1e-17 * total.diagonal()):
+                total -= shift.T @ shift
+        return total
+
+    def scatter_of(self, k: int) -> Float:
+        rows, low, weight = self._segment(k)
+        with np.errstate(invalid="ignore", over="ignore"):
+            total: Float = rows.T @ rows
+            if np.any(weight * np.square(low) > 1e-17 * total.diagonal()):
+                total -= weight * np.outer(low, low)
+        return total
+
+    def squares(self) -> Float:
+        with np.errstate(invalid="ignore", over="ignore"):
+            if len(self._rows) < _LONG_SEGMENT * len(self._starts):
+                sums = self._sums(np.square(self._rows))
+            else:
+                runs = zip(self._starts, self._lengths, strict=True)
+                parts = [np.einsum("ij,ij->j", self._rows[a : a + m], self._rows[a : a + m]) for a, m in runs]
+                sums = np.stack(parts) if parts else np.zeros((0, self._rows.shape[1]))
+            return self._expand(np.maximum(sums - self._runs[:, None] * np.square(self._low), 0.0))
+
+    def rows(self) -> Float:
+        return self._rows
+
+    def rows_of(self, k: int) -> Float:
+        return self._segment(k)[0]
+
+
+class DenseBlock(Block):
+    """Rows of a dense array of any real dtype and order.
+
+    `scratch` rows are ours alone, float64 in C order, used once: they may be centred in place.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[Any],
+        y: NDArray[Any] | None = None,
+        weights: Float | None = None,
+        start: int = 0,
+        scratch: bool = False,
+    ) -> None:
+        self.X, self.y, self.weights, self.start, self._scratch = X, y, weights, start, scratch
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape[0], self.X.shape[1]
+
+    def _double(self) -> Float:
+        return self.X.astype(np.float64, copy=False)
+
+    def matvec(self, v: Float) -> Float:
+        return self._double() @ v
+
+    def rmatvec(self, r: Float) -> Float:
+        return self._double().T @ r
+
+    def gram(self, weights: Float | None = None) -> Float:
+        X = self._double()
+        return X.T @ X if weights is None else X.T @ (X * weights[:, None])
+
+    def dense(self) -> Float:
+        return self._double()
+
+    def centre(self, codes: Codes, n_classes: int) -> Centred:
+        return _DenseCentred(self.X, codes, n_classes, self.weights, self._scratch)
+
+    def join(self, columns: Float) -> DenseBlock:
+        joined = np.empty((self.n, self.shape[1] + columns.shape[1]))
+        joined[:, : self.shape[1]] = self.X
+        joined[:, self.shape[1] :] = columns
+        return DenseBlock(joined, self.y, self.weights, self.start, scratch=True)
+
+    def part(self, rows: slice) -> DenseBlock:
+        y = None if self.y is None else self.y[rows]
+        return DenseBlock(
+            self.X[rows], y, None if self.weights is None else self.weights[rows], self.start + rows.start
+        )
+
+    def non_finite(self) -> NDArray[np.bool_]:
+        return ~np.isfinite(self.X) if self.X.dtype.kind == "f" else np.zeros(self.shape, dtype=bool)

@@ -1,0 +1,67 @@
+"""`as_source`: whatever the user has, as a source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from separatrix.data.arrays import ArraySource, SparseSource
+from separatrix.data.frames import FrameSource, is_frame
+from separatrix.data.labels import as_target, as_weights
+from separatrix.data.source import Source
+
+
+def as_source(X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Source:
+    """Rows, targets and weights as a source of blocks, without copying X where its layout allows.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame or Source
+        NumPy arrays of any real dtype and order (memory-mapped ones too), SciPy sparse matrices, pandas, polars
+        and pyarrow tables. A source is returned as it is; it then has its own targets and weights.
+    y : array-like, optional
+        Targets, one a row.
+    sample_weight : array-like, optional
+        Weights ≥ 0, one a row; 2 means the same as the row standing twice, 0 the same as its not being there.
+
+    Returns
+    -------
+    Source
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import as_source
+    >>> source = as_source(np.eye(3), y=["a", "b", "a"])
+    >>> source.n_rows, source.n_features
+    (3, 3)
+    """
+    if isinstance(X, Source):
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "X is a source, which carries its own targets and weights; leave y and sample_weight out, or name them "
+                "where the source is made (target=, weight=)."
+            )
+        return X
+    if sp.issparse(X):
+        n_rows = X.shape[0]
+    elif is_frame(X):
+        n_rows = X.num_rows if hasattr(X, "num_rows") else X.shape[0]
+    else:
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(
+                f"Expected 2D array, got {X.ndim}D array instead (shape {X.shape}). Reshape your data: one row a "
+                "sample, one column a feature."
+            )
+        if X.dtype.kind not in "fiub":
+            X = X.astype(np.float64)
+        n_rows = X.shape[0]
+    target = None if y is None else as_target(y, n_rows)
+    weights = as_weights(sample_weight, n_rows)
+    if sp.issparse(X):
+        return SparseSource(X, target, weights)
+    return FrameSource(X, target, weights) if is_frame(X) else ArraySource(X, target, weights)

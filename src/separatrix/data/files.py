@@ -1,0 +1,307 @@
+"""Files as a source: Parquet and CSV, a few megabytes of rows at a time.
+
+Only the columns asked for are decoded, and the rows are cut anew into blocks of `rows_per_block(d)` across the borders
+of row groups and files: the partition is the one the same rows have in memory, whatever the threads or the files.
+
+Memory: the blocks in flight (about 4 MiB each), and what a reader keeps to resume: for Parquet one dictionary page and
+one data page a column (at most 2 MiB with the usual writers) however long the row group, for CSV the text read ahead.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from copy import copy
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block, Codes, Float
+from separatrix.data.dense import DenseBlock
+from separatrix.data.labels import check_weights, encode
+from separatrix.data.readers import (
+    NUMERIC,
+    CsvReader,
+    Names,
+    ParquetReader,
+    Paths,
+    cut,
+    decoded_column,
+    expand,
+    kind,
+    missing,
+    named,
+    numbers,
+)
+from separatrix.data.source import Source, rows_per_block
+
+
+class FileSource(Source):
+    """Rows of files that share their columns. Blocks carry targets after `labelled` or `valued`, not before."""
+
+    _role = ""  # what the targets are read as: "labels", "values" or not at all
+
+    def __init__(
+        self,
+        reader: ParquetReader | CsvReader,
+        paths: Paths,
+        target: Names | None,
+        features: Names | None,
+        weight: str | None,
+    ) -> None:
+        self._reader, self._files = reader, expand(paths, reader.suffix)
+        self._features = [features] if isinstance(features, str) else list(features or [])
+        self._target = target
+        self._targets = [target] if isinstance(target, str) else list(target or [])
+        self._weights = [] if weight is None else [weight]
+        self._stats: dict[str, os.stat_result] = {}
+        self._types: dict[str, dict[str, Any]] = {}
+        self.n_rows = 0
+        for path in self._files:
+            with named(path):
+                self._stats[path] = os.stat(path)
+                schema, n_rows = reader.describe(path)
+                if features is None and not self._types:
+                    index = (schema.pandas_metadata or {}).get("index_columns", [])  # stored, but no column to pandas
+                    apart = [*self._targets, *self._weights, *index]
+                    self._features = [name for name in schema.names if name not in apart]
+                self._types[path] = self._check(schema)
+            self.n_rows = None if n_rows is None or self.n_rows is None else self.n_rows + n_rows
+        self.n_features = len(self._features)
+        self.feature_names = np.asarray(self._features, dtype=object)
+        if all(types[name] == "float32" for types in self._types.values() for name in self._features):
+            self.dtype = np.dtype(np.float32)
+
+    def _check(self, schema: Any) -> dict[str, Any]:
+        """The types of the columns we need, or a sentence on what is wrong with them."""
+        needed = Counter([*self._features, *self._targets, *self._weights])
+        present = Counter(schema.names)
+        if not self._features:
+            raise ValueError("no column is left for the features; name them with features=.")
+        for name in needed:
+            if present[name] > 1:
+                raise ValueError(f"there are {present[name]} columns {name!r}; rename all but one.")
+            if needed[name] > 1:
+                raise ValueError(f"column {name!r} is named twice in features, target and weight; name it once.")
+            if not present[name]:
+                near = difflib.get_close_matches(str(name), schema.names)
+                hint = f"did you mean one of {near}?" if near else f"the columns are {', '.join(schema.names[:10])}."
+                raise ValueError(f"there is no column {name!r}; {hint}")
+        types = {name: schema.field(name).type for name in needed}
+        for name in [*self._features, *self._weights]:
+            if kind(types[name]) not in NUMERIC or hasattr(types[name], "value_type"):
+                advice = "encode it as numbers, or leave it out: features= names the columns to use."
+                raise ValueError(f"column {name!r} is of type {types[name]}, not numeric; {advice}")
+        for name in self._targets:
+            kinds = {kind(known[name]) for known in [*self._types.values(), types]} - {"empty"}
+            if len(kinds) > 1:
+                raise ValueError(f"column {name!r} is {types[name]} here but not in the files before; use one type.")
+        return types
+
+    def _batches(self, columns: list[str]) -> Iterator[tuple[str, Any]]:
+        """Record batches of every file in turn, each with a phrase that says where it stands."""
+        total, rows = 0, rows_per_block(self.n_features)
+        labels = self._targets if self._role == "labels" else []
+        for path in self._files:
+            with named(path):
+                then, now = self._stats[path], os.stat(path)
+                if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
+                    raise ValueError("the file has changed since it was scanned; scan it again.")
+                first = total
+                types = {name: self._types[path][name] for name in columns}
+                for batch in self._reader.read(path, types, labels, rows):
+                    yield f"{path}, rows {total - first} to {total - first + batch.num_rows - 1}", batch
+                    total += batch.num_rows
+        self.n_rows = total
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows as blocks in order, decoded one after another."""
+        size, filled, counts = rows_per_block(self.n_features), 0, not self._weights
+        block = self._empty(size, 0)
+        for where, batch in self._batches([*self._features, *(self._targets if self._role else []), *self._weights]):
+            while batch.num_rows:
+                part, batch = batch.slice(0, size - filled), batch.slice(size - filled)
+                rows = slice(filled, filled + part.num_rows)
+                counts = self._decode(part, where, cut(block, rows)) or counts
+                filled = rows.stop
+                if filled == size:
+                    yield block
+                    block, filled = self._empty(size, block.start + size), 0
+        if filled:
+            yield cut(block, slice(0, filled))
+        if self.n_rows and not counts:
+            raise ValueError(f"All weights in column {self._weights[0]!r} are zero; give at least one positive weight.")
+
+    def _empty(self, n: int, start: int) -> DenseBlock:
+        # Columns are contiguous, as in the file. Bringing rows together is left to the workers, who sort them anyway.
+        X = np.empty((n, self.n_features), dtype=self.dtype, order="F")
+        y = {"": None, "labels": np.empty(n, dtype=np.intp), "values": np.empty((n, len(self._targets)))}[self._role]
+        return DenseBlock(X, y, np.empty(n) if self._weights else None, start)
+
+    def _decode(self, batch: Any, where: str, block: DenseBlock) -> bool:
+        """Write a batch into the rows of a block; whether any row has a weight above zero."""
+        for j, name in enumerate(self._features):
+            block.X[:, j] = numbers(decoded_column(batch, name), self.dtype.name)
+        weights = self._weigh(batch, where)
+        if block.weights is not None:
+            block.weights[:] = weights
+        if self._role == "labels":
+            block.codes[:] = self._encode(batch, weights, where)[1]
+        elif block.y is not None:
+            for j, name in enumerate(self._targets):
+                block.y[:, j] = numbers(decoded_column(batch, name))
+            if not np.isfinite(block.y).all():
+                raise self._without_target()
+        return weights is None or bool(weights.any())
+
+    def _weigh(self, batch: Any, where: str) -> Float | None:
+        for name in self._weights:
+            weights = numbers(decoded_column(batch, name))
+            with named(f"{where}, column {name!r}"):
+                check_weights(weights)
+            return weights
+        return None
+
+    def _encode(self, batch: Any, weights: Float | None, where: str) -> tuple[NDArray[Any], Codes]:
+        """The classes, which are those of the batch alone while the source has none, and the codes of the rows."""
+        column = decoded_column(batch, self._targets[0])
+        counted = slice(None) if weights is None else weights > 0
+        if missing(column)[counted].any():
+            raise self._without_target()
+        encoded = column.dictionary_encode()  # labels are few: NumPy sees each of them once a batch
+        index = np.from_dlpack(encoded.indices.fill_null(0) if column.null_count else encoded.indices)
+        used = np.zeros(max(1, len(encoded.dictionary)), dtype=bool)
+        used[index[counted]] = True
+        dtype = str if kind(column.type) == "text" else column.type.to_pandas_dtype()
+        labels = np.array(encoded.dictionary.to_pylist(), dtype=dtype)[used[: len(encoded.dictionary)]]
+        code_of = np.zeros(len(used), dtype=np.intp)  # stays 0 for labels of rows of weight zero: no one looks at them
+        with named(f"{where}, column {self._targets[0]!r}"):
+            classes, code_of[used] = encode(labels, self.classes, None)
+        return classes, code_of[index]
+
+    def _without_target(self) -> ValueError:
+        """The error for rows without a target: the target is read once more, to count them all."""
+        count, first = 0, ""
+        for where, batch in self._batches(self._targets):
+            bad = np.logical_or.reduce([missing(decoded_column(batch, name)) for name in self._targets])
+            count, first = count + int(bad.sum()), first or (where if bad.any() else "")
+        names = ", ".join(map(repr, self._targets))
+        return ValueError(f"{first}: the target {names} is missing, NaN or infinite in {count} of the rows; drop them.")
+
+    @property
+    def target_ndim(self) -> int:
+        """1 for a column of targets, 2 for a list of columns."""
+        if not self._targets:
+            raise ValueError("The files were scanned without a target: name its column with target=.")
+        return 1 if isinstance(self._target, str) else 2
+
+    def _reading(self, role: str, most: int, kinds: tuple[str, ...], advice: str) -> Self:
+        """A copy that reads the targets, if they are of a kind that can be read so."""
+        too_many = self.target_ndim > most
+        for path, name in product(self._files, self._targets):
+            dtype = self._types[path][name]
+            if too_many or kind(dtype) not in kinds:
+                raise ValueError(f"{path}: the target {self._target!r} is of type {dtype}; {advice}.")
+        view = copy(self)
+        view._role, view.classes = role, None
+        return view
+
+    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
+        """The same rows with class codes; without given classes, a pass over the target alone finds them."""
+        view = self._reading("labels", 1, (*NUMERIC, "text"), "labels are one column of text, integers or booleans")
+        if classes is not None:
+            view.classes = np.asarray(classes)
+            return view
+        found: list[NDArray[Any]] = []
+        for where, batch in view._batches([*self._targets, *self._weights]):
+            new = view._encode(batch, view._weigh(batch, where), where)[0]
+            found = [np.unique(np.concatenate([*found, new]))] if len(new) else found
+        if not found:
+            raise ValueError(f"{self._files[0]}: no row has a weight above zero; at least one must count.")
+        view.classes, self.n_rows = found[0], view.n_rows
+        self.passes = view.passes = self.passes + 1
+        return view
+
+    def valued(self) -> Self:
+        """The same rows with the target columns as float64, (n, m)."""
+        return self._reading("values", 2, NUMERIC, "a regression needs numbers")
+
+
+def scan_parquet(
+    paths: Paths, *, target: Names | None = None, features: Names | None = None, weight: str | None = None
+) -> FileSource:
+    """Parquet files as a source of rows that are read when needed and never all at once.
+
+    Parameters
+    ----------
+    paths : str, path or list of them
+        Files, globs, or folders, which stand for every ``*.parquet`` below them (names that start with ``.`` or ``_``
+        are passed over). Globs and folders are read in sorted order.
+    target : str or list of str, optional
+        Column of the labels or values to predict; a list for several values.
+    features : list of str, optional
+        Numeric or boolean columns; all but target and weight by default. No other column is decoded.
+    weight : str, optional
+        Column of the weights of the rows, ≥ 0.
+
+    Returns
+    -------
+    FileSource
+        To be given to ``fit`` in the place of X.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> from separatrix.data import scan_parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pq.write_table(pa.table({"x": [0.5, 1.5], "y": ["a", "b"]}), os.path.join(folder, "1.parquet"))
+    ...     source = scan_parquet(folder, target="y").labelled()
+    ...     source.n_rows, source.classes.tolist(), next(source.blocks()).codes.tolist()
+    (2, ['a', 'b'], [0, 1])
+    """
+    return FileSource(ParquetReader(), paths, target, features, weight)
+
+
+def scan_csv(
+    paths: Paths,
+    *,
+    target: Names | None = None,
+    features: Names | None = None,
+    weight: str | None = None,
+    delimiter: str = ",",
+) -> FileSource:
+    r"""CSV files with a header line as a source of rows that are read when needed and never all at once.
+
+    Empty fields and the usual spellings of a missing value (NA, NaN, null, …) are missing values.
+
+    Parameters
+    ----------
+    paths, target, features, weight
+        As for `scan_parquet`, with ``*.csv`` for folders.
+    delimiter : str
+        The character between fields.
+
+    Returns
+    -------
+    FileSource
+        To be given to ``fit`` in the place of X. Its ``n_rows`` is ``None`` until all rows have been read once.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from separatrix.data import scan_csv
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open(os.path.join(folder, "1.csv"), "w") as file:
+    ...         _ = file.write("x,y\n0.5,a\n1.5,b\n")
+    ...     source = scan_csv(folder, target="y").labelled()
+    ...     source.n_rows, source.classes.tolist(), next(source.blocks()).codes.tolist()
+    (2, ['a', 'b'], [0, 1])
+    """
+    if len(delimiter) != 1:
+        raise ValueError(f"delimiter is {delimiter!r}; give one character.")
+    return FileSource(CsvReader(delimiter), paths, target, features, weight)

@@ -1,0 +1,131 @@
+"""Labels in, codes 0…K−1 out, in the sorted order of the labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from separatrix.data.block import Codes, Float
+
+# An integer range this much wider than the number of rows is not worth a lookup table.
+_TABLE_FACTOR = 4
+
+
+def as_target(y: ArrayLike, n_rows: int) -> NDArray[Any]:
+    """`y` as a one- or two-dimensional array with as many rows as X."""
+    target = np.asarray(y)
+    if target.ndim == 0 or target.ndim > 2:
+        raise ValueError(f"y should be a 1d array, got an array of shape {target.shape} instead.")
+    if target.shape[0] != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows and y has "
+            f"{target.shape[0]}; give one target a row."
+        )
+    if target.dtype.kind == "f" and not np.isfinite(target).all():
+        raise ValueError(
+            f"Input y contains NaN or infinity in {int((~np.isfinite(target)).reshape(n_rows, -1).any(axis=1).sum())} "
+            "rows; drop the rows without a target."
+        )
+    return target
+
+
+def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Float | None:
+    """Weights as a float64 vector, checked; ``None`` stays ``None``."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got an array of shape {weights.shape}.")
+    if weights.shape[0] != n_rows:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: give one weight a row.")
+    check_weights(weights)
+    if not weights.any():
+        raise ValueError("The total of sample_weight is zero, so no row counts; give at least one positive weight.")
+    return weights
+
+
+def check_weights(weights: Float) -> None:
+    """Refuse NaN, infinite and negative weights."""
+    if not np.isfinite(weights).all():
+        raise ValueError(f"sample_weight contains NaN or infinity in {int((~np.isfinite(weights)).sum())} rows.")
+    if (weights < 0).any():
+        raise ValueError(
+            f"sample_weight is negative in {int((weights < 0).sum())} rows; weights count rows, so they must be ≥ 0."
+        )
+
+
+def check_label_kind(y: NDArray[Any]) -> None:
+    """Refuse targets that are measurements, not labels."""
+    if y.ndim != 1:
+        raise ValueError(f"y should be a 1d array of labels, got an array of shape {y.shape} instead.")
+    if y.dtype.kind == "c" or (y.dtype.kind == "f" and bool((y != np.floor(y)).any())):
+        raise ValueError(
+            "Unknown label type: continuous. A classifier needs class labels (strings, integers, booleans); use "
+            "Ridge or LinearRegression for a continuous target, or cut it into classes first."
+        )
+
+
+def _missing(y: NDArray[Any]) -> int:
+    return sum(value is None or value != value for value in y.tolist()) if y.dtype.kind == "O" else 0
+
+
+def unique_labels(y: NDArray[Any]) -> NDArray[Any]:
+    """The sorted distinct labels."""
+    if y.dtype.kind == "O":
+        missing = _missing(y)
+        if missing:
+            raise ValueError(f"Input y contains NaN or None in {missing} rows; drop the rows without a label.")
+        kinds = {type(value) for value in set(y.tolist())}
+        if len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds):
+            names = sorted(kind.__name__ for kind in kinds)
+            raise TypeError(f"y mixes labels of types {', '.join(names)}; give all labels as one type.")
+    return np.unique(y)
+
+
+def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None) -> tuple[NDArray[Any], Codes]:
+    """Sorted classes and the code of every row.
+
+    Rows of weight zero do not create classes; where such a row has a label of its own it gets code 0, which is
+    harmless because every statistic leaves it out.
+    """
+    check_label_kind(y)
+    counted = y if weights is None or weights.all() else y[weights > 0]
+    if classes is None and y.dtype.kind in "iub" and y.size:
+        table = _encode_by_table(y, counted)
+        if table is not None:
+            return table
+    known = unique_labels(counted) if classes is None else np.asarray(classes)
+    if known.dtype.kind in "US" and y.dtype.kind == "O":
+        y = y.astype(str)
+    codes = np.searchsorted(known, y) if len(known) else np.zeros(len(y), dtype=np.intp)
+    codes = np.minimum(codes, max(0, len(known) - 1)).astype(np.intp, copy=False)
+    wrong = known[codes] != y if len(known) else np.ones(len(y), dtype=bool)
+    if wrong.any():
+        strange = wrong if weights is None else wrong & (weights > 0)
+        if strange.any():
+            label = y[int(np.flatnonzero(strange)[0])]
+            raise ValueError(
+                f"The label {label!r} in y is not among the classes {known.tolist()}; list it in `classes`."
+            )
+        codes[wrong] = 0
+    return known, codes
+
+
+def _encode_by_table(y: NDArray[Any], counted: NDArray[Any]) -> tuple[NDArray[Any], Codes] | None:
+    """Integers in a narrow range: a lookup table instead of a sort."""
+    integers = y.view(np.uint8) if y.dtype == bool else y
+    low, high = int(integers.min()), int(integers.max())
+    if high - low > _TABLE_FACTOR * len(y) + 1024 or high >= 2**62 or low <= -(2**62):
+        return None
+    seen = np.zeros(high - low + 1, dtype=bool)
+    shifted = integers.astype(np.intp) - low
+    present = shifted if counted is y else counted.astype(np.intp) - low
+    seen[present] = True
+    values = np.flatnonzero(seen)
+    code_of = np.zeros(high - low + 1, dtype=np.intp)
+    code_of[values] = np.arange(len(values))
+    return (values + low).astype(y.dtype), code_of[shifted]

@@ -1,0 +1,200 @@
+"""A source: rows that can be read again and again, block by block, wherever they live.
+
+    reduce(map, merge) = merge(… merge(map(block₀), map(block₁)) …, map(block_m))
+
+The partition into blocks depends on the shape alone and the merging runs in block order, so the result is the
+same to the last bit on any number of threads. A model only ever calls `reduce`, `blocks` and the shape; a new
+kind of storage is a new subclass of `Source` and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block
+from separatrix.settings import config, one_blas_thread
+
+Result = TypeVar("Result")
+
+_TARGET_BYTES = 16 << 20
+_pools: dict[int, ThreadPoolExecutor] = {}
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    if threads not in _pools:
+        _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="separatrix")
+    return _pools[threads]
+
+
+def rows_per_block(n_features: int, least: int = 512) -> int:
+    """Rows whose float64 copy is at most 16 MiB: few enough blocks that threads do not queue for the interpreter."""
+    rows = _TARGET_BYTES // (8 * max(1, n_features))
+    return int(min(65536, max(least, 2 ** int(np.log2(max(1, rows))))))
+
+
+def cut_finer(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
+    """Blocks of at most `rows` rows."""
+    for block in blocks:
+        for start in range(0, block.n, rows):
+            yield block.part(slice(start, min(start + rows, block.n)))
+
+
+class Source(ABC):
+    """Rows in, blocks out.
+
+    Attributes
+    ----------
+    n_rows : int or None
+        Number of rows; ``None`` when it is not known before the first pass.
+    n_features : int
+        Number of columns.
+    feature_names : ndarray of str or None
+        Names of the columns, when the storage has them.
+    classes : ndarray or None
+        Sorted labels once `labelled` has been called: blocks then carry class codes.
+    passes : int
+        How many times the rows have been read.
+    dtype : dtype
+        The floating type the storage would be read in: float32 stays float32 in predictions.
+    """
+
+    n_rows: int | None
+    n_features: int
+    feature_names: NDArray[Any] | None = None
+    classes: NDArray[Any] | None = None
+    passes: int = 0
+    dtype: np.dtype[Any] = np.dtype(np.float64)
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """The rows, as blocks in order. Iterating does not count as a pass: `reduce` and `map` do."""
+
+    @abstractmethod
+    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
+        """The same rows with the target read as class labels: sorted labels found, or the given ones."""
+
+    @abstractmethod
+    def valued(self) -> Self:
+        """The same rows with the target read as real numbers, (n, m) in every block."""
+
+    @property
+    @abstractmethod
+    def target_ndim(self) -> int:
+        """1 for a vector of targets, 2 for a matrix."""
+
+    def _pieces(self) -> Iterator[Block]:
+        """What the calling thread hands to the workers: cheap to make, turned into a block by `_see`."""
+        return self.blocks()
+
+    def _see(self, piece: Block) -> Block:
+        """A piece as a block; runs in the worker."""
+        return piece
+
+    def column_name(self, j: int) -> str:
+        """How error messages call column j."""
+        return f"column {j}" if self.feature_names is None else f"column {self.feature_names[j]!r}"
+
+    def map(self, block_fn: Callable[[Block], Result], rows: int | None = None) -> Iterator[Result]:
+        """block_fn of every block, in block order, computed on the thread pool; at most a few blocks are alive.
+
+        `rows` cuts the blocks finer, for work that is heavy a row.
+        """
+        self.passes += 1
+        threads = config.threads
+        blocks = self._pieces() if rows is None else cut_finer(self._pieces(), rows)
+
+        def work(piece: Block) -> Result:
+            return block_fn(self._see(piece))
+
+        with one_blas_thread():
+            first = next(blocks, None)
+            second = next(blocks, None) if first is not None else None
+            if threads == 1 or second is None:
+                for block in (first, second):
+                    if block is not None:
+                        yield work(block)
+                for block in blocks:
+                    yield work(block)
+                return
+            assert first is not None  # there is a second block
+            pool = _pool(threads)
+            running: deque[Future[Result]] = deque([pool.submit(work, first), pool.submit(work, second)])
+            del first, second
+            try:
+                for block in blocks:
+                    if len(running) > threads:
+                        yield running.popleft().result()
+                    running.append(pool.submit(work, block))
+                while running:
+                    yield running.popleft().result()
+            finally:  # on an error or Ctrl-C: nothing is left running behind the caller's back
+                for future in running:
+                    future.cancel()
+                for future in running:
+                    if not future.cancelled():
+                        future.exception()
+
+    def reduce(
+        self,
+        map_fn: Callable[[Block], Result],
+        merge: Callable[[Result, Result], Result],
+        rows: int | None = None,
+    ) -> Result:
+        """Merge map_fn of every block, in block order."""
+        results = self.map(map_fn, rows)
+        try:
+            total = next(results)
+        except StopIteration:
+            raise ValueError("The data have no rows: at least one is needed.") from None
+        for result in results:
+            total = merge(total, result)
+        return total
+
+    def explain_non_finite(self) -> str:
+        """A sentence that names the first bad column; empty when every value is finite."""
+        bad = np.zeros(self.n_features, dtype=np.int64)
+        first_row = np.full(self.n_features, -1, dtype=np.int64)
+        for block in self.blocks():
+            mask = block.non_finite()
+            count = np.asarray(mask.sum(axis=0)).ravel()
+            for fresh in np.flatnonzero((count > 0) & (first_row < 0)):
+                column = mask[:, [fresh]]
+                column = column.toarray() if hasattr(column, "toarray") else column
+                first_row[fresh] = block.start + int(np.argmax(column))
+            bad += count
+        if not bad.any():
+            return ""
+        j = int(np.flatnonzero(bad)[0])
+        others = int((bad > 0).sum()) - 1
+        more = (
+            f"; so {'has' if others == 1 else 'have'} {others} more column{'s' if others > 1 else ''}" if others else ""
+        )
+        return (
+            f"Input X contains NaN or infinity: {self.column_name(j)} has {bad[j]} such "
+            f"row{'s' if bad[j] != 1 else ''} (first: row {first_row[j]}){more}. "
+            "Drop or impute them (for example with sklearn.impute.SimpleImputer) before fitting."
+        )
+
+    def check_finite(self, *results: NDArray[Any]) -> None:
+        """Raise, naming the column, when a result of a pass is not finite.
+
+        Every value enters every statistic, so NaN and infinity are found in the result at no cost.
+        """
+        if all(np.isfinite(result).all() for result in results):
+            return
+        sentence = self.explain_non_finite()
+        raise ValueError(
+            sentence
+            or "The values of X are finite but so large that their squares overflow; divide the largest columns by a "
+            "power of ten first."
+        )

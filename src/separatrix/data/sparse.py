@@ -1,0 +1,148 @@
+"""Sparse rows: blocks of a SciPy CSR array, centred without becoming dense.
+
+    Σ (x−m)(x−m)ᵀ = XᵀX − n·mmᵀ      safe in a column that is mostly zeros: mean² ≤ density · Σx²/n (Cauchy–Schwarz)
+
+Columns whose mean is large against their spread are centred explicitly instead, as a few dense columns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block, Centred, Codes, Float, class_runs
+
+# A sparse column that would lose more than three digits by Σx² − n·mean² is centred explicitly.
+_CANCELLATION = 1e3
+
+
+class _SparseCentred(Centred):
+    def __init__(self, X: Any, codes: Codes, n_classes: int, weights: Float | None) -> None:
+        self.n_classes = n_classes
+        order, present, lengths, sorted_weights = class_runs(codes, n_classes, weights)
+        self._X = X[order]
+        self._codes = codes[order]
+        self._weights = np.ones(len(order)) if sorted_weights is None else sorted_weights
+        ends = np.cumsum(lengths)
+        self._runs = {int(k): slice(int(b - m), int(b)) for k, b, m in zip(present, ends, lengths, strict=True)}
+        self.counts = np.bincount(self._codes, self._weights, minlength=n_classes).astype(np.float64, copy=False)
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            divisor = np.where(self.counts > 0, self.counts, 1.0)[:, None]
+            self.mean_high = self._by_class(self._X) / divisor
+            self.mean_low = np.zeros_like(self.mean_high)
+            self._squares = self._accurate_squares()
+
+    def _by_class(self, X: Any) -> Float:
+        position = np.arange(len(self._codes))
+        members = sp.csr_array((self._weights, (self._codes, position)), shape=(self.n_classes, len(self._codes)))
+        return (members @ X).toarray()
+
+    def _with_data(self, data: Float) -> Any:
+        return sp.csr_array((data, self._X.indices, self._X.indptr), shape=self._X.shape)
+
+    def _accurate_squares(self) -> Float:
+        """Σ s(x−m)² over stored entries, plus m² for the weight of the entries that are not stored."""
+        row_codes = np.repeat(self._codes, np.diff(self._X.indptr))
+        deviation = self._X.data - self.mean_high[row_codes, self._X.indices]
+        stored = self._by_class(self._with_data(np.ones_like(self._X.data)))
+        unstored = np.maximum(self.counts[:, None] - stored, 0.0)
+        return self._by_class(self._with_data(np.square(deviation))) + unstored * np.square(self.mean_high)
+
+    def _scatter(self, rows: slice, classes: slice) -> Float:
+        X, weights = self._X[rows], self._weights[rows]
+        means, counts = self.mean_high[classes], self.counts[classes]
+        squares = self._squares[classes].sum(axis=0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            raw = squares + counts @ np.square(means)
+            # Σx² − n·mean² is safe for a column whose mean is small against its spread (any column that is mostly
+            # zeros); the others are centred as dense columns. Cross terms with a centred column need no correction.
+            explicit = np.flatnonzero(raw > _CANCELLATION * squares)
+            if len(explicit) > X.shape[1] // 2:
+                Z = self._dense_rows(rows)
+                return Z.T @ Z
+            implicit = np.ones(X.shape[1])
+            implicit[explicit] = 0.0
+            sparse_part = X @ sp.diags_array(implicit)
+            weighted = sp.diags_array(weights) @ sparse_part
+            total: Float = (sparse_part.T @ weighted).toarray()
+            total -= (means * implicit).T @ (counts[:, None] * means * implicit)
+            if len(explicit):
+                columns = X[:, explicit].toarray() - self.mean_high[:, explicit][self._codes[rows]]
+                cross = weighted.T @ columns
+                total[:, explicit] = cross
+                total[explicit, :] = cross.T
+                total[np.ix_(explicit, explicit)] = columns.T @ (weights[:, None] * columns)
+        np.fill_diagonal(total, squares)
+        return total
+
+    def _dense_rows(self, rows: slice) -> Float:
+        Z: Float = self._X[rows].toarray()
+        Z -= self.mean_high[self._codes[rows]]
+        return Z * np.sqrt(self._weights[rows])[:, None]
+
+    def scatter(self) -> Float:
+        return self._scatter(slice(None), slice(None))
+
+    def scatter_of(self, k: int) -> Float:
+        return self._scatter(self._runs.get(k, slice(0, 0)), slice(k, k + 1))
+
+    def squares(self) -> Float:
+        return self._squares
+
+    def rows(self) -> Float:
+        return self._dense_rows(slice(None))
+
+    def rows_of(self, k: int) -> Float:
+        return self._dense_rows(self._runs.get(k, slice(0, 0)))
+
+
+class SparseBlock(Block):
+    """Rows of a SciPy CSR array."""
+
+    def __init__(self, X: Any, y: NDArray[Any] | None = None, weights: Float | None = None, start: int = 0) -> None:
+        self.X, self.y, self.weights, self.start = X, y, weights, start
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape[0], self.X.shape[1]
+
+    def _double(self) -> Any:
+        return self.X if self.X.dtype == np.float64 else self.X.astype(np.float64)
+
+    def matvec(self, v: Float) -> Float:
+        result: Float = self._double() @ v
+        return result
+
+    def rmatvec(self, r: Float) -> Float:
+        result: Float = self._double().T @ r
+        return result
+
+    def gram(self, weights: Float | None = None) -> Float:
+        X = self._double()
+        scaled = X if weights is None else sp.diags_array(weights) @ X
+        result: Float = (X.T @ scaled).toarray()
+        return result
+
+    def dense(self) -> Float:
+        result: Float = self._double().toarray()
+        return result
+
+    def centre(self, codes: Codes, n_classes: int) -> Centred:
+        return _SparseCentred(self._double(), codes, n_classes, self.weights)
+
+    def join(self, columns: Float) -> SparseBlock:
+        joined = sp.hstack([self._double(), sp.csr_array(columns)], format="csr")
+        return SparseBlock(joined, self.y, self.weights, self.start)
+
+    def part(self, rows: slice) -> SparseBlock:
+        y = None if self.y is None else self.y[rows]
+        return SparseBlock(
+            self.X[rows], y, None if self.weights is None else self.weights[rows], self.start + rows.start
+        )
+
+    def non_finite(self) -> Any:
+        bad = ~np.isfinite(self.X.data) if self.X.dtype.kind == "f" else np.zeros(self.X.nnz, dtype=bool)
+        return sp.csr_array((bad, self.X.indices, self.X.indptr), shape=self.X.shape)

@@ -1,0 +1,183 @@
+"""Lazy views: the same rows, seen through an affine map or a transformer, a block at a time.
+
+    Intercept       [X, 1]
+    Standardised    (X − 1cᵀ) D⁻¹                 products through those of X: sparse rows stay sparse
+    Mapped          φ(X)                          expanded block by block, never stored
+
+A view is a source; models and objectives do not know that they look through one.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block, Centred, Codes, Float
+from separatrix.data.dense import DenseBlock
+from separatrix.data.source import Result, Source, cut_finer, rows_per_block
+from separatrix.data.sparse import SparseBlock
+
+
+class View(Source):
+    """A source made of another's blocks."""
+
+    def __init__(self, source: Source, n_features: int, feature_names: NDArray[Any] | None = None) -> None:
+        self.source = source
+        self.n_rows, self.n_features = source.n_rows, n_features
+        self.feature_names, self.classes, self.dtype = feature_names, source.classes, source.dtype
+
+    @abstractmethod
+    def see(self, block: Block) -> Block:
+        """The view of one block."""
+
+    def blocks(self) -> Iterator[Block]:
+        return (self._see(piece) for piece in self._pieces())
+
+    def _pieces(self) -> Iterator[Block]:
+        return self.source._pieces()
+
+    def _see(self, piece: Block) -> Block:
+        # In the worker: expanding a block is part of the parallel work.
+        return self.see(self.source._see(piece))
+
+    def map(self, block_fn: Callable[[Block], Result], rows: int | None = None) -> Iterator[Result]:
+        self.source.passes += 1
+        return super().map(block_fn, rows)
+
+    @property
+    def target_ndim(self) -> int:
+        return self.source.target_ndim
+
+    def _over(self, source: Source) -> Self:
+        view = copy(self)
+        view.source, view.classes = source, source.classes
+        return view
+
+    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
+        return self._over(self.source.labelled(classes))
+
+    def valued(self) -> Self:
+        return self._over(self.source.valued())
+
+    def explain_non_finite(self) -> str:
+        return self.source.explain_non_finite()
+
+
+class _Affine(Block):
+    """(X − 1cᵀ) D⁻¹, with a column of ones behind it when asked; the rows of X are left as they are."""
+
+    def __init__(self, block: Block, centre: Float, scale: Float, ones: bool) -> None:
+        self._block, self._centre, self._scale, self._ones = block, centre, scale, ones
+        self.y, self.weights, self.start = block.y, block.weights, block.start
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._block.n, self._block.shape[1] + self._ones
+
+    def matvec(self, v: Float) -> Float:
+        slope = v[:-1] if self._ones else v
+        slope = (slope.T / self._scale).T
+        constant = (v[-1] if self._ones else 0.0) - self._centre @ slope
+        return self._block.matvec(slope) + constant
+
+    def rmatvec(self, r: Float) -> Float:
+        total = r.sum(axis=0)
+        slope = ((self._block.rmatvec(r) - np.multiply.outer(self._centre, total)).T / self._scale).T
+        return np.concatenate([slope, total[None]]) if self._ones else slope
+
+    def gram(self, weights: Float | None = None) -> Float:
+        s = np.ones(self.n) if weights is None else weights
+        total, sums = s.sum(), self._block.rmatvec(s)
+        inner = self._block.gram(weights) - np.outer(self._centre, sums) - np.outer(sums, self._centre)
+        inner += total * np.outer(self._centre, self._centre)
+        inner /= np.outer(self._scale, self._scale)
+        if not self._ones:
+            return inner
+        border = (sums - total * self._centre) / self._scale
+        return np.block([[inner, border[:, None]], [border[None, :], np.full((1, 1), total)]])
+
+    def dense(self) -> Float:
+        rows = (self._block.dense() - self._centre) / self._scale
+        return np.concatenate([rows, np.ones((self.n, 1))], axis=1) if self._ones else rows
+
+    def centre(self, codes: Codes, n_classes: int) -> Centred:
+        return DenseBlock(self.dense(), self.y, self.weights, self.start).centre(codes, n_classes)
+
+    def join(self, columns: Float) -> Block:
+        return DenseBlock(self.dense(), self.y, self.weights, self.start).join(columns)
+
+    def part(self, rows: slice) -> Block:
+        return _Affine(self._block.part(rows), self._centre, self._scale, self._ones)
+
+    def non_finite(self) -> NDArray[np.bool_]:
+        return self._block.non_finite()
+
+
+class Standardised(View):
+    """(X − 1cᵀ) D⁻¹ for a given centre c and scale D, sparse rows staying sparse inside the products."""
+
+    def __init__(self, source: Source, centre: Float | None = None, scale: Float | None = None) -> None:
+        super().__init__(source, source.n_features, source.feature_names)
+        self.centre = np.zeros(self.n_features) if centre is None else centre
+        self.scale = np.ones(self.n_features) if scale is None else scale
+
+    def see(self, block: Block) -> Block:
+        return _Affine(block, self.centre, self.scale, ones=False)
+
+
+class Intercept(View):
+    """[X, 1]: a last column of ones."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source, source.n_features + 1)
+
+    def see(self, block: Block) -> Block:
+        d = block.shape[1]
+        return _Affine(block, np.zeros(d), np.ones(d), ones=True)
+
+
+class Mapped(View):
+    """φ(X) for a fitted transformer's ``transform``, expanded a few rows at a time."""
+
+    def __init__(
+        self,
+        source: Source,
+        transform: Callable[[Any], Any],
+        n_features: int,
+        feature_names: NDArray[Any] | None = None,
+    ) -> None:
+        super().__init__(source, n_features, feature_names)
+        self._transform = transform
+
+    def _pieces(self) -> Iterator[Block]:
+        # A block that was cut for the narrow rows is cut again for the wide ones.
+        return cut_finer(super()._pieces(), rows_per_block(self.n_features, least=256))
+
+    def see(self, block: Block) -> Block:
+        rows = block.X if isinstance(block, SparseBlock) else block.dense()
+        mapped = self._transform(rows)
+        if sp.issparse(mapped):
+            return SparseBlock(sp.csr_array(mapped), block.y, block.weights, block.start)
+        return DenseBlock(np.asarray(mapped), block.y, block.weights, block.start)
+
+
+class Coded(View):
+    """Class codes read as rows of a table of real targets, and weights multiplied by a factor of the class."""
+
+    def __init__(self, source: Source, table: Float, class_weight: Float | None = None) -> None:
+        super().__init__(source, source.n_features, source.feature_names)
+        self._table, self._class_weight = table, class_weight
+
+    def see(self, block: Block) -> Block:
+        seen = copy(block)
+        seen.y = self._table[block.codes]
+        if self._class_weight is not None:
+            factor = self._class_weight[block.codes]
+            seen.weights = factor if block.weights is None else block.weights * factor
+        return seen

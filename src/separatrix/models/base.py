@@ -1,0 +1,347 @@
+"""What all estimators share: reading input, scikit-learn's conventions, prediction block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, log_softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from separatrix.data import Block, Source, as_source
+from separatrix.data.block import Float
+from separatrix.data.frames import is_frame
+from separatrix.geometry import Hyperplane, Quadric, Surface
+from separatrix.result import Certificate, Fit, Status
+
+Boundary = Hyperplane | Quadric | Surface
+
+
+class Undetermined(ValueError):
+    """The data so far do not determine the model: one class, too few rows."""
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Reading rows from anything and describing the fit."""
+
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    fit_: Fit
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _read(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        reset: bool,
+        min_rows: int = 1,
+        multi_output: bool = False,
+    ) -> Source:
+        """Any input as a source, checked by scikit-learn's rules for shapes and feature names. X is not copied."""
+        if isinstance(X, Source):
+            self._check_source(X, reset)
+            return as_source(X, y, sample_weight)
+        if is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            rows, columns = (X.num_rows, X.num_columns) if hasattr(X, "num_rows") else X.shape
+            if rows < min_rows or columns < 1:
+                raise ValueError(f"Found a table with {rows} sample(s) and {columns} feature(s); more are required.")
+        else:
+            # NaN and infinity are found in the result of the pass, at no cost, and reported by column.
+            X = validate_data(
+                self, X, reset=reset, accept_sparse=True, ensure_all_finite=False, ensure_min_samples=min_rows
+            )
+        if y is not None and not multi_output:
+            y = column_or_1d(y, warn=True)
+        return as_source(X, y, sample_weight)
+
+    def _check_source(self, source: Source, reset: bool) -> None:
+        names = source.feature_names
+        if reset:
+            self.n_features_in_ = source.n_features
+            if names is not None:
+                self.feature_names_in_ = names
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return
+        if source.n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {source.n_features} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input."
+            )
+        expected = getattr(self, "feature_names_in_", None)
+        if names is not None and expected is not None and list(names) != list(expected):
+            raise ValueError(
+                "The feature names should match those that were passed during fit, in the same order: expected "
+                f"{list(expected)}, got {list(names)}."
+            )
+
+    def _map_rows(self, X: Any, block_fn: Callable[[Block], Float]) -> Float:
+        """block_fn of all rows, joined; NaN and infinity in X are refused by column name."""
+        self._check_ready()
+        source = self._read(X, reset=False)
+        parts = list(source.map(block_fn))
+        result: Float = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if not np.isfinite(result).all():
+            sentence = source.explain_non_finite()
+            if sentence:
+                raise ValueError(sentence)
+        return result
+
+    def _check_ready(self) -> None:
+        pending = getattr(self, "_pending", "")
+        if pending:
+            raise NotFittedError(f"This {type(self).__name__} has seen too little data to predict: {pending}")
+        check_is_fitted(self)
+
+    def _unpack_or_wait(self, unpack: Callable[[], None]) -> None:
+        """After a part of the data: solve when they determine the model, else remember what is missing."""
+        try:
+            unpack()
+            self._pending = ""
+        except Undetermined as reason:
+            self._pending = str(reason)
+
+    def _check_mergeable(self, other: Any) -> None:
+        if type(other) is not type(self):
+            raise TypeError(
+                f"Cannot merge {type(self).__name__} with {type(other).__name__}: give the same kind of model."
+            )
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
+        for name, value in mine.items():
+            if repr(value) != repr(theirs[name]):
+                raise ValueError(
+                    f"Cannot merge models with different parameters: {name} is {value!r} here and {theirs[name]!r} there."
+                )
+        if self.n_features_in_ != other.n_features_in_:
+            raise ValueError(
+                f"Cannot merge a model of {self.n_features_in_} features with one of {other.n_features_in_} features."
+            )
+        names = [list(getattr(model, "feature_names_in_", [])) for model in (self, other)]
+        if all(names) and names[0] != names[1]:
+            raise ValueError(f"Cannot merge models of different features: {names[0]} here and {names[1]} there.")
+
+    def _adopt_features(self, other: Estimator) -> None:
+        self.n_features_in_ = other.n_features_in_
+        if hasattr(other, "feature_names_in_"):
+            self.feature_names_in_ = other.feature_names_in_
+
+    def _column(self, j: int) -> str:
+        names = getattr(self, "feature_names_in_", None)
+        return f"column {j}" if names is None else f"column {names[j]!r}"
+
+
+class Stopwatch:
+    """Seconds and passes of one fit."""
+
+    def __init__(self) -> None:
+        self._start = perf_counter()
+
+    def fit(
+        self, status: Status, passes: int, detail: str = "", certificate: Certificate | None = None, iterations: int = 0
+    ) -> Fit:
+        """The record of the fit that ends now."""
+        return Fit(status, passes, perf_counter() - self._start, iterations, detail, certificate)
+
+
+class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A rule that gives every class a score; the largest wins."""
+
+    classes_: NDArray[Any]
+
+    def _scores(self, X: Any) -> Float:
+        """(n, K) scores, or (n, 1) for two classes: the score of the second over the first."""
+        raise NotImplementedError  # every classifier of the library defines its scores
+
+    def decision_function(self, X: Any) -> Float:
+        """Score of every row for every class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes one number a row, positive for ``classes_[1]``.
+        """
+        scores = self._scores(X)
+        if len(self.classes_) > 2:
+            return scores
+        return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest score, for every row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self._scores(X)
+        codes = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def _code(self, label: Any) -> int:
+        found = np.flatnonzero(self.classes_ == label)
+        if not len(found):
+            raise ValueError(f"{label!r} is not a class of this model; the classes are {self.classes_.tolist()}.")
+        return int(found[0])
+
+    def _pair(self, k: Any, l: Any) -> tuple[int, int]:  # noqa: E741  # k and l are the names in the formulas
+        if k is None and l is None and len(self.classes_) == 2:
+            return 1, 0
+        if k is None or l is None:
+            raise ValueError(f"Name the two classes whose boundary you want, out of {self.classes_.tolist()}.")
+        first, second = self._code(k), self._code(l)
+        if first == second:
+            raise ValueError(f"A class has no boundary with itself; name two of {self.classes_.tolist()}.")
+        return first, second
+
+
+class Probabilities:
+    """Posterior probabilities for classifiers whose scores are log posteriors up to a constant."""
+
+    def predict_proba(self, X: Any) -> Float:
+        """Posterior probability of every class, for every row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self._scores(X)  # type: ignore[attr-defined]  # mixed into a Classifier
+        if scores.shape[1] == 1:
+            return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
+        return np.exp(log_softmax(scores, axis=1))
+
+    def predict_log_proba(self, X: Any) -> Float:
+        """Logarithms of the posterior probabilities, accurate also where these are tiny.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self._scores(X)  # type: ignore[attr-defined]  # mixed into a Classifier
+        if scores.shape[1] == 1:
+            scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
+        result: Float = log_softmax(scores, axis=1)
+        return result
+
+
+class LinearRule(Classifier):
+    """A classifier with scores XWᵀ + b."""
+
+    coef_: Float
+    intercept_: Float
+
+    def _scores(self, X: Any) -> Float:
+        self._check_ready()
+        weights, constant = self.coef_.T.astype(np.float64), np.asarray(self.intercept_, dtype=np.float64)
+        return self._map_rows(X, lambda block: block.matvec(weights) + constant)
+
+    def linear_form(self) -> tuple[Float, Float]:
+        """The rule as (W, b): scores are XWᵀ + b.
+
+        Returns
+        -------
+        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
+        b : ndarray of shape (1,) or (n_classes,)
+        """
+        self._check_ready()
+        return self.coef_, np.atleast_1d(self.intercept_)
+
+    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
+        """The hyperplane between two classes; positive on the side of the first.
+
+        Parameters
+        ----------
+        k, l : labels, optional
+            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
+
+        Returns
+        -------
+        Hyperplane
+        """
+        W, b = self.linear_form()
+        first, second = self._pair(k, l)
+        if len(W) == 1:
+            sign = 1.0 if first == 1 else -1.0
+            return Hyperplane(sign * W[0], sign * float(b[0]))
+        return Hyperplane(W[first] - W[second], float(b[first] - b[second]))
+
+    def signed_distance(self, X: Any) -> Float:
+        """f(x)/‖w‖: how far, and on which side, a row is from where its score vanishes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        W, _ = self.linear_form()
+        lengths = np.linalg.norm(W, axis=1)
+        if (lengths == 0).any():
+            raise ValueError("A class has a constant score, so there is no hyperplane to measure a distance to.")
+        scores = self.decision_function(X)
+        return scores / (lengths[0] if len(W) == 1 else lengths)
+
+
+class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A linear prediction of real targets."""
+
+    coef_: Float
+    intercept_: Float | float
+
+    def predict(self, X: Any) -> Float:
+        """Xw + b for every row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        self._check_ready()
+        weights, constant = np.asarray(self.coef_, dtype=np.float64).T, self.intercept_
+        return self._map_rows(X, lambda block: block.matvec(weights) + constant)
+
+
+def check_two_classes(classes: NDArray[Any]) -> None:
+    """Refuse data of one class."""
+    if len(classes) < 2:
+        only = f"{classes[0]!r}" if len(classes) else "none"
+        raise Undetermined(
+            f"A classifier needs rows of at least two classes, but y has only one class: {only}. Add rows of another class."
+        )
+
+
+def merged_classes(mine: NDArray[Any], theirs: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
+    """Union of two sets of classes, and where each one's classes stand in it."""
+    union = np.union1d(mine, theirs)
+    return union, np.searchsorted(union, mine), np.searchsorted(union, theirs)

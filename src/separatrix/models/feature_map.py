@@ -1,0 +1,284 @@
+"""A model on φ(x) that never stores φ(X).
+
+    scores(x) = f(φ(x)),     φ applied to a block of rows, used, and thrown away
+
+A boundary that is not linear in x may be linear in φ(x). Equal to a scikit-learn Pipeline of the same two, in a fraction of
+its memory and on files too; boundaries stay in x.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+
+from separatrix.data import Source, SparseBlock
+from separatrix.data.block import Float
+from separatrix.data.views import Mapped
+from separatrix.geometry import Surface
+from separatrix.models.base import Estimator
+from separatrix.result import Fit
+
+
+def _delegate(name: str) -> Any:
+    def check(self: FeatureMap) -> bool:
+        return hasattr(getattr(self, "estimator_", self.estimator), name)
+
+    return available_if(check)
+
+
+class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A model of this library on transformed rows, expanded block by block.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Any scikit-learn transformer of rows: polynomial, spline, RBF or Fourier features, a ColumnTransformer, a Pipeline of
+        them. It is fitted on X (on the first rows of a file), then applied to a block at a time.
+    estimator : estimator of this library
+        What is fitted on the transformed rows.
+
+    Attributes
+    ----------
+    transformer_, estimator_ : fitted clones
+    classes_ : ndarray
+        For a classifier.
+    fit_ : Fit
+        Of the estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import PolynomialFeatures
+    >>> from separatrix import FeatureMap, LinearDiscriminantAnalysis
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((500, 2))
+    >>> y = (X**2).sum(axis=1) > 1.5
+    >>> straight = LinearDiscriminantAnalysis().fit(X, y)
+    >>> curved = FeatureMap(PolynomialFeatures(2), LinearDiscriminantAnalysis()).fit(X, y)
+    >>> round(straight.score(X, y), 2), round(curved.score(X, y), 2)
+    (0.59, 0.86)
+    """
+
+    transformer_: Any
+    estimator_: Any
+
+    def __init__(self, transformer: Any, estimator: Any) -> None:
+        self.transformer = transformer
+        self.estimator = estimator
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.target_tags = inner.target_tags
+        tags.input_tags.sparse = get_tags(self.transformer).input_tags.sparse and inner.input_tags.sparse
+        return tags
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Labels of the classes."""
+        return self.estimator_.classes_
+
+    @property
+    def fit_(self) -> Fit:  # type: ignore[override]  # the estimator's record, not a second one
+        """The record of the estimator's fit."""
+        return self.estimator_.fit_
+
+    def _view(self, source: Source) -> Mapped:
+        return Mapped(source, self.transformer_.transform, self._n_mapped)
+
+    def _read_for_fit(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Source:
+        if not isinstance(self.estimator, Estimator):
+            raise TypeError(
+                f"FeatureMap works with the estimators of separatrix, which read rows block by block; "
+                f"{type(self.estimator).__name__} is not one. Use sklearn.pipeline.make_pipeline for it."
+            )
+        if y is None and not isinstance(X, Source):
+            raise ValueError("FeatureMap requires y to be passed, but the target y is None.")
+        return self._read(X, y, sample_weight, reset=reset, multi_output=not is_classifier(self.estimator))
+
+    def _fit_transformer(self, X: Any, source: Source) -> None:
+        first = next(source.blocks(), None)
+        if first is None:
+            raise ValueError("The data have no rows: at least one is needed.")
+        rows = first.X if isinstance(first, SparseBlock) else first.dense()
+        # A transformer learns from the rows as they stand; of a file or a data frame it sees the first block.
+        whole = isinstance(X, np.ndarray) or sp.issparse(X)
+        self.transformer_ = clone(self.transformer).fit(X if whole else rows)
+        self._n_mapped = int(self.transformer_.transform(rows[:1]).shape[1])
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the transformer, then the estimator on the transformed rows, block by block.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        source = self._read_for_fit(X, y, sample_weight, reset=True)
+        self._fit_transformer(X, source)
+        self.estimator_ = clone(self.estimator).fit(self._view(source))
+        return self
+
+    @_delegate("partial_fit")
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add rows; the transformer is fitted on the first part.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like, optional
+            For a classifier: all labels that will ever come. Not needed.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "estimator_")
+        source = self._read_for_fit(X, y, sample_weight, reset=first)
+        if first:
+            self._fit_transformer(X, source)
+            self.estimator_ = clone(self.estimator)
+        labels = {} if classes is None else {"classes": classes}
+        self.estimator_.partial_fit(self._view(source), **labels)
+        return self
+
+    def _mapped(self, X: Any) -> Mapped:
+        self._check_ready()
+        return self._view(self._read(X, reset=False))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Prediction for every row of X.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        result: NDArray[Any] = self._call("predict", X)
+        return result
+
+    @_delegate("decision_function")
+    def decision_function(self, X: Any) -> Float:
+        """Scores of every row of X.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        return self._call("decision_function", X)
+
+    @_delegate("predict_proba")
+    def predict_proba(self, X: Any) -> Float:
+        """Posterior probabilities of every row of X.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._call("predict_proba", X)
+
+    @_delegate("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> Float:
+        """Logarithms of the posterior probabilities of every row of X.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._call("predict_log_proba", X)
+
+    @_delegate("log_density")
+    def log_density(self, X: Any) -> Float:
+        """Log density of φ(x) under the estimator, for every row of X.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._call("log_density", X)
+
+    def _call(self, name: str, X: Any) -> Any:
+        view = self._mapped(X)
+        return getattr(self.estimator_, name)(view)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy of a classifier, R² of a regressor.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import accuracy_score, r2_score  # a slow import that fitting does not need
+
+        measure = accuracy_score if is_classifier(self) else r2_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
+    @_delegate("boundary")
+    def boundary(self, k: Any = None, l: Any = None) -> Surface:  # noqa: E741  # names of the formulas
+        """The surface in x between two classes; positive on the side of the first.
+
+        Parameters
+        ----------
+        k, l : labels, optional
+            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
+
+        Returns
+        -------
+        Surface
+        """
+        self._check_ready()
+        first, second = self.estimator_._pair(k, l)
+
+        def difference(X: Any) -> Float:
+            scores = self.decision_function(X)
+            if scores.ndim == 1:
+                return scores if first == 1 else -scores
+            return scores[:, first] - scores[:, second]
+
+        return Surface(difference)

@@ -1,0 +1,425 @@
+"""Ordinary least squares and ridge regression.
+
+    min_{w,b}  Σ sᵢ(yᵢ − wᵀxᵢ − b)² + α‖w‖²      ⇒      w = (S_xx + αI)⁻¹ S_xy,   b = ȳ − wᵀx̄
+
+Leave one out, exactly, without refitting: eᵢ/(1 − hᵢ),  hᵢ = 1/n + (xᵢ−x̄)ᵀ(S_xx + αI)⁻¹(xᵢ−x̄).
+Bayes: noise N(0, σ²) and prior w ~ N(0, σ²/α I) make w the posterior mean. Reference: ESL 2nd ed., eqs. 3.44 and 7.64.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import MultiOutputMixin, clone
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from separatrix.data import Source, as_source
+from separatrix.data.block import Float
+from separatrix.models.base import Regressor, Stopwatch
+from separatrix.models.generative import in_parts
+from separatrix.models.least_squares import SOLVERS, fit_by_cg, fit_equations, wants_cg
+from separatrix.solvers.leave_one_out import ridge_loo
+from separatrix.solvers.normal_equations import Spectrum
+from separatrix.statistics.gram import Gram, NormalEquations
+
+_DEFAULT_ALPHAS = np.logspace(-4, 4, 33)
+
+
+class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc]  # scikit-learn ships no types
+    """Regression read from Gram statistics: `fit`, `partial_fit`, `merge`."""
+
+    fit_intercept: bool
+    positive: bool
+    _gram: Gram
+
+    @abstractmethod
+    def _penalties(self, n_targets: int) -> Float:
+        """α of every target."""
+
+    def _iterative(self, source: Source) -> tuple[float, int | None] | None:
+        """Tolerance and limit on steps when the Gram matrix is too large to form, else None."""
+        return None
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model in one pass over the rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        watch = Stopwatch()
+        source = self._numbers(X, y, sample_weight, reset=True)
+        self._dtype = source.dtype
+        iterative = self._iterative(source)
+        if iterative is None:
+            self._gram = Gram.of_source(source)
+            self._unpack(watch, source)
+            return self
+        if hasattr(self, "_gram"):
+            del self._gram
+        tol, max_iter = iterative
+        m = next(source.blocks()).y.shape[1]  # type: ignore[union-attr]  # a valued source has targets
+        coef, intercept, self.fit_ = fit_by_cg(source, self._penalties(m), self.fit_intercept, tol, max_iter, watch)
+        self._set(coef, intercept)
+        return self
+
+    def _second_pass_parameter(self) -> str:
+        """The parameter, if any, that reads the rows twice, so that they cannot come in parts."""
+        return ""
+
+    @available_if(in_parts)
+    def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Add rows to what has been learned; the result equals one `fit` on all rows so far.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        watch = Stopwatch()
+        first = not hasattr(self, "_gram")
+        shape = None if first else self._one_target
+        source = self._numbers(X, y, sample_weight, reset=first)
+        part = Gram.of_source(source)
+        if first:
+            self._gram, self._dtype = part, np.dtype(np.float64)
+        else:
+            if part.n_targets != self._gram.n_targets or shape != self._one_target:
+                raise ValueError(f"y has {part.n_targets} targets, but earlier parts had {self._gram.n_targets}.")
+            self._gram.merge(part)
+        self._unpack(watch, None)
+        return self
+
+    @available_if(in_parts)
+    def merge(self, other: Self) -> Self:
+        """The model of both data sets.
+
+        Parameters
+        ----------
+        other : fitted estimator of the same kind and parameters
+
+        Returns
+        -------
+        A new fitted estimator; neither of the two is changed.
+        """
+        for model in (self, other):
+            model._check_ready()
+            if not hasattr(model, "_gram"):
+                raise ValueError(
+                    "A model fitted by conjugate gradients keeps no statistic to merge; use solver='gram'."
+                )
+        self._check_mergeable(other)
+        if self._gram.n_targets != other._gram.n_targets:
+            raise ValueError(f"Cannot merge {self._gram.n_targets} targets with {other._gram.n_targets}.")
+        watch = Stopwatch()
+        merged: Self = clone(self)
+        merged._adopt_features(self)
+        merged._dtype, merged._one_target = self._dtype, self._one_target
+        merged._gram = self._gram.copy().merge(other._gram)
+        merged._unpack(watch, None)
+        return merged
+
+    def _numbers(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, *, reset: bool) -> Source:
+        if y is None and not isinstance(X, Source):
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        source = self._read(X, y, sample_weight, reset=reset, multi_output=True)
+        self._one_target = source.target_ndim == 1
+        return source.valued()
+
+    def _equations(self) -> NormalEquations:
+        equations = self._gram.normal_equations()
+        return equations if self.fit_intercept else equations.without_intercept()
+
+    def _unpack(self, watch: Stopwatch, source: Source | None) -> None:
+        equations = self._equations()
+        penalties = self._choose_penalties(equations, source)
+        coef, intercept, fit = fit_equations(equations, penalties, self.positive, source, watch)
+        self.fit_, self.rank_ = fit
+        self._set(coef, intercept)
+
+    def _choose_penalties(self, equations: NormalEquations, source: Source | None) -> Float:
+        return self._penalties(equations.cross.shape[1])
+
+    def _set(self, coef: Float, intercept: Float) -> None:
+        coef = coef.astype(self._dtype, copy=False)
+        if self._one_target:
+            self.coef_, self.intercept_ = coef[0], float(intercept[0]) if self.fit_intercept else 0.0
+        else:
+            self.coef_ = coef
+            self.intercept_ = intercept.astype(self._dtype, copy=False) if self.fit_intercept else 0.0
+
+
+class LinearRegression(LeastSquaresRegressor):
+    """Ordinary least squares from one pass over the data.
+
+    Drop-in for scikit-learn's, with `partial_fit`, `merge` and files on top. Columns that depend on each other give the
+    coefficients of minimum norm, and ``fit_`` says so.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+    copy_X : bool, default=True
+        Kept for compatibility: X is never changed and never copied.
+    tol : float, default=1e-6
+        Kept for compatibility: the answer is exact.
+    n_jobs : int, optional
+        Kept for compatibility: see `separatrix.config` for threads.
+    positive : bool, default=False
+        Whether all coefficients must be ≥ 0.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+    intercept_ : float or ndarray of shape (n_targets,)
+    rank_ : int
+        Number of independent columns.
+    fit_ : Fit
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import LinearRegression
+    >>> X = np.array([[1.0, 1.0], [1.0, 2.0], [2.0, 2.0], [2.0, 3.0]])
+    >>> model = LinearRegression().fit(X, X @ [1.0, 2.0] + 3.0)
+    >>> model.coef_.round(10), round(model.intercept_, 10)
+    (array([1., 2.]), 3.0)
+    """
+
+    rank_: int
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "fit_intercept": ["boolean"],
+        "copy_X": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [None, Integral],
+        "positive": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        positive: bool = False,
+    ) -> None:
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.positive = positive
+
+    def _penalties(self, n_targets: int) -> Float:
+        return np.zeros(n_targets)
+
+    def _iterative(self, source: Source) -> tuple[float, int | None] | None:
+        return (1e-12, None) if not self.positive and wants_cg("auto", source.n_rows, source.n_features) else None
+
+    @property
+    def singular_(self) -> Float:
+        """Singular values of the centred (with an intercept) matrix X, falling."""
+        if not hasattr(self, "_gram"):
+            raise AttributeError("singular_ is there after fit.")
+        values = Spectrum(self._equations()).values[::-1]
+        return np.sqrt(values[: max(1, min(len(values), self.n_features_in_))])
+
+
+class Ridge(LeastSquaresRegressor):
+    """Ridge regression from one pass over the data.
+
+    Drop-in for scikit-learn's, with `partial_fit`, `merge`, files and exact leave-one-out on top.
+
+    Parameters
+    ----------
+    alpha : float, array-like of shape (n_targets,) or "loo", default=1.0
+        Penalty on Σ sᵢ(yᵢ − wᵀxᵢ − b)² + α‖w‖². "loo" takes the one of `alphas` with the least exact leave-one-out
+        error, at the price of a second pass.
+    fit_intercept : bool, default=True
+        The intercept is never penalised.
+    copy_X : bool, default=True
+        Kept for compatibility: X is never changed and never copied.
+    max_iter : int, optional
+        Limit on the steps of "cg"; 1000 by default.
+    tol : float, default=1e-4
+        For "cg": the fit stops when the gap is proven to be at most tol² times the objective, about `tol` relative in the
+        coefficients. The other solvers are exact.
+    solver : str, default="auto"
+        "gram" (closed form from one pass), "cg" (conjugate gradients: for many rows and many columns), or "auto": the table
+        of `separatrix.solvers.choose.choose_least_squares`. scikit-learn's names are accepted and mean "auto".
+    positive : bool, default=False
+        Whether all coefficients must be ≥ 0.
+    random_state : optional
+        Kept for compatibility: nothing here is random.
+    alphas : array-like, optional
+        Grid for ``alpha="loo"``; 33 values from 1e-4 to 1e4 by default.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+    intercept_ : float or ndarray of shape (n_targets,)
+    alpha_ : float or ndarray
+        The penalty used.
+    loo_errors_ : ndarray of shape (n_alphas,)
+        Mean squared leave-one-out error of every penalty of the grid (``alpha="loo"``), averaged over the targets.
+    n_iter_ : int
+        Steps of "cg"; 1 for a closed form.
+    fit_ : Fit
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from separatrix import Ridge
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> ridge = Ridge(alpha="loo", alphas=[0.01, 0.1, 1.0, 10.0]).fit(X, y)
+    >>> float(ridge.alpha_)
+    0.01
+    """
+
+    alpha_: Any
+    loo_errors_: Float
+    rank_: int
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", StrOptions({"loo"})],
+        "fit_intercept": ["boolean"],
+        "copy_X": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "solver": [StrOptions(SOLVERS)],
+        "positive": ["boolean"],
+        "random_state": ["random_state"],
+        "alphas": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        alpha: float | ArrayLike | Literal["loo"] = 1.0,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        solver: str = "auto",
+        positive: bool = False,
+        random_state: Any = None,
+        alphas: ArrayLike | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.positive = positive
+        self.random_state = random_state
+        self.alphas = alphas
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps of "cg"; 1 for a closed form."""
+        if not hasattr(self, "fit_"):
+            raise AttributeError("n_iter_ is there after fit.")
+        return max(1, self.fit_.iterations)
+
+    def _second_pass_parameter(self) -> str:
+        return "alpha='loo'" if isinstance(self.alpha, str) else ""
+
+    def _penalties(self, n_targets: int) -> Float:
+        values = np.asarray(self.alpha, dtype=np.float64)
+        if values.ndim > 1 or (values.ndim == 1 and len(values) not in (1, n_targets)):
+            raise ValueError(
+                f"Number of targets and number of penalties do not correspond: {values.size} != {n_targets}."
+            )
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise ValueError("alpha must be finite and ≥ 0.")
+        self.alpha_ = self.alpha
+        return np.broadcast_to(values, (n_targets,)).copy()
+
+    def _iterative(self, source: Source) -> tuple[float, int | None] | None:
+        if isinstance(self.alpha, str) or self.positive or not wants_cg(self.solver, source.n_rows, source.n_features):
+            return None
+        return self.tol**2, self.max_iter
+
+    def _choose_penalties(self, equations: NormalEquations, source: Source | None) -> Float:
+        n_targets = equations.cross.shape[1]
+        if not isinstance(self.alpha, str):
+            return self._penalties(n_targets)
+        assert source is not None
+        if self.positive:
+            raise ValueError("alpha='loo' has no closed form for positive=True; choose alpha by cross-validation.")
+        grid = penalty_grid(_DEFAULT_ALPHAS if self.alphas is None else self.alphas)
+        errors = ridge_loo(source, equations, Spectrum(equations), grid, self.fit_intercept).mean(axis=1)
+        self.loo_errors_ = errors
+        self.alpha_ = float(grid[int(np.argmin(errors))])
+        return np.full(n_targets, self.alpha_)
+
+
+def penalty_grid(alphas: ArrayLike) -> Float:
+    """A grid of penalties, checked."""
+    grid = np.asarray(alphas, dtype=np.float64)
+    if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all() or (grid < 0).any():
+        raise ValueError("alphas must be a list of finite numbers ≥ 0, at least one.")
+    return grid
+
+
+def ridge_path(
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    alphas: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    fit_intercept: bool = True,
+) -> tuple[Float, Float]:
+    """Ridge coefficients for a whole grid of penalties, from one pass over the data.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    alphas : array-like of shape (n_alphas,)
+        Penalties ≥ 0.
+    sample_weight : array-like of shape (n_samples,), optional
+    fit_intercept : bool, default=True
+
+    Returns
+    -------
+    coefs : ndarray of shape (n_alphas, n_targets, n_features)
+    intercepts : ndarray of shape (n_alphas, n_targets)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from separatrix import ridge_path
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> coefs, intercepts = ridge_path(X, y, alphas=[0.1, 1.0, 10.0])
+    >>> coefs.shape, intercepts.shape
+    ((3, 1, 10), (3, 1))
+    """
+    grid = penalty_grid(alphas)
+    equations = Gram.of_source(as_source(X, y, sample_weight).valued()).normal_equations()
+    if not fit_intercept:
+        equations = equations.without_intercept()
+    spectrum = Spectrum(equations)
+    coefs = np.stack([spectrum.coef(float(alpha)) for alpha in grid])
+    return coefs, np.stack([equations.intercept(coef) for coef in coefs])

@@ -1,0 +1,1 @@
+"""Objectives: what is minimised, evaluated block by block."""

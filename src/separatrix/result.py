@@ -1,0 +1,122 @@
+"""What every fit says about itself: why it stopped, what it cost, how far from the optimum it can be.
+
+    gap ≥ F(θ) − min F,      F the objective that was minimised
+
+The gap is an upper bound, from a duality gap or from a Newton decrement (½ gᵀH⁻¹g, which for a quadratic
+F is the gap itself). The residuals are the violations of the Karush–Kuhn–Tucker conditions, each in the
+units of the gradient or of the constraint it belongs to.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Status(Enum):
+    """Why a fit ended. Each value is a sentence that says what, if anything, to do."""
+
+    EXACT = "Solved exactly, in closed form; there is nothing to tune."
+    RANK_DEFICIENT = (
+        "Solved exactly, but the columns are linearly dependent, so many coefficient vectors fit equally well; "
+        "this is the one of minimum norm. Drop the redundant columns or add a penalty to make it unique."
+    )
+    PSEUDO = (
+        "Solved on the subspace in which the data vary; directions without variance carry no evidence. "
+        "Regularise the covariance if new rows may leave that subspace."
+    )
+    CONVERGED = "Converged: the certificate proves the requested tolerance."
+    UNPROVEN = (
+        "The gradient is as small as was asked for, but without a penalty nothing bounds the distance to the optimum. "
+        "Set a positive penalty to get a proof."
+    )
+    MAX_ITER = (
+        "Stopped at the limit on iterations before the tolerance was proven; the certificate says how far from the "
+        "optimum the answer can be. Raise max_iter, or raise tol to accept this gap."
+    )
+    STALLED = (
+        "Stopped because rounding allows no further progress; the certificate says how far from the optimum the "
+        "answer can be. Rescale the columns or add a penalty to get closer."
+    )
+    INTERRUPTED = (
+        "Interrupted; this is the best answer so far, and the certificate says how far from the optimum it can be."
+    )
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof of how good a fit is.
+
+    Parameters
+    ----------
+    gap : float
+        Upper bound on objective − optimum, in the units of the objective. ``inf`` when nothing can be proven.
+    objective : float
+        The value of the objective at the answer.
+    method : str
+        Where the bound comes from.
+    stationarity, primal_feasibility, dual_feasibility, complementary_slackness : float
+        Largest violation of each of the optimality conditions.
+    """
+
+    gap: float
+    objective: float
+    method: str
+    stationarity: float = 0.0
+    primal_feasibility: float = 0.0
+    dual_feasibility: float = 0.0
+    complementary_slackness: float = 0.0
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a fraction of the objective's size (of 1 when the objective is smaller)."""
+        if not math.isfinite(self.gap):
+            return math.inf
+        return self.gap / max(1.0, abs(self.objective))
+
+    def __str__(self) -> str:
+        return f"at most {self.gap:.3g} above the optimum (objective {self.objective:.6g}; {self.method})"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The record of one fit, kept by every estimator as ``fit_``.
+
+    Parameters
+    ----------
+    status : Status
+        Why the fit ended, as a sentence.
+    detail : str
+        What the sentence means for these data: the columns or classes concerned. Empty when there is nothing to add.
+    passes : int
+        How many times the rows were read.
+    iterations : int
+        Steps of an iterative solver; 0 for a closed form.
+    seconds : float
+        Wall-clock time.
+    certificate : Certificate or None
+        The proof; ``None`` for a model that minimises nothing iteratively and has no objective to bound.
+    trace : list of dict
+        One entry an iteration, for the solvers that iterate.
+    """
+
+    status: Status
+    passes: int
+    seconds: float
+    iterations: int = 0
+    detail: str = ""
+    certificate: Certificate | None = None
+    trace: list[dict[str, Any]] = field(default_factory=list, repr=False)
+
+    def __str__(self) -> str:
+        lines = [str(self.status) + (f" {self.detail}" if self.detail else "")]
+        cost = f"{self.passes} pass{'' if self.passes == 1 else 'es'} over the data, {self.seconds:.3g} s"
+        lines.append(f"{cost}, {self.iterations} iterations" if self.iterations else cost)
+        if self.certificate is not None:
+            lines.append(f"Certificate: {self.certificate}")
+        return "\n".join(lines)

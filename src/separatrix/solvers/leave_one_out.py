@@ -1,0 +1,54 @@
+"""Exact leave-one-out errors of ridge regression, for a whole grid of penalties, in one pass.
+
+    e₋ᵢ = eᵢ / (1 − hᵢ),   hᵢ = 1/n + zᵢᵀ(S + αI)⁻¹zᵢ = 1/n + Σ_j (zᵢᵀv_j)² / (λ_j + α)
+
+One unit of a row's weight is left out at a time: a row of weight 2 is two rows, each left out in turn.
+
+**Complexity** O(nd² + nd·(number of penalties)). **Passes over the data** one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from separatrix.data.block import Block, Float
+from separatrix.data.source import Source
+from separatrix.solvers.normal_equations import Spectrum
+from separatrix.statistics.gram import NormalEquations
+
+
+def whole_weights(block: Block) -> Float:
+    """Weights as counts of repeated rows; others cannot be left out one at a time."""
+    if block.weights is None:
+        return np.ones(block.n)
+    if (block.weights != np.floor(block.weights)).any():
+        raise ValueError(
+            "Leave-one-out takes sample_weight as numbers of repeated rows, but some weights are not whole numbers; "
+            "use cross-validation instead."
+        )
+    return block.weights
+
+
+def ridge_loo(
+    source: Source, equations: NormalEquations, spectrum: Spectrum, alphas: Float, fit_intercept: bool
+) -> Float:
+    """(penalties, targets) mean squared errors of the rows, each predicted without itself."""
+    inverses = np.stack([spectrum.inverse(float(alpha)) for alpha in alphas])
+    weights_of = np.einsum("aj,jm->ajm", inverses, spectrum.cross)
+    share = 1.0 / equations.total if fit_intercept else 0.0
+
+    def of_block(block: Block) -> Float:
+        assert block.y is not None
+        weights = whole_weights(block)
+        scores = block.matvec(spectrum.vectors) - equations.x_mean @ spectrum.vectors
+        leverage = np.square(scores) @ inverses.T + share
+        centred = block.y - equations.y_mean
+        losses = np.empty((len(alphas), centred.shape[1]))
+        for a, slopes in enumerate(weights_of):
+            left = 1.0 - leverage[:, a]
+            with np.errstate(divide="ignore", invalid="ignore"):  # a row that alone decides its own fit: infinite error
+                errors = np.where(left[:, None] > 1e-12, (centred - scores @ slopes) / left[:, None], np.inf)
+            losses[a] = weights @ np.square(np.where(weights[:, None] > 0, errors, 0.0))
+        return losses
+
+    return source.reduce(of_block, np.add) / equations.total

@@ -1,0 +1,189 @@
+"""The Mahalanobis metric of a covariance matrix: lengths, solves and the log-determinant, never the inverse.
+
+    ‖z‖²_Σ = zᵀΣ⁻¹z = ‖half(z)‖²,   solve(B) = BΣ⁻¹ = back(half(B)),   log|Σ|
+
+Two forms of Σ. Dense: D R D with R the correlation matrix, so columns in any units (1e-150 next to 1e150) are
+treated alike; Cholesky where R is well conditioned, eigenvectors where it is not. Thin: diag(δ) + FᵀF with fewer
+rows F than columns, through the r×r matrix Fδ⁻¹Fᵀ (Woodbury); z is split into its part inside the span of F
+and the rest, explicitly, so nothing is lost to cancellation.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy.linalg import lapack
+
+from separatrix.data.block import Float
+from separatrix.statistics.scatter import Scatter
+
+_EPS = float(np.finfo(np.float64).eps)
+# The rank is left to the eigenvalues when the condition number of the Cholesky factor comes near the tolerance
+# (its estimate may be too good by a small factor), or near what rounding allows.
+_SAFETY = 100.0
+_ILL_CONDITIONED = 1e-6
+
+
+class Metric(ABC):
+    """Lengths in units of a covariance matrix.
+
+    Attributes
+    ----------
+    rank : int
+        Number of directions with variance.
+    log_det : float
+        log|Σ|; over the directions with variance only when there are others (the pseudo-determinant).
+    """
+
+    n_features: int
+    rank: int
+    log_det: float
+    condition: float = 1.0
+    """Upper bound on 1/λ_min of the scaled matrix: how much a solve may amplify rounding."""
+
+    @property
+    def singular(self) -> bool:
+        """Whether some direction has no variance; such directions are left out of every length."""
+        return self.rank < self.n_features
+
+    @abstractmethod
+    def half(self, rows: Float) -> Float:
+        """Rows in coordinates in which Σ is the identity."""
+
+    @abstractmethod
+    def back(self, rows: Float) -> Float:
+        """The transpose of `half`: back(half(B)) = BΣ⁻¹."""
+
+    @abstractmethod
+    def half_bound(self, magnitudes: Float) -> Float:
+        """(n,) upper bounds on ‖half(e)‖ for every e with |e| ≤ the row of magnitudes, entry by entry."""
+
+    def solve(self, rows: Float) -> Float:
+        """BΣ⁻¹ for the rows B."""
+        return self.back(self.half(rows))
+
+    def squared_lengths(self, rows: Float) -> Float:
+        """zᵀΣ⁻¹z of every row."""
+        white = self.half(rows)
+        return np.einsum("ij,ij->i", white, white)
+
+
+class DenseMetric(Metric):
+    """The metric of a d×d matrix.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (d, d)
+    tol : float
+        A direction whose standard deviation, in standardised columns, is at most `tol` counts as one without variance.
+    standardise : bool
+        Whether directions without variance are judged, and left out, in standardised columns or in the user's units.
+    """
+
+    def __init__(self, covariance: Float, tol: float = 0.0, standardise: bool = True) -> None:
+        self.n_features = len(covariance)
+        scale = np.sqrt(covariance.diagonal()) if standardise else np.ones(self.n_features)
+        self._scale = np.where(scale > 0, scale, 1.0)
+        correlation = covariance / self._scale / self._scale[:, None]
+        cutoff = max(tol * tol, _EPS * self.n_features)
+        factor = _inverse_cholesky(correlation, np.sqrt(cutoff))
+        if factor is None:
+            values, vectors = np.linalg.eigh(correlation)
+            kept = values > cutoff * (1.0 if standardise else max(float(values[-1]), 0.0))
+            self.rank = int(kept.sum())
+            factor = vectors[:, kept] / np.sqrt(values[kept])
+            log_values = float(np.log(values[kept]).sum())
+        else:
+            self.rank = self.n_features
+            log_values = -2.0 * float(np.log(factor.diagonal()).sum())
+        self.log_det = log_values + 2.0 * float(np.log(self._scale).sum())
+        self.condition = float(np.square(factor).sum())
+        self._factor = factor / self._scale[:, None]
+
+    def half(self, rows: Float) -> Float:
+        return rows @ self._factor
+
+    def back(self, rows: Float) -> Float:
+        return rows @ self._factor.T
+
+    def half_bound(self, magnitudes: Float) -> Float:
+        return np.linalg.norm(magnitudes @ np.abs(self._factor), axis=1)
+
+
+def _inverse_cholesky(matrix: Float, tol: float) -> Float | None:
+    """L⁻ᵀ of matrix = LLᵀ, or None where an eigenvalue may be near or below tol²."""
+    try:
+        lower = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    reciprocal_condition, _ = lapack.dtrcon(lower, uplo="L")
+    if not reciprocal_condition > max(_SAFETY * tol, _ILL_CONDITIONED):
+        return None
+    inverse, _ = lapack.dtrtri(lower, lower=1)
+    return np.ascontiguousarray(np.tril(inverse).T)
+
+
+class ThinMetric(Metric):
+    """The metric of diag(δ) + FᵀF, F with fewer rows than columns.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (r, d)
+        F.
+    floor : ndarray of shape (d,) or None
+        δ, positive; ``None`` for no floor: lengths are then measured inside the span of F alone.
+    tol : float
+        As for `DenseMetric`; only used without a floor.
+    standardise : bool
+        As for `DenseMetric`; only used without a floor.
+    """
+
+    def __init__(self, rows: Float, floor: Float | None, tol: float = 0.0, standardise: bool = True) -> None:
+        self.n_features = rows.shape[1]
+        if floor is not None:
+            self._scale = np.sqrt(floor)
+        else:
+            scale = np.sqrt(np.einsum("ij,ij->j", rows, rows)) if standardise else np.ones(self.n_features)
+            self._scale = np.where(scale > 0, scale, 1.0)
+        scaled = rows / self._scale
+        values, vectors = np.linalg.eigh(scaled @ scaled.T)
+        largest = float(values[-1]) if len(values) else 0.0
+        kept = values > max(_EPS * self.n_features * largest, tol * tol if floor is None else 0.0)
+        values = values[kept]
+        self._span = (vectors[:, kept].T @ scaled) / np.sqrt(values)[:, None]
+        self._floor = floor is not None
+        self._root = np.sqrt(values + 1.0) if self._floor else np.sqrt(values)
+        self.rank = self.n_features if self._floor else len(values)
+        self.log_det = 2.0 * float(np.log(self._root).sum())
+        if self._floor or not self.singular:
+            self.log_det += 2.0 * float(np.log(self._scale).sum())
+
+    def half(self, rows: Float) -> Float:
+        scaled = rows / self._scale
+        if not self._floor:
+            return (scaled @ self._span.T) / self._root
+        inside = scaled @ self._span.T
+        outside = scaled - inside @ self._span
+        return outside + (inside / self._root) @ self._span
+
+    def back(self, rows: Float) -> Float:
+        if not self._floor:
+            return ((rows / self._root) @ self._span) / self._scale
+        inside = rows @ self._span.T
+        outside = rows - inside @ self._span
+        return (outside + (inside / self._root) @ self._span) / self._scale
+
+    def half_bound(self, magnitudes: Float) -> Float:
+        smallest = 1.0 if self._floor else float(self._root.min(initial=1.0))
+        return np.linalg.norm(magnitudes / self._scale, axis=1) / smallest
+
+
+def metric_of(covariance: Scatter, floor: Float | None = None, *, tol: float = 0.0, standardise: bool = True) -> Metric:
+    """The metric of covariance + diag(floor)."""
+    if covariance.thin and (floor is None or bool((floor > 0).all())):
+        return ThinMetric(covariance.rows, floor, tol, standardise)
+    matrix = covariance.matrix()
+    if floor is not None:
+        matrix = matrix + np.diag(floor)
+    return DenseMetric(matrix, tol, standardise)

@@ -1,0 +1,223 @@
+"""Class moments: counts, means and centred scatter of every class, from one pass, merged exactly.
+
+    n_k = Σ sᵢ,   m_k = Σ sᵢxᵢ / n_k,   S_k = Σ sᵢ (xᵢ−m_k)(xᵢ−m_k)ᵀ        (sums over the rows of class k)
+    merge:  S = S_a + S_b + (n_a n_b / n) δδᵀ,   m = m_a + (n_b/n) δ,   δ = m_b − m_a
+
+Reference: Chan, Golub, LeVeque (1983), The American Statistician 37, eq. 2.1. Means are kept as high + low so that
+δ has full relative accuracy for rows far from the origin (see data/block.py). No Σxxᵀ − n·mmᵀ is ever formed.
+
+Discriminants, least-squares classifiers and Gaussian naive Bayes are algebra on this statistic; shrinkage,
+priors, divisors and penalties are applied when it is read.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block, Float
+from separatrix.data.source import Source
+from separatrix.statistics.scatter import Scatter, combine
+
+Form = Literal["pooled", "per_class", "diagonal"]
+Divisor = Literal["mle", "unbiased"]
+
+
+class ClassMoments:
+    """Moments of the classes: a monoid under `merge`, with `empty` as its unit.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (K,)
+    mean_high, mean_low : ndarray of shape (K, d)
+    scatters : list of Scatter
+        One (pooled), K (per class), or none (diagonal).
+    squares : ndarray of shape (K, d) or None
+        Diagonals of the class scatters, in the diagonal form only.
+    """
+
+    def __init__(
+        self,
+        form: Form,
+        counts: Float,
+        mean_high: Float,
+        mean_low: Float,
+        scatters: list[Scatter],
+        squares: Float | None = None,
+    ) -> None:
+        self.form, self.counts = form, counts
+        self._high, self._low = mean_high, mean_low
+        self._scatters, self._squares = scatters, squares
+
+    # -- building -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def empty(cls, n_classes: int, n_features: int, form: Form = "pooled") -> ClassMoments:
+        """The moments of no rows."""
+        zeros = np.zeros((n_classes, n_features))
+        parts = {"pooled": 1, "per_class": n_classes, "diagonal": 0}[form]
+        scatters = [Scatter.zeros(n_features) for _ in range(parts)]
+        squares = zeros.copy() if form == "diagonal" else None
+        return cls(form, np.zeros(n_classes), zeros, zeros.copy(), scatters, squares)
+
+    @classmethod
+    def of_block(cls, block: Block, n_classes: int, form: Form = "pooled", wide: bool = False) -> ClassMoments:
+        """The moments of one block; `wide` data (fewer rows than columns) keep the rows."""
+        centred = block.centre(block.codes if n_classes > 1 else np.zeros(block.n, dtype=np.intp), n_classes)
+        scatters: list[Scatter] = []
+        squares = None
+        if form == "diagonal":
+            squares = centred.squares()
+        elif form == "pooled":
+            keep_rows = wide and block.n < block.shape[1]
+            scatters = [Scatter(rows=centred.rows()) if keep_rows else Scatter(matrix=centred.scatter())]
+        else:
+            for k, length in enumerate(np.bincount(block.codes, minlength=n_classes)):
+                # A class with few rows in the block is cheaper to carry as rows than as a d×d matrix.
+                if length < block.shape[1]:
+                    scatters.append(Scatter(rows=centred.rows_of(k).copy()))
+                else:
+                    scatters.append(Scatter(matrix=centred.scatter_of(k)))
+        return cls(form, centred.counts, centred.mean_high, centred.mean_low, scatters, squares)
+
+    @classmethod
+    def of_source(cls, source: Source, form: Form = "pooled") -> ClassMoments:
+        """One pass over a labelled source."""
+        assert source.classes is not None, "label the source first"
+        n_classes = len(source.classes)
+        wide = source.n_rows is None or source.n_rows < source.n_features
+        moments = source.reduce(lambda block: cls.of_block(block, n_classes, form, wide), cls.merge)
+        moments.check(source)
+        return moments
+
+    def check(self, source: Source) -> None:
+        """Refuse NaN, infinity and overflow, naming the column; refuse data whose weights are all zero."""
+        source.check_finite(self._high, self.variances() if self.form == "diagonal" else self.pooled().diagonal())
+        if not self.counts.any():
+            raise ValueError("The total weight of the rows is zero, so nothing can be learned; give positive weights.")
+
+    def update(self, block: Block) -> ClassMoments:
+        """Add the rows of a block, in place."""
+        return self.merge(type(self).of_block(block, self.n_classes, self.form))
+
+    def merge(self, other: ClassMoments) -> ClassMoments:
+        """Add another's rows to this, in place; the other is left as it is."""
+        before, added = self.counts, other.counts
+        after = before + added
+        share = np.divide(added, after, out=np.zeros_like(after), where=after > 0)[:, None]
+        with np.errstate(invalid="ignore", over="ignore"):  # NaN and inf are found by `check`, and named
+            gap = (other._high - self._high) + (other._low - self._low)
+            fresh = (before == 0) & (added > 0)
+            self._high = np.where(fresh[:, None], other._high, self._high)
+            self._low = np.where(
+                fresh[:, None], other._low, np.where((added > 0)[:, None], self._low + gap * share, self._low)
+            )
+            moved = np.flatnonzero((before > 0) & (added > 0))
+            rows = np.sqrt(before[moved, None] * share[moved]) * gap[moved]
+            if self.form == "diagonal":
+                assert self._squares is not None and other._squares is not None
+                self._squares = self._squares + other._squares
+                self._squares[moved] += np.square(rows)
+            elif self.form == "pooled":
+                self._scatters[0].add(other._scatters[0])
+                self._scatters[0].add_rows(rows)
+            else:
+                for k in np.flatnonzero(added):
+                    self._scatters[k].add(other._scatters[k])
+                for k, row in zip(moved, rows, strict=True):
+                    self._scatters[k].add_rows(row[None, :])
+        self.counts = after
+        return self
+
+    def copy(self) -> ClassMoments:
+        """Moments that can be merged into without changing these."""
+        squares = None if self._squares is None else self._squares.copy()
+        scatters = [scatter.copy() for scatter in self._scatters]
+        return ClassMoments(self.form, self.counts.copy(), self._high.copy(), self._low.copy(), scatters, squares)
+
+    def reindexed(self, positions: NDArray[np.intp], n_classes: int) -> ClassMoments:
+        """The same moments among more classes: class k becomes class positions[k]."""
+        whole = ClassMoments.empty(n_classes, self.n_features, self.form)
+        whole.counts[positions] = self.counts
+        whole._high[positions], whole._low[positions] = self._high, self._low
+        if self._squares is not None and whole._squares is not None:
+            whole._squares[positions] = self._squares
+        elif self.form == "pooled":
+            whole._scatters = [self._scatters[0].copy()]
+        else:
+            for k, position in enumerate(positions):
+                whole._scatters[position] = self._scatters[k].copy()
+        return whole
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return len(self.counts)
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+        return int(self._high.shape[1])
+
+    @property
+    def total(self) -> float:
+        """S = Σ n_k."""
+        return float(self.counts.sum())
+
+    @property
+    def means(self) -> Float:
+        """(K, d) class means."""
+        return self._high + self._low
+
+    def mean(self) -> Float:
+        """The mean of all rows."""
+        return self.counts @ self.means / self.total
+
+    def offsets(self) -> Float:
+        """(K, d) class means less the mean of all rows, to full relative accuracy; 0 for classes without rows."""
+        reference = int(np.argmax(self.counts))
+        relative = (self._high - self._high[reference]) + (self._low - self._low[reference])
+        relative[self.counts == 0] = 0.0
+        return np.where((self.counts > 0)[:, None], relative - self.counts @ relative / self.total, 0.0)
+
+    def pooled(self) -> Scatter:
+        """Within-class scatter Σ_k S_k."""
+        if self.form == "pooled":
+            return self._scatters[0]
+        assert self.form == "per_class", "the diagonal form has no scatter matrices"
+        return combine(((1.0, scatter) for scatter in self._scatters), self.n_features)
+
+    def of_class(self, k: int) -> Scatter:
+        """Scatter S_k of one class."""
+        assert self.form == "per_class", "only the per-class form has one scatter a class"
+        return self._scatters[k]
+
+    def variances(self, divisor: Divisor = "mle") -> Float:
+        """(K, d) variance of every feature in every class."""
+        squares = self._squares
+        if squares is None:
+            squares = np.stack([self.of_class(k).diagonal() for k in range(self.n_classes)])
+        size = self.counts if divisor == "mle" else self.counts - 1.0
+        return squares / np.where(size > 0, size, 1.0)[:, None]
+
+    def class_divisor(self, k: int, divisor: Divisor) -> float:
+        """What S_k is divided by to become a covariance."""
+        return float(self.counts[k]) - (divisor == "unbiased")
+
+    def pooled_divisor(self, divisor: Divisor) -> float:
+        """What the pooled scatter is divided by to become a covariance."""
+        return self.total - (int((self.counts > 0).sum()) if divisor == "unbiased" else 0)
+
+    def between_rows(self) -> Float:
+        """(K, d) rows √n_k (m_k − m): their scatter is the between-class scatter."""
+        return np.sqrt(self.counts)[:, None] * self.offsets()
+
+    def total_scatter(self) -> Scatter:
+        """Scatter of all rows about their common mean: within + between."""
+        whole = combine([(1.0, self.pooled())], self.n_features)
+        whole.add_rows(self.between_rows())
+        return whole

@@ -1,0 +1,248 @@
+"""The benchmark runner, on tiny fakes: what counts, what is left out, what is written. Nothing here asserts a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.linear_model import RidgeClassifier
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import reference, report, run, timing  # noqa: E402
+from benchmarks.contender import OURS, Peer  # noqa: E402
+from benchmarks.data import gaussian_classes  # noqa: E402
+from benchmarks.goals import AtMostMemory, AtMostSeconds, AtMostTimes, Faster  # noqa: E402
+from benchmarks.result import FAILED, MISSED_QUALITY, NOT_INSTALLED, OK, Result, Row, Verdict, one_line  # noqa: E402
+from benchmarks.workload import discover  # noqa: E402
+
+INSTALLED = Peer("other", distribution="numpy", module="numpy")
+ABSENT = Peer("absent", distribution="no-such-thing", module="no_such_thing")
+DATA = SimpleNamespace(X=None, y=None)
+
+
+class Clock:
+    """Time that passes only when a fake model is fitted."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.fitted = []
+
+    def __call__(self):
+        return self.now
+
+    def model(self, name, seconds=1.0, error=0.0):
+        def fit(X, y):
+            self.fitted.append(name)
+            if error is None:
+                raise ValueError("cannot be fitted")
+            self.now += seconds
+
+        return lambda: SimpleNamespace(fit=fit, error=error)
+
+    def race(self, *contenders, repeats=3):
+        return timing.alternate(contenders, DATA, lambda model: model.error, 1e-8, repeats, self)
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch):
+    monkeypatch.setattr(timing, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(timing, "gc", SimpleNamespace(collect=lambda: None))
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_contenders_take_turns_after_a_warm_up(clock):
+    rows = clock.race(OURS.contender("a", clock.model("a")), INSTALLED.contender("b", clock.model("b")))
+    assert clock.fitted == ["a", "b"] * 4
+    assert [len(row.seconds) for row in rows] == [3, 3]
+
+
+def test_a_slow_contender_is_timed_twice(clock):
+    rows = clock.race(
+        OURS.contender("a", clock.model("a")), INSTALLED.contender("b", clock.model("b", seconds=6.0)), repeats=5
+    )
+    assert [len(row.seconds) for row in rows] == [5, 2]
+
+
+@pytest.mark.parametrize("error", [1e-3, float("nan"), float("inf")])
+def test_a_wrong_contender_is_marked_and_out_of_the_ratio(clock, error):
+    rows = clock.race(
+        OURS.contender("a", clock.model("a", seconds=1.0)),
+        INSTALLED.contender("wrong", clock.model("wrong", seconds=0.5, error=error)),
+        INSTALLED.contender("right", clock.model("right", seconds=4.0, error=1e-9), default=True),
+    )
+    result = Result(rows)
+    assert [row.status for row in rows] == [OK, MISSED_QUALITY, OK]
+    assert result.ratio(rows[1]) is None
+    assert result.ratio(rows[2]) == pytest.approx(4.0)
+    verdict = Faster(5).judge(result)
+    assert verdict.met is False
+    assert "4.00× (other right)" in verdict.value
+    assert Faster(3).judge(result).met is True
+
+
+def test_absent_and_broken_peers_are_marked(clock):
+    rows = clock.race(
+        OURS.contender("a", clock.model("a")),
+        ABSENT.contender("b", "no_such_thing:Model"),
+        INSTALLED.contender("c", clock.model("c", error=None)),
+    )
+    assert [row.status for row in rows] == [OK, NOT_INSTALLED, FAILED]
+    assert rows[2].note == "ValueError: cannot be fitted"
+    verdict = Faster(5).judge(Result(rows))
+    assert verdict.met is None
+    assert "absent b" in verdict.value
+
+
+def test_our_own_failure_is_a_missed_goal(clock):
+    rows = clock.race(OURS.contender("a", clock.model("a", error=1.0)), INSTALLED.contender("b", clock.model("b")))
+    assert Faster(5).judge(Result(rows)) == Verdict("≥ 5× the best peer", f"separatrix a: {MISSED_QUALITY}", False)
+
+
+def test_medians_and_limits():
+    ours = Row("ours", "ours", seconds=[9.0, 1.0, 2.0], peak_extra=9)
+    other = Row("other", "context", seconds=[1.0, 0.5])
+    result = Result([ours, other], x_bytes=100)
+    assert (ours.median, other.median) == (2.0, 0.75)
+    assert AtMostTimes(3, "other").judge(result).met is True
+    assert AtMostTimes(2, "other").judge(result).met is False
+    assert AtMostTimes(2, "nobody").judge(result).met is None
+    assert AtMostSeconds(0.75, "other").judge(result).met is True
+    assert AtMostSeconds(0.7, "other").judge(result).met is False
+    assert AtMostMemory(0.10).judge(result).met is True
+    assert AtMostMemory(0.08).judge(result).met is False
+    assert AtMostMemory(0.10).judge(Result([Row("ours", "ours")], x_bytes=100)).met is None
+
+
+def entry(title, met, seconds=1.0):
+    conditions = {"date": "2020-01-01", "commit": "abc", "cpu": "C", "threads": "1", "versions": {"numpy": "2"}}
+    result = Result(
+        [Row("ours", "ours", seconds=[seconds]), Row("peer", "peer", status=MISSED_QUALITY, seconds=[seconds])],
+        verdicts=[Verdict("≥ 5× the best peer", "4.00×", met)],
+    )
+    return report.entry("B1", title, {"repeats": 1, "scale": 1.0}, conditions, result)
+
+
+def test_missed_goals_come_first():
+    page = report.render({"a": entry("first", True), "b": entry("second", False)})
+    lines = [line for line in page.splitlines() if line]
+    assert lines[:3] == ["# Benchmarks: 1 of 2 goals missed", "Missed:", "- B1 second: ≥ 5× the best peer: 4.00×"]
+    assert MISSED_QUALITY in page
+    assert report.render({"a": entry("first", True)}).startswith("# Benchmarks: no goal missed, of 1\n")
+    assert "Could not be judged:" in report.render({"a": entry("first", None)})
+
+
+def test_other_workloads_are_kept(tmp_path):
+    output = tmp_path / "new" / "RESULTS.md"
+    report.save(output, {"b": entry("second", True), "a": entry("first", True)})
+    entries = report.read(output.with_name("results.json"))
+    entries["b"] = entry("second", True, seconds=7.0)
+    report.save(output, entries)
+    page = output.read_text()
+    assert page.index("## B1 first") < page.index("## B1 second")
+    assert "| ours | 1.00 |" in page
+    assert "| ours | 7.00 |" in page
+    assert sorted(path.name for path in output.parent.iterdir()) == ["RESULTS.md", "results.json"]
+    assert report.read(output.with_name("results.json")) == entries
+
+
+def test_errors_are_published_without_paths():
+    message = "cannot import name 'A' from 'separatrix' (/home/me/src/separatrix/__init__.py)\nmore"
+    assert one_line(ImportError(message)) == "ImportError: cannot import name 'A' from 'separatrix'"
+    assert one_line("a ratio of 1/2 | n/a") == "a ratio of 1/2 / n/a"
+
+
+def test_workloads_are_found_by_listing_the_folder():
+    workloads = discover()
+    assert {"b07_lda", "b08_qda", "b08_rda_grid", "b10_ridge", "b16_import", "b17_memory"} <= set(workloads)
+    assert list(run.select(workloads, ["B8"])) == ["b08_qda", "b08_rda_grid"]
+    assert list(run.select(workloads, ["b07_lda", "b10"])) == ["b07_lda", "b10_ridge"]
+    assert run.select(workloads, None) == workloads
+    with pytest.raises(SystemExit, match="No workload b99"):
+        run.select(workloads, ["B99"])
+
+
+def test_the_import_workload_imports_no_numerical_library():
+    code = "import sys, benchmarks.workloads.b16_import; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "alpha", "gamma"),
+    [
+        (LinearDiscriminantAnalysis(), 0.0, 1.0),
+        (QuadraticDiscriminantAnalysis(), 1.0, 1.0),
+        (QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.3), 1.0, 0.7),
+    ],
+)
+def test_reference_discriminants_agree_with_scikit_learn(model, alpha, gamma):
+    data = gaussian_classes(600, 4, 3)(1.0)
+    scores = reference.discriminant_scores(reference.class_moments(data), alpha, gamma, data.probe)
+    answer = reference.centred_scores(model.fit(data.X, data.y).decision_function(data.probe))
+    assert reference.relative_error(answer, scores) < 1e-12
+    assert reference.relative_error(answer[:, :2], scores) == np.inf
+
+
+def test_reference_ridge_agrees_with_scikit_learn():
+    data = gaussian_classes(600, 4, 3)(1.0)
+    scores = reference.ridge_scores(reference.class_moments(data), 1.0, data.probe)
+    answer = RidgeClassifier().fit(data.X, data.y).decision_function(data.probe)
+    assert reference.relative_error(answer, scores) < 1e-12
+
+
+FAKE_WORKLOAD = """
+from benchmarks.contender import OURS, Peer
+from benchmarks.data import gaussian_classes
+from benchmarks.goals import AtMostMemory, Faster
+from benchmarks.workload import FitWorkload
+
+class Mean:
+    def fit(self, X, y):
+        self.mean_ = X.mean(axis=0)
+
+class Zero:
+    def fit(self, X, y):
+        self.mean_ = 0 * X[0]
+
+def check(data):
+    reference = data.X.mean(axis=0)
+    return lambda model: abs(model.mean_ - reference).max()
+
+PEER = Peer("numpy", distribution="numpy", module="numpy")
+WORKLOAD = FitWorkload(
+    module=__name__, id="F1", title="fake", goals=(Faster(1e9), AtMostMemory(1e9)), data=gaussian_classes(1000, 4, 2),
+    contenders=(OURS.contender("mean", Mean), PEER.contender("mean", Mean), PEER.contender("zero", Zero)),
+    check=check, quality="error of the mean",
+)
+"""
+
+
+def test_a_whole_run(tmp_path, monkeypatch, capsys):
+    package = tmp_path / "fake_workloads"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "f01_fake.py").write_text(FAKE_WORKLOAD)
+    (package / "f02_broken.py").write_text(FAKE_WORKLOAD.replace("def check(data):", "def check(data):\n    1 / 0"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    output = tmp_path / "RESULTS.md"
+    report.save(output, {"a": entry("kept", True)})
+    assert run.main(["--quick", "--output", str(output)], package="fake_workloads") == 0
+    page = output.read_text()
+    assert page.startswith("# Benchmarks: 2 of 4 goals missed\n")
+    assert "the workload runs: ZeroDivisionError: division by zero" in page
+    assert f"| {MISSED_QUALITY} |" in page
+    assert "B1 kept" in page
+    assert "smoke run at scale 0.01" in page
+    assert str(ROOT) not in page
+    assert "F1 fake" in capsys.readouterr().out
