@@ -329,7 +329,9 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
         """
         self._check_ready()
         weights, constant = np.asarray(self.coef_, dtype=np.float64).T, self.intercept_
-        return self._map_rows(X, lambda block: block.matvec(weights) + constant)
+        result = self._map_rows(X, lambda block: block.matvec(weights) + constant)
+        single = self.coef_.dtype == np.float32 and getattr(X, "dtype", None) == np.float32
+        return result.astype(np.float32) if single else result  # as scikit-learn does
 
 
 def check_two_classes(classes: NDArray[Any]) -> None:

@@ -38,7 +38,7 @@ def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any])
     if priors is None:
         shares: Float = counts / counts.sum()
         return shares
-    given = np.asarray(priors, dtype=np.float64)
+    given = np.array(priors, dtype=np.float64)
     if given.shape != (len(classes),):
         raise ValueError(
             f"priors has shape {given.shape}, but there are {len(classes)} classes: give one prior a class, in the order "

@@ -163,7 +163,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
     def _set(self, coef: Float, intercept: Float) -> None:
         coef = coef.astype(self._dtype, copy=False)
         if self._one_target:
-            self.coef_, self.intercept_ = coef[0], float(intercept[0]) if self.fit_intercept else 0.0
+            self.coef_, self.intercept_ = coef[0], intercept[0].astype(self._dtype) if self.fit_intercept else 0.0
         else:
             self.coef_ = coef
             self.intercept_ = intercept.astype(self._dtype, copy=False) if self.fit_intercept else 0.0
@@ -282,6 +282,8 @@ class Ridge(LeastSquaresRegressor):
         The penalty used.
     loo_errors_ : ndarray of shape (n_alphas,)
         Mean squared leave-one-out error of every penalty of the grid (``alpha="loo"``), averaged over the targets.
+    solver_ : str
+        "gram" or "cg".
     n_iter_ : int
         Steps of "cg"; 1 for a closed form.
     fit_ : Fit
@@ -341,6 +343,18 @@ class Ridge(LeastSquaresRegressor):
         if not hasattr(self, "fit_"):
             raise AttributeError("n_iter_ is there after fit.")
         return max(1, self.fit_.iterations)
+
+    def _set(self, coef: Float, intercept: Float) -> None:
+        super()._set(coef, intercept)
+        if len(coef) == 1:  # as in scikit-learn, a single column of targets is a vector
+            self.coef_ = self.coef_.ravel()
+
+    @property
+    def solver_(self) -> str:
+        """What solved it: "gram" or "cg"."""
+        if not hasattr(self, "fit_"):
+            raise AttributeError("solver_ is there after fit.")
+        return "gram" if hasattr(self, "_gram") else "cg"
 
     def _second_pass_parameter(self) -> str:
         return "alpha='loo'" if isinstance(self.alpha, str) else ""

@@ -51,9 +51,7 @@ def solve_ridge(equations: NormalEquations, alpha: Float) -> Solution:
     gap, objective, stationarity, rank, condition = 0.0, 0.0, 0.0, d, 1.0
     for penalty in np.unique(alpha):
         targets = alpha == penalty
-        metric = metric_of(
-            equations.scatter, np.full(d, penalty) if penalty > 0 else None, standardise=_thick(equations)
-        )
+        metric = _metric(equations, float(penalty))
         part = _solve(equations, metric, float(penalty), targets)
         coef[targets] = part
         residual, noise = _residual(equations, part, float(penalty), targets)
@@ -73,13 +71,10 @@ def refine(solution: Solution, equations: NormalEquations, alpha: Float, gradien
     Corrected seminormal equations: nearly the accuracy of a QR factorisation of the data. Reference: Björck (1987),
     Linear Algebra and its Applications 88/89.
     """
-    d = equations.cross.shape[0]
     coef, gap = solution.coef.copy(), 0.0
     for penalty in np.unique(alpha):
         targets = alpha == penalty
-        metric = metric_of(
-            equations.scatter, np.full(d, penalty) if penalty > 0 else None, standardise=_thick(equations)
-        )
+        metric = _metric(equations, float(penalty))
         half = metric.half(-0.5 * gradient[targets])
         coef[targets] += metric.back(half)
         gap += float(np.square(half).sum())
@@ -89,9 +84,10 @@ def refine(solution: Solution, equations: NormalEquations, alpha: Float, gradien
     return Solution(coef, solution.rank, proof, condition=solution.condition)
 
 
-def _thick(equations: NormalEquations) -> bool:
-    # A thin scatter is never of full column rank: its minimum-norm answer is taken in the user's units directly.
-    return not equations.scatter.thin
+def _metric(equations: NormalEquations, penalty: float) -> Metric:
+    """The metric of S + αI. A thin S is never of full column rank: its answer lies in the span of its rows."""
+    floor = np.full(equations.scatter.n_features, penalty) if penalty > 0 else None
+    return metric_of(equations.scatter, floor, standardise=not equations.scatter.thin, inside=True)
 
 
 def _solve(equations: NormalEquations, metric: Metric, alpha: float, targets: Float) -> Float:
@@ -202,6 +198,8 @@ def solve_nonnegative(equations: NormalEquations, alpha: Float) -> Solution:
     for j in range(m):
         # ‖Aw − t‖² + α‖w‖² with AᵀA = S and Aᵀt = c has the same minimiser and needs at most 2d rows.
         A, target = roots[:, None] * spectrum.vectors[:, used].T, spectrum.cross[used, j] / roots
+        if not len(A):  # nothing varies: zero fits as well as anything
+            A, target = np.zeros((1, d)), np.zeros(1)
         if alpha[j] > 0:
             A, target = np.concatenate([A, np.sqrt(alpha[j]) * np.eye(d)]), np.concatenate([target, np.zeros(d)])
         coef[j], _ = nnls(A, target)

@@ -34,7 +34,7 @@ from separatrix.statistics.moments import ClassMoments, Divisor
 _EPS = float(np.finfo(np.float64).eps)
 _LONGEST_SERIES = 10
 _ENTRIES_AT_ONCE = 2_000_000
-_ROWS_AT_ONCE = 2048
+_ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -211,11 +211,10 @@ def _sums(
     if own:
         rest, us = base.log_series[:length].T @ powers, np.zeros(1)
     else:
-        rest, cross = np.empty(shape[1:]), np.empty((len(flat), u.shape[1]))
+        us = _horner((flat @ (u * shift.T[:, rows.codes])).reshape(shape), lost)
+        rest = np.empty(shape[1:])
         for k, at in rows.runs.items():
-            cross[:, at] = (flat * shift[k]) @ u[:, at]
             rest[:, at] = (series @ np.square(shift[k]) + base.log_series[:length]).T @ powers[:, at]
-        us = _horner(cross.reshape(shape), lost)
     return uu, us, rest + _outside(base, lost, grid)
 
 

@@ -137,9 +137,14 @@ class ThinMetric(Metric):
         As for `DenseMetric`; only used without a floor.
     standardise : bool
         As for `DenseMetric`; only used without a floor.
+    inside : bool
+        Whether only rows inside the span of F will be measured: what rounding puts outside is then left out, which a
+        small floor would magnify.
     """
 
-    def __init__(self, rows: Float, floor: Float | None, tol: float = 0.0, standardise: bool = True) -> None:
+    def __init__(
+        self, rows: Float, floor: Float | None, tol: float = 0.0, standardise: bool = True, inside: bool = False
+    ) -> None:
         self.n_features = rows.shape[1]
         if floor is not None:
             self._scale = np.sqrt(floor)
@@ -152,37 +157,44 @@ class ThinMetric(Metric):
         kept = values > max(_EPS * self.n_features * largest, tol * tol if floor is None else 0.0)
         values = values[kept]
         self._span = (vectors[:, kept].T @ scaled) / np.sqrt(values)[:, None]
-        self._floor = floor is not None
-        self._root = np.sqrt(values + 1.0) if self._floor else np.sqrt(values)
-        self.rank = self.n_features if self._floor else len(values)
+        self._whole = floor is not None and not inside
+        self._root = np.sqrt(values) if floor is None else np.sqrt(values + 1.0)
+        self.rank = len(values) if floor is None else self.n_features
         self.log_det = 2.0 * float(np.log(self._root).sum())
-        if self._floor or not self.singular:
+        if floor is not None or not self.singular:
             self.log_det += 2.0 * float(np.log(self._scale).sum())
 
     def half(self, rows: Float) -> Float:
         scaled = rows / self._scale
-        if not self._floor:
+        if not self._whole:
             return (scaled @ self._span.T) / self._root
         inside = scaled @ self._span.T
         outside = scaled - inside @ self._span
         return outside + (inside / self._root) @ self._span
 
     def back(self, rows: Float) -> Float:
-        if not self._floor:
+        if not self._whole:
             return ((rows / self._root) @ self._span) / self._scale
         inside = rows @ self._span.T
         outside = rows - inside @ self._span
         return (outside + (inside / self._root) @ self._span) / self._scale
 
     def half_bound(self, magnitudes: Float) -> Float:
-        smallest = 1.0 if self._floor else float(self._root.min(initial=1.0))
+        smallest = 1.0 if self._whole else float(self._root.min(initial=1.0))
         return np.linalg.norm(magnitudes / self._scale, axis=1) / smallest
 
 
-def metric_of(covariance: Scatter, floor: Float | None = None, *, tol: float = 0.0, standardise: bool = True) -> Metric:
-    """The metric of covariance + diag(floor)."""
+def metric_of(
+    covariance: Scatter,
+    floor: Float | None = None,
+    *,
+    tol: float = 0.0,
+    standardise: bool = True,
+    inside: bool = False,
+) -> Metric:
+    """The metric of covariance + diag(floor); `inside` as for `ThinMetric`."""
     if covariance.thin and (floor is None or bool((floor > 0).all())):
-        return ThinMetric(covariance.rows, floor, tol, standardise)
+        return ThinMetric(covariance.rows, floor, tol, standardise, inside)
     matrix = covariance.matrix()
     if floor is not None:
         matrix = matrix + np.diag(floor)
