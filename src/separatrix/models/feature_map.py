@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
 
 from separatrix.data import Source, SparseBlock
 from separatrix.data.block import Float
@@ -104,14 +105,16 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
             raise ValueError("FeatureMap requires y to be passed, but the target y is None.")
         return self._read(X, y, sample_weight, reset=reset, multi_output=not is_classifier(self.estimator))
 
-    def _fit_transformer(self, X: Any, source: Source) -> None:
+    def _fit_transformer(self, X: Any, source: Source, sample_weight: ArrayLike | None) -> None:
         first = next(source.blocks(), None)
         if first is None:
             raise ValueError("The data have no rows: at least one is needed.")
         rows = first.X if isinstance(first, SparseBlock) else first.dense()
         # A transformer learns from the rows as they stand; of a file or a data frame it sees the first block.
         whole = isinstance(X, np.ndarray) or sp.issparse(X)
-        self.transformer_ = clone(self.transformer).fit(X if whole else rows)
+        weights = sample_weight if whole else first.weights
+        known = {"sample_weight": weights} if has_fit_parameter(self.transformer, "sample_weight") else {}
+        self.transformer_ = clone(self.transformer).fit(X if whole else rows, **known)
         self._n_mapped = int(self.transformer_.transform(rows[:1]).shape[1])
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -128,7 +131,7 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         self
         """
         source = self._read_for_fit(X, y, sample_weight, reset=True)
-        self._fit_transformer(X, source)
+        self._fit_transformer(X, source, sample_weight)
         self.estimator_ = clone(self.estimator).fit(self._view(source))
         return self
 
@@ -157,7 +160,7 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         first = not hasattr(self, "estimator_")
         source = self._read_for_fit(X, y, sample_weight, reset=first)
         if first:
-            self._fit_transformer(X, source)
+            self._fit_transformer(X, source, sample_weight)
             self.estimator_ = clone(self.estimator)
         labels = {} if classes is None else {"classes": classes}
         self.estimator_.partial_fit(self._view(source), **labels)

@@ -1,0 +1,199 @@
+"""scikit-learn's conventions, to the letter, for every estimator from one list."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn import config_context
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.datasets import load_wine, make_regression
+from sklearn.ensemble import VotingClassifier
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+import separatrix
+from separatrix import (
+    FeatureMap,
+    FisherDiscriminant,
+    LinearDiscriminantAnalysis,
+    LinearRegression,
+    QuadraticDiscriminantAnalysis,
+    RegularizedDiscriminantAnalysis,
+    Ridge,
+    RidgeClassifier,
+)
+
+ESTIMATORS = [
+    LinearDiscriminantAnalysis(),
+    LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.3),
+    LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto", covariance="unbiased"),
+    QuadraticDiscriminantAnalysis(singular="pseudo"),
+    QuadraticDiscriminantAnalysis(reg_param=0.1),
+    RegularizedDiscriminantAnalysis(),
+    RegularizedDiscriminantAnalysis("loo", "loo"),
+    RegularizedDiscriminantAnalysis(0.5, "oas"),
+    FisherDiscriminant(),
+    RidgeClassifier(),
+    RidgeClassifier(max_norm=0.5),
+    RidgeClassifier(class_weight="balanced", solver="cg"),
+    LinearRegression(),
+    LinearRegression(positive=True),
+    Ridge(),
+    Ridge(solver="cg"),
+    FeatureMap(PolynomialFeatures(2), LinearDiscriminantAnalysis()),
+    FeatureMap(SplineTransformer(n_knots=3), Ridge()),
+]
+CLASSIFIERS = [estimator for estimator in ESTIMATORS if is_classifier(estimator)]
+X, Y = load_wine(return_X_y=True)
+
+
+def in_parts(estimator) -> bool:
+    return hasattr(estimator, "partial_fit") and getattr(estimator, "solver", None) != "cg"
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_check_estimator_with_nothing_excused(estimator, check):
+    check(estimator)
+
+
+def test_plain_qda_fails_only_the_checks_that_fit_singular_classes():
+    """Those checks give it classes of too few distinct rows; it must refuse them by name (M11), and passes the others."""
+    results = check_estimator(QuadraticDiscriminantAnalysis(), on_fail=None, on_skip=None)
+    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    assert set(failed) == {
+        "check_sample_weights_shape",
+        "check_sample_weights_not_overwritten",
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    }
+    for exception in failed.values():
+        assert isinstance(exception, np.linalg.LinAlgError)
+        assert "is not full rank" in str(exception)
+
+
+def targets_of(estimator):
+    return make_regression(178, 13, random_state=0)[1] if is_regressor(estimator) else Y
+
+
+def answers(estimator, X):
+    method = "predict" if hasattr(estimator, "predict") else "transform"
+    results = [np.asarray(getattr(estimator, method)(X))]
+    if hasattr(estimator, "decision_function"):
+        results.append(estimator.decision_function(X))
+    return results
+
+
+def assert_same_answers(a, b, X, rtol=1e-8):
+    for one, two in zip(answers(a, X), answers(b, X), strict=True):
+        scale = np.abs(two).max()
+        np.testing.assert_allclose(one, two, rtol=rtol, atol=rtol * scale)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_weights_repetition_zero_weights_and_merge(estimator):
+    rng = np.random.default_rng(0)
+    w, y = rng.integers(0, 3, len(Y)).astype(float), targets_of(estimator)
+    tol = 1e-5 if getattr(estimator, "solver", "") == "cg" else 1e-8
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    weighted = clone(estimator).fit(Z, y, sample_weight=w)
+    repeated = np.repeat(np.arange(len(y)), w.astype(int))
+    assert_same_answers(weighted, clone(estimator).fit(Z[repeated], y[repeated]), Z, tol)
+    if not in_parts(estimator):
+        return
+    parts = clone(estimator)
+    for at in np.array_split(rng.permutation(len(y)), 5):
+        parts.partial_fit(Z[at], y[at], sample_weight=w[at])
+    if not isinstance(estimator, FeatureMap):  # its transformer is fitted on the first part
+        assert_same_answers(parts, weighted, Z)
+        halves = [
+            clone(estimator).fit(Z[at], y[at], sample_weight=w[at]) for at in (slice(0, None, 2), slice(1, None, 2))
+        ]
+        merged = halves[0].merge(halves[1])
+        assert_same_answers(merged, weighted, Z)
+        assert merged is not halves[0]
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
+@pytest.mark.parametrize("labels", [["x", "y", "z"], [10, -3, 7], [False, True, True]], ids=str)
+def test_labels_of_any_kind(estimator, labels):
+    y = np.array(labels)[Y]
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = clone(estimator).fit(Z, y)
+    assert model.classes_.tolist() == sorted(set(labels))
+    assert set(model.predict(Z).tolist()) <= set(labels)
+    assert model.score(Z, y) > 0.9
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_pickle_clone_and_html(estimator):
+    Z, y = (X - X.mean(axis=0)) / X.std(axis=0), targets_of(estimator)
+    model = clone(estimator).fit(Z, y)
+    assert_same_answers(pickle.loads(pickle.dumps(model)), model, Z, 1e-15)
+    assert type(estimator).__name__ in model._repr_html_()
+    assert repr(clone(model)) == repr(estimator)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+@pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis(), FisherDiscriminant()], ids=repr)
+def test_feature_names_and_set_output(estimator, frame):
+    table = frame({f"column {j}": X[:, j] for j in range(5)})
+    model = clone(estimator).set_output(transform="pandas").fit(table, Y)
+    assert model.feature_names_in_.tolist() == list(table.columns)
+    out = model.transform(table)
+    assert isinstance(out, pd.DataFrame)
+    assert list(out.columns) == model.get_feature_names_out().tolist()
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.transform(table[list(table.columns)[::-1]])
+
+
+def test_grid_search_and_pipelines():
+    pipeline = make_pipeline(StandardScaler(), RegularizedDiscriminantAnalysis())
+    grid = {f"regularizeddiscriminantanalysis__{name}": [0.1, 0.9] for name in ("alpha", "gamma")}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X, Y)
+    assert search.best_score_ > 0.95
+    voting = VotingClassifier([("lda", LinearDiscriminantAnalysis()), ("rda", RegularizedDiscriminantAnalysis())])
+    assert voting.set_params(voting="soft").fit(X, Y).score(X, Y) > 0.95
+
+
+def test_weights_are_routed_through_a_pipeline():
+    w = np.random.default_rng(0).integers(0, 3, len(Y)).astype(float)
+    with config_context(enable_metadata_routing=True):
+        model = LinearDiscriminantAnalysis().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=True)
+        routed = make_pipeline(scaler, model).fit(X, Y, sample_weight=w)
+        cross_validate(make_pipeline(scaler, model), X, Y, params={"sample_weight": w}, error_score="raise")
+    Z = StandardScaler().fit(X, sample_weight=w).transform(X)
+    direct = LinearDiscriminantAnalysis().fit(Z, Y, sample_weight=w)
+    np.testing.assert_allclose(routed[-1].coef_, direct.coef_, rtol=1e-10)
+
+
+def test_parameters_that_read_the_rows_twice_have_no_partial_fit():
+    for estimator in (
+        LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+        RegularizedDiscriminantAnalysis("loo", 0.5),
+        Ridge(alpha="loo"),
+    ):
+        assert not hasattr(estimator, "partial_fit")
+        with pytest.raises(AttributeError):
+            estimator.merge(estimator)
+
+
+def test_every_public_name_is_exported_and_documented():
+    for name in separatrix.__all__:
+        thing = getattr(separatrix, name)
+        assert thing.__doc__, name
+
+
+@pytest.mark.parametrize("package", ["numba", "matplotlib", "typer", "dask", "torch"])
+def test_import_leaves_heavy_packages_alone(package):
+    code = "import sklearn.base, sys; before = set(sys.modules); import separatrix; print(*set(sys.modules) - before)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert package not in out.stdout.split()
