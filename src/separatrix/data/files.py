@@ -1,7 +1,7 @@
 """Files as a source: Parquet and CSV, a few megabytes of rows at a time.
 
-Only the columns asked for are decoded, and the rows are cut anew into blocks of `rows_per_block(d)` across the borders
-of row groups and files: the partition is the one the same rows have in memory, whatever the threads or the files.
+Only the columns asked for are decoded, and the rows are cut anew into blocks of about 4 MiB across the borders of row
+groups and files: the partition depends on the rows alone, whatever the threads, the row groups or the files.
 
 Memory: the blocks in flight (about 4 MiB each), and what a reader keeps to resume: for Parquet one dictionary page and
 one data page a column (at most 2 MiB with the usual writers) however long the row group, for CSV the text read ahead.
@@ -29,7 +29,6 @@ from separatrix.data.readers import (
     Names,
     ParquetReader,
     Paths,
-    cut,
     decoded_column,
     expand,
     kind,
@@ -38,6 +37,9 @@ from separatrix.data.readers import (
     numbers,
 )
 from separatrix.data.source import Source, rows_per_block
+
+# Smaller than in memory: here every block in flight is memory that was not there before.
+_BLOCK_BYTES = 4 << 20
 
 
 class FileSource(Source):
@@ -104,7 +106,7 @@ class FileSource(Source):
 
     def _batches(self, columns: list[str]) -> Iterator[tuple[str, Any]]:
         """Record batches of every file in turn, each with a phrase that says where it stands."""
-        total, rows = 0, rows_per_block(self.n_features)
+        total, rows = 0, rows_per_block(self.n_features, target=_BLOCK_BYTES)
         labels = self._targets if self._role == "labels" else []
         for path in self._files:
             with named(path):
@@ -120,19 +122,19 @@ class FileSource(Source):
 
     def blocks(self) -> Iterator[Block]:
         """The rows as blocks in order, decoded one after another."""
-        size, filled, counts = rows_per_block(self.n_features), 0, not self._weights
+        size, filled, counts = rows_per_block(self.n_features, target=_BLOCK_BYTES), 0, not self._weights
         block = self._empty(size, 0)
         for where, batch in self._batches([*self._features, *(self._targets if self._role else []), *self._weights]):
             while batch.num_rows:
                 part, batch = batch.slice(0, size - filled), batch.slice(size - filled)
                 rows = slice(filled, filled + part.num_rows)
-                counts = self._decode(part, where, cut(block, rows)) or counts
+                counts = self._decode(part, where, block.part(rows)) or counts
                 filled = rows.stop
                 if filled == size:
                     yield block
                     block, filled = self._empty(size, block.start + size), 0
         if filled:
-            yield cut(block, slice(0, filled))
+            yield block.part(slice(0, filled))
         if self.n_rows and not counts:
             raise ValueError(f"All weights in column {self._weights[0]!r} are zero; give at least one positive weight.")
 

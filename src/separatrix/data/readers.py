@@ -17,8 +17,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.dense import DenseBlock
-
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Names = str | Sequence[str]
 NUMERIC = ("numeric", "boolean", "empty")
@@ -88,12 +86,6 @@ def missing(column: Any) -> NDArray[Any]:
     if kind(column.type) == "text":
         return np.from_dlpack(column.is_null().cast("uint8")).astype(bool)
     return np.asarray(~np.isfinite(numbers(column)))
-
-
-def cut(block: DenseBlock, rows: slice) -> DenseBlock:
-    """Some rows of a block: views, not copies."""
-    y, weights = (None if part is None else part[rows] for part in (block.y, block.weights))
-    return DenseBlock(block.X[rows], y, weights, block.start + rows.start)
 
 
 class ParquetReader:

@@ -36,9 +36,9 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return _pools[threads]
 
 
-def rows_per_block(n_features: int, least: int = 512) -> int:
+def rows_per_block(n_features: int, least: int = 512, target: int | None = None) -> int:
     """Rows whose float64 copy is at most 16 MiB: few enough blocks that threads do not queue for the interpreter."""
-    rows = _TARGET_BYTES // (8 * max(1, n_features))
+    rows = (_TARGET_BYTES if target is None else target) // (8 * max(1, n_features))
     return int(min(65536, max(least, 2 ** int(np.log2(max(1, rows))))))
 
 
