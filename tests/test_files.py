@@ -531,7 +531,7 @@ def gram(block):
 
 before = memory("VmRSS")
 with config(threads=2):
-    total = scan_parquet(sys.argv[1]).reduce(sums, np.add)
+    total = scan_parquet(sys.argv[1]).reduce(gram, np.add)
 print(memory("VmHWM") - before, total[0, 0])
 """
 
