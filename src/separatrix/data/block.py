@@ -14,6 +14,7 @@ part carries those digits.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,25 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Values with the row and the column of each; arrays that broadcast against each other."""
+
+    values: NDArray[Any]
+    rows: NDArray[Any]
+    columns: NDArray[Any]
+    n_columns: int
+    implicit_zeros: bool
+
+    def column_maxima(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        """(d,) largest of `values` in every column; −1 in a column without entries."""
+        if not self.implicit_zeros:
+            return values.max(axis=0, initial=-1)
+        largest = np.full(self.n_columns, -1, dtype=np.intp)
+        np.maximum.at(largest, self.columns, values)
+        return largest
 
 
 class Centred(ABC):
@@ -125,6 +145,14 @@ class Block(ABC):
         membership = np.zeros((self.n, n_classes))
         membership[np.arange(self.n), codes] = weights
         return np.ascontiguousarray(self.rmatvec(membership).T)
+
+    @abstractmethod
+    def column_minima(self) -> Float:
+        """(d,) least value of every column, zeros that are not stored included."""
+
+    @abstractmethod
+    def stored_entries(self) -> Entries:
+        """Values with their rows and columns; zeros that are not stored are left out."""
 
     @property
     def total_weight(self) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.block import Block, Centred, Codes, Float, class_runs
+from separatrix.data.block import Block, Centred, Codes, Entries, Float, class_runs
 
 # Long runs of one class are summed by BLAS, short ones by one vectorised reduction.
 _LONG_SEGMENT = 32
@@ -154,6 +154,15 @@ class DenseBlock(Block):
         return DenseBlock(
             self.X[rows], y, None if self.weights is None else self.weights[rows], self.start + rows.start
         )
+
+    def column_minima(self) -> Float:
+        if not self.n:
+            return np.zeros(self.shape[1])
+        return self.X.min(axis=0).astype(np.float64)
+
+    def stored_entries(self) -> Entries:
+        rows, columns = np.arange(self.n)[:, None], np.arange(self.shape[1])
+        return Entries(self.X, rows, columns, self.shape[1], implicit_zeros=False)
 
     def non_finite(self) -> NDArray[np.bool_]:
         return ~np.isfinite(self.X) if self.X.dtype.kind == "f" else np.zeros(self.shape, dtype=bool)

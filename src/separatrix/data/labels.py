@@ -48,6 +48,11 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Float | None:
     return weights
 
 
+def shown(label: Any) -> str:
+    """A label as a person would write it: no NumPy types."""
+    return repr(label.item() if hasattr(label, "item") else label)
+
+
 def check_weights(weights: Float) -> None:
     """Refuse NaN, infinite and negative weights."""
     if not np.isfinite(weights).all():
@@ -109,7 +114,7 @@ def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None)
         if strange.any():
             label = y[int(np.flatnonzero(strange)[0])]
             raise ValueError(
-                f"The label {label!r} in y is not among the classes {known.tolist()}; list it in `classes`."
+                f"The label {shown(label)} in y is not among the classes {known.tolist()}; list it in `classes`."
             )
         codes[wrong] = 0
     return known, codes

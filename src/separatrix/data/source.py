@@ -114,7 +114,9 @@ class Source(ABC):
         blocks = self._pieces() if rows is None else cut_finer(self._pieces(), rows)
 
         def work(piece: Block) -> Result:
-            return block_fn(self._see(piece))
+            # NaN, infinity and overflow are found in the result of the pass, and reported by column.
+            with np.errstate(invalid="ignore", over="ignore"):
+                return block_fn(self._see(piece))
 
         with one_blas_thread():
             first = next(blocks, None)

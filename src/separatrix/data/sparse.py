@@ -13,10 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.data.block import Block, Centred, Codes, Float, class_runs
+from separatrix.data.block import Block, Centred, Codes, Entries, Float, class_runs
 
 # A sparse column that would lose more than three digits by Σx² − n·mean² is centred explicitly.
 _CANCELLATION = 1e3
+# Below this many stored entries SciPy is done before numba is imported.
+_COMPILED_FROM = 1_000_000
 
 
 class _SparseCentred(Centred):
@@ -142,6 +144,25 @@ class SparseBlock(Block):
         return SparseBlock(
             self.X[rows], y, None if self.weights is None else self.weights[rows], self.start + rows.start
         )
+
+    def class_sums(self, codes: Codes, n_classes: int) -> Float:
+        weights = np.ones(self.n) if self.weights is None else self.weights
+        if self.X.nnz < _COMPILED_FROM:
+            members = sp.csr_array((weights, (codes, np.arange(self.n))), shape=(n_classes, self.n))
+            result: Float = (members @ self._double()).toarray()
+            return result
+        from separatrix.kernels.counting import add_rows_by_class
+
+        sums = np.zeros((n_classes, self.shape[1]))
+        add_rows_by_class(self.X.data, self.X.indices, self.X.indptr, codes, weights, sums)
+        return sums
+
+    def column_minima(self) -> Float:
+        return np.minimum(0.0, self._double().min(axis=0).toarray().ravel()) if self.n else np.zeros(self.shape[1])
+
+    def stored_entries(self) -> Entries:
+        rows = np.repeat(np.arange(self.n), np.diff(self.X.indptr))
+        return Entries(self.X.data, rows, self.X.indices, self.shape[1], implicit_zeros=True)
 
     def non_finite(self) -> Any:
         bad = ~np.isfinite(self.X.data) if self.X.dtype.kind == "f" else np.zeros(self.X.nnz, dtype=bool)

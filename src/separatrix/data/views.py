@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.data.block import Block, Centred, Codes, Float
+from separatrix.data.block import Block, Centred, Codes, Entries, Float
 from separatrix.data.dense import DenseBlock
 from separatrix.data.source import Result, Source, cut_finer, rows_per_block
 from separatrix.data.sparse import SparseBlock
@@ -112,6 +112,12 @@ class _Affine(Block):
     def join(self, columns: Float) -> Block:
         return DenseBlock(self.dense(), self.y, self.weights, self.start).join(columns)
 
+    def column_minima(self) -> Float:
+        return self.dense().min(axis=0, initial=0.0)
+
+    def stored_entries(self) -> Entries:
+        return DenseBlock(self.dense()).stored_entries()
+
     def part(self, rows: slice) -> Block:
         return _Affine(self._block.part(rows), self._centre, self._scale, self._ones)
 
@@ -181,3 +187,27 @@ class Coded(View):
             factor = self._class_weight[block.codes]
             seen.weights = factor if block.weights is None else block.weights * factor
         return seen
+
+
+class Binarised(View):
+    """1 where a value exceeds the threshold, else 0; sparse rows stay sparse (the threshold is ≥ 0)."""
+
+    def __init__(self, source: Source, threshold: float) -> None:
+        super().__init__(source, source.n_features, source.feature_names)
+        self._threshold = threshold
+
+    def see(self, block: Block) -> Block:
+        return self.block(block, self._threshold)
+
+    @staticmethod
+    def block(block: Block, threshold: float) -> Block:
+        """One block, binarised. NaN and infinity become NaN, to be reported."""
+        if isinstance(block, SparseBlock):
+            flags = np.where(np.isfinite(block.X.data), block.X.data > threshold, np.nan)
+            X: Any = sp.csr_array((flags.astype(np.float64), block.X.indices, block.X.indptr), shape=block.X.shape)
+            return SparseBlock(X, block.y, block.weights, block.start)
+        rows = block.X if isinstance(block, DenseBlock) else block.dense()
+        above = (rows > threshold).astype(np.float64)
+        if rows.dtype.kind == "f":
+            above[~np.isfinite(rows)] = np.nan
+        return DenseBlock(above, block.y, block.weights, block.start)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.frames import is_frame
+from separatrix.data.labels import shown
 from separatrix.geometry import Hyperplane, Quadric, Surface
 from separatrix.result import Certificate, Fit, Status
 
@@ -306,7 +307,7 @@ class LinearRule(Classifier):
         lengths = np.linalg.norm(W, axis=1)
         if (lengths == 0).any():
             raise ValueError("A class has a constant score, so there is no hyperplane to measure a distance to.")
-        scores = self.decision_function(X)
+        scores = Classifier.decision_function(self, X)
         return scores / (lengths[0] if len(W) == 1 else lengths)
 
 
@@ -337,7 +338,7 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
 def check_two_classes(classes: NDArray[Any]) -> None:
     """Refuse data of one class."""
     if len(classes) < 2:
-        only = f"{classes[0]!r}" if len(classes) else "none"
+        only = f"{shown(classes[0])}" if len(classes) else "none"
         raise Undetermined(
             f"A classifier needs rows of at least two classes, but y has only one class: {only}. Add rows of another class."
         )

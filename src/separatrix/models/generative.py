@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
+from separatrix.data.labels import shown
 from separatrix.models.base import (
     Classifier,
     Estimator,
@@ -53,7 +54,7 @@ def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any])
         given = given / given.sum()
     empty = np.flatnonzero((counts == 0) & (given > 0))
     if len(empty):
-        raise Undetermined(f"Class {classes[empty[0]]!r} has a positive prior but no rows to learn from.")
+        raise Undetermined(f"Class {shown(classes[empty[0]])} has a positive prior but no rows to learn from.")
     return given
 
 
@@ -71,11 +72,16 @@ class MomentEstimator(Estimator):
     """A model read from class moments: `fit`, `partial_fit` and `merge` differ only in where these come from."""
 
     classes_: NDArray[Any]
-    _moments: ClassMoments
+    _moments: Any
+    """The statistic: class moments, or another monoid with `counts`, `merge`, `copy` and `reindexed`."""
 
-    @abstractmethod
     def _form(self) -> Form:
         """Which moments the model reads."""
+        raise NotImplementedError  # a model defines this, or `_measure`
+
+    def _measure(self, source: Source) -> Any:
+        """The statistic of a labelled source: one pass."""
+        return ClassMoments.of_source(source, self._form())
 
     @abstractmethod
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
@@ -106,7 +112,7 @@ class MomentEstimator(Estimator):
         check_two_classes(source.classes)
         self.classes_ = source.classes
         self._dtype = source.dtype
-        self._moments = ClassMoments.of_source(source, self._form())
+        self._moments = self._measure(source)
         self._pending = ""
         self._finish(watch, source)
         return self
@@ -144,12 +150,12 @@ class MomentEstimator(Estimator):
         first = not hasattr(self, "_moments")
         source = self._read(X, y, sample_weight, reset=first).labelled()
         assert source.classes is not None
-        part, labels = ClassMoments.of_source(source, self._form()), source.classes
+        part, labels = self._measure(source), source.classes
         if classes is not None:
             known = np.unique(np.asarray(classes))
             strange = np.setdiff1d(labels, known)
             if len(strange):
-                raise ValueError(f"The label {strange[0]!r} in y is not among classes={known.tolist()}.")
+                raise ValueError(f"The label {shown(strange[0])} in y is not among classes={known.tolist()}.")
             labels, _, _ = merged_classes(known, labels)
             part = part.reindexed(np.searchsorted(labels, source.classes), len(labels))
         if first:
@@ -183,9 +189,7 @@ class MomentEstimator(Estimator):
         merged._unpack_or_wait(lambda: merged._finish(watch, None))
         return merged
 
-    def _merge_moments(
-        self, mine: ClassMoments, my_classes: NDArray[Any], theirs: ClassMoments, their_classes: NDArray[Any]
-    ) -> None:
+    def _merge_moments(self, mine: Any, my_classes: NDArray[Any], theirs: Any, their_classes: NDArray[Any]) -> None:
         union, my_places, their_places = merged_classes(my_classes, their_classes)
         if len(union) > len(my_classes):
             mine = mine.reindexed(my_places, len(union))

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.labels import shown
 from separatrix.data.views import Mapped
 from separatrix.geometry import Hyperplane
 from separatrix.models.base import Boundary, Undetermined
@@ -240,8 +241,8 @@ class RegularizedDiscriminantAnalysis(QuadraticRule):
         lonely = np.flatnonzero(moments.counts < 2)
         if len(lonely):
             raise Undetermined(
-                f"Class {self.classes_[lonely[0]]!r} has {moments.counts[lonely[0]]:g} rows; leaving one out needs at least "
-                "two a class."
+                f"Class {shown(self.classes_[lonely[0]])} has {moments.counts[lonely[0]]:g} rows; leaving one out needs "
+                "at least two a class."
             )
         if not any(moments.of_class(k).thin for k in range(len(self.classes_))) or self.target == "diagonal":
             return loo_losses(source, moments, grid)

@@ -201,7 +201,7 @@ class LinearRegression(LeastSquaresRegressor):
     >>> from separatrix import LinearRegression
     >>> X = np.array([[1.0, 1.0], [1.0, 2.0], [2.0, 2.0], [2.0, 3.0]])
     >>> model = LinearRegression().fit(X, X @ [1.0, 2.0] + 3.0)
-    >>> model.coef_.round(10), round(model.intercept_, 10)
+    >>> model.coef_.round(10), float(round(model.intercept_, 10))
     (array([1., 2.]), 3.0)
     """
 

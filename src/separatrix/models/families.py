@@ -1,0 +1,219 @@
+"""The families a column can have in a mixed naive Bayes: what they accept, what they count, what a value is worth.
+
+    gaussian      log p(x|k) = −½ log 2πσ² − (x−μ)²/2σ²
+    bernoulli     θ_k = (N_k + α)/(n_k + 2α)
+    categorical   θ_kc = (N_kc + α)/(n_k + αC);  a value never seen: α/(n_k + αC), or no evidence when α = 0
+    poisson       λ_k = (Σx + αλ)/(n_k + α),  λ the mean of the column: α rows of it in every class
+    multinomial   Σ_j x_j log θ_kj over a group of columns, θ renormalised over those observed
+
+A missing value is left out: it contributes 0 to every class.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from separatrix.data.block import Codes, Float
+from separatrix.data.columns import Column
+from separatrix.statistics.columns import Moments, Sums, Table
+
+FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson", "multinomial")
+
+
+class Family(str):
+    """The name of a family, with the reason why a column has it."""
+
+    reason: str
+
+    def __new__(cls, name: str, reason: str) -> Family:
+        family = super().__new__(cls, name)
+        family.reason = reason
+        return family
+
+    def __reduce__(self) -> Any:
+        return Family, (str(self), self.reason)
+
+
+def infer_family(column: Column) -> Family:
+    """By the type of the column; 0 and 1 as whole numbers are flags."""
+    if column.kind == "boolean":
+        return Family("bernoulli", "it holds booleans")
+    if column.kind == "text":
+        return Family("categorical", "it holds text or categories")
+    if column.kind == "integer" and np.isin(column.values[column.observed], (0.0, 1.0)).all():
+        return Family("bernoulli", "it holds only the whole numbers 0 and 1")
+    return Family("gaussian", f"it holds {'whole' if column.kind == 'integer' else 'real'} numbers")
+
+
+def check_column(column: Column, family: str) -> None:
+    """Refuse values the family cannot have, naming the column."""
+    values = column.values[column.observed]
+    if family == "categorical":
+        return
+    if column.kind == "text":
+        shown = next(iter(values), None)
+        raise ValueError(
+            f"{column.said} holds text such as {shown!r}, but its family is {family!r}, which needs numbers; use 'categorical'."
+        )
+    if np.isinf(values).any():
+        raise ValueError(
+            f"{column.said} contains infinity in {int(np.isinf(values).sum())} rows; only what is missing is left out."
+        )
+    if family == "bernoulli" and not np.isin(values, (0.0, 1.0)).all():
+        raise ValueError(
+            f"{column.said} holds values other than 0 and 1, but its family is 'bernoulli'; use 'categorical'."
+        )
+    if family in ("poisson", "multinomial") and (values < 0).any():
+        raise ValueError(
+            f"{column.said} holds negative numbers, but its family is {family!r}, which counts; use 'gaussian'."
+        )
+    if family in ("poisson", "multinomial") and (values != np.floor(values)).any():
+        raise ValueError(
+            f"{column.said} holds numbers that are not whole, but its family is {family!r}; use 'gaussian'."
+        )
+
+
+def count(family: str, columns: list[Column], codes: Codes, weights: Float, n_classes: int) -> Moments | Sums | Table:
+    """The statistic of a column, or of a multinomial group."""
+    if family == "multinomial":
+        values = np.column_stack([np.nan_to_num(column.values, nan=0.0) for column in columns])
+        return Sums.of(values, codes, weights, n_classes)
+    (column,) = columns
+    observed = column.observed
+    values, codes, weights = column.values[observed], codes[observed], weights[observed]
+    if family == "gaussian":
+        return Moments.of(values, codes, weights, n_classes)
+    if family == "categorical":
+        return Table.of(_keys(column, observed), codes, weights, n_classes)
+    return Sums.of(values[:, None], codes, weights, n_classes)
+
+
+def _keys(column: Column, observed: Any) -> Any:
+    values = column.values[observed]
+    return values.astype(str) if column.kind == "text" else values
+
+
+class GaussianReader:
+    """Means and variances of a column; a class without observed values has the column's own."""
+
+    def __init__(self, moments: Moments, floor: float) -> None:
+        mean, variance = moments.overall()
+        known = moments.n > 0
+        self.mean = np.where(known, moments.mean, mean)
+        self.variance = np.where(known, moments.square / np.where(known, moments.n, 1.0), variance) + floor
+
+    def log_prob(self, columns: list[Column]) -> Float:
+        """(n, 1, K) contribution of every row."""
+        values = columns[0].values[:, None]
+        logs = -0.5 * (np.log(2.0 * np.pi * self.variance) + np.square(values - self.mean) / self.variance)
+        return np.where(np.isnan(values), 0.0, logs)[:, None, :]
+
+    def draw(self, codes: Codes, rng: Any) -> Any:
+        """One value a row."""
+        return self.mean[codes] + np.sqrt(self.variance[codes]) * rng.standard_normal(len(codes))
+
+
+class BernoulliReader:
+    """Probability of a one."""
+
+    def __init__(self, sums: Sums, alpha: float) -> None:
+        size = sums.n + 2.0 * alpha
+        self.rate = np.where(size > 0, (sums.sums[:, 0] + alpha) / np.where(size > 0, size, 1.0), 0.5)
+
+    def log_prob(self, columns: list[Column]) -> Float:
+        """(n, 1, K) contribution of every row."""
+        values = columns[0].values[:, None]
+        with np.errstate(divide="ignore"):  # α = 0: what a class never had is impossible in it
+            logs = np.where(values == 1.0, np.log(self.rate), np.log1p(-self.rate))
+        logs[np.isneginf(logs).all(axis=1)] = 0.0
+        return np.where(np.isnan(values), 0.0, logs)[:, None, :]
+
+    def draw(self, codes: Codes, rng: Any) -> Any:
+        """One value a row."""
+        return (rng.random_sample(len(codes)) < self.rate[codes]).astype(float)
+
+
+class CategoricalReader:
+    """Probabilities of the values seen, and of one never seen."""
+
+    def __init__(self, table: Table, alpha: float) -> None:
+        self.values = sorted(table.counts)
+        counts = np.stack([table.counts[value] for value in self.values])
+        size = table.n + alpha * len(self.values)
+        with np.errstate(divide="ignore"):  # α = 0: what a class never had is impossible in it
+            logs = np.log((counts + alpha) / np.where(size > 0, size, 1.0))
+            unseen = np.log(alpha / np.where(size > 0, size, 1.0)) if alpha > 0 else np.zeros(len(size))
+        logs[:, (size == 0)] = 0.0
+        self.logs = np.vstack([logs, unseen])
+        self.place = {value: row for row, value in enumerate(self.values)}
+
+    def log_prob(self, columns: list[Column]) -> Float:
+        """(n, 1, K) contribution of every row."""
+        (column,) = columns
+        observed = column.observed
+        keys = _keys(column, observed)
+        distinct, inverse = np.unique(keys, return_inverse=True)
+        rows = np.array([self.place.get(value, len(self.values)) for value in distinct.tolist()], dtype=np.intp)
+        logs = np.zeros((len(observed), self.logs.shape[1]))
+        logs[observed] = self.logs[rows[inverse]] if len(rows) else 0.0
+        return logs[:, None, :]
+
+    def draw(self, codes: Codes, rng: Any) -> Any:
+        """One value a row."""
+        cumulative = np.cumsum(np.exp(self.logs[:-1]), axis=0).T[codes]
+        at = (rng.random_sample(len(codes))[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)
+        return np.array(self.values, dtype=object)[np.minimum(at, len(self.values) - 1)]
+
+
+class PoissonReader:
+    """Rates."""
+
+    def __init__(self, sums: Sums, alpha: float) -> None:
+        overall = float(sums.sums.sum() / sums.n.sum())
+        size = sums.n + alpha
+        self.rate = np.where(size > 0, (sums.sums[:, 0] + alpha * overall) / np.where(size > 0, size, 1.0), overall)
+
+    def log_prob(self, columns: list[Column]) -> Float:
+        """(n, 1, K) contribution of every row."""
+        values = columns[0].values[:, None]
+        counted = np.nan_to_num(values, nan=0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):  # rate 0: only 0 is possible
+            logs = np.where(counted > 0, counted * np.log(self.rate), 0.0) - self.rate - gammaln(counted + 1.0)
+        logs[np.isneginf(logs).all(axis=1)] = 0.0
+        return np.where(np.isnan(values), 0.0, logs)[:, None, :]
+
+    def draw(self, codes: Codes, rng: Any) -> Any:
+        """One value a row."""
+        return rng.poisson(self.rate[codes]).astype(float)
+
+
+class MultinomialReader:
+    """Shares of the columns of a group."""
+
+    def __init__(self, sums: Sums, alpha: float) -> None:
+        smoothed = sums.sums + alpha
+        totals = smoothed.sum(axis=1, keepdims=True)
+        self.share = np.where(totals > 0, smoothed / np.where(totals > 0, totals, 1.0), 1.0 / smoothed.shape[1])
+        self.length = sums.sums.sum(axis=1) / np.where(sums.n > 0, sums.n, 1.0)
+
+    def log_prob(self, columns: list[Column]) -> Float:
+        """(n, m, K) contribution of every column of the group."""
+        values = np.column_stack([column.values for column in columns])
+        observed = ~np.isnan(values)
+        counted = np.where(observed, values, 0.0)[:, :, None]
+        with np.errstate(divide="ignore", invalid="ignore"):  # α = 0: what a class never had is impossible in it
+            left = np.log(observed.astype(np.float64) @ self.share.T)[:, None, :]
+            logs = np.where(counted > 0, counted * (np.log(self.share.T) - left), 0.0)
+        logs[np.isneginf(logs).all(axis=2)] = 0.0
+        return logs
+
+    def draw(self, codes: Codes, rng: Any) -> Any:
+        """One row of the group a row."""
+        lengths = np.rint(self.length).astype(int)
+        return np.stack([rng.multinomial(lengths[k], self.share[k]) for k in codes]).astype(float)
+
+
+Reader = GaussianReader | BernoulliReader | CategoricalReader | PoissonReader | MultinomialReader

@@ -1,0 +1,156 @@
+"""Counts by class: how much weight each class has, and how much of each feature or category, from one pass.
+
+    n_k = Σ sᵢ,   N_kj = Σ sᵢ x_ij                        ClassCounts: words in documents, flags
+    N_kjc = Σ sᵢ [x_ij = c]                               CategoryCounts: one table a column
+
+Both are monoids: `merge` adds. Smoothing and priors are applied when they are read.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block, Float
+from separatrix.data.source import Source
+
+
+class ClassCounts:
+    """Weight of every class, sums of every feature in it, and the least value seen (to refuse negative counts)."""
+
+    def __init__(self, counts: Float, sums: Float, least: Float) -> None:
+        self.counts, self.sums, self.least = counts, sums, least
+
+    @classmethod
+    def empty(cls, n_classes: int, n_features: int) -> ClassCounts:
+        """The counts of no rows."""
+        return cls(np.zeros(n_classes), np.zeros((n_classes, n_features)), np.zeros(n_features))
+
+    @classmethod
+    def of_block(cls, block: Block, n_classes: int) -> ClassCounts:
+        """The counts of one block."""
+        counts = np.bincount(block.codes, block.weights, minlength=n_classes).astype(np.float64, copy=False)
+        return cls(counts, block.class_sums(block.codes, n_classes), block.column_minima())
+
+    @classmethod
+    def of_source(cls, source: Source) -> ClassCounts:
+        """One pass over a labelled source."""
+        assert source.classes is not None, "label the source first"
+        n_classes = len(source.classes)
+        counts = source.reduce(lambda block: cls.of_block(block, n_classes), cls.merge)
+        source.check_finite(counts.sums)
+        return counts
+
+    def merge(self, other: ClassCounts) -> ClassCounts:
+        """Add another's rows to this, in place."""
+        self.counts += other.counts
+        self.sums += other.sums
+        np.minimum(self.least, other.least, out=self.least)
+        return self
+
+    def copy(self) -> ClassCounts:
+        """Counts that can be merged into without changing these."""
+        return ClassCounts(self.counts.copy(), self.sums.copy(), self.least.copy())
+
+    def reindexed(self, positions: NDArray[np.intp], n_classes: int) -> ClassCounts:
+        """The same counts among more classes: class k becomes class positions[k]."""
+        whole = ClassCounts.empty(n_classes, self.sums.shape[1])
+        whole.counts[positions], whole.sums[positions], whole.least = self.counts, self.sums, self.least.copy()
+        return whole
+
+
+class BadColumn(ValueError):
+    """A value that is no category, in column j."""
+
+    def __init__(self, j: int, why: str) -> None:
+        super().__init__(why)
+        self.j, self.why = j, why
+
+
+def _trimmed(table: Float) -> Float:
+    """Without the last categories that only rows of weight zero have."""
+    seen = np.flatnonzero(table.any(axis=0))
+    return table[:, : seen[-1] + 1] if len(seen) else table[:, :0]
+
+
+class CategoryCounts:
+    """Weight of every category of every column in every class: tables[j] is (K, number of categories of column j).
+
+    Categories are the whole numbers 0, 1, …; a column of a merged part may have more of them. Rows of weight zero count
+    nothing and create no category.
+    """
+
+    def __init__(self, counts: Float, tables: list[Float]) -> None:
+        self.counts, self.tables = counts, tables
+
+    @classmethod
+    def empty(cls, n_classes: int, n_features: int) -> CategoryCounts:
+        """The counts of no rows."""
+        return cls(np.zeros(n_classes), [np.zeros((n_classes, 0)) for _ in range(n_features)])
+
+    @classmethod
+    def of_block(cls, block: Block, n_classes: int) -> CategoryCounts:
+        """The tables of one block, all from one count over its entries."""
+        stored = block.stored_entries()
+        numbers = stored.values
+        categories = numbers.astype(np.intp)
+        for wrong, why in ((numbers < 0, "a negative number"), (categories != numbers, "a number that is not whole")):
+            if wrong.any():
+                at = np.flatnonzero(wrong.ravel())[0]
+                raise BadColumn(int(stored.columns.ravel()[at % stored.columns.size]), f"holds {why}")
+        counts = np.bincount(block.codes, block.weights, minlength=n_classes).astype(np.float64, copy=False)
+        sizes = stored.column_maxima(categories) + 1
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        cells = (offsets[:-1][stored.columns] + categories) * n_classes + block.codes[stored.rows]
+        weights = None if block.weights is None else np.broadcast_to(block.weights[stored.rows], cells.shape).ravel()
+        flat = np.bincount(cells.ravel(), weights, minlength=int(offsets[-1]) * n_classes).astype(
+            np.float64, copy=False
+        )
+        by_cell = flat.reshape(-1, n_classes).T
+        tables = [by_cell[:, a:b].copy() for a, b in pairwise(offsets)]
+        if stored.implicit_zeros:
+            for j, table in enumerate(tables):
+                if table.shape[1] == 0:
+                    tables[j] = table = np.zeros((n_classes, 1))
+                table[:, 0] += counts - table.sum(axis=1)
+        return cls(counts, [_trimmed(table) for table in tables])
+
+    @classmethod
+    def of_source(cls, source: Source) -> CategoryCounts:
+        """One pass over a labelled source."""
+        assert source.classes is not None, "label the source first"
+        n_classes = len(source.classes)
+        try:
+            return source.reduce(lambda block: cls.of_block(block, n_classes), cls.merge)
+        except BadColumn as bad:
+            sentence = source.explain_non_finite() if bad.j >= 0 else ""
+            raise ValueError(
+                sentence
+                or f"Negative values in data passed to CategoricalNB: {source.column_name(bad.j)} {bad.why}. Categories are "
+                "0, 1, 2, …; encode them first (for example with sklearn.preprocessing.OrdinalEncoder)."
+            ) from None
+
+    def merge(self, other: CategoryCounts) -> CategoryCounts:
+        """Add another's rows to this, in place; columns grow where the other has more categories."""
+        self.counts = self.counts + other.counts
+        for j, theirs in enumerate(other.tables):
+            mine = self.tables[j]
+            if theirs.shape[1] > mine.shape[1]:
+                mine, theirs = theirs.copy(), mine
+            mine[:, : theirs.shape[1]] += theirs
+            self.tables[j] = mine
+        return self
+
+    def copy(self) -> CategoryCounts:
+        """Counts that can be merged into without changing these."""
+        return CategoryCounts(self.counts.copy(), [table.copy() for table in self.tables])
+
+    def reindexed(self, positions: NDArray[np.intp], n_classes: int) -> CategoryCounts:
+        """The same counts among more classes: class k becomes class positions[k]."""
+        whole = CategoryCounts(np.zeros(n_classes), [np.zeros((n_classes, table.shape[1])) for table in self.tables])
+        whole.counts[positions] = self.counts
+        for mine, table in zip(whole.tables, self.tables, strict=True):
+            mine[positions] = table
+        return whole
