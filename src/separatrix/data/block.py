@@ -136,6 +136,10 @@ class Block(ABC):
         """(n, d) mask, or for sparse rows a matrix of that shape, of the entries that are NaN or infinite."""
 
     @abstractmethod
+    def counted(self) -> Block:
+        """The block without its rows of weight zero, which may hold anything."""
+
+    @abstractmethod
     def part(self, rows: slice) -> Block:
         """The block of some of the rows."""
 

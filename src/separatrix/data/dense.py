@@ -149,6 +149,12 @@ class DenseBlock(Block):
         joined[:, self.shape[1] :] = columns
         return DenseBlock(joined, self.y, self.weights, self.start, scratch=True)
 
+    def counted(self) -> DenseBlock:
+        if self.weights is None or self.weights.all():
+            return self
+        kept = np.flatnonzero(self.weights)
+        return DenseBlock(self.X[kept], None if self.y is None else self.y[kept], self.weights[kept], self.start)
+
     def part(self, rows: slice) -> DenseBlock:
         y = None if self.y is None else self.y[rows]
         return DenseBlock(

@@ -168,6 +168,9 @@ class Source(ABC):
         first_row = np.full(self.n_features, -1, dtype=np.int64)
         for block in self.blocks():
             mask = block.non_finite()
+            if block.weights is not None:  # a row of weight zero may hold anything
+                counts = (block.weights > 0)[:, None]
+                mask = mask.multiply(counts).tocsr() if hasattr(mask, "multiply") else mask & counts
             count = np.asarray(mask.sum(axis=0)).ravel()
             for fresh in np.flatnonzero((count > 0) & (first_row < 0)):
                 column = mask[:, [fresh]]

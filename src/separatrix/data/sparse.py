@@ -139,6 +139,12 @@ class SparseBlock(Block):
         joined = sp.hstack([self._double(), sp.csr_array(columns)], format="csr")
         return SparseBlock(joined, self.y, self.weights, self.start)
 
+    def counted(self) -> SparseBlock:
+        if self.weights is None or self.weights.all():
+            return self
+        kept = np.flatnonzero(self.weights)
+        return SparseBlock(self.X[kept], None if self.y is None else self.y[kept], self.weights[kept], self.start)
+
     def part(self, rows: slice) -> SparseBlock:
         y = None if self.y is None else self.y[rows]
         return SparseBlock(

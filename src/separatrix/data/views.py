@@ -118,6 +118,9 @@ class _Affine(Block):
     def stored_entries(self) -> Entries:
         return DenseBlock(self.dense()).stored_entries()
 
+    def counted(self) -> Block:
+        return _Affine(self._block.counted(), self._centre, self._scale, self._ones)
+
     def part(self, rows: slice) -> Block:
         return _Affine(self._block.part(rows), self._centre, self._scale, self._ones)
 
@@ -134,6 +137,9 @@ class Standardised(View):
         self.scale = np.ones(self.n_features) if scale is None else scale
 
     def see(self, block: Block) -> Block:
+        if isinstance(block, DenseBlock):  # centred entry by entry: Xv − cv would cancel far from the origin
+            rows = (block.X - self.centre) / self.scale
+            return DenseBlock(rows, block.y, block.weights, block.start)
         return _Affine(block, self.centre, self.scale, ones=False)
 
 

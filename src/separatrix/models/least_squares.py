@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from separatrix.data import Block, Source
@@ -12,7 +15,8 @@ from separatrix.objectives.least_squares import LeastSquares
 from separatrix.result import Fit, Status
 from separatrix.solvers.choose import choose_least_squares
 from separatrix.solvers.conjugate_gradient import minimise_ridge
-from separatrix.solvers.normal_equations import Solution, refine, solve_nonnegative, solve_ridge
+from separatrix.solvers.nonnegative import solve_nonnegative
+from separatrix.solvers.normal_equations import Solution, refine, solve_ridge
 from separatrix.statistics.gram import NormalEquations
 from separatrix.statistics.moments import ClassMoments
 
@@ -30,24 +34,37 @@ def wants_cg(solver: str, n_rows: int | None, n_features: int) -> bool:
 
 
 def fit_equations(
-    equations: NormalEquations, alpha: Float, positive: bool, source: Source | None, watch: Stopwatch
+    equations: NormalEquations,
+    alpha: Float,
+    positive: bool,
+    source: Source | None,
+    watch: Stopwatch,
+    dtype: np.dtype[Any] = np.dtype(np.float64),  # noqa: B008  # immutable
 ) -> tuple[Float, Float, tuple[Fit, int]]:
     """Coefficients (m, d), intercepts (m,), and the record of the fit with the rank."""
-    solution = solve_nonnegative(equations, alpha) if positive else solve_ridge(equations, alpha)
-    if source is not None and not positive and solution.condition > _ILL_CONDITIONED and not solution.rank_deficient:
-        solution = _refine_from_data(solution, equations, alpha, source)
+    if positive:
+        solution = solve_nonnegative(equations, alpha, dtype)
+    else:
+        solution = solve_ridge(equations, alpha, dtype)
+        ill = solution.condition > _ILL_CONDITIONED and not solution.rank_deficient
+        if source is not None and ill and dtype == np.float64:
+            solution = _refine_from_data(solution, equations, alpha, source)
     fit = describe(solution, 0 if source is None else source.passes, watch)
     return solution.coef, equations.intercept(solution.coef), (fit, solution.rank)
 
 
 def _refine_from_data(solution: Solution, equations: NormalEquations, alpha: Float, source: Source) -> Solution:
-    objective = LeastSquares(alpha, equations.y_mean)
+    least_squares = LeastSquares(alpha, equations.y_mean)
     centred = Standardised(source, centre=equations.x_mean)
+    best = solution
     for _ in range(2):
-        at = objective.evaluate(solution.coef, centred, order=1)
+        at = least_squares.evaluate(best.coef, centred, order=1)
         assert at.gradient is not None
-        solution = refine(solution, equations, alpha, at.gradient, float(at.value.sum()))
-    return solution
+        better = refine(best, equations, alpha, at.gradient, float(at.value.sum()))
+        if best is not solution and better.certificate.gap >= best.certificate.gap:
+            break
+        best = better
+    return best
 
 
 def describe(solution: Solution, passes: int, watch: Stopwatch) -> Fit:
@@ -59,7 +76,13 @@ def describe(solution: Solution, passes: int, watch: Stopwatch) -> Fit:
 
 
 def fit_by_cg(
-    source: Source, alpha: Float, fit_intercept: bool, tol: float, max_iter: int | None, watch: Stopwatch
+    source: Source,
+    alpha: Float,
+    fit_intercept: bool,
+    tol: float,
+    max_iter: int | None,
+    watch: Stopwatch,
+    dtype: np.dtype[Any],
 ) -> tuple[Float, Float, Fit]:
     """Coefficients (m, d), intercepts (m,) and the record of an iterative fit on a valued source."""
 
@@ -75,8 +98,16 @@ def fit_by_cg(
         squares, mean = squares + moments.total * np.square(mean), np.zeros_like(mean)
     view = Standardised(source, centre=mean[:d])
     coef, status, certificate, steps, trace = minimise_ridge(
-        LeastSquares(alpha, mean[d:]), view, squares[:d], tol=tol, max_iter=max_iter or _DEFAULT_MAX_ITER
+        LeastSquares(alpha, mean[d:]), view, squares[:d], moments.total, tol=tol, max_iter=max_iter or _DEFAULT_MAX_ITER
     )
-    fit = watch.fit(status, source.passes, certificate=certificate, iterations=steps)
+    # The certificate is for the coefficients and the intercept as they are published.
+    rounded = coef.astype(dtype).astype(np.float64)
+    unit = 4.0 * float(np.finfo(dtype).eps)
+    shift = unit * (np.abs(mean[d:]) + np.abs(rounded) @ np.abs(mean[:d]))
+    moved = np.abs(rounded - coef)
+    extra = moments.total * float(np.square(shift).sum())
+    extra += float(((moved @ np.sqrt(squares[:d])) ** 2 + alpha * np.square(moved).sum(axis=1)).sum())
+    gap = (np.sqrt(certificate.gap) + np.sqrt(extra)) ** 2
+    fit = watch.fit(status, source.passes, certificate=replace(certificate, gap=gap), iterations=steps)
     fit.trace.extend(trace)
-    return coef, mean[d:] - coef @ mean[:d], fit
+    return rounded, mean[d:] - rounded @ mean[:d], fit

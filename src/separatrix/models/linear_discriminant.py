@@ -207,9 +207,17 @@ class LinearDiscriminantAnalysis(
             if not self._scatter.thin
             else (coef @ self._scatter.rows.T) @ self._scatter.rows
         )
-        residual = metric.half(offsets - product - (0.0 if self._floor is None else coef * self._floor))
-        gap = 0.5 * float(np.square(residual).sum())
-        self._certificate = Certificate(gap, -0.5 * float(lengths.sum()), "residual of ΣW = M − x̄ in the metric of Σ")
+        residual = offsets - product - (0.0 if self._floor is None else coef * self._floor)
+        size = np.abs(offsets) + np.sqrt(np.outer(lengths, self._scatter.diagonal())) + np.abs(product)
+        unit = float(np.finfo(self._dtype).eps) * (32.0 + 2.0 * np.sqrt(self._moments.total))
+        proven = np.linalg.norm(metric.half(residual), axis=1) + metric.half_bound(unit * size)
+        where = "" if metric.complete else ", inside the directions in which the rows vary"
+        self._certificate = Certificate(
+            0.5 * float(np.square(proven).sum()),
+            -0.5 * float(lengths.sum()),
+            f"residual of ΣW = M − x̄ in the metric of Σ{where}",
+            stationarity=float(np.abs(residual).max(initial=0.0)),
+        )
         if len(self.classes_) == 2:
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
         elif self.solver != "svd":  # scikit-learn measures from the origin here: the same number for every class

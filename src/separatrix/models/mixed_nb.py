@@ -204,7 +204,7 @@ class MixedNB(NaiveBayesClassifier):
         for name, family in self.families_.items():
             if other.families_.get(name) != family:
                 raise ValueError(
-                    f"Cannot merge: column {name!r} is {family!r} here and {other.families_.get(name)!r} there; name its family."
+                    f"Cannot merge: column {name!r} is {family!r} here and {other.families_.get(name)!r} there."
                 )
 
     def _adopt_features(self, other: Any) -> None:

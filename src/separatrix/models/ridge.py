@@ -24,7 +24,7 @@ from separatrix.models.base import Regressor, Stopwatch
 from separatrix.models.generative import in_parts
 from separatrix.models.least_squares import SOLVERS, fit_by_cg, fit_equations, wants_cg
 from separatrix.solvers.leave_one_out import ridge_loo
-from separatrix.solvers.normal_equations import Spectrum
+from separatrix.solvers.normal_equations import Spectrum, solve_ridge
 from separatrix.statistics.gram import Gram, NormalEquations
 
 _DEFAULT_ALPHAS = np.logspace(-4, 4, 33)
@@ -73,7 +73,9 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
             del self._gram
         tol, max_iter = iterative
         m = next(source.blocks()).y.shape[1]  # type: ignore[union-attr]  # a valued source has targets
-        coef, intercept, self.fit_ = fit_by_cg(source, self._penalties(m), self.fit_intercept, tol, max_iter, watch)
+        coef, intercept, self.fit_ = fit_by_cg(
+            source, self._penalties(m), self.fit_intercept, tol, max_iter, watch, self._dtype
+        )
         self._set(coef, intercept)
         return self
 
@@ -97,15 +99,21 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         """
         self._validate_params()
         watch = Stopwatch()
+        if hasattr(self, "fit_") and not hasattr(self, "_gram"):
+            raise ValueError("A model fitted by conjugate gradients keeps no statistic to add to; use solver='gram'.")
         first = not hasattr(self, "_gram")
         shape = None if first else self._one_target
         source = self._numbers(X, y, sample_weight, reset=first)
+        one_target, self._one_target = self._one_target, self._one_target if shape is None else shape
         part = Gram.of_source(source)
         if first:
             self._gram, self._dtype = part, np.dtype(np.float64)
         else:
-            if part.n_targets != self._gram.n_targets or shape != self._one_target:
-                raise ValueError(f"y has {part.n_targets} targets, but earlier parts had {self._gram.n_targets}.")
+            if part.n_targets != self._gram.n_targets or shape != one_target:
+                raise ValueError(
+                    f"y has {part.n_targets} target{'s' if part.n_targets > 1 else ' as a ' + ('vector' if one_target else 'column')}"
+                    f", but earlier parts had {self._gram.n_targets}; give targets of the same shape."
+                )
             self._gram.merge(part)
         self._unpack(watch, None)
         return self
@@ -153,7 +161,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
     def _unpack(self, watch: Stopwatch, source: Source | None) -> None:
         equations = self._equations()
         penalties = self._choose_penalties(equations, source)
-        coef, intercept, fit = fit_equations(equations, penalties, self.positive, source, watch)
+        coef, intercept, fit = fit_equations(equations, penalties, self.positive, source, watch, self._dtype)
         self.fit_, self.rank_ = fit
         self._set(coef, intercept)
 
@@ -435,5 +443,7 @@ def ridge_path(
     if not fit_intercept:
         equations = equations.without_intercept()
     spectrum = Spectrum(equations)
-    coefs = np.stack([spectrum.coef(float(alpha)) for alpha in grid])
+    # Without a penalty the rank matters, and it is judged in standardised columns.
+    zero = np.zeros(equations.cross.shape[1])
+    coefs = np.stack([spectrum.coef(float(a)) if a > 0 else solve_ridge(equations, zero).coef for a in grid])
     return coefs, np.stack([equations.intercept(coef) for coef in coefs])

@@ -9,6 +9,7 @@ score is nowhere the largest. Reference: ESL 2nd ed., section 4.2.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -175,12 +176,20 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         if isinstance(self.class_weight, str):
             present = counts > 0
             return np.where(present, counts.sum() / (present.sum() * np.where(present, counts, 1.0)), 0.0)
+        odd = [value for value in self.class_weight.values() if not (np.isfinite(value) and value >= 0)]
+        if odd:
+            raise ValueError(f"class_weight has the value {odd[0]!r}; weights must be finite and ≥ 0.")
         unknown = [label for label in self.class_weight if label not in set(self.classes_.tolist())]
         if unknown:
             raise ValueError(
                 f"class_weight names {unknown[0]!r}, which is not among the classes {self.classes_.tolist()}."
             )
-        return np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])
+        factors = np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])
+        if ((factors > 0) & (counts > 0)).sum() < 2:
+            raise ValueError(
+                "class_weight leaves fewer than two classes with a positive weight; a classifier needs two."
+            )
+        return factors
 
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         equations = class_normal_equations(self._moments, self._factors(self._moments.counts))
@@ -188,7 +197,9 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         self._certificate = fit.certificate
         if source is not None:
             self.masked_classes_ = self._find_masked(source)
-        return fit.status, fit.detail + self._masking_note()
+        elif hasattr(self, "masked_classes_"):
+            del self.masked_classes_  # of the rows so far only the statistic is left
+        return fit.status, " ".join(filter(None, [fit.detail, self._masking_note()]))
 
     def _solve(self, equations: NormalEquations, source: Source | None, watch: Stopwatch) -> Fit:
         if not self.fit_intercept:
@@ -196,13 +207,13 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         if self.max_norm is not None:
             if self.positive:
                 raise ValueError("max_norm cannot be combined with positive=True.")
-            solution = solve_norm_ball(equations, self.max_norm)
+            solution = solve_norm_ball(equations, self.max_norm, self._dtype)
             self.alpha_ = solution.multiplier
             self._set(solution.coef, equations.intercept(solution.coef))
             return describe(solution, 0, watch)
         self.alpha_ = float(self.alpha)
         penalties = np.full(equations.cross.shape[1], self.alpha_)
-        coef, intercept, (fit, _) = fit_equations(equations, penalties, self.positive, None, watch)
+        coef, intercept, (fit, _) = fit_equations(equations, penalties, self.positive, None, watch, self._dtype)
         self._set(coef, intercept)
         return fit
 
@@ -222,18 +233,17 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         table = table[:, 1:] if n_classes == 2 else table
         factors = None
         if self.class_weight is not None:
-            ones = [1.0 if block.weights is None else block.weights for block in source.blocks()]
-            codes = [block.codes for block in source.blocks()]
-            counts = sum(
-                np.bincount(c, np.broadcast_to(w, c.shape), n_classes) for c, w in zip(codes, ones, strict=True)
-            )
+            counts = sum(np.bincount(block.codes, block.weights, n_classes) for block in source.blocks())
             factors = self._factors(np.asarray(counts))
         self.alpha_ = float(self.alpha)
         penalties = np.full(table.shape[1], self.alpha_)
         coded = Coded(source, table, factors)
-        coef, intercept, self.fit_ = fit_by_cg(coded, penalties, self.fit_intercept, self.tol**2, self.max_iter, watch)
+        coef, intercept, fit = fit_by_cg(
+            coded, penalties, self.fit_intercept, self.tol**2, self.max_iter, watch, self._dtype
+        )
         self._set(coef, intercept)
         self.masked_classes_ = self._find_masked(source)
+        self.fit_ = replace(fit, detail=self._masking_note())
         return self
 
     def _fit_labels(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> Self:
@@ -241,8 +251,8 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         if not np.isin(y, (0, 1)).all():
             raise ValueError("y has several columns, so it must be a label indicator of zeros and ones.")
         if self.class_weight is not None:
-            factors = compute_sample_weight(self.class_weight, y)
-            sample_weight = factors if sample_weight is None else factors * np.asarray(sample_weight)
+            weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+            sample_weight = weights * self._label_factors(y, weights)
         watch = Stopwatch()
         source = self._read(X, 2.0 * y - 1.0, sample_weight, reset=True, multi_output=True).valued()
         self.classes_, self._dtype, self._pending = np.arange(y.shape[1]), source.dtype, ""
@@ -250,11 +260,22 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         self.fit_ = watch.fit(fit.status, source.passes, fit.detail, fit.certificate)
         return self
 
+    def _label_factors(self, y: NDArray[Any], weights: Float) -> Float:
+        """Product over the labels of the factor of having it or not."""
+        if not isinstance(self.class_weight, str):
+            return np.asarray(compute_sample_weight(self.class_weight, y))
+        factors = np.ones(len(y))
+        for label in y.T:
+            shares = np.bincount(label.astype(np.intp), weights, 2)
+            factors *= (shares.sum() / ((shares > 0).sum() * np.where(shares > 0, shares, 1.0)))[label.astype(np.intp)]
+        return factors
+
     def _find_masked(self, source: Source) -> NDArray[Any]:
         """Classes never predicted on the rows; stops reading as soon as every class has been."""
         unseen = np.ones(len(self.classes_), dtype=bool)
         W, b = self.coef_.T.astype(np.float64), self.intercept_
         for block in source.blocks():
+            block = block.counted()
             scores = block.matvec(W) + b
             codes = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
             unseen[codes] = False
@@ -269,7 +290,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
             return ""
         names = ", ".join(str(label) for label in masked[:5]) + (" …" if len(masked) > 5 else "")
         return (
-            f" The rule never predicts {names} on its training data: least squares masks classes that lie between others. "
+            f"The rule never predicts {names} on its training data: least squares masks classes that lie between others. "
             "Use LinearDiscriminantAnalysis, or add quadratic terms."
         )
 

@@ -49,6 +49,7 @@ class LeastSquares:
         """F (m,), from order 1 on its gradient (m, d), from order 2 on its Hessian product. One pass."""
 
         def of_block(block: Block) -> tuple[Float, Float]:
+            block = block.counted()
             assert block.y is not None
             residual = block.y - self.y_mean - block.matvec(theta.T)
             weighted = _weighted(block, residual)
@@ -66,6 +67,7 @@ class LeastSquares:
         """∇²F · V. One pass."""
 
         def of_block(block: Block) -> Float:
+            block = block.counted()
             return block.rmatvec(_weighted(block, block.matvec(direction.T)))
 
         product = source.reduce(of_block, lambda a, b: a + b)

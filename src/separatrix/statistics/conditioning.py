@@ -48,8 +48,15 @@ def condition_gaussian(mean: ArrayLike, cov: ArrayLike, given: Mapping[int, floa
         raise ValueError(f"mean has shape {mu.shape} and cov {sigma.shape}; they must be (d,) and (d, d).")
     if not (np.isfinite(mu).all() and np.isfinite(sigma).all()):
         raise ValueError("mean and cov must be finite; they contain NaN or infinity.")
-    if not np.allclose(sigma, sigma.T, rtol=1e-10, atol=0.0):
+    size = np.sqrt(np.abs(np.outer(sigma.diagonal(), sigma.diagonal())))
+    if (np.abs(sigma - sigma.T) > 1e-10 * size).any():
         raise ValueError("cov is not symmetric; give a covariance matrix.")
+    scale = np.sqrt(np.where(sigma.diagonal() > 0, sigma.diagonal(), 1.0))
+    if d and np.linalg.eigvalsh((sigma + sigma.T) / 2 / scale / scale[:, None])[0] < -1e-10 * d:
+        raise ValueError("cov has a negative eigenvalue, so it is no covariance matrix.")
+    fractions = [index for index in given if index != int(index)]
+    if fractions:
+        raise ValueError(f"given names coordinate {fractions[0]}; coordinates are whole numbers.")
     known = np.array([int(index) for index in given], dtype=np.intp)
     outside = known[(known < -d) | (known >= d)]
     if len(outside):

@@ -108,6 +108,11 @@ class Gram:
         """One pass over a valued source."""
         wide = source.n_rows is None or source.n_rows < source.n_features
         gram = source.reduce(lambda block: cls.of_block(block, wide), cls.merge)
+        d = source.n_features
+        if not np.isfinite(gram._moments.pooled().diagonal()[d:]).all():
+            raise ValueError(
+                "The values of y are so large that their squares overflow; divide them by a power of ten first."
+            )
         gram._moments.check(source)
         return gram
 

@@ -41,6 +41,8 @@ class Metric(ABC):
     log_det: float
     condition: float = 1.0
     """Upper bound on 1/λ_min of the scaled matrix: how much a solve may amplify rounding."""
+    complete: bool = True
+    """Whether every direction in which something varies was kept."""
 
     @property
     def singular(self) -> bool:
@@ -83,7 +85,7 @@ class DenseMetric(Metric):
 
     def __init__(self, covariance: Float, tol: float = 0.0, standardise: bool = True) -> None:
         self.n_features = len(covariance)
-        scale = np.sqrt(covariance.diagonal()) if standardise else np.ones(self.n_features)
+        scale = np.sqrt(np.maximum(covariance.diagonal(), 0.0)) if standardise else np.ones(self.n_features)
         self._scale = np.where(scale > 0, scale, 1.0)
         correlation = covariance / self._scale / self._scale[:, None]
         cutoff = max(tol * tol, _EPS * self.n_features)
@@ -99,6 +101,7 @@ class DenseMetric(Metric):
             log_values = -2.0 * float(np.log(factor.diagonal()).sum())
         self.log_det = log_values + 2.0 * float(np.log(self._scale).sum())
         self.condition = float(np.square(factor).sum())
+        self.complete = self.rank == int((covariance.diagonal() > 0).sum())
         self._factor = factor / self._scale[:, None]
 
     def half(self, rows: Float) -> Float:
@@ -152,11 +155,17 @@ class ThinMetric(Metric):
             scale = np.sqrt(np.einsum("ij,ij->j", rows, rows)) if standardise else np.ones(self.n_features)
             self._scale = np.where(scale > 0, scale, 1.0)
         scaled = rows / self._scale
-        values, vectors = np.linalg.eigh(scaled @ scaled.T)
-        largest = float(values[-1]) if len(values) else 0.0
-        kept = values > max(_EPS * self.n_features * largest, tol * tol if floor is None else 0.0)
-        values = values[kept]
-        self._span = (vectors[:, kept].T @ scaled) / np.sqrt(values)[:, None]
+        if floor is None and tol == 0.0:  # the rank is what rounding says: only singular values resolve it
+            _, singular, right = np.linalg.svd(scaled, full_matrices=False)
+            kept = singular > _EPS * max(rows.shape) * singular.max(initial=0.0)
+            values, self._span = np.square(singular[kept]), right[kept]
+        else:
+            values, vectors = np.linalg.eigh(scaled @ scaled.T)
+            largest = float(values[-1]) if len(values) else 0.0
+            kept = values > max(_EPS * self.n_features * largest, tol * tol if floor is None else 0.0)
+            values = values[kept]
+            self._span = (vectors[:, kept].T @ scaled) / np.sqrt(values)[:, None]
+        self.complete = bool(kept.all()) or floor is not None
         self._whole = floor is not None and not inside
         self._root = np.sqrt(values) if floor is None else np.sqrt(values + 1.0)
         self.rank = len(values) if floor is None else self.n_features

@@ -23,6 +23,8 @@ from separatrix.statistics.scatter import Scatter, combine
 
 Form = Literal["pooled", "per_class", "diagonal"]
 Divisor = Literal["mle", "unbiased"]
+# A column that deviates from its mean by no more than this share of it is constant: the rest is rounding.
+_ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 
 
 class ClassMoments:
@@ -187,13 +189,16 @@ class ClassMoments:
     def pooled(self) -> Scatter:
         """Within-class scatter Σ_k S_k."""
         if self.form == "pooled":
+            largest = np.abs(self.means).max(axis=0, initial=0.0)
+            self._scatters[0].flatten(self.total * np.square(_ROUNDING * largest))
             return self._scatters[0]
         assert self.form == "per_class", "the diagonal form has no scatter matrices"
-        return combine(((1.0, scatter) for scatter in self._scatters), self.n_features)
+        return combine(((1.0, self.of_class(k)) for k in range(self.n_classes)), self.n_features)
 
     def of_class(self, k: int) -> Scatter:
         """Scatter S_k of one class."""
         assert self.form == "per_class", "only the per-class form has one scatter a class"
+        self._scatters[k].flatten(self.counts[k] * np.square(_ROUNDING * self.means[k]))
         return self._scatters[k]
 
     def variances(self, divisor: Divisor = "mle") -> Float:
@@ -201,6 +206,8 @@ class ClassMoments:
         squares = self._squares
         if squares is None:
             squares = np.stack([self.of_class(k).diagonal() for k in range(self.n_classes)])
+        else:
+            squares = np.where(squares <= self.counts[:, None] * np.square(_ROUNDING * self.means), 0.0, squares)
         size = self.counts if divisor == "mle" else self.counts - 1.0
         return squares / np.where(size > 0, size, 1.0)[:, None]
 

@@ -100,6 +100,18 @@ class Scatter:
         assert self._matrix is not None
         self._matrix += other.matrix()
 
+    def flatten(self, limits: Float) -> None:
+        """Set columns to zero whose diagonal is at most the limit: what is left there is rounding."""
+        flat = (self.diagonal() <= limits) & (limits > 0)
+        if not flat.any():
+            return
+        if self._rows is not None:
+            self._rows = np.where(flat, 0.0, self._rows)
+        else:
+            matrix = self.matrix()
+            matrix[flat] = 0.0
+            matrix[:, flat] = 0.0
+
     def _flush(self) -> None:
         if self._pending and self._matrix is not None:
             rows = np.concatenate(self._pending)

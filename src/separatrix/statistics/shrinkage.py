@@ -74,6 +74,7 @@ def fourth_moments(source: Source, means: Float, scales: Float) -> Float:
     n_classes = len(means)
 
     def of_block(block: Block) -> Float:
+        block = block.counted()
         rows, codes = block.dense(), block.codes
         weights = np.ones(block.n) if block.weights is None else block.weights
         deviations = (rows - means[codes]) / scales[codes]
