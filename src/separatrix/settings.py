@@ -20,7 +20,7 @@ _threads: ContextVar[int | None] = ContextVar("separatrix_threads", default=None
 def _checked(threads: Any, where: str) -> int:
     try:
         count = int(threads)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         count = 0
     if count < 1 or count != float(threads):
         raise ValueError(f"{where} is {threads!r}; give a whole number of threads, 1 or more.")

@@ -58,6 +58,11 @@ class MemorySource(Source):
             raise ValueError(
                 f"y holds {target.dtype} values that are not numbers; a regression needs numbers."
             ) from None
+        if not np.isfinite(numbers).all():
+            bad = (~np.isfinite(numbers)).reshape(self.n_rows, -1).any(axis=1)
+            raise ValueError(
+                f"Input y contains NaN or infinity in {int(bad.sum())} rows; drop the rows without a target."
+            )
         view._y = numbers.reshape(self.n_rows, -1)
         return view
 
@@ -93,4 +98,11 @@ class SparseSource(MemorySource):
         self._rows_per_block = max(4096, self._rows_per_block)
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
-        return SparseBlock(self._X[rows], y, weights, rows.start)
+        X = self._X
+        start, stop = X.indptr[rows.start], X.indptr[rows.stop]
+        pointers = X.indptr[rows.start : rows.stop + 1] - start
+        # Slices of the three arrays; SciPy's own slicing of rows copies them.
+        part = sp.csr_array(
+            (X.data[start:stop], X.indices[start:stop], pointers), shape=(len(pointers) - 1, X.shape[1])
+        )
+        return SparseBlock(part, y, weights, rows.start)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.frames import is_frame
-from separatrix.data.labels import as_target, as_weights, encode
+from separatrix.data.labels import as_target, as_weights, encode, is_missing
 
 Kind = Literal["boolean", "integer", "float", "text"]
 
@@ -96,13 +96,9 @@ def _array_columns(X: NDArray[Any]) -> list[Column]:
     return [_guess(j, X[:, j]) for j in range(X.shape[1])]
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
-
-
 def _objects(values: list[Any]) -> NDArray[Any]:
     out = np.empty(len(values), dtype=object)
-    out[:] = [None if _is_missing(value) else value for value in values]
+    out[:] = [None if is_missing(value) else value for value in values]
     return out
 
 

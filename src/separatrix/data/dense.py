@@ -35,11 +35,12 @@ class _DenseCentred(Centred):
             self._subtract(rows, high)
             if _far_from_origin(high, rows):
                 low = self._sums(rows if weights is None else rows * weights[:, None]) / runs[:, None]
+                self._subtract(rows, low)
             else:
                 low = np.zeros_like(high)
         if weights is not None:
             rows *= np.sqrt(weights)[:, None]
-        self._rows, self._runs, self._low = rows, runs, low
+        self._rows = rows
         self.counts, self.mean_high, self.mean_low = (self._expand(part) for part in (runs, high, low))
 
     def _sums(self, rows: Float) -> Float:
@@ -62,46 +63,28 @@ class _DenseCentred(Centred):
         whole[self._present] = part
         return whole
 
-    def _segment(self, k: int) -> tuple[Float, Float, float]:
-        at = int(np.searchsorted(self._present, k))
-        if at == len(self._present) or self._present[at] != k:
-            empty = np.zeros((0, self._rows.shape[1]))
-            return empty, np.zeros(self._rows.shape[1]), 0.0
-        a, m = self._starts[at], self._lengths[at]
-        return self._rows[a : a + m], self._low[at], float(self._runs[at])
-
     def scatter(self) -> Float:
-        with np.errstate(invalid="ignore", over="ignore"):
-            total: Float = self._rows.T @ self._rows
-            shift = np.sqrt(self._runs)[:, None] * self._low
-            # The rows are centred on `high`; moving them to high + low takes off W·low·lowᵀ, mostly far below rounding.
-            if np.any(np.square(shift).sum(axis=0) > 1e-17 * total.diagonal()):
-                total -= shift.T @ shift
-        return total
+        return self._rows.T @ self._rows
 
     def scatter_of(self, k: int) -> Float:
-        rows, low, weight = self._segment(k)
-        with np.errstate(invalid="ignore", over="ignore"):
-            total: Float = rows.T @ rows
-            if np.any(weight * np.square(low) > 1e-17 * total.diagonal()):
-                total -= weight * np.outer(low, low)
-        return total
+        rows = self.rows_of(k)
+        return rows.T @ rows
 
     def squares(self) -> Float:
-        with np.errstate(invalid="ignore", over="ignore"):
-            if len(self._rows) < _LONG_SEGMENT * len(self._starts):
-                sums = self._sums(np.square(self._rows))
-            else:
-                runs = zip(self._starts, self._lengths, strict=True)
-                parts = [np.einsum("ij,ij->j", self._rows[a : a + m], self._rows[a : a + m]) for a, m in runs]
-                sums = np.stack(parts) if parts else np.zeros((0, self._rows.shape[1]))
-            return self._expand(np.maximum(sums - self._runs[:, None] * np.square(self._low), 0.0))
+        if len(self._rows) < _LONG_SEGMENT * len(self._starts):
+            return self._expand(self._sums(np.square(self._rows)))
+        runs = zip(self._starts, self._lengths, strict=True)
+        parts = [np.einsum("ij,ij->j", self._rows[a : a + m], self._rows[a : a + m]) for a, m in runs]
+        return self._expand(np.stack(parts) if parts else np.zeros((0, self._rows.shape[1])))
 
     def rows(self) -> Float:
         return self._rows
 
     def rows_of(self, k: int) -> Float:
-        return self._segment(k)[0]
+        at = int(np.searchsorted(self._present, k))
+        if at == len(self._present) or self._present[at] != k:
+            return np.zeros((0, self._rows.shape[1]))
+        return self._rows[self._starts[at] : self._starts[at] + self._lengths[at]]
 
 
 class DenseBlock(Block):

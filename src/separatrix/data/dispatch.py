@@ -14,7 +14,9 @@ from separatrix.data.labels import as_target, as_weights
 from separatrix.data.source import Source
 
 
-def as_source(X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Source:
+def as_source(
+    X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, numeric: bool = True
+) -> Source:
     """Rows, targets and weights as a source of blocks, without copying X where its layout allows.
 
     Parameters
@@ -26,6 +28,8 @@ def as_source(X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | Non
         Targets, one a row.
     sample_weight : array-like, optional
         Weights ≥ 0, one a row; 2 means the same as the row standing twice, 0 the same as its not being there.
+    numeric : bool, default=True
+        Whether columns of a data frame that are not numbers are refused at once, or only when they are read as such.
 
     Returns
     -------
@@ -57,6 +61,8 @@ def as_source(X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | Non
                 f"Expected 2D array, got {X.ndim}D array instead (shape {X.shape}). Reshape your data: one row a "
                 "sample, one column a feature."
             )
+        if X.dtype.kind == "c":
+            raise ValueError("Complex data not supported: give real numbers.")
         if X.dtype.kind not in "fiub":
             X = X.astype(np.float64)
         n_rows = X.shape[0]
@@ -64,4 +70,4 @@ def as_source(X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | Non
     weights = as_weights(sample_weight, n_rows)
     if sp.issparse(X):
         return SparseSource(X, target, weights)
-    return FrameSource(X, target, weights) if is_frame(X) else ArraySource(X, target, weights)
+    return FrameSource(X, target, weights, numeric) if is_frame(X) else ArraySource(X, target, weights)

@@ -7,6 +7,7 @@ never copied to a matrix.
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,14 @@ def is_frame(X: Any) -> bool:
     return False
 
 
+def as_table(X: Any) -> Any:
+    """A pyarrow RecordBatch as a Table; anything else as it is."""
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([X])
+    return X
+
+
 def _not_numeric(name: Any, dtype: Any) -> ValueError:
     return ValueError(
         f"could not convert string to float: column {name!r} is of type {dtype}, not numeric. Encode it (for example with "
@@ -40,40 +49,67 @@ def _not_numeric(name: Any, dtype: Any) -> ValueError:
 def _numbers(column: Any, name: Any) -> NDArray[Any]:
     """One column of a block as numbers; nulls become NaN, to be reported with the column's name."""
     try:
+        if str(column.dtype) == "Boolean":
+            import narwhals.stable.v1 as nw
+
+            column = column.cast(nw.Float64).fill_null(float("nan"))
         values = np.asarray(column)
         return values if values.dtype.kind in "fiub" else values.astype(np.float64)
     except (TypeError, ValueError):
         raise _not_numeric(name, column.dtype) from None
 
 
-class FrameSource(MemorySource):
-    """A data frame, read through narwhals."""
+class FrameBlock(DenseBlock):
+    """Rows of a data frame; they become numbers when somebody asks for them."""
 
-    def __init__(self, X: Any, y: NDArray[Any] | None, weights: Float | None) -> None:
+    def __init__(self, frame: Any, y: NDArray[Any] | None, weights: Float | None, start: int) -> None:
+        self._frame, self.y, self.weights, self.start, self._scratch = frame, y, weights, start, False
+
+    @property
+    def native(self) -> Any:
+        """The rows as the frame they came in."""
+        return self._frame.to_native()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, columns = self._frame.shape
+        return rows, columns
+
+    @cached_property
+    def X(self) -> NDArray[Any]:  # type: ignore[override]  # made on demand
+        """The rows as numbers."""
+        values = self._frame.to_numpy()
+        if values.dtype.kind in "fiu":
+            return np.asarray(values)
+        # Mixed with booleans or objects: column by column, each one contiguous copy.
+        numbers = np.empty(self._frame.shape, dtype=np.float64, order="F")
+        for j, (name, column) in enumerate(zip(self._frame.columns, self._frame.iter_columns(), strict=True)):
+            numbers[:, j] = _numbers(column, name)
+        return numbers
+
+    def part(self, rows: slice) -> FrameBlock:
+        y = None if self.y is None else self.y[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        return FrameBlock(self._frame[rows.start : rows.stop], y, weights, self.start + rows.start)
+
+
+class FrameSource(MemorySource):
+    """A data frame, read through narwhals. With `numeric=False` columns of any type may be there until they are read."""
+
+    def __init__(self, X: Any, y: NDArray[Any] | None, weights: Float | None, numeric: bool = True) -> None:
         import narwhals.stable.v1 as nw
 
-        pyarrow = sys.modules.get("pyarrow")
-        if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
-            X = pyarrow.Table.from_batches([X])
-        self._frame = nw.from_native(X, eager_only=True)
+        self._frame = nw.from_native(as_table(X), eager_only=True)
         super().__init__(self._frame.shape, y, weights)
         names, dtypes = list(self._frame.columns), list(self._frame.schema.values())
         if all(isinstance(name, str) for name in names):
             self.feature_names = np.asarray(names, dtype=object)
         for name, dtype in zip(names, dtypes, strict=True):
             # Columns of Python objects may hold numbers: they are tried, block by block.
-            if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
+            if numeric and not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
                 raise _not_numeric(name, dtype)
         if all(dtype == nw.Float32 for dtype in dtypes):
             self.dtype = np.dtype(np.float32)
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
-        part = self._frame[rows.start : rows.stop]
-        values = part.to_numpy()
-        if values.dtype.kind in "fiu":
-            return DenseBlock(values, y, weights, rows.start)
-        # Mixed with booleans or objects: column by column, each one contiguous copy.
-        X = np.empty(part.shape, dtype=np.float64, order="F")
-        for j, name in enumerate(part.columns):
-            X[:, j] = _numbers(part[name], name)
-        return DenseBlock(X, y, weights, rows.start)
+        return FrameBlock(self._frame[rows.start : rows.stop], y, weights, rows.start)

@@ -74,8 +74,15 @@ def check_label_kind(y: NDArray[Any]) -> None:
         )
 
 
+def is_missing(value: Any) -> bool:
+    """None, NaN, or a data frame's own mark of a missing value."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
 def _missing(y: NDArray[Any]) -> int:
-    return sum(value is None or value != value for value in y.tolist()) if y.dtype.kind == "O" else 0
+    return sum(map(is_missing, y.tolist())) if y.dtype.kind == "O" else 0
 
 
 def unique_labels(y: NDArray[Any]) -> NDArray[Any]:

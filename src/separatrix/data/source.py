@@ -14,6 +14,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from threading import current_thread
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -25,6 +27,7 @@ from separatrix.settings import config, one_blas_thread
 Result = TypeVar("Result")
 
 _TARGET_BYTES = 16 << 20
+_NAME = "separatrix"
 _pools: dict[int, ThreadPoolExecutor] = {}
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork
@@ -32,7 +35,7 @@ if hasattr(os, "register_at_fork"):
 
 def _pool(threads: int) -> ThreadPoolExecutor:
     if threads not in _pools:
-        _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="separatrix")
+        _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix=_NAME)
     return _pools[threads]
 
 
@@ -92,6 +95,9 @@ class Source(ABC):
     def target_ndim(self) -> int:
         """1 for a vector of targets, 2 for a matrix."""
 
+    def _count_pass(self) -> None:
+        self.passes += 1
+
     def _pieces(self) -> Iterator[Block]:
         """What the calling thread hands to the workers: cheap to make, turned into a block by `_see`."""
         return self.blocks()
@@ -109,8 +115,9 @@ class Source(ABC):
 
         `rows` cuts the blocks finer, for work that is heavy a row.
         """
-        self.passes += 1
-        threads = config.threads
+        self._count_pass()
+        # A pass inside a pass runs in the worker that asks for it: waiting for the same pool would never end.
+        threads = 1 if current_thread().name.startswith(_NAME) else config.threads
         blocks = self._pieces() if rows is None else cut_finer(self._pieces(), rows)
 
         def work(piece: Block) -> Result:
@@ -119,19 +126,16 @@ class Source(ABC):
                 return block_fn(self._see(piece))
 
         with one_blas_thread():
-            first = next(blocks, None)
-            second = next(blocks, None) if first is not None else None
-            if threads == 1 or second is None:
-                for block in (first, second):
-                    if block is not None:
-                        yield work(block)
-                for block in blocks:
-                    yield work(block)
+            if threads == 1:
+                yield from map(work, blocks)
                 return
-            assert first is not None  # there is a second block
+            ahead = list(islice(blocks, 2))
+            if len(ahead) < 2:
+                yield from map(work, ahead)
+                return
             pool = _pool(threads)
-            running: deque[Future[Result]] = deque([pool.submit(work, first), pool.submit(work, second)])
-            del first, second
+            running: deque[Future[Result]] = deque(pool.submit(work, block) for block in ahead)
+            del ahead
             try:
                 for block in blocks:
                     if len(running) > threads:
@@ -159,7 +163,8 @@ class Source(ABC):
         except StopIteration:
             raise ValueError("The data have no rows: at least one is needed.") from None
         for result in results:
-            total = merge(total, result)
+            with np.errstate(invalid="ignore", over="ignore"):  # found in the total, and reported by column
+                total = merge(total, result)
         return total
 
     def explain_non_finite(self) -> str:

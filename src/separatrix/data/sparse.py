@@ -34,8 +34,8 @@ class _SparseCentred(Centred):
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             divisor = np.where(self.counts > 0, self.counts, 1.0)[:, None]
             self.mean_high = self._by_class(self._X) / divisor
-            self.mean_low = np.zeros_like(self.mean_high)
-            self._squares = self._accurate_squares()
+            self._squares, sums = self._deviations()
+            self.mean_low = sums / divisor
 
     def _by_class(self, X: Any) -> Float:
         position = np.arange(len(self._codes))
@@ -45,13 +45,14 @@ class _SparseCentred(Centred):
     def _with_data(self, data: Float) -> Any:
         return sp.csr_array((data, self._X.indices, self._X.indptr), shape=self._X.shape)
 
-    def _accurate_squares(self) -> Float:
-        """Σ s(x−m)² over stored entries, plus m² for the weight of the entries that are not stored."""
+    def _deviations(self) -> tuple[Float, Float]:
+        """Σ s(x−m)² and Σ s(x−m) by class: the stored entries, and m for the weight of those that are not stored."""
         row_codes = np.repeat(self._codes, np.diff(self._X.indptr))
         deviation = self._X.data - self.mean_high[row_codes, self._X.indices]
         stored = self._by_class(self._with_data(np.ones_like(self._X.data)))
         unstored = np.maximum(self.counts[:, None] - stored, 0.0)
-        return self._by_class(self._with_data(np.square(deviation))) + unstored * np.square(self.mean_high)
+        squares = self._by_class(self._with_data(np.square(deviation))) + unstored * np.square(self.mean_high)
+        return squares, self._by_class(self._with_data(deviation)) - unstored * self.mean_high
 
     def _scatter(self, rows: slice, classes: slice) -> Float:
         X, weights = self._X[rows], self._weights[rows]
@@ -72,7 +73,9 @@ class _SparseCentred(Centred):
             total: Float = (sparse_part.T @ weighted).toarray()
             total -= (means * implicit).T @ (counts[:, None] * means * implicit)
             if len(explicit):
-                columns = X[:, explicit].toarray() - self.mean_high[:, explicit][self._codes[rows]]
+                columns = X[:, explicit].toarray()
+                columns -= self.mean_high[:, explicit][self._codes[rows]]
+                columns -= self.mean_low[:, explicit][self._codes[rows]]
                 cross = weighted.T @ columns
                 total[:, explicit] = cross
                 total[explicit, :] = cross.T
@@ -83,6 +86,7 @@ class _SparseCentred(Centred):
     def _dense_rows(self, rows: slice) -> Float:
         Z: Float = self._X[rows].toarray()
         Z -= self.mean_high[self._codes[rows]]
+        Z -= self.mean_low[self._codes[rows]]
         return Z * np.sqrt(self._weights[rows])[:, None]
 
     def scatter(self) -> Float:

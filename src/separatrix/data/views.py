@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Centred, Codes, Entries, Float
 from separatrix.data.dense import DenseBlock
-from separatrix.data.source import Result, Source, cut_finer, rows_per_block
+from separatrix.data.frames import FrameBlock
+from separatrix.data.source import Source, cut_finer, rows_per_block
 from separatrix.data.sparse import SparseBlock
 
 
@@ -46,9 +47,9 @@ class View(Source):
         # In the worker: expanding a block is part of the parallel work.
         return self.see(self.source._see(piece))
 
-    def map(self, block_fn: Callable[[Block], Result], rows: int | None = None) -> Iterator[Result]:
-        self.source.passes += 1
-        return super().map(block_fn, rows)
+    def _count_pass(self) -> None:
+        super()._count_pass()
+        self.source._count_pass()
 
     @property
     def target_ndim(self) -> int:
@@ -137,10 +138,17 @@ class Standardised(View):
         self.scale = np.ones(self.n_features) if scale is None else scale
 
     def see(self, block: Block) -> Block:
+        return self.block(block, self.centre, self.scale)
+
+    @staticmethod
+    def block(block: Block, centre: Float, scale: Float | float = 1.0) -> Block:
+        """One block, standardised."""
         if isinstance(block, DenseBlock):  # centred entry by entry: Xv − cv would cancel far from the origin
-            rows = (block.X - self.centre) / self.scale
+            rows = (block.X - centre) / scale
             return DenseBlock(rows, block.y, block.weights, block.start)
-        return _Affine(block, self.centre, self.scale, ones=False)
+        if isinstance(block, SparseBlock) and block.X.nnz > 0.5 * block.n * block.shape[1]:
+            return Standardised.block(DenseBlock(block.dense(), block.y, block.weights, block.start), centre, scale)
+        return _Affine(block, centre, np.broadcast_to(np.asarray(scale, dtype=np.float64), centre.shape), ones=False)
 
 
 class Intercept(View):
@@ -172,7 +180,13 @@ class Mapped(View):
         return cut_finer(super()._pieces(), rows_per_block(self.n_features, least=256))
 
     def see(self, block: Block) -> Block:
-        rows = block.X if isinstance(block, SparseBlock) else block.dense()
+        rows = (
+            block.native
+            if isinstance(block, FrameBlock)
+            else block.X
+            if isinstance(block, SparseBlock)
+            else block.dense()
+        )
         mapped = self._transform(rows)
         if sp.issparse(mapped):
             return SparseBlock(sp.csr_array(mapped), block.y, block.weights, block.start)

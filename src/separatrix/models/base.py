@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
-from separatrix.data.frames import is_frame
+from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import shown
 from separatrix.geometry import Hyperplane, Quadric, Surface
 from separatrix.result import Certificate, Fit, Status
@@ -48,11 +48,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         reset: bool,
         min_rows: int = 1,
         multi_output: bool = False,
+        numeric: bool = True,
     ) -> Source:
         """Any input as a source, checked by scikit-learn's rules for shapes and feature names. X is not copied."""
         if isinstance(X, Source):
             self._check_source(X, reset)
             return as_source(X, y, sample_weight)
+        X = as_table(X)
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             rows, columns = (X.num_rows, X.num_columns) if hasattr(X, "num_rows") else X.shape
@@ -65,7 +67,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             )
         if y is not None and not multi_output:
             y = column_or_1d(y, warn=True)
-        return as_source(X, y, sample_weight)
+        return as_source(X, y, sample_weight, numeric=numeric)
 
     def _check_source(self, source: Source, reset: bool) -> None:
         names = source.feature_names
@@ -93,6 +95,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         self._check_ready()
         source = self._read(X, reset=False)
         parts = list(source.map(block_fn))
+        if not parts:
+            raise ValueError("The data have no rows: at least one is needed.")
         result: Float = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if not np.isfinite(result).all():
             sentence = source.explain_non_finite()
@@ -104,7 +108,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         pending = getattr(self, "_pending", "")
         if pending:
             raise NotFittedError(f"This {type(self).__name__} has seen too little data to predict: {pending}")
-        check_is_fitted(self)
+        check_is_fitted(self, "fit_")
 
     def _unpack_or_wait(self, unpack: Callable[[], None]) -> None:
         """After a part of the data: solve when they determine the model, else remember what is missing."""
@@ -148,12 +152,17 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self._start = perf_counter()
+        self._passes = 0
+
+    def start_at(self, passes: int) -> None:
+        """Passes that a source had made before this fit are not its own."""
+        self._passes = passes
 
     def fit(
         self, status: Status, passes: int, detail: str = "", certificate: Certificate | None = None, iterations: int = 0
     ) -> Fit:
         """The record of the fit that ends now."""
-        return Fit(status, passes, perf_counter() - self._start, iterations, detail, certificate)
+        return Fit(status, max(0, passes - self._passes), perf_counter() - self._start, iterations, detail, certificate)
 
 
 class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -344,7 +353,14 @@ def check_two_classes(classes: NDArray[Any]) -> None:
         )
 
 
+def _is_text(classes: NDArray[Any]) -> bool:
+    return classes.dtype.kind in "US" or (classes.dtype.kind == "O" and any(isinstance(c, str) for c in classes))
+
+
 def merged_classes(mine: NDArray[Any], theirs: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
     """Union of two sets of classes, and where each one's classes stand in it."""
+    if len(mine) and len(theirs) and _is_text(mine) != _is_text(theirs):
+        kinds = " and ".join(f"{shown(c[0])} ({type(c.tolist()[0]).__name__})" for c in (mine, theirs))
+        raise ValueError(f"The labels {kinds} are of different types; give all labels as one type.")
     union = np.union1d(mine, theirs)
     return union, np.searchsorted(union, mine), np.searchsorted(union, theirs)

@@ -20,6 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from separatrix.data import Source, SparseBlock
 from separatrix.data.block import Float
+from separatrix.data.frames import FrameBlock, is_frame
 from separatrix.data.views import Mapped
 from separatrix.geometry import Surface
 from separatrix.models.base import Estimator
@@ -103,15 +104,22 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
             )
         if y is None and not isinstance(X, Source):
             raise ValueError("FeatureMap requires y to be passed, but the target y is None.")
-        return self._read(X, y, sample_weight, reset=reset, multi_output=not is_classifier(self.estimator))
+        single = is_classifier(self.estimator) and not get_tags(self.estimator).classifier_tags.multi_label
+        return self._read(X, y, sample_weight, reset=reset, multi_output=not single, numeric=False)
 
     def _fit_transformer(self, X: Any, source: Source, sample_weight: ArrayLike | None) -> None:
         first = next(source.blocks(), None)
         if first is None:
             raise ValueError("The data have no rows: at least one is needed.")
-        rows = first.X if isinstance(first, SparseBlock) else first.dense()
-        # A transformer learns from the rows as they stand; of a file or a data frame it sees the first block.
-        whole = isinstance(X, np.ndarray) or sp.issparse(X)
+        # A transformer learns from the rows as they stand; of a file it sees the first block.
+        whole = isinstance(X, np.ndarray) or sp.issparse(X) or is_frame(X)
+        rows = (
+            first.native
+            if isinstance(first, FrameBlock)
+            else first.X
+            if isinstance(first, SparseBlock)
+            else first.dense()
+        )
         weights = sample_weight if whole else first.weights
         known = {"sample_weight": weights} if has_fit_parameter(self.transformer, "sample_weight") else {}
         self.transformer_ = clone(self.transformer).fit(X if whole else rows, **known)
@@ -168,7 +176,7 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
 
     def _mapped(self, X: Any) -> Mapped:
         self._check_ready()
-        return self._view(self._read(X, reset=False))
+        return self._view(self._read(X, reset=False, numeric=False))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Prediction for every row of X.

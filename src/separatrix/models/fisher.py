@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.views import Standardised
 from separatrix.models.base import Undetermined
 from separatrix.models.canonical import canonical_directions
 from separatrix.models.generative import MomentEstimator
@@ -112,7 +113,9 @@ class FisherDiscriminant(
             )
         limit = min(n_classes - 1, d)
         if self.n_components is not None and self.n_components > limit:
-            raise ValueError(
+            enough = self.n_components <= min(len(self.classes_) - 1, d)
+            kind = Undetermined if enough else ValueError  # classes are still to come
+            raise kind(
                 f"n_components={self.n_components} cannot be larger than min(n_features, n_classes - 1) = {limit}."
             )
         covariance = combine([(1.0 / divisor, moments.pooled())], d)
@@ -139,8 +142,8 @@ class FisherDiscriminant(
         """
         self._check_ready()
         directions = self.scalings_
-        origin = self.xbar_ @ directions
-        return self._map_rows(X, lambda block: block.matvec(directions) - origin)
+        centre = self.xbar_
+        return self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(directions))
 
     @property
     def _n_features_out(self) -> int:

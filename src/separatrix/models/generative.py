@@ -105,15 +105,20 @@ class MomentEstimator(Estimator):
         """
         self._validate_params()
         watch = Stopwatch()
+        for leftover in ("fit_", "_moments"):  # a fit that is refused leaves no half a model
+            if leftover in self.__dict__:
+                delattr(self, leftover)
+        self._pending = ""
         if y is None and not isinstance(X, Source):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        source = self._read(X, y, sample_weight, reset=True).labelled()
+        given = self._read(X, y, sample_weight, reset=True)
+        watch.start_at(given.passes)
+        source = given.labelled()
         assert source.classes is not None
         check_two_classes(source.classes)
         self.classes_ = source.classes
         self._dtype = source.dtype
         self._moments = self._measure(source)
-        self._pending = ""
         self._finish(watch, source)
         return self
 
@@ -148,7 +153,8 @@ class MomentEstimator(Estimator):
         if y is None and not isinstance(X, Source):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         first = not hasattr(self, "_moments")
-        source = self._read(X, y, sample_weight, reset=first).labelled()
+        given = self._read(X, y, sample_weight, reset=first)
+        source = given.labelled()
         assert source.classes is not None
         part, labels = self._measure(source), source.classes
         if classes is not None:
@@ -287,6 +293,13 @@ class GaussianClassifier(GenerativeClassifier):
     _metrics: list[Metric]
     """One a class; the same object where classes share a covariance."""
 
+    def _distances(self, rows: Float) -> Float:
+        means, metrics = self.means_.astype(np.float64), self._metrics
+        with np.errstate(invalid="ignore", over="ignore"):  # bad input is reported by the caller, by column
+            return np.column_stack(
+                [metric.squared_lengths(rows - mean) for mean, metric in zip(means, metrics, strict=True)]
+            )
+
     def mahalanobis(self, X: Any) -> Float:
         """Squared Mahalanobis distance of every row to every class mean.
 
@@ -299,19 +312,20 @@ class GaussianClassifier(GenerativeClassifier):
         ndarray of shape (n_samples, n_classes)
         """
         self._check_ready()
-        means, metrics = self.means_.astype(np.float64), self._metrics
+        return self._map_rows(X, lambda block: self._distances(block.dense()))
+
+    def _log_joint(self, X: Any) -> Float:
+        self._check_ready()
 
         def of_block(block: Block) -> Float:
             rows = block.dense()
-            with np.errstate(invalid="ignore", over="ignore"):  # bad input is reported by the caller, by column
-                return np.column_stack(
-                    [metric.squared_lengths(rows - mean) for mean, metric in zip(means, metrics, strict=True)]
-                )
+            distances = self._distances(rows)
+            far = np.isinf(distances).all(axis=1) & np.isfinite(rows).all(axis=1)
+            if far.any():  # beyond 1e154 the squares overflow: the same rows nearer by, in the same direction
+                distances[far] = self._distances(rows[far] / np.abs(rows[far]).max(axis=1, keepdims=True) * 1e100)
+            return distances
 
-        return self._map_rows(X, of_block)
-
-    def _log_joint(self, X: Any) -> Float:
-        distances = self.mahalanobis(X)
+        distances = self._map_rows(X, of_block)
         log_dets = np.array([metric.log_det + metric.rank * _LOG_2PI for metric in self._metrics])
         with np.errstate(divide="ignore"):  # a class of prior 0 has log prior −inf: it is never chosen
             return -0.5 * (distances + log_dets) + np.log(self.priors_)

@@ -17,7 +17,7 @@ from separatrix.solvers.choose import choose_least_squares
 from separatrix.solvers.conjugate_gradient import minimise_ridge
 from separatrix.solvers.nonnegative import solve_nonnegative
 from separatrix.solvers.normal_equations import Solution, refine, solve_ridge
-from separatrix.statistics.gram import NormalEquations
+from separatrix.statistics.gram import NormalEquations, check_targets
 from separatrix.statistics.moments import ClassMoments
 
 SOLVERS = {"auto", "gram", "cg", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
@@ -91,8 +91,9 @@ def fit_by_cg(
         return ClassMoments.of_block(block.join(block.y), 1, "diagonal")
 
     moments = source.reduce(of_block, ClassMoments.merge)
-    moments.check(source)
     d = source.n_features
+    check_targets(moments.variances()[0, d:])
+    moments.check(source)
     mean, squares = moments.means[0], moments.variances()[0] * moments.total
     if not fit_intercept:
         squares, mean = squares + moments.total * np.square(mean), np.zeros_like(mean)

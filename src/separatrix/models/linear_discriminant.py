@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.views import Standardised
 from separatrix.models.base import LinearRule, Undetermined
 from separatrix.models.canonical import canonical_directions
 from separatrix.models.covariance import average, class_covariances, estimated_covariances, second_pass_parameter
@@ -168,7 +169,9 @@ class LinearDiscriminantAnalysis(
             )
         limit = min(n_classes - 1, self.n_features_in_)
         if self.n_components is not None and self.n_components > limit:
-            raise ValueError("n_components cannot be larger than min(n_features, n_classes - 1).")
+            enough = self.n_components <= min(len(self.classes_) - 1, self.n_features_in_)
+            kind = Undetermined if enough else ValueError  # classes are still to come
+            raise kind("n_components cannot be larger than min(n_features, n_classes - 1).")
         self._max_components = limit if self.n_components is None else self.n_components
         self.priors_ = class_priors(self.priors, counts, self.classes_)
         scatter, floor = self._pooled_covariance(source)
@@ -176,7 +179,7 @@ class LinearDiscriminantAnalysis(
         if metric.rank == 0:
             raise Undetermined(
                 "No column varies inside any class, so there is no within-class covariance to learn; add rows, or columns "
-                "that vary, or use solver='lsqr' with shrinkage."
+                "that vary."
             )
         self._scatter, self._floor = scatter, floor
         self._metrics = [metric] * len(self.classes_)
@@ -200,7 +203,8 @@ class LinearDiscriminantAnalysis(
         coef = metric.solve(offsets)
         lengths = np.einsum("ij,ij->i", coef, offsets)
         with np.errstate(divide="ignore"):  # a class of prior 0 gets −inf: it is never chosen
-            intercept = -0.5 * lengths + np.log(self.priors_) - coef @ xbar
+            constant = -0.5 * lengths + np.log(self.priors_)
+            intercept = constant - coef @ xbar
         # The rule minimises ½wᵀΣw − wᵀ(μ_k−μ): half the squared residual in its own metric is the gap.
         product = (
             coef @ self._scatter.matrix()
@@ -208,7 +212,7 @@ class LinearDiscriminantAnalysis(
             else (coef @ self._scatter.rows.T) @ self._scatter.rows
         )
         residual = offsets - product - (0.0 if self._floor is None else coef * self._floor)
-        size = np.abs(offsets) + np.sqrt(np.outer(lengths, self._scatter.diagonal())) + np.abs(product)
+        size = np.abs(offsets) + np.outer(np.sqrt(np.abs(lengths)), np.sqrt(self._scatter.diagonal())) + np.abs(product)
         unit = float(np.finfo(self._dtype).eps) * (32.0 + 2.0 * np.sqrt(self._moments.total))
         proven = np.linalg.norm(metric.half(residual), axis=1) + metric.half_bound(unit * size)
         where = "" if metric.complete else ", inside the directions in which the rows vary"
@@ -218,14 +222,43 @@ class LinearDiscriminantAnalysis(
             f"residual of ΣW = M − x̄ in the metric of Σ{where}",
             stationarity=float(np.abs(residual).max(initial=0.0)),
         )
-        if len(self.classes_) == 2:
-            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
-        elif self.solver != "svd":  # scikit-learn measures from the origin here: the same number for every class
+        two = len(self.classes_) == 2
+        if two:
+            coef, intercept, constant = coef[1:] - coef[:1], intercept[1:] - intercept[:1], constant[1:] - constant[:1]
+        # Scores are taken from the mean, (x − x̄)ᵀw + c: xᵀw + b loses digits far from the origin.
+        self._centred, self._common = (coef, constant, xbar), None
+        if (
+            not two and self.solver != "svd"
+        ):  # scikit-learn measures from the origin here: the same number for every class
             common = metric.solve(xbar[None, :])
-            intercept = intercept - 0.5 * float(common[0] @ xbar)
+            self._common = (common[0], -0.5 * float(common[0] @ xbar))
+            intercept = intercept + self._common[1]
             coef = np.where((self._moments.counts > 0)[:, None], coef + common, coef)
         self.coef_ = coef.astype(self._dtype, copy=False)
         self.intercept_ = intercept.astype(self._dtype, copy=False)
+
+    def _scores(self, X: Any) -> Float:
+        self._check_ready()
+        coef, constant, centre = self._centred
+        return self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(coef.T) + constant)
+
+    def decision_function(self, X: Any) -> Float:
+        """Score of every row for every class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes one number a row, positive for ``classes_[1]``.
+        """
+        scores = super().decision_function(X)
+        if self._common is None:
+            return scores
+        slope, constant = self._common
+        return scores + (self._map_rows(X, lambda block: block.matvec(slope)) + constant)[:, None]
 
     @property
     def covariance_(self) -> Float:
@@ -251,8 +284,10 @@ class LinearDiscriminantAnalysis(
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
         self._check_ready()
         directions = self.scalings_[:, : self._max_components].astype(np.float64)
-        origin = self.xbar_ @ directions if self.solver == "svd" else np.zeros(directions.shape[1])
-        return self._map_rows(X, lambda block: block.matvec(directions) - origin)
+        if self.solver == "eigen":  # from the origin, as in scikit-learn
+            return self._map_rows(X, lambda block: block.matvec(directions))
+        centre = self._centred[2]
+        return self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(directions))
 
     @property
     def _n_features_out(self) -> int:

@@ -116,6 +116,7 @@ class MixedNB(NaiveBayesClassifier):
         reset: bool,
         min_rows: int = 1,
         multi_output: bool = False,
+        numeric: bool = False,
     ) -> Any:
         if isinstance(X, Source):
             raise TypeError(

@@ -36,6 +36,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
     fit_intercept: bool
     positive: bool
     _gram: Gram
+    _one_target: bool
 
     @abstractmethod
     def _penalties(self, n_targets: int) -> Float:
@@ -62,15 +63,17 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         """
         self._validate_params()
         watch = Stopwatch()
+        for leftover in ("fit_", "_gram", "loo_errors_"):  # a fit that is refused leaves no half a model
+            if leftover in self.__dict__:
+                delattr(self, leftover)
         source = self._numbers(X, y, sample_weight, reset=True)
+        watch.start_at(source.passes)
         self._dtype = source.dtype
         iterative = self._iterative(source)
         if iterative is None:
             self._gram = Gram.of_source(source)
             self._unpack(watch, source)
             return self
-        if hasattr(self, "_gram"):
-            del self._gram
         tol, max_iter = iterative
         m = next(source.blocks()).y.shape[1]  # type: ignore[union-attr]  # a valued source has targets
         coef, intercept, self.fit_ = fit_by_cg(
@@ -111,8 +114,8 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         else:
             if part.n_targets != self._gram.n_targets or shape != one_target:
                 raise ValueError(
-                    f"y has {part.n_targets} target{'s' if part.n_targets > 1 else ' as a ' + ('vector' if one_target else 'column')}"
-                    f", but earlier parts had {self._gram.n_targets}; give targets of the same shape."
+                    f"y has {part.n_targets} targets in {1 if one_target else 2} dimensions, but earlier parts had "
+                    f"{self._gram.n_targets} in {1 if shape else 2}; give targets of the same shape."
                 )
             self._gram.merge(part)
         self._unpack(watch, None)
@@ -365,6 +368,8 @@ class Ridge(LeastSquaresRegressor):
         return "gram" if hasattr(self, "_gram") else "cg"
 
     def _second_pass_parameter(self) -> str:
+        if self.solver == "cg":
+            return "solver='cg'"
         return "alpha='loo'" if isinstance(self.alpha, str) else ""
 
     def _penalties(self, n_targets: int) -> Float:
@@ -443,7 +448,12 @@ def ridge_path(
     if not fit_intercept:
         equations = equations.without_intercept()
     spectrum = Spectrum(equations)
-    # Without a penalty the rank matters, and it is judged in standardised columns.
-    zero = np.zeros(equations.cross.shape[1])
-    coefs = np.stack([spectrum.coef(float(a)) if a > 0 else solve_ridge(equations, zero).coef for a in grid])
+    # One spectrum serves all penalties, but it is in the user's units: columns of very different size, and the rank that
+    # matters without a penalty, are left to a solve in standardised columns.
+    sizes = equations.scatter.diagonal()
+    uneven = float(sizes.max()) > 1e8 * float(np.min(sizes, where=sizes > 0, initial=np.inf))
+    ones = np.ones(equations.cross.shape[1])
+    coefs = np.stack(
+        [spectrum.coef(float(a)) if a > 0 and not uneven else solve_ridge(equations, a * ones).coef for a in grid]
+    )
     return coefs, np.stack([equations.intercept(coef) for coef in coefs])

@@ -143,9 +143,11 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         self
         """
         y = None if y is None else np.asarray(y)
+        if isinstance(X, Source) and y is None and X.target_ndim == 2:
+            y = np.concatenate([piece.y for piece in X.valued()._pieces()])
         self._multi_label = y is not None and y.ndim == 2 and y.shape[1] > 1
-        for leftover in ("_moments", "masked_classes_"):
-            if hasattr(self, leftover):
+        for leftover in ("fit_", "_moments", "masked_classes_"):
+            if leftover in self.__dict__:
                 delattr(self, leftover)
         if y is not None and self._multi_label:
             return self._fit_labels(X, y, sample_weight)
@@ -168,6 +170,9 @@ class RidgeClassifier(LinearRule, MomentEstimator):
 
     def _form(self) -> Form:
         return "pooled" if self.class_weight is None else "per_class"
+
+    def _second_pass_parameter(self) -> str:
+        return "solver='cg'" if self.solver == "cg" else ""
 
     def _factors(self, counts: Float) -> Float | None:
         """Factor of the weight of every class."""
@@ -224,7 +229,9 @@ class RidgeClassifier(LinearRule, MomentEstimator):
     def _fit_by_cg(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         self._validate_params()
         watch = Stopwatch()
-        source = self._read(X, y, sample_weight, reset=True).labelled()
+        given = self._read(X, y, sample_weight, reset=True)
+        watch.start_at(given.passes)
+        source = given.labelled()
         assert source.classes is not None
         check_two_classes(source.classes)
         self.classes_, self._dtype, self._pending = source.classes, source.dtype, ""
@@ -250,13 +257,24 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         self._validate_params()
         if not np.isin(y, (0, 1)).all():
             raise ValueError("y has several columns, so it must be a label indicator of zeros and ones.")
+        carried = isinstance(X, Source)  # with its own targets and weights
         if self.class_weight is not None:
+            if carried:
+                raise ValueError("class_weight for several labels a row needs arrays; give the source weights instead.")
             weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
             sample_weight = weights * self._label_factors(y, weights)
         watch = Stopwatch()
-        source = self._read(X, 2.0 * y - 1.0, sample_weight, reset=True, multi_output=True).valued()
+        source = self._read(X, None if carried else y, sample_weight, reset=True, multi_output=True).valued()
         self.classes_, self._dtype, self._pending = np.arange(y.shape[1]), source.dtype, ""
-        fit = self._solve(Gram.of_source(source).normal_equations(), None, watch)
+        flags = Gram.of_source(source).normal_equations()
+        coded = replace(  # ±1 instead of 0 and 1
+            flags,
+            cross=2.0 * flags.cross,
+            target_rows=None if flags.target_rows is None else 2.0 * flags.target_rows,
+            target_squares=4.0 * flags.target_squares,
+            y_mean=2.0 * flags.y_mean - 1.0,
+        )
+        fit = self._solve(coded, None, watch)
         self.fit_ = watch.fit(fit.status, source.passes, fit.detail, fit.certificate)
         return self
 

@@ -85,7 +85,7 @@ def minimise_ridge(
     # The recurrences drift from the truth; the certificate is taken at the answer, from the data.
     final = objective.evaluate(theta, source, order=1)
     assert final.gradient is not None
-    noise = np.finfo(np.float64).eps * (32.0 + 2.0 * np.sqrt(total)) * np.sqrt(np.outer(final.value, diagonal))
+    noise = np.finfo(np.float64).eps * (32.0 + 2.0 * np.sqrt(total)) * np.outer(np.sqrt(final.value), np.sqrt(diagonal))
     gap = _gap(np.abs(0.5 * final.gradient) + noise, alpha)
     if status is Status.CONVERGED and gap > tol * max(float(final.value.sum()), np.finfo(np.float64).tiny):
         status = Status.STALLED

@@ -80,7 +80,7 @@ def refine(solution: Solution, equations: NormalEquations, alpha: Float, gradien
     better point is smaller still.
     """
     coef, gap = solution.coef.copy(), 0.0
-    spread = np.sqrt(equations.scatter.diagonal() * value)
+    spread = np.sqrt(equations.scatter.diagonal()) * np.sqrt(value)
     for penalty in np.unique(alpha):
         targets = alpha == penalty
         metric = ridge_metric(equations, float(penalty))
@@ -129,7 +129,7 @@ def _absolute_product(equations: NormalEquations, coef: Float, alpha: float) -> 
 
 def rounding_of_gradient(equations: NormalEquations, coef: Float, alpha: float, targets: Any) -> Float:
     """How far c − (S+αI)w can be from the truth, entry by entry."""
-    spread = np.sqrt(np.outer(equations.target_squares[targets], equations.scatter.diagonal()))
+    spread = np.outer(np.sqrt(equations.target_squares[targets]), np.sqrt(equations.scatter.diagonal()))
     return _unit(equations) * (spread + _absolute_product(equations, coef, alpha))
 
 
@@ -154,7 +154,10 @@ def _minimum_norm(matrix: Float, coef: Float, rank: int) -> Float:
     scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
     scale = np.where(scale > 0, scale, 1.0)
     _, vectors = np.linalg.eigh(matrix / scale / scale[:, None])
-    null, _ = np.linalg.qr(vectors[:, : len(matrix) - rank] / scale[:, None])
+    null = vectors[:, : len(matrix) - rank] / scale[:, None]
+    # Largest rows first: then small entries of Q, which belong to columns in large units, keep their digits.
+    order = np.argsort(-np.abs(null).max(axis=1), kind="stable")
+    null[order] = np.linalg.qr(null[order])[0]
     return coef - (coef @ null) @ null.T
 
 

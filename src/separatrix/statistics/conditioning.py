@@ -53,7 +53,9 @@ def condition_gaussian(mean: ArrayLike, cov: ArrayLike, given: Mapping[int, floa
         raise ValueError("cov is not symmetric; give a covariance matrix.")
     scale = np.sqrt(np.where(sigma.diagonal() > 0, sigma.diagonal(), 1.0))
     if d and np.linalg.eigvalsh((sigma + sigma.T) / 2 / scale / scale[:, None])[0] < -1e-10 * d:
-        raise ValueError("cov has a negative eigenvalue, so it is no covariance matrix.")
+        raise ValueError(
+            "cov is not positive semi-definite: it has a negative eigenvalue, so it is no covariance matrix."
+        )
     fractions = [index for index in given if index != int(index)]
     if fractions:
         raise ValueError(f"given names coordinate {fractions[0]}; coordinates are whole numbers.")

@@ -15,7 +15,7 @@ import numpy as np
 
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
-from separatrix.statistics.moments import ClassMoments
+from separatrix.statistics.moments import ClassMoments, rounding_scatter
 from separatrix.statistics.scatter import Scatter, combine
 
 
@@ -108,11 +108,7 @@ class Gram:
         """One pass over a valued source."""
         wide = source.n_rows is None or source.n_rows < source.n_features
         gram = source.reduce(lambda block: cls.of_block(block, wide), cls.merge)
-        d = source.n_features
-        if not np.isfinite(gram._moments.pooled().diagonal()[d:]).all():
-            raise ValueError(
-                "The values of y are so large that their squares overflow; divide them by a power of ten first."
-            )
+        check_targets(gram._moments.pooled().diagonal()[source.n_features :])
         gram._moments.check(source)
         return gram
 
@@ -152,6 +148,14 @@ class Gram:
         return NormalEquations(scatter, cross, None, squares, mean[:d], mean[d:], self.total)
 
 
+def check_targets(squares: Float) -> None:
+    """Refuse targets whose squares overflow (NaN and infinity were refused before)."""
+    if not np.isfinite(squares).all():
+        raise ValueError(
+            "The values of y are so large that their squares overflow; divide them by a power of ten first."
+        )
+
+
 def class_normal_equations(moments: ClassMoments, class_weight: Float | None = None) -> NormalEquations:
     """Least squares on targets ±1 (one column for two classes, else one a class), read from class moments.
 
@@ -172,6 +176,11 @@ def class_normal_equations(moments: ClassMoments, class_weight: Float | None = N
     y_mean = counts @ codes / total
     root = np.sqrt(counts)[:, None]
     Z, Y = root * np.where((counts > 0)[:, None], offsets - centre, 0.0), root * (codes - y_mean)
+    # In a constant column the class means differ by rounding alone.
+    constant = scatter.diagonal() + np.square(Z).sum(axis=0) <= rounding_scatter(
+        total, np.abs(moments.means).max(axis=0)
+    )
+    Z = np.where(constant, 0.0, Z)
     within = len(scatter.rows) if scatter.thin else 0
     scatter.add_rows(Z)
     rows = np.concatenate([np.zeros((within, Y.shape[1])), Y]) if scatter.thin else None

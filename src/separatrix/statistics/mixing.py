@@ -33,6 +33,9 @@ def mixed_covariance(
 ) -> Scatter:
     """Σ_k(α)."""
     a, p = mixing_coefficients(alpha, moments.class_divisor(k, divisor), moments.pooled_divisor(divisor), mix)
+    if pooled.thin:  # every row once, not once for its class and once for the pool
+        parts = ((p + (a if j == k else 0.0), moments.of_class(j)) for j in range(moments.n_classes))
+        return combine(parts, moments.n_features)
     return combine([(a, moments.of_class(k)), (p, pooled)], moments.n_features)
 
 

@@ -12,7 +12,7 @@ priors, divisors and penalties are applied when it is read.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,7 +190,7 @@ class ClassMoments:
         """Within-class scatter Σ_k S_k."""
         if self.form == "pooled":
             largest = np.abs(self.means).max(axis=0, initial=0.0)
-            self._scatters[0].flatten(self.total * np.square(_ROUNDING * largest))
+            self._scatters[0].flatten(rounding_scatter(self.total, largest))
             return self._scatters[0]
         assert self.form == "per_class", "the diagonal form has no scatter matrices"
         return combine(((1.0, self.of_class(k)) for k in range(self.n_classes)), self.n_features)
@@ -198,7 +198,7 @@ class ClassMoments:
     def of_class(self, k: int) -> Scatter:
         """Scatter S_k of one class."""
         assert self.form == "per_class", "only the per-class form has one scatter a class"
-        self._scatters[k].flatten(self.counts[k] * np.square(_ROUNDING * self.means[k]))
+        self._scatters[k].flatten(rounding_scatter(float(self.counts[k]), self.means[k]))
         return self._scatters[k]
 
     def variances(self, divisor: Divisor = "mle") -> Float:
@@ -207,7 +207,7 @@ class ClassMoments:
         if squares is None:
             squares = np.stack([self.of_class(k).diagonal() for k in range(self.n_classes)])
         else:
-            squares = np.where(squares <= self.counts[:, None] * np.square(_ROUNDING * self.means), 0.0, squares)
+            squares = np.where(squares <= rounding_scatter(self.counts[:, None], self.means), 0.0, squares)
         size = self.counts if divisor == "mle" else self.counts - 1.0
         return squares / np.where(size > 0, size, 1.0)[:, None]
 
@@ -228,3 +228,9 @@ class ClassMoments:
         whole = combine([(1.0, self.pooled())], self.n_features)
         whole.add_rows(self.between_rows())
         return whole
+
+
+def rounding_scatter(count: Any, means: Float) -> Float:
+    """The scatter that rounding alone leaves in a constant column."""
+    with np.errstate(over="ignore"):  # means beyond 1e154: the overflow of the squares is reported elsewhere
+        return count * np.square(_ROUNDING * means)

@@ -102,7 +102,8 @@ class Scatter:
 
     def flatten(self, limits: Float) -> None:
         """Set columns to zero whose diagonal is at most the limit: what is left there is rounding."""
-        flat = (self.diagonal() <= limits) & (limits > 0)
+        diagonal = self.diagonal()
+        flat = (diagonal <= limits) & (limits > 0) & np.isfinite(diagonal)
         if not flat.any():
             return
         if self._rows is not None:
