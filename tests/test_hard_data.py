@@ -569,7 +569,8 @@ def test_rows_of_weight_zero_unmask_no_class() -> None:
     """A class is masked if no training row is given to it, and a row of weight zero is not there."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 50)
-    X = np.column_stack([5.0 * (y - 1), np.zeros(150)]) + 0.1 * rng.standard_normal((150, 2))
+    # The middle cluster stands a little to the left and to the right, so that no row of it is a close call.
+    X = np.column_stack([5.0 * (y - 1) + np.tile([-0.8, 0.8], 75), 0.1 * rng.standard_normal(150)])
     model = RidgeClassifier(alpha=0.0).fit(X, y)
     assert model.masked_classes_.tolist() == [1]
     far = np.column_stack([np.zeros(2001), np.linspace(-1e5, 1e5, 2001)])

@@ -328,8 +328,8 @@ def test_partial_fit_goes_on_from_a_fit_or_refuses() -> None:
         model = Ridge(solver=solver, tol=1e-9).fit(X[:60], y[:60])
         try:
             model.partial_fit(X[60:], y[60:])
-        except ValueError as error:
-            assert solver == "cg" and "gram" in str(error)
+        except AttributeError:
+            assert solver == "cg"
         else:
             assert_same_rule(model, expected)
 

@@ -101,8 +101,8 @@ class SparseSource(MemorySource):
         X = self._X
         start, stop = X.indptr[rows.start], X.indptr[rows.stop]
         pointers = X.indptr[rows.start : rows.stop + 1] - start
-        # Slices of the three arrays; SciPy's own slicing of rows copies them.
-        part = sp.csr_array(
-            (X.data[start:stop], X.indices[start:stop], pointers), shape=(len(pointers) - 1, X.shape[1])
-        )
+        # Slices of the three arrays, put in by hand: SciPy's slicing and its constructor copy them.
+        part = sp.csr_array((len(pointers) - 1, X.shape[1]), dtype=X.dtype)
+        part.data, part.indices, part.indptr = X.data[start:stop], X.indices[start:stop], pointers
+        part.has_canonical_format = True
         return SparseBlock(part, y, weights, rows.start)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,9 @@ from separatrix.data.block import Block, Centred, Codes, Entries, Float, class_r
 
 # Long runs of one class are summed by BLAS, short ones by one vectorised reduction.
 _LONG_SEGMENT = 32
+# Few enough classes that a matrix product finds their means, and rows that stay in cache from one step to the next.
+_FEW_CLASSES = 32
+_PIECE = 1024
 
 
 def _far_from_origin(means: Float, centred: Float) -> bool:
@@ -19,7 +24,7 @@ def _far_from_origin(means: Float, centred: Float) -> bool:
     return bool(np.any(np.square(means).max(axis=0, initial=0.0) > 1e4 * np.square(sample).mean(axis=0)))
 
 
-class _DenseCentred(Centred):
+class _SortedCentred(Centred):
     def __init__(self, X: NDArray[Any], codes: Codes, n_classes: int, weights: Float | None, scratch: bool) -> None:
         self.n_classes = n_classes
         if n_classes == 1 and (weights is None or weights.all()):
@@ -87,6 +92,84 @@ class _DenseCentred(Centred):
         return self._rows[self._starts[at] : self._starts[at] + self._lengths[at]]
 
 
+class _StreamedCentred(Centred):
+    """The same for few classes near the origin, a piece of the block that stays in cache at a time.
+
+    The class means come from one matrix product; then every piece is centred, used and forgotten, so the extra memory is
+    that of a piece. What needs the rows in the order of their classes is left to `_SortedCentred`.
+    """
+
+    def __init__(self, X: NDArray[Any], codes: Codes, n_classes: int, weights: Float | None) -> None:
+        self.n_classes = n_classes
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights)
+            X, codes, weights = X[kept], codes[kept], weights[kept]
+        self._X, self._codes, self._weights = X, codes, weights
+        self.counts = np.bincount(codes, weights, minlength=n_classes).astype(np.float64, copy=False)
+        self._members = np.zeros((len(codes), n_classes))
+        self._members[np.arange(len(codes)), codes] = 1.0 if weights is None else weights
+        sums = np.zeros((n_classes, X.shape[1]))
+        for at in self._pieces():
+            sums += self._members[at].T @ X[at].astype(np.float64, copy=False)
+        self.mean_high = sums / np.where(self.counts > 0, self.counts, 1.0)[:, None]
+        self.mean_low = np.zeros_like(self.mean_high)
+
+    def _pieces(self) -> Iterator[slice]:
+        return (slice(a, a + _PIECE) for a in range(0, len(self._codes), _PIECE))
+
+    def far_from_origin(self) -> bool:
+        """Whether the means need their low digits, which this form does not keep."""
+        at = slice(0, None, max(1, len(self._codes) // 64))
+        return _far_from_origin(self.mean_high, self._X[at] - self.mean_high[self._codes[at]])
+
+    def _centred(self) -> Iterator[tuple[slice, Float]]:
+        scratch = np.empty((min(_PIECE, len(self._codes)), self._X.shape[1]))
+        for at in self._pieces():
+            codes = self._codes[at]
+            rows = np.take(self.mean_high, codes, axis=0, out=scratch[: len(codes)], mode="clip")
+            yield at, np.subtract(self._X[at], rows, out=rows)
+
+    def scatter(self) -> Float:
+        total = np.zeros((self._X.shape[1], self._X.shape[1]))
+        piece = np.empty_like(total)
+        for at, rows in self._centred():
+            if self._weights is not None:
+                rows *= np.sqrt(self._weights[at])[:, None]
+            total += np.matmul(rows.T, rows, out=piece)
+        return total
+
+    def squares(self) -> Float:
+        total = np.zeros_like(self.mean_high)
+        for at, rows in self._centred():
+            total += self._members[at].T @ np.square(rows, out=rows)
+        return total
+
+    @cached_property
+    def _order(self) -> tuple[Codes, Codes]:
+        small = self._codes.astype(np.int16, copy=False)  # 16-bit keys sort by radix
+        lengths = np.bincount(self._codes, minlength=self.n_classes)
+        return np.argsort(small, kind="stable"), np.concatenate([[0], np.cumsum(lengths)])
+
+    def scatter_of(self, k: int) -> Float:
+        order, edges = self._order
+        total = np.zeros((self._X.shape[1], self._X.shape[1]))
+        for start in range(edges[k], edges[k + 1], _PIECE):
+            rows = self._rows_at(order[start : min(start + _PIECE, edges[k + 1])], k)
+            total += rows.T @ rows
+        return total
+
+    def _rows_at(self, at: Codes, k: int) -> Float:
+        rows = np.take(self._X, at, axis=0) - self.mean_high[k]
+        return rows if self._weights is None else rows * np.sqrt(self._weights[at])[:, None]
+
+    def rows(self) -> Float:
+        return np.concatenate([self.rows_of(k) for k in range(self.n_classes)])
+
+    def rows_of(self, k: int) -> Float:
+        order, edges = self._order
+        return self._rows_at(order[edges[k] : edges[k + 1]], k)
+
+
 class DenseBlock(Block):
     """Rows of a dense array of any real dtype and order.
 
@@ -124,7 +207,11 @@ class DenseBlock(Block):
         return self._double()
 
     def centre(self, codes: Codes, n_classes: int) -> Centred:
-        return _DenseCentred(self.X, codes, n_classes, self.weights, self._scratch)
+        if 1 < n_classes <= _FEW_CLASSES and self.n >= _LONG_SEGMENT * n_classes:
+            streamed = _StreamedCentred(self.X, codes, n_classes, self.weights)
+            if not streamed.far_from_origin():
+                return streamed
+        return _SortedCentred(self.X, codes, n_classes, self.weights, self._scratch)
 
     def join(self, columns: Float) -> DenseBlock:
         joined = np.empty((self.n, self.shape[1] + columns.shape[1]))

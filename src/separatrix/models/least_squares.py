@@ -92,9 +92,10 @@ def fit_by_cg(
 
     moments = source.reduce(of_block, ClassMoments.merge)
     d = source.n_features
-    check_targets(moments.variances()[0, d:])
+    with np.errstate(invalid="ignore", over="ignore"):  # found by the two checks
+        mean, squares = moments.means[0], moments.variances()[0] * moments.total
+    check_targets(squares[d:])
     moments.check(source)
-    mean, squares = moments.means[0], moments.variances()[0] * moments.total
     if not fit_intercept:
         squares, mean = squares + moments.total * np.square(mean), np.zeros_like(mean)
     view = Standardised(source, centre=mean[:d])

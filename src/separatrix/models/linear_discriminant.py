@@ -29,6 +29,8 @@ from separatrix.statistics.moments import Form
 from separatrix.statistics.scatter import Scatter, combine
 from separatrix.statistics.shrinkage import shrink
 
+_NEAR = 1e4
+
 
 class LinearDiscriminantAnalysis(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn ships no types
@@ -240,6 +242,9 @@ class LinearDiscriminantAnalysis(
     def _scores(self, X: Any) -> Float:
         self._check_ready()
         coef, constant, centre = self._centred
+        if float((np.abs(coef) @ np.abs(centre)).max(initial=0.0)) < _NEAR:  # at most four digits of sixteen to lose
+            shifted = constant - coef @ centre
+            return self._map_rows(X, lambda block: block.matvec(coef.T) + shifted)
         return self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(coef.T) + constant)
 
     def decision_function(self, X: Any) -> Float:

@@ -207,7 +207,8 @@ class ClassMoments:
         if squares is None:
             squares = np.stack([self.of_class(k).diagonal() for k in range(self.n_classes)])
         else:
-            squares = np.where(squares <= rounding_scatter(self.counts[:, None], self.means), 0.0, squares)
+            flat = (squares <= rounding_scatter(self.counts[:, None], self.means)) & np.isfinite(squares)
+            squares = np.where(flat, 0.0, squares)
         size = self.counts if divisor == "mle" else self.counts - 1.0
         return squares / np.where(size > 0, size, 1.0)[:, None]
 
