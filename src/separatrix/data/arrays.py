@@ -17,6 +17,8 @@ from separatrix.data.labels import encode
 from separatrix.data.source import Source, rows_per_block
 from separatrix.data.sparse import SparseBlock
 
+_COARSE_ENTRIES = 2_000_000
+
 
 class MemorySource(Source):
     """Rows that are all there: slices of them are blocks."""
@@ -106,3 +108,9 @@ class SparseSource(MemorySource):
         part.data, part.indices, part.indptr = X.data[start:stop], X.indices[start:stop], pointers
         part.has_canonical_format = True
         return SparseBlock(part, y, weights, rows.start)
+
+    def coarse(self) -> Self:
+        view = copy(self)
+        entries = max(1, self._X.nnz // max(1, self.n_rows))
+        view._rows_per_block = max(self._rows_per_block, _COARSE_ENTRIES // entries)
+        return view

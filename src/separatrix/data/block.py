@@ -151,6 +151,10 @@ class Block(ABC):
         return np.ascontiguousarray(self.rmatvec(membership).T)
 
     @abstractmethod
+    def least(self) -> float:
+        """The least value, at most 0; NaN is found elsewhere."""
+
+    @abstractmethod
     def column_minima(self) -> Float:
         """(d,) least value of every column, zeros that are not stored included."""
 

@@ -95,8 +95,9 @@ class _SortedCentred(Centred):
 class _StreamedCentred(Centred):
     """The same for few classes near the origin, a piece of the block that stays in cache at a time.
 
-    The class means come from one matrix product; then every piece is centred, used and forgotten, so the extra memory is
-    that of a piece. What needs the rows in the order of their classes is left to `_SortedCentred`.
+    Rows are taken relative to a guess g of their class mean, from a sample of the block, so that one reading gives both
+    the mean m = g + c, c = Σ s(x − g)/n, and the scatter Σ s(x−g)(x−g)ᵀ − n·ccᵀ. The guess is within a fraction of the
+    spread, so the correction is small against the sum and loses nothing.
     """
 
     def __init__(self, X: NDArray[Any], codes: Codes, n_classes: int, weights: Float | None) -> None:
@@ -106,43 +107,66 @@ class _StreamedCentred(Centred):
             X, codes, weights = X[kept], codes[kept], weights[kept]
         self._X, self._codes, self._weights = X, codes, weights
         self.counts = np.bincount(codes, weights, minlength=n_classes).astype(np.float64, copy=False)
-        self._members = np.zeros((len(codes), n_classes))
-        self._members[np.arange(len(codes)), codes] = 1.0 if weights is None else weights
-        sums = np.zeros((n_classes, X.shape[1]))
-        for at in self._pieces():
-            sums += self._members[at].T @ X[at].astype(np.float64, copy=False)
-        self.mean_high = sums / np.where(self.counts > 0, self.counts, 1.0)[:, None]
-        self.mean_low = np.zeros_like(self.mean_high)
+        self._size = np.where(self.counts > 0, self.counts, 1.0)[:, None]
+        sample = slice(0, None, max(1, len(codes) // _PIECE))
+        rows, drawn = X[sample].astype(np.float64), codes[sample]
+        self._guess = np.zeros((n_classes, X.shape[1]))
+        for k in np.flatnonzero(self.counts):
+            mine = rows[drawn == k]
+            self._guess[k] = mine.mean(axis=0) if len(mine) else X[int(np.argmax(codes == k))]
+        self.far_from_origin = _far_from_origin(self._guess, rows - self._guess[drawn])
+        self._shift = np.zeros_like(self._guess)
+        self._known = self.counts == 0
+        self.mean_low = np.zeros_like(self._guess)
 
-    def _pieces(self) -> Iterator[slice]:
-        return (slice(a, a + _PIECE) for a in range(0, len(self._codes), _PIECE))
+    @property
+    def mean_high(self) -> Float:  # type: ignore[override]  # known once the rows have been read
+        """Class means; free after the second moments, else one more reading."""
+        if not self._known.all():
+            sums = np.zeros_like(self._guess)
+            for at, rows in self._relative():
+                sums += self._members[at].T @ rows
+            self._learn(slice(None), sums)
+        return self._guess + self._shift
 
-    def far_from_origin(self) -> bool:
-        """Whether the means need their low digits, which this form does not keep."""
-        at = slice(0, None, max(1, len(self._codes) // 64))
-        return _far_from_origin(self.mean_high, self._X[at] - self.mean_high[self._codes[at]])
+    def _learn(self, k: Any, sums: Float) -> None:
+        self._shift[k], self._known[k] = sums / self._size[k], True
 
-    def _centred(self) -> Iterator[tuple[slice, Float]]:
+    @cached_property
+    def _members(self) -> Float:
+        members = np.zeros((len(self._codes), self.n_classes))
+        members[np.arange(len(self._codes)), self._codes] = 1.0 if self._weights is None else self._weights
+        return members
+
+    def _relative(self) -> Iterator[tuple[slice, Float]]:
+        """Pieces of x − g, in a scratch that the next piece overwrites."""
         scratch = np.empty((min(_PIECE, len(self._codes)), self._X.shape[1]))
-        for at in self._pieces():
+        for start in range(0, len(self._codes), _PIECE):
+            at = slice(start, start + _PIECE)
             codes = self._codes[at]
-            rows = np.take(self.mean_high, codes, axis=0, out=scratch[: len(codes)], mode="clip")
+            rows = np.take(self._guess, codes, axis=0, out=scratch[: len(codes)], mode="clip")
             yield at, np.subtract(self._X[at], rows, out=rows)
 
     def scatter(self) -> Float:
         total = np.zeros((self._X.shape[1], self._X.shape[1]))
-        piece = np.empty_like(total)
-        for at, rows in self._centred():
+        piece, sums = np.empty_like(total), np.zeros_like(self._guess)
+        for at, rows in self._relative():
+            sums += self._members[at].T @ rows
             if self._weights is not None:
                 rows *= np.sqrt(self._weights[at])[:, None]
             total += np.matmul(rows.T, rows, out=piece)
+        self._learn(slice(None), sums)
+        total -= self._shift.T @ sums
         return total
 
     def squares(self) -> Float:
-        total = np.zeros_like(self.mean_high)
-        for at, rows in self._centred():
-            total += self._members[at].T @ np.square(rows, out=rows)
-        return total
+        total, sums = np.zeros_like(self._guess), np.zeros_like(self._guess)
+        for at, rows in self._relative():
+            members = self._members[at].T
+            sums += members @ rows
+            total += members @ np.square(rows, out=rows)
+        self._learn(slice(None), sums)
+        return np.maximum(total - self._shift * sums, 0.0)
 
     @cached_property
     def _order(self) -> tuple[Codes, Codes]:
@@ -153,21 +177,31 @@ class _StreamedCentred(Centred):
     def scatter_of(self, k: int) -> Float:
         order, edges = self._order
         total = np.zeros((self._X.shape[1], self._X.shape[1]))
+        sums = np.zeros(self._X.shape[1])
         for start in range(edges[k], edges[k + 1], _PIECE):
-            rows = self._rows_at(order[start : min(start + _PIECE, edges[k + 1])], k)
+            at = order[start : min(start + _PIECE, edges[k + 1])]
+            rows = np.take(self._X, at, axis=0).astype(np.float64, copy=False)
+            rows -= self._guess[k]
+            if self._weights is None:
+                sums += np.ones(len(at)) @ rows
+            else:
+                sums += self._weights[at] @ rows
+                rows *= np.sqrt(self._weights[at])[:, None]
             total += rows.T @ rows
+        self._learn(k, sums)
+        total -= np.outer(self._shift[k], sums)
         return total
-
-    def _rows_at(self, at: Codes, k: int) -> Float:
-        rows = np.take(self._X, at, axis=0) - self.mean_high[k]
-        return rows if self._weights is None else rows * np.sqrt(self._weights[at])[:, None]
 
     def rows(self) -> Float:
         return np.concatenate([self.rows_of(k) for k in range(self.n_classes)])
 
     def rows_of(self, k: int) -> Float:
         order, edges = self._order
-        return self._rows_at(order[edges[k] : edges[k + 1]], k)
+        at = order[edges[k] : edges[k + 1]]
+        rows = self._X[at].astype(np.float64) - self._guess[k]
+        weights = np.ones(len(at)) if self._weights is None else self._weights[at]
+        self._learn(k, weights @ rows)
+        return (rows - self._shift[k]) * np.sqrt(weights)[:, None]
 
 
 class DenseBlock(Block):
@@ -209,7 +243,7 @@ class DenseBlock(Block):
     def centre(self, codes: Codes, n_classes: int) -> Centred:
         if 1 < n_classes <= _FEW_CLASSES and self.n >= _LONG_SEGMENT * n_classes:
             streamed = _StreamedCentred(self.X, codes, n_classes, self.weights)
-            if not streamed.far_from_origin():
+            if not streamed.far_from_origin:
                 return streamed
         return _SortedCentred(self.X, codes, n_classes, self.weights, self._scratch)
 
@@ -230,6 +264,9 @@ class DenseBlock(Block):
         return DenseBlock(
             self.X[rows], y, None if self.weights is None else self.weights[rows], self.start + rows.start
         )
+
+    def least(self) -> float:
+        return min(0.0, float(self.X.min(initial=0.0))) if self.X.dtype.kind != "u" else 0.0
 
     def column_minima(self) -> Float:
         if not self.n:

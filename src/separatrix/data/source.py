@@ -95,6 +95,10 @@ class Source(ABC):
     def target_ndim(self) -> int:
         """1 for a vector of targets, 2 for a matrix."""
 
+    def coarse(self) -> Self:
+        """The same rows in blocks sized by what is stored, for sums that never make them dense."""
+        return self
+
     def _count_pass(self) -> None:
         self.passes += 1
 

@@ -167,6 +167,9 @@ class SparseBlock(Block):
         add_rows_by_class(self.X.data, self.X.indices, self.X.indptr, codes, weights, sums)
         return sums
 
+    def least(self) -> float:
+        return min(0.0, float(self.X.data.min(initial=0.0)))
+
     def column_minima(self) -> Float:
         return np.minimum(0.0, self._double().min(axis=0).toarray().ravel()) if self.n else np.zeros(self.shape[1])
 

@@ -60,6 +60,9 @@ class View(Source):
         view.source, view.classes = source, source.classes
         return view
 
+    def coarse(self) -> Self:
+        return self._over(self.source.coarse())
+
     def labelled(self, classes: NDArray[Any] | None = None) -> Self:
         return self._over(self.source.labelled(classes))
 
@@ -112,6 +115,9 @@ class _Affine(Block):
 
     def join(self, columns: Float) -> Block:
         return DenseBlock(self.dense(), self.y, self.weights, self.start).join(columns)
+
+    def least(self) -> float:
+        return float(self.dense().min(initial=0.0))
 
     def column_minima(self) -> Float:
         return self.dense().min(axis=0, initial=0.0)

@@ -79,7 +79,7 @@ class BernoulliNB(LinearNaiveBayes):
         return block if self.binarize is None else Binarised.block(block, self.binarize)
 
     def _check_counts(self, counts: ClassCounts) -> None:
-        beyond = np.flatnonzero((counts.sums > counts.counts[:, None] * (1 + 1e-9)).any(axis=0) | (counts.least < 0))
+        beyond = np.flatnonzero((counts.sums > counts.counts[:, None] * (1 + 1e-9)).any(axis=0))
         if len(beyond):
             raise ValueError(
                 f"{self._column(int(beyond[0]))} is not made of zeros and ones; set binarize, or use MultinomialNB or "

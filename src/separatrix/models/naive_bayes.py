@@ -111,15 +111,17 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
     _impossible: Float | None
 
     def _measure(self, source: Source) -> Any:
-        return ClassCounts.of_source(source)
+        counts = ClassCounts.of_source(source)
+        if counts.least < 0:
+            j = ClassCounts.negative_column(source)
+            raise ValueError(
+                f"Negative values in data passed to {type(self).__name__} (input X): {self._column(j)} has values as low as "
+                f"{counts.least:g}. Counts are never negative; use GaussianNB for measurements."
+            )
+        return counts
 
     def _check_counts(self, counts: ClassCounts) -> None:
-        negative = np.flatnonzero(counts.least < 0)
-        if len(negative):
-            raise ValueError(
-                f"Negative values in data passed to {type(self).__name__} (input X): {self._column(int(negative[0]))} has "
-                f"{counts.least[negative[0]]:g}. Counts are never negative; use GaussianNB for measurements."
-            )
+        """Refuse sums that the family cannot have."""
 
     @abstractmethod
     def _weights(self) -> tuple[Float, Float]:

@@ -16,48 +16,58 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 
+# Entries become table cells of eight bytes each: few rows at a time keep that small against the rows.
+_ROWS_AT_ONCE = 16384
+
 
 class ClassCounts:
     """Weight of every class, sums of every feature in it, and the least value seen (to refuse negative counts)."""
 
-    def __init__(self, counts: Float, sums: Float, least: Float) -> None:
+    def __init__(self, counts: Float, sums: Float, least: float) -> None:
         self.counts, self.sums, self.least = counts, sums, least
 
     @classmethod
     def empty(cls, n_classes: int, n_features: int) -> ClassCounts:
         """The counts of no rows."""
-        return cls(np.zeros(n_classes), np.zeros((n_classes, n_features)), np.zeros(n_features))
+        return cls(np.zeros(n_classes), np.zeros((n_classes, n_features)), 0.0)
 
     @classmethod
     def of_block(cls, block: Block, n_classes: int) -> ClassCounts:
         """The counts of one block."""
         counts = np.bincount(block.codes, block.weights, minlength=n_classes).astype(np.float64, copy=False)
-        return cls(counts, block.class_sums(block.codes, n_classes), block.column_minima())
+        return cls(counts, block.class_sums(block.codes, n_classes), block.least())
 
     @classmethod
     def of_source(cls, source: Source) -> ClassCounts:
         """One pass over a labelled source."""
         assert source.classes is not None, "label the source first"
         n_classes = len(source.classes)
-        counts = source.reduce(lambda block: cls.of_block(block, n_classes), cls.merge)
+        counts = source.coarse().reduce(lambda block: cls.of_block(block, n_classes), cls.merge)
         source.check_finite(counts.sums)
+        source.passes += source.coarse() is not source  # the pass was made by a copy
         return counts
+
+    @staticmethod
+    def negative_column(source: Source) -> int:
+        """The first column with a negative value: a second look, when there is one."""
+        least = source.reduce(lambda block: block.column_minima(), np.minimum)
+        return int(np.flatnonzero(least < 0)[0])
 
     def merge(self, other: ClassCounts) -> ClassCounts:
         """Add another's rows to this, in place."""
         self.counts += other.counts
         self.sums += other.sums
-        np.minimum(self.least, other.least, out=self.least)
+        self.least = min(self.least, other.least)
         return self
 
     def copy(self) -> ClassCounts:
         """Counts that can be merged into without changing these."""
-        return ClassCounts(self.counts.copy(), self.sums.copy(), self.least.copy())
+        return ClassCounts(self.counts.copy(), self.sums.copy(), self.least)
 
     def reindexed(self, positions: NDArray[np.intp], n_classes: int) -> ClassCounts:
         """The same counts among more classes: class k becomes class positions[k]."""
         whole = ClassCounts.empty(n_classes, self.sums.shape[1])
-        whole.counts[positions], whole.sums[positions], whole.least = self.counts, self.sums, self.least.copy()
+        whole.counts[positions], whole.sums[positions], whole.least = self.counts, self.sums, self.least
         return whole
 
 
@@ -123,7 +133,7 @@ class CategoryCounts:
         assert source.classes is not None, "label the source first"
         n_classes = len(source.classes)
         try:
-            return source.reduce(lambda block: cls.of_block(block, n_classes), cls.merge)
+            return source.reduce(lambda block: cls.of_block(block, n_classes), cls.merge, rows=_ROWS_AT_ONCE)
         except BadColumn as bad:
             sentence = source.explain_non_finite() if bad.j >= 0 else ""
             raise ValueError(
