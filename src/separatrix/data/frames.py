@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from separatrix.data.arrays import MemorySource
 from separatrix.data.block import Block, Float
 from separatrix.data.dense import DenseBlock
+from separatrix.data.source import COPIED_BYTES, rows_per_block
 
 
 def is_frame(X: Any) -> bool:
@@ -101,6 +102,7 @@ class FrameSource(MemorySource):
 
         self._frame = nw.from_native(as_table(X), eager_only=True)
         super().__init__(self._frame.shape, y, weights)
+        self._rows_per_block = rows_per_block(self.n_features, target=COPIED_BYTES)
         names, dtypes = list(self._frame.columns), list(self._frame.schema.values())
         if all(isinstance(name, str) for name in names):
             self.feature_names = np.asarray(names, dtype=object)

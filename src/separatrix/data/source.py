@@ -26,7 +26,9 @@ from separatrix.settings import config, one_blas_thread
 
 Result = TypeVar("Result")
 
-_TARGET_BYTES = 16 << 20
+_TARGET_BYTES = 32 << 20
+# For work that copies its rows: threads hold one such block each.
+COPIED_BYTES = 8 << 20
 _NAME = "separatrix"
 _pools: dict[int, ThreadPoolExecutor] = {}
 if hasattr(os, "register_at_fork"):
@@ -40,8 +42,8 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 def rows_per_block(n_features: int, least: int = 512, target: int | None = None) -> int:
-    """Rows whose float64 copy is at most 16 MiB: few enough blocks that threads do not queue for the interpreter."""
-    rows = (_TARGET_BYTES if target is None else target) // (8 * max(1, n_features))
+    """Rows that fill at most 32 MiB as float64: few enough blocks that threads do not queue for the interpreter."""
+    rows = min(_TARGET_BYTES, target or _TARGET_BYTES) // (8 * max(1, n_features))
     return int(min(65536, max(least, 2 ** int(np.log2(max(1, rows))))))
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block, Centred, Codes, Entries, Float
 from separatrix.data.dense import DenseBlock
 from separatrix.data.frames import FrameBlock
-from separatrix.data.source import Source, cut_finer, rows_per_block
+from separatrix.data.source import COPIED_BYTES, Source, cut_finer, rows_per_block
 from separatrix.data.sparse import SparseBlock
 
 
@@ -183,7 +183,7 @@ class Mapped(View):
 
     def _pieces(self) -> Iterator[Block]:
         # A block that was cut for the narrow rows is cut again for the wide ones.
-        return cut_finer(super()._pieces(), rows_per_block(self.n_features, least=256))
+        return cut_finer(super()._pieces(), rows_per_block(self.n_features, 256, COPIED_BYTES))
 
     def see(self, block: Block) -> Block:
         rows = (

@@ -17,6 +17,7 @@ from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import shown
+from separatrix.data.source import COPIED_BYTES, rows_per_block
 from separatrix.geometry import Hyperplane, Quadric, Surface
 from separatrix.result import Certificate, Fit, Status
 
@@ -94,7 +95,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         """block_fn of all rows, joined; NaN and infinity in X are refused by column name."""
         self._check_ready()
         source = self._read(X, reset=False)
-        parts = list(source.map(block_fn))
+        parts = list(source.map(block_fn, rows_per_block(source.n_features, target=COPIED_BYTES)))
         if not parts:
             raise ValueError("The data have no rows: at least one is needed.")
         result: Float = parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix.data.block import Block, Float
-from separatrix.data.source import Source
+from separatrix.data.source import COPIED_BYTES, Source, rows_per_block
 from separatrix.statistics.moments import ClassMoments, rounding_scatter
 from separatrix.statistics.scatter import Scatter, combine
 
@@ -107,7 +107,8 @@ class Gram:
     def of_source(cls, source: Source) -> Gram:
         """One pass over a valued source."""
         wide = source.n_rows is None or source.n_rows < source.n_features
-        gram = source.reduce(lambda block: cls.of_block(block, wide), cls.merge)
+        rows = rows_per_block(source.n_features, target=COPIED_BYTES)
+        gram = source.reduce(lambda block: cls.of_block(block, wide), cls.merge, rows)
         check_targets(gram._moments.pooled().diagonal()[source.n_features :])
         gram._moments.check(source)
         return gram
