@@ -20,11 +20,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.source import cut_finer
 from separatrix.data.views import Coded
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
 from separatrix.models.generative import MomentEstimator
 from separatrix.models.least_squares import SOLVERS, describe, fit_by_cg, fit_equations, wants_cg
 from separatrix.result import Fit, Status
+from separatrix.settings import one_blas_thread
 from separatrix.solvers.normal_equations import solve_norm_ball
 from separatrix.statistics.gram import Gram, NormalEquations, class_normal_equations
 from separatrix.statistics.moments import Form
@@ -292,9 +294,9 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         """Classes never predicted on the rows; stops reading as soon as every class has been."""
         unseen = np.ones(len(self.classes_), dtype=bool)
         W, b = self.coef_.T.astype(np.float64), self.intercept_
-        for block in source.blocks():
-            block = block.counted()
-            scores = block.matvec(W) + b
+        for block in cut_finer(source.blocks(), 4096):
+            with one_blas_thread():
+                scores = block.counted().matvec(W) + b
             codes = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
             unseen[codes] = False
             if not unseen.any():

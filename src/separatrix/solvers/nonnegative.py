@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
 from separatrix.data.block import Float
 from separatrix.result import Certificate
@@ -25,6 +24,8 @@ _EPS = float(np.finfo(np.float64).eps)
 
 def solve_nonnegative(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any]) -> Solution:
     """Coefficients ≥ 0 (m, d) for one penalty a target."""
+    from scipy.optimize import nnls  # a slow import that only this needs
+
     d, m = equations.cross.shape
     diagonal = equations.scatter.diagonal()
     coef = np.zeros((m, d))
