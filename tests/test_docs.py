@@ -33,7 +33,7 @@ def test_readme_examples_run_in_order(tmp_path, monkeypatch, capsys):
     assert "1 pass over the data" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", ["docs/data.md"])
+@pytest.mark.parametrize("page", ["docs/data.md", "docs/naive-bayes.md"])
 def test_pages_run(page, monkeypatch):
     monkeypatch.chdir(ROOT)
     for code in examples(page):
