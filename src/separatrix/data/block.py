@@ -167,6 +167,17 @@ class Block(ABC):
         """Sum of the weights."""
         return float(self.n) if self.weights is None else float(self.weights.sum())
 
+    def repetitions(self) -> Float:
+        """Weights as numbers of repeated rows; others cannot be left out one at a time."""
+        if self.weights is None:
+            return np.ones(self.n)
+        if (self.weights != np.floor(self.weights)).any():
+            raise ValueError(
+                "Leave-one-out takes sample_weight as numbers of repeated rows, but some weights are not whole numbers; "
+                "use cross-validation instead."
+            )
+        return self.weights
+
 
 def class_runs(codes: Codes, n_classes: int, weights: Float | None) -> tuple[NDArray[Any], Codes, Codes, Float | None]:
     """Order that sorts rows by class without those of weight 0, the class of each run, its length, sorted weights."""

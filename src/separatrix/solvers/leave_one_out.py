@@ -18,18 +18,6 @@ from separatrix.solvers.normal_equations import Spectrum
 from separatrix.statistics.gram import NormalEquations
 
 
-def whole_weights(block: Block) -> Float:
-    """Weights as counts of repeated rows; others cannot be left out one at a time."""
-    if block.weights is None:
-        return np.ones(block.n)
-    if (block.weights != np.floor(block.weights)).any():
-        raise ValueError(
-            "Leave-one-out takes sample_weight as numbers of repeated rows, but some weights are not whole numbers; "
-            "use cross-validation instead."
-        )
-    return block.weights
-
-
 def ridge_loo(
     source: Source, equations: NormalEquations, spectrum: Spectrum, alphas: Float, fit_intercept: bool
 ) -> Float:
@@ -47,7 +35,7 @@ def ridge_loo(
     def of_block(block: Block) -> Float:
         block = block.counted()
         assert block.y is not None
-        weights = whole_weights(block)
+        weights = block.repetitions()
         scores = block.matvec(spectrum.vectors)
         leverage = np.square(scores) @ inverses.T
         targets = block.y - equations.y_mean

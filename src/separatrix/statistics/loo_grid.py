@@ -84,12 +84,7 @@ class _Rows:
 
     @classmethod
     def of_block(cls, block: Block, means: Float) -> tuple[_Rows, Float]:
-        weights = np.ones(block.n) if block.weights is None else block.weights
-        if (weights != np.floor(weights)).any():
-            raise ValueError(
-                "Leave-one-out takes sample_weight as numbers of repeated rows, but some weights are not whole numbers; "
-                "use alpha='cv' instead."
-            )
+        weights = block.repetitions()
         kept = np.flatnonzero(weights)
         order = kept[np.argsort(block.codes[kept], kind="stable")]
         codes = block.codes[order]
