@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from separatrix import ClassMoments, Gram, as_source
+from separatrix.data import dense
 from separatrix.statistics.metric import DenseMetric, ThinMetric
 from separatrix.statistics.scatter import Scatter, combine
 
@@ -42,14 +43,20 @@ def parts_of(m: ClassMoments) -> dict[str, np.ndarray]:
 
 
 def assert_same(a: ClassMoments, b: ClassMoments, rtol: float = 1e-12) -> None:
-    for (name, one), two in zip(parts_of(a).items(), parts_of(b).values(), strict=True):
-        # Entries of a scatter are compared in units of the columns: an off-diagonal may vanish by chance.
+    """The same to `rtol` in units of the columns: a mean or an off-diagonal may vanish by chance."""
+    whole, spread = parts_of(b), np.sqrt(np.einsum("kj->j", np.square(b.means)) + squares_of(b) / b.total)
+    for name, one in parts_of(a).items():
+        two = whole[name]
         if name == "scatter":
             size = np.sqrt(np.einsum("...ii->...i", two))
-            size = size[..., :, None] * size[..., None, :] + 1e-300
-            np.testing.assert_array_less(np.abs(one - two) / size, rtol, err_msg=name)
+            size = size[..., :, None] * size[..., None, :]
         else:
-            np.testing.assert_allclose(one, two, rtol=rtol, atol=1e-300, err_msg=name)
+            size = np.abs(two) + (spread if name == "means" else 0.0)
+        np.testing.assert_array_less(np.abs(one - two) / (size + 1e-300), rtol, err_msg=name)
+
+
+def squares_of(m: ClassMoments) -> np.ndarray:
+    return m.counts @ m.variances() if m.form == "diagonal" else m.pooled().diagonal()
 
 
 def by_definition(X, y, w, k):
@@ -91,6 +98,36 @@ def test_moments_are_what_their_definition_says(seed, n, d, k, sparse, form):
         np.einsum("kii->ki", scatters).copy() if form == "diagonal" else None,
     )
     assert_same(m, expected, 1e-11)
+
+
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "float32": lambda X: X.astype(np.float32),
+    "int": lambda X: np.clip(X, -1e6, 1e6).astype(np.int64),
+    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "read-only": lambda X: np.lib.stride_tricks.as_strided(X, writeable=False),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_compiled_sweeps_of_large_blocks_are_the_definition(monkeypatch, layout, form, k, weighted):
+    X, y, w = make(11, 3000, 7, k)
+    w = w if weighted else np.ones(len(y))
+    X = LAYOUTS[layout](X)
+    monkeypatch.setattr(dense, "_MANY_ENTRIES", len(y))
+    swept = moments(X, y, w if weighted else None, form, k)
+    monkeypatch.setattr(dense, "_MANY_ENTRIES", np.inf)
+    assert_same(swept, moments(X, y, w if weighted else None, form, k), 1e-11)
+    counts, means, scatters = by_definition(X, y, w, k)
+    np.testing.assert_allclose(swept.counts, counts, rtol=1e-13)
+    np.testing.assert_allclose(swept.means, means, rtol=1e-11, atol=1e-12 * np.abs(X).max())
+    if form == "diagonal":
+        expected = np.einsum("kii->ki", scatters) / counts[:, None]
+        np.testing.assert_allclose(swept.variances(), expected, rtol=1e-11, atol=1e-300)
 
 
 @settings(max_examples=25, deadline=None)

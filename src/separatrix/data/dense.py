@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from separatrix.data.block import Block, Centred, Codes, Entries, Float, class_r
 
 # Long runs of one class are summed by BLAS, short ones by one vectorised reduction.
 _LONG_SEGMENT = 32
-# Few enough classes that a matrix product finds their means, and rows that stay in cache from one step to the next.
-_FEW_CLASSES = 32
+# Blocks worth a compiled loop, and rows that stay in cache from one step to the next.
+_FEW_CLASSES = 64
+_MANY_ENTRIES = 1 << 20
 _PIECE = 1024
 
 
@@ -92,8 +94,17 @@ class _SortedCentred(Centred):
         return self._rows[self._starts[at] : self._starts[at] + self._lengths[at]]
 
 
+def _sweepable(X: NDArray[Any]) -> bool:
+    return X.flags.c_contiguous and X.dtype in (np.float64, np.float32)
+
+
+def _swept(X: NDArray[Any]) -> NDArray[Any]:
+    """A piece in a layout the compiled loops are made for."""
+    return X if _sweepable(X) else np.ascontiguousarray(X, dtype=np.float64)
+
+
 class _StreamedCentred(Centred):
-    """The same for few classes near the origin, a piece of the block that stays in cache at a time.
+    """The same for large blocks near the origin, a piece of the block that stays in cache at a time.
 
     Rows are taken relative to a guess g of their class mean, from a sample of the block, so that one reading gives both
     the mean m = g + c, c = Σ s(x − g)/n, and the scatter Σ s(x−g)(x−g)ᵀ − n·ccᵀ. The guess is within a fraction of the
@@ -105,7 +116,9 @@ class _StreamedCentred(Centred):
         if weights is not None and not weights.all():
             kept = np.flatnonzero(weights)
             X, codes, weights = X[kept], codes[kept], weights[kept]
-        self._X, self._codes, self._weights = X, codes, weights
+        self._kernels = import_module("separatrix.kernels.centring")  # numba takes a while to import
+        self._X, self._codes = X, codes
+        self._weights = np.empty(0) if weights is None else weights
         self.counts = np.bincount(codes, weights, minlength=n_classes).astype(np.float64, copy=False)
         self._size = np.where(self.counts > 0, self.counts, 1.0)[:, None]
         sample = slice(0, None, max(1, len(codes) // _PIECE))
@@ -123,37 +136,24 @@ class _StreamedCentred(Centred):
     def mean_high(self) -> Float:  # type: ignore[override]  # known once the rows have been read
         """Class means; free after the second moments, else one more reading."""
         if not self._known.all():
-            sums = np.zeros_like(self._guess)
-            for at, rows in self._relative():
-                sums += self._members[at].T @ rows
-            self._learn(slice(None), sums)
+            self.squares()
         return self._guess + self._shift
 
     def _learn(self, k: Any, sums: Float) -> None:
         self._shift[k], self._known[k] = sums / self._size[k], True
 
-    @cached_property
-    def _members(self) -> Float:
-        members = np.zeros((len(self._codes), self.n_classes))
-        members[np.arange(len(self._codes)), self._codes] = 1.0 if self._weights is None else self._weights
-        return members
-
-    def _relative(self) -> Iterator[tuple[slice, Float]]:
-        """Pieces of x − g, in a scratch that the next piece overwrites."""
-        scratch = np.empty((min(_PIECE, len(self._codes)), self._X.shape[1]))
+    def _pieces(self) -> Iterator[tuple[NDArray[Any], Codes, Float]]:
         for start in range(0, len(self._codes), _PIECE):
             at = slice(start, start + _PIECE)
-            codes = self._codes[at]
-            rows = np.take(self._guess, codes, axis=0, out=scratch[: len(codes)], mode="clip")
-            yield at, np.subtract(self._X[at], rows, out=rows)
+            yield _swept(self._X[at]), self._codes[at], self._weights[at]
 
     def scatter(self) -> Float:
         total = np.zeros((self._X.shape[1], self._X.shape[1]))
         piece, sums = np.empty_like(total), np.zeros_like(self._guess)
-        for at, rows in self._relative():
-            sums += self._members[at].T @ rows
-            if self._weights is not None:
-                rows *= np.sqrt(self._weights[at])[:, None]
+        scratch = np.empty((min(_PIECE, len(self._codes)), self._X.shape[1]))
+        for X, codes, weights in self._pieces():
+            rows = scratch[: len(codes)]
+            self._kernels.centre_rows(X, codes, weights, self._guess, sums, rows)
             total += np.matmul(rows.T, rows, out=piece)
         self._learn(slice(None), sums)
         total -= self._shift.T @ sums
@@ -161,10 +161,8 @@ class _StreamedCentred(Centred):
 
     def squares(self) -> Float:
         total, sums = np.zeros_like(self._guess), np.zeros_like(self._guess)
-        for at, rows in self._relative():
-            members = self._members[at].T
-            sums += members @ rows
-            total += members @ np.square(rows, out=rows)
+        for X, codes, weights in self._pieces():
+            self._kernels.add_squares(X, codes, weights, self._guess, sums, total)
         self._learn(slice(None), sums)
         return np.maximum(total - self._shift * sums, 0.0)
 
@@ -177,17 +175,18 @@ class _StreamedCentred(Centred):
     def scatter_of(self, k: int) -> Float:
         order, edges = self._order
         total = np.zeros((self._X.shape[1], self._X.shape[1]))
-        sums = np.zeros(self._X.shape[1])
+        piece, sums = np.empty_like(total), np.zeros(self._X.shape[1])
+        scratch = np.empty((min(_PIECE, edges[k + 1] - edges[k]), self._X.shape[1]))
         for start in range(edges[k], edges[k + 1], _PIECE):
             at = order[start : min(start + _PIECE, edges[k + 1])]
-            rows = np.take(self._X, at, axis=0).astype(np.float64, copy=False)
-            rows -= self._guess[k]
-            if self._weights is None:
-                sums += np.ones(len(at)) @ rows
+            rows = scratch[: len(at)]
+            if _sweepable(self._X):
+                self._kernels.gather_rows(self._X, at, self._weights, self._guess[k], sums, rows)
             else:
-                sums += self._weights[at] @ rows
-                rows *= np.sqrt(self._weights[at])[:, None]
-            total += rows.T @ rows
+                weights = self._weights[at] if len(self._weights) else self._weights
+                every = np.arange(len(at))
+                self._kernels.gather_rows(_swept(self._X[at]), every, weights, self._guess[k], sums, rows)
+            total += np.matmul(rows.T, rows, out=piece)
         self._learn(k, sums)
         total -= np.outer(self._shift[k], sums)
         return total
@@ -199,7 +198,7 @@ class _StreamedCentred(Centred):
         order, edges = self._order
         at = order[edges[k] : edges[k + 1]]
         rows = self._X[at].astype(np.float64) - self._guess[k]
-        weights = np.ones(len(at)) if self._weights is None else self._weights[at]
+        weights = self._weights[at] if len(self._weights) else np.ones(len(at))
         self._learn(k, weights @ rows)
         return (rows - self._shift[k]) * np.sqrt(weights)[:, None]
 
@@ -241,7 +240,7 @@ class DenseBlock(Block):
         return self._double()
 
     def centre(self, codes: Codes, n_classes: int) -> Centred:
-        if 1 < n_classes <= _FEW_CLASSES and self.n >= _LONG_SEGMENT * n_classes:
+        if n_classes <= _FEW_CLASSES and self.n >= _LONG_SEGMENT * n_classes and self.X.size >= _MANY_ENTRIES:
             streamed = _StreamedCentred(self.X, codes, n_classes, self.weights)
             if not streamed.far_from_origin:
                 return streamed

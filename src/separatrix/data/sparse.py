@@ -108,6 +108,8 @@ class _SparseCentred(Centred):
 class SparseBlock(Block):
     """Rows of a SciPy CSR array."""
 
+    _least: float | None = None  # seen on the way through the entries, by class_sums
+
     def __init__(self, X: Any, y: NDArray[Any] | None = None, weights: Float | None = None, start: int = 0) -> None:
         self.X, self.y, self.weights, self.start = X, y, weights, start
 
@@ -164,10 +166,12 @@ class SparseBlock(Block):
         from separatrix.kernels.counting import add_rows_by_class
 
         sums = np.zeros((n_classes, self.shape[1]))
-        add_rows_by_class(self.X.data, self.X.indices, self.X.indptr, codes, weights, sums)
+        self._least = add_rows_by_class(self.X.data, self.X.indices, self.X.indptr, codes, weights, sums)
         return sums
 
     def least(self) -> float:
+        if self._least is not None:
+            return self._least
         return min(0.0, float(self.X.data.min(initial=0.0)))
 
     def column_minima(self) -> Float:

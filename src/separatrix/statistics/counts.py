@@ -17,7 +17,7 @@ from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 
 # Entries become table cells of eight bytes each: few rows at a time keep that small against the rows.
-_ROWS_AT_ONCE = 16384
+_ROWS_AT_ONCE = 8192
 
 
 class ClassCounts:

@@ -1,0 +1,57 @@
+"""Rows relative to a guess of their class mean, with their sums and squares, in one sweep over a piece.
+
+    v = x − g_k,   sums_k += s·v,   and either √s·v (for a scatter) or squares_k += s·v²
+
+An empty `weights` means that every row counts once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def centre_rows(X: Any, codes: Any, weights: Any, guess: Any, sums: Any, out: Any) -> None:
+    """out[i] = √s·(x[i] − g), sums[k] += s·(x[i] − g)."""
+    for i in range(len(codes)):
+        mean, total, row = guess[codes[i]], sums[codes[i]], out[i]
+        if len(weights) == 0:
+            for j in range(X.shape[1]):
+                row[j] = X[i, j] - mean[j]
+                total[j] += row[j]
+        else:
+            root = np.sqrt(weights[i])
+            for j in range(X.shape[1]):
+                row[j] = root * (X[i, j] - mean[j])
+                total[j] += root * row[j]
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def gather_rows(X: Any, at: Any, weights: Any, mean: Any, total: Any, out: Any) -> None:
+    """The same for the rows `at` of one class; `weights` are those of all rows."""
+    for i in range(len(at)):
+        r, row = at[i], out[i]
+        if len(weights) == 0:
+            for j in range(X.shape[1]):
+                row[j] = X[r, j] - mean[j]
+                total[j] += row[j]
+        else:
+            root = np.sqrt(weights[r])
+            for j in range(X.shape[1]):
+                row[j] = root * (X[r, j] - mean[j])
+                total[j] += root * row[j]
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def add_squares(X: Any, codes: Any, weights: Any, guess: Any, sums: Any, squares: Any) -> None:
+    """sums[k] += s·v, squares[k] += s·v²."""
+    for i in range(len(codes)):
+        mean, total, square = guess[codes[i]], sums[codes[i]], squares[codes[i]]
+        weight = 1.0 if len(weights) == 0 else weights[i]
+        for j in range(X.shape[1]):
+            deviation = X[i, j] - mean[j]
+            total[j] += weight * deviation
+            square[j] += weight * deviation * deviation
