@@ -682,7 +682,7 @@ def test_products_of_every_block_are_numpys(seed: int, n: int, d: int, k: int, w
     if w is not None:
         w[0] = 1.0
     v, r = rng.standard_normal((d + 1, 3)), rng.standard_normal((n, 2))
-    s, extra = rng.standard_normal(n), rng.standard_normal((n, 2))
+    s, extra = rng.random(n), rng.standard_normal((n, 2))
     counted = np.ones(n) if w is None else w
     for name, (block, A) in products(X, y, w).items():
         close = partial(np.testing.assert_allclose, rtol=1e-11, atol=1e-11, err_msg=name)
@@ -697,6 +697,10 @@ def test_products_of_every_block_are_numpys(seed: int, n: int, d: int, k: int, w
         close(block.rmatvec(r[:, 0]), A.T @ r[:, 0])
         close(block.gram(), A.T @ A)
         close(block.gram(s), A.T @ (A * s[:, None]))
+        close(block.curve(s, columns_of_v[:, 0]), A.T @ (s * (A @ columns_of_v[:, 0])))
+        close(block.largest_row(np.abs(columns_of_v[:, 1])), (np.square(A) @ np.abs(columns_of_v[:, 1])).max())
+        chosen = np.arange(0, A.shape[1], 2)
+        close(block.columns(chosen).dense(), A[:, chosen])
         close(block.dense(), A)
         sums = np.stack([counted[y == c] @ A[y == c] for c in range(k)])
         close(block.class_sums(y, k), sums)

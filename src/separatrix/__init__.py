@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from separatrix.models.fisher import FisherDiscriminant
     from separatrix.models.gaussian_nb import GaussianNB
     from separatrix.models.linear_discriminant import LinearDiscriminantAnalysis
+    from separatrix.models.logistic import LogisticRegression, SeparationWarning
     from separatrix.models.mixed_nb import MixedNB
     from separatrix.models.multinomial_nb import ComplementNB, MultinomialNB
     from separatrix.models.quadratic_discriminant import QuadraticDiscriminantAnalysis
@@ -43,6 +44,7 @@ __all__ = [
     "Hyperplane",
     "LinearDiscriminantAnalysis",
     "LinearRegression",
+    "LogisticRegression",
     "MixedNB",
     "MultinomialNB",
     "QuadraticDiscriminantAnalysis",
@@ -50,6 +52,7 @@ __all__ = [
     "RegularizedDiscriminantAnalysis",
     "Ridge",
     "RidgeClassifier",
+    "SeparationWarning",
     "Source",
     "Status",
     "Surface",
@@ -68,6 +71,7 @@ _HOMES = {
     "fisher": ["FisherDiscriminant"],
     "gaussian_nb": ["GaussianNB"],
     "linear_discriminant": ["LinearDiscriminantAnalysis"],
+    "logistic": ["LogisticRegression", "SeparationWarning"],
     "mixed_nb": ["MixedNB"],
     "multinomial_nb": ["ComplementNB", "MultinomialNB"],
     "quadratic_discriminant": ["QuadraticDiscriminantAnalysis"],

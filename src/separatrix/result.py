@@ -40,6 +40,10 @@ class Status(Enum):
         "Stopped because rounding allows no further progress; the certificate says how far from the optimum the "
         "answer can be. Rescale the columns or add a penalty to get closer."
     )
+    SEPARATED = (
+        "The classes can be separated, so the maximum of the likelihood is at infinity and the coefficients mean nothing. "
+        "Use an L2 penalty (a finite C) or Firth's (penalty='firth')."
+    )
     INTERRUPTED = (
         "Interrupted; this is the best answer so far, and the certificate says how far from the optimum it can be."
     )

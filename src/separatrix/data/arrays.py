@@ -72,6 +72,20 @@ class MemorySource(Source):
     def target_ndim(self) -> int:
         return self._target().ndim
 
+    @abstractmethod
+    def _rows(self, which: NDArray[np.intp]) -> Self:
+        """A source of copies of some rows, without targets."""
+
+    def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
+        # Fixed random rows: the same in every run, without a period that the data may share.
+        drawn_rows = np.random.default_rng(0).choice(self.n_rows, min(rows, self.n_rows), replace=False, shuffle=False)
+        which = np.sort(drawn_rows)
+        drawn = self._rows(which)
+        drawn.classes = self.classes
+        drawn._y = None if self._y is None else self._y[which]
+        drawn._weights = None if self._weights is None else self._weights[which]
+        return drawn, which
+
 
 class ArraySource(MemorySource):
     """A dense NumPy array of any real dtype and order, read-only and memory-mapped ones included. No copy is made."""
@@ -83,6 +97,9 @@ class ArraySource(MemorySource):
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
         return DenseBlock(self._X[rows], y, weights, rows.start)
+
+    def _rows(self, which: NDArray[np.intp]) -> Self:
+        return type(self)(self._X[which], None, None)
 
 
 class SparseSource(MemorySource):
@@ -108,6 +125,9 @@ class SparseSource(MemorySource):
         part.data, part.indices, part.indptr = X.data[start:stop], X.indices[start:stop], pointers
         part.has_canonical_format = True
         return SparseBlock(part, y, weights, rows.start)
+
+    def _rows(self, which: NDArray[np.intp]) -> Self:
+        return type(self)(self._X[which], None, None)
 
     def coarse(self) -> Self:
         view = copy(self)

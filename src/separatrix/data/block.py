@@ -1,6 +1,7 @@
 """A block: a run of rows that fits in cache, and the few products that models need of it.
 
-    matvec(v) = X v,   rmatvec(r) = Xᵀ r,   gram(s) = Xᵀ diag(s) X,   class_sums = Σ_{i in class k} sᵢ xᵢ
+    matvec(v) = X v,   rmatvec(r) = Xᵀ r,   gram(s) = Xᵀ diag(s) X,   curve(s, v) = Xᵀ diag(s) X v
+    class_sums = Σ_{i in class k} sᵢ xᵢ
     centre()  = the rows, each less its own class's mean in this block
 
 Dense and sparse rows implement them; nothing outside this room asks which it has. All results are float64
@@ -14,6 +15,7 @@ part carries those digits.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,7 +119,23 @@ class Block(ABC):
 
     @abstractmethod
     def gram(self, weights: Float | None = None) -> Float:
-        """Xᵀ diag(weights) X."""
+        """Xᵀ diag(weights) X for weights ≥ 0."""
+
+    def curve(self, weights: Float, v: Float) -> Float:
+        """Xᵀ (weights · (X v)), the product of a Hessian with a vector."""
+        return self.rmatvec(weights * self.matvec(v))
+
+    @abstractmethod
+    def column_squares(self, weights: Float | None = None) -> Float:
+        """(d,) Σ_i weights_i · x_ij²."""
+
+    @abstractmethod
+    def columns(self, which: Codes) -> Block:
+        """The block of some of the columns."""
+
+    @abstractmethod
+    def largest_row(self, metric: Float) -> float:
+        """max_i Σ_j metric_j · x_ij²."""
 
     @abstractmethod
     def dense(self) -> Float:
@@ -142,6 +160,15 @@ class Block(ABC):
     @abstractmethod
     def part(self, rows: slice) -> Block:
         """The block of some of the rows."""
+
+    def pieces(self, size: int) -> Iterator[Block]:
+        """The block in parts of at most `size` bytes as dense float64, but not of few rows."""
+        rows = max(256, size // (8 * max(1, self.shape[1])))
+        if rows >= self.n:
+            yield self
+            return
+        for start in range(0, self.n, rows):
+            yield self.part(slice(start, min(start + rows, self.n)))
 
     def class_sums(self, codes: Codes, n_classes: int) -> Float:
         """(K, d) weighted sums of the rows of each class."""

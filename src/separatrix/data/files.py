@@ -39,7 +39,7 @@ from separatrix.data.readers import (
 from separatrix.data.source import Source, rows_per_block
 
 # Smaller than in memory: here every block in flight is memory that was not there before.
-_BLOCK_BYTES = 3 << 20
+_BLOCK_BYTES = 1 << 20
 
 
 class FileSource(Source):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,3 +115,6 @@ class FrameSource(MemorySource):
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
         return FrameBlock(self._frame[rows.start : rows.stop], y, weights, rows.start)
+
+    def _rows(self, which: NDArray[np.intp]) -> Self:
+        return type(self)(self._frame[which.tolist()].to_native(), None, None)

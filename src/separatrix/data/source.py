@@ -101,6 +101,10 @@ class Source(ABC):
         """The same rows in blocks sized by what is stored, for sums that never make them dense."""
         return self
 
+    def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
+        """Random rows as a source of their own, and which they are; ``None`` if the storage must be read for them."""
+        return None
+
     def _count_pass(self) -> None:
         self.passes += 1
 

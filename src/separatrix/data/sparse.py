@@ -7,6 +7,7 @@ Columns whose mean is large against their spread are centred explicitly instead,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from separatrix.data.block import Block, Centred, Codes, Entries, Float, class_r
 _CANCELLATION = 1e3
 # Below this many stored entries SciPy is done before numba is imported.
 _COMPILED_FROM = 1_000_000
+_CURVED_FROM = 100_000  # products are asked for many times a fit
 
 
 class _SparseCentred(Centred):
@@ -134,6 +136,29 @@ class SparseBlock(Block):
         result: Float = (X.T @ scaled).toarray()
         return result
 
+    def curve(self, weights: Float, v: Float) -> Float:
+        if self.X.nnz < _CURVED_FROM or v.ndim > 1:
+            return super().curve(weights, v)
+        from separatrix.kernels.curving import add_curved
+
+        product = np.zeros(self.shape[1])
+        add_curved(self.X.data, self.X.indices, self.X.indptr, weights, v, product)
+        return product
+
+    def _squared(self) -> Any:
+        X = self._double()
+        return sp.csr_array((np.square(X.data), X.indices, X.indptr), shape=X.shape)
+
+    def column_squares(self, weights: Float | None = None) -> Float:
+        result: Float = self._squared().T @ (np.ones(self.n) if weights is None else weights)
+        return result
+
+    def columns(self, which: Codes) -> SparseBlock:
+        return SparseBlock(self.X[:, which], self.y, self.weights, self.start)
+
+    def largest_row(self, metric: Float) -> float:
+        return float((self._squared() @ metric).max(initial=0.0))
+
     def dense(self) -> Float:
         result: Float = self._double().toarray()
         return result
@@ -156,6 +181,9 @@ class SparseBlock(Block):
         return SparseBlock(
             self.X[rows], y, None if self.weights is None else self.weights[rows], self.start + rows.start
         )
+
+    def pieces(self, size: int) -> Iterator[Block]:
+        yield self  # what is stored of it is small already
 
     def class_sums(self, codes: Codes, n_classes: int) -> Float:
         weights = np.ones(self.n) if self.weights is None else self.weights

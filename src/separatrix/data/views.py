@@ -57,7 +57,7 @@ class View(Source):
 
     def _over(self, source: Source) -> Self:
         view = copy(self)
-        view.source, view.classes = source, source.classes
+        view.source, view.classes, view.n_rows = source, source.classes, source.n_rows
         return view
 
     def coarse(self) -> Self:
@@ -71,6 +71,11 @@ class View(Source):
 
     def explain_non_finite(self) -> str:
         return self.source.explain_non_finite()
+
+    def _sampled(self, rows: int) -> tuple[Source, Codes] | None:
+        """A sample seen through this view, for views that are the same map on any rows."""
+        drawn = self.source.sample(rows)
+        return None if drawn is None else (self._over(drawn[0]), drawn[1])
 
 
 class _Affine(Block):
@@ -106,6 +111,29 @@ class _Affine(Block):
         border = (sums - total * self._centre) / self._scale
         return np.block([[inner, border[:, None]], [border[None, :], np.full((1, 1), total)]])
 
+    def columns(self, which: Codes) -> Block:
+        d = self._block.shape[1]
+        inner = which[which < d]
+        if self._ones and not np.array_equal(which, [*inner, d]):
+            return DenseBlock(self.dense()[:, which], self.y, self.weights, self.start)
+        return _Affine(self._block.columns(inner), self._centre[inner], self._scale[inner], self._ones)
+
+    def column_squares(self, weights: Float | None = None) -> Float:
+        if self._centre.any():
+            squares = np.square(self.dense())
+            result: Float = (np.ones(self.n) if weights is None else weights) @ squares
+            return result
+        inner = self._block.column_squares(weights) / np.square(self._scale)
+        total = float(self.n) if weights is None else float(weights.sum())
+        return np.append(inner, total) if self._ones else inner
+
+    def largest_row(self, metric: Float) -> float:
+        if not self._centre.any():
+            inner = metric[:-1] if self._ones else metric
+            largest = self._block.largest_row(inner / np.square(self._scale))
+            return largest + (float(metric[-1]) if self._ones else 0.0)
+        return float((np.square(self.dense()) @ metric).max(initial=0.0))
+
     def dense(self) -> Float:
         rows = (self._block.dense() - self._centre) / self._scale
         return np.concatenate([rows, np.ones((self.n, 1))], axis=1) if self._ones else rows
@@ -131,6 +159,9 @@ class _Affine(Block):
     def part(self, rows: slice) -> Block:
         return _Affine(self._block.part(rows), self._centre, self._scale, self._ones)
 
+    def pieces(self, size: int) -> Iterator[Block]:
+        return (_Affine(piece, self._centre, self._scale, self._ones) for piece in self._block.pieces(size))
+
     def non_finite(self) -> NDArray[np.bool_]:
         return self._block.non_finite()
 
@@ -142,6 +173,9 @@ class Standardised(View):
         super().__init__(source, source.n_features, source.feature_names)
         self.centre = np.zeros(self.n_features) if centre is None else centre
         self.scale = np.ones(self.n_features) if scale is None else scale
+
+    def sample(self, rows: int) -> tuple[Source, Codes] | None:
+        return self._sampled(rows)
 
     def see(self, block: Block) -> Block:
         return self.block(block, self.centre, self.scale)
@@ -157,6 +191,38 @@ class Standardised(View):
         return _Affine(block, centre, np.broadcast_to(np.asarray(scale, dtype=np.float64), centre.shape), ones=False)
 
 
+class _WithOnes(_Affine):
+    """[X, 1], without arithmetic on X."""
+
+    def __init__(self, block: Block) -> None:
+        d = block.shape[1]
+        super().__init__(block, np.zeros(d), np.ones(d), ones=True)
+
+    def matvec(self, v: Float) -> Float:
+        return self._block.matvec(v[:-1]) + v[-1]
+
+    def rmatvec(self, r: Float) -> Float:
+        return np.concatenate([self._block.rmatvec(r), r.sum(axis=0)[None]])
+
+    def gram(self, weights: Float | None = None) -> Float:
+        s = np.ones(self.n) if weights is None else weights
+        d = self._block.shape[1]
+        whole = np.empty((d + 1, d + 1))
+        whole[:d, :d] = self._block.gram(weights)
+        whole[d, :d] = whole[:d, d] = self._block.rmatvec(s)
+        whole[d, d] = s.sum()
+        return whole
+
+    def part(self, rows: slice) -> Block:
+        return _WithOnes(self._block.part(rows))
+
+    def counted(self) -> Block:
+        return _WithOnes(self._block.counted())
+
+    def pieces(self, size: int) -> Iterator[Block]:
+        return map(_WithOnes, self._block.pieces(size))
+
+
 class Intercept(View):
     """[X, 1]: a last column of ones."""
 
@@ -164,8 +230,27 @@ class Intercept(View):
         super().__init__(source, source.n_features + 1)
 
     def see(self, block: Block) -> Block:
-        d = block.shape[1]
-        return _Affine(block, np.zeros(d), np.ones(d), ones=True)
+        return _WithOnes(block)
+
+    def sample(self, rows: int) -> tuple[Source, Codes] | None:
+        return self._sampled(rows)
+
+
+class Reweighted(View):
+    """Weights multiplied by a factor of the row's class."""
+
+    def __init__(self, source: Source, class_weight: Float) -> None:
+        super().__init__(source, source.n_features, source.feature_names)
+        self._class_weight = class_weight
+
+    def see(self, block: Block) -> Block:
+        seen = copy(block)
+        factor = self._class_weight[block.codes]
+        seen.weights = factor if block.weights is None else block.weights * factor
+        return seen
+
+    def sample(self, rows: int) -> tuple[Source, Codes] | None:
+        return self._sampled(rows)
 
 
 class Mapped(View):

@@ -23,6 +23,7 @@ from separatrix.data.block import Float
 from separatrix.data.source import cut_finer
 from separatrix.data.views import Coded
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
+from separatrix.models.class_weights import class_counts, class_factors
 from separatrix.models.generative import MomentEstimator
 from separatrix.models.least_squares import SOLVERS, describe, fit_by_cg, fit_equations, wants_cg
 from separatrix.result import Fit, Status
@@ -177,26 +178,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         return "solver='cg'" if self.solver == "cg" else ""
 
     def _factors(self, counts: Float) -> Float | None:
-        """Factor of the weight of every class."""
-        if self.class_weight is None:
-            return None
-        if isinstance(self.class_weight, str):
-            present = counts > 0
-            return np.where(present, counts.sum() / (present.sum() * np.where(present, counts, 1.0)), 0.0)
-        odd = [value for value in self.class_weight.values() if not (np.isfinite(value) and value >= 0)]
-        if odd:
-            raise ValueError(f"class_weight has the value {odd[0]!r}; weights must be finite and ≥ 0.")
-        unknown = [label for label in self.class_weight if label not in set(self.classes_.tolist())]
-        if unknown:
-            raise ValueError(
-                f"class_weight names {unknown[0]!r}, which is not among the classes {self.classes_.tolist()}."
-            )
-        factors = np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])
-        if ((factors > 0) & (counts > 0)).sum() < 2:
-            raise ValueError(
-                "class_weight leaves fewer than two classes with a positive weight; a classifier needs two."
-            )
-        return factors
+        return class_factors(self.class_weight, self.classes_, counts)
 
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         equations = class_normal_equations(self._moments, self._factors(self._moments.counts))
@@ -242,8 +224,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         table = table[:, 1:] if n_classes == 2 else table
         factors = None
         if self.class_weight is not None:
-            counts = sum(np.bincount(block.codes, block.weights, n_classes) for block in source.blocks())
-            factors = self._factors(np.asarray(counts))
+            factors = self._factors(class_counts(source))
         self.alpha_ = float(self.alpha)
         penalties = np.full(table.shape[1], self.alpha_)
         coded = Coded(source, table, factors)

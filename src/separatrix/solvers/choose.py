@@ -33,3 +33,41 @@ def choose_least_squares(n_rows: int | None, n_features: int) -> str:
     """
     smaller = n_features if n_rows is None else min(n_rows, n_features)
     return "gram" if smaller <= GRAM_LIMIT else "cg"
+
+
+# Up to this many columns (times the number of scores) a Hessian is cheap beside a few gradients.
+NEWTON_COLUMNS = 300
+
+
+def choose_solver(n_rows: int | None, n_features: int, n_scores: int = 1, *, smooth: bool = True) -> str:
+    """How a smooth loss with a penalty is minimised.
+
+    ==================================  ===============================================================================
+    absolute values or bounds           ``"prox_newton"``: working sets, coordinate descent on a quadratic model
+    columns · scores² ≤ 300             ``"newton"``: from a sample to the whole, about three passes
+    more                                ``"newton-cg"``: products with the Hessian, never formed
+    ==================================  ===============================================================================
+
+    Parameters
+    ----------
+    n_rows : int or None
+        ``None`` when it is not known.
+    n_features : int
+    n_scores : int, default=1
+        1 for two classes, the number of classes for more.
+    smooth : bool, default=True
+        Whether the penalty has no absolute values and no bounds.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from separatrix.solvers.choose import choose_solver
+    >>> choose_solver(400_000, 100), choose_solver(100_000, 47_000), choose_solver(100_000, 47_000, smooth=False)
+    ('newton', 'newton-cg', 'prox_newton')
+    """
+    if not smooth:
+        return "prox_newton"
+    return "newton" if n_features * n_scores**2 <= NEWTON_COLUMNS else "newton-cg"

@@ -1,0 +1,35 @@
+"""A line on the terminal while a fit takes long: what it has reached, and how far it may still be."""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter
+from typing import Any
+
+_QUIET_SECONDS = 2.0
+
+
+class Progress:
+    """A callback for solvers: silent for the first seconds, and where nobody is watching unless `verbose`."""
+
+    def __init__(self, name: str, verbose: int = 0) -> None:
+        self._name, self._verbose = name, verbose
+        self._start, self._written = perf_counter(), False
+
+    def __call__(self, state: dict[str, Any]) -> None:
+        seconds = perf_counter() - self._start
+        watched = sys.stderr is not None and sys.stderr.isatty()
+        if not self._verbose and not (watched and seconds > _QUIET_SECONDS):
+            return
+        line = (
+            f"{self._name}: iteration {state['iteration']}, {seconds:.1f} s, objective {state['objective']:.8g}, "
+            f"at most {state['gap']:.2g} above the optimum"
+        )
+        sys.stderr.write(f"\r{line:<110}" if watched else f"{line}\n")
+        sys.stderr.flush()
+        self._written = watched
+
+    def close(self) -> None:
+        """End the line."""
+        if self._written:
+            sys.stderr.write("\n")

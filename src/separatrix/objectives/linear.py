@@ -1,0 +1,250 @@
+"""The objective of a linear model: a loss of the scores summed over the rows, and a penalty.
+
+    F(θ) = Σᵢ sᵢ ℓ(yᵢ, oᵢ + θxᵢ) + P(θ)                 θ (m, p), a row a score; the intercept is a column of ones in x
+    ∇F   = Σᵢ sᵢ ∇ℓᵢ xᵢᵀ + ∇P
+    ∇²F  = Σᵢ sᵢ ∇²ℓᵢ ⊗ xᵢxᵢᵀ + ∇²P                     (mp, mp), block (k, l) for the scores k and l
+
+Rows are read in pieces that stay in cache from the scores to the products; the sums of the pieces do not depend on the
+number of threads. One evaluation is one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block, Float
+from separatrix.data.source import Source
+from separatrix.objectives.losses import Loss
+from separatrix.objectives.penalties import Penalty
+
+# Bytes of rows that stay in cache while they are read twice, or three times.
+_TWICE, _THRICE = 4 << 20, 1 << 20
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """F and, as far as asked for, its derivatives; `loss` is F without the penalty.
+
+    `residual` is Σ s‖∇ℓ‖² and `total` Σ s: they bound the rounding of the gradient. `steepest` is max |η|, a sign of
+    separation.
+    """
+
+    value: float
+    loss: float
+    gradient: Float
+    residual: float
+    total: float
+    hessian: Float | None = None
+    largest_row: float = np.nan
+    steepest: float = 0.0
+    total_curvature: Float | None = None
+    """(m, m) Σ s ∇²ℓ: the second derivatives by the intercepts."""
+    times: Callable[[Float], Float] | None = None
+    """∇²F · V for V of the shape of θ, one pass each."""
+
+
+@dataclass(frozen=True)
+class _Sums:
+    loss: float
+    gradient: Float
+    hessian: Float | None
+    largest_row: float
+    steepest: float
+    residual: float
+    total: float
+    curvature: Float | None
+
+    def __add__(self, other: _Sums) -> _Sums:
+        hessian = self.hessian
+        if hessian is not None and other.hessian is not None:
+            hessian += other.hessian
+        return _Sums(
+            self.loss + other.loss,
+            self.gradient + other.gradient,
+            hessian,
+            max(self.largest_row, other.largest_row),
+            max(self.steepest, other.steepest),
+            self.residual + other.residual,
+            self.total + other.total,
+            self.curvature + other.curvature if self.curvature is not None and other.curvature is not None else None,
+        )
+
+
+@dataclass(frozen=True)
+class LinearObjective:
+    """Σ s ℓ + P over the rows of a labelled source.
+
+    Parameters
+    ----------
+    loss : Loss
+    penalty : Penalty
+    offset : ndarray of shape (n,) or (n, m), optional
+        Added to the scores.
+    """
+
+    loss: Loss
+    penalty: Penalty
+    offset: Float | None = None
+
+    def restricted(self, rows: NDArray[np.intp], share: float) -> LinearObjective:
+        """The objective of some rows, its penalty smaller by their share of the weight."""
+        offset = None if self.offset is None else self.offset[rows]
+        return replace(self, penalty=self.penalty.scaled(share), offset=offset)
+
+    def scores(self, theta: Float, block: Block) -> Float:
+        """(n, m) scores of a block."""
+        eta = block.matvec(theta.T)
+        if self.offset is not None:
+            own = self.offset[block.start : block.start + block.n]
+            eta = eta + (own[:, None] if own.ndim == 1 else own)
+        return eta
+
+    def evaluate(
+        self,
+        theta: Float,
+        source: Source,
+        order: int = 1,
+        metric: Float | None = None,
+        columns: NDArray[np.intp] | None = None,
+        keep: bool = False,
+    ) -> Evaluation:
+        """F, ∇F, and ∇²F from order 2 on (of `columns` alone when given). One pass.
+
+        `metric` (p,) asks for max_i Σ_j metric_j x_ij² as well, `keep` for products with ∇²F: m numbers a row stay.
+        """
+        kept: dict[int, Float] | None = {} if keep else None
+
+        def of_block(block: Block) -> _Sums:
+            total: _Sums | None = None
+            for piece in _pieces(block, order):
+                part = self._sums(theta, piece, order, metric, columns, kept)
+                total = part if total is None else total + part
+            assert total is not None
+            return total
+
+        sums = source.reduce(of_block, _Sums.__add__)
+        source.check_finite(np.asarray(sums.loss), sums.gradient)
+        hessian = None
+        if sums.hessian is not None:
+            hessian = self._penalised(_as_matrix(sums.hessian), columns)
+        return Evaluation(
+            sums.loss + self.penalty.value(theta),
+            sums.loss,
+            sums.gradient + self.penalty.gradient(theta),
+            sums.residual,
+            sums.total,
+            hessian,
+            sums.largest_row,
+            sums.steepest,
+            sums.curvature,
+            None if kept is None else (lambda direction: self._hessian_times(direction, source, order, kept)),
+        )
+
+    def _sums(
+        self,
+        theta: Float,
+        block: Block,
+        order: int,
+        metric: Float | None,
+        columns: NDArray[np.intp] | None,
+        kept: dict[int, Float] | None,
+    ) -> _Sums:
+        start, block = block.start, block.counted()
+        eta, codes, weights = self.scores(theta, block), block.codes, block.weights
+        losses, slopes = self.loss.value(codes, eta), self.loss.gradient(codes, eta)
+        if weights is not None:
+            losses, slopes = losses * weights, slopes * weights[:, None]
+        hessian = None
+        if order > 1 or kept is not None:
+            curvature = self.loss.curvature(codes, eta)
+        if kept is not None:
+            kept[start] = curvature
+        if order > 1:
+            hessian = self._hessian(block if columns is None else block.columns(columns), curvature)
+        return _Sums(
+            float(losses.sum()),
+            block.rmatvec(slopes).T,
+            hessian,
+            np.nan if metric is None else block.largest_row(metric),
+            float(np.abs(eta).max(initial=0.0)),
+            float(np.einsum("ij,ij->", slopes, slopes)),
+            float(block.n) if weights is None else float(weights.sum()),
+            self.loss.total(curvature, weights) if order > 1 or kept is not None else None,
+        )
+
+    def _hessian(self, block: Block, curvature: Float) -> Float:
+        """(m, m, p, p) blocks of Σ s ∇²ℓ ⊗ xxᵀ."""
+        m, p = self.loss.n_scores, block.shape[1]
+        blocks = np.empty((m, m, p, p))
+        for k in range(m):
+            for l in range(k, m):  # noqa: E741  # name of the formula
+                entry = self.loss.pair(curvature, k, l)
+                entry = entry if block.weights is None else entry * block.weights
+                if k == l:
+                    blocks[k, l] = block.gram(entry)
+                else:  # the entries have one sign; products with themselves are cheaper than with others
+                    blocks[k, l] = blocks[l, k] = -block.gram(np.maximum(-entry, 0.0))
+        return blocks
+
+    def _penalised(self, hessian: Float, columns: NDArray[np.intp] | None) -> Float:
+        if columns is None:
+            return self.penalty.add_hessian(hessian)
+        hessian[np.diag_indices(len(hessian))] += self.penalty.quadratic[:, columns].ravel()
+        return hessian
+
+    def _hessian_times(self, direction: Float, source: Source, order: int, kept: dict[int, Float]) -> Float:
+        """∇²F · V with second derivatives that were kept. One pass."""
+
+        def of_block(block: Block) -> Float:
+            total = np.zeros((direction.shape[1], direction.shape[0]))
+            for piece in _pieces(block, order):
+                total += self._curved(piece.counted(), kept[piece.start], direction)
+            return total
+
+        return source.reduce(of_block, np.add).T + self.penalty.times(direction)
+
+    def _curved(self, block: Block, curvature: Float, direction: Float) -> Float:
+        if len(direction) == 1:
+            weights = curvature[:, 0] if block.weights is None else curvature[:, 0] * block.weights
+            return block.curve(weights, direction[0])[:, None]
+        moved = self.loss.times(curvature, block.matvec(direction.T))
+        return block.rmatvec(moved if block.weights is None else moved * block.weights[:, None])
+
+    def dual(self, theta: Float, shift: Float, source: Source) -> tuple[float, Float]:
+        """Σ s (ℓ*(a) − aᵀo) and Σ s a xᵀ at the dual point a = ∇ℓ − ∇²ℓ·(shift·1). One pass.
+
+        `shift` (m,) moves the scores to first order, so that the sums over an unpenalised intercept vanish.
+        """
+
+        def of_block(block: Block) -> tuple[float, Float]:
+            value, product = 0.0, np.zeros((theta.shape[1], theta.shape[0]))
+            for whole in _pieces(block, 1):
+                piece = whole.counted()
+                eta, codes = self.scores(theta, piece), piece.codes
+                a = self.loss.gradient(codes, eta)
+                a -= self.loss.times(self.loss.curvature(codes, eta), np.broadcast_to(shift, eta.shape))
+                terms = self.loss.conjugate(codes, a)
+                if self.offset is not None:
+                    terms = terms - np.einsum("ij,ij->i", a, eta - piece.matvec(theta.T))
+                if piece.weights is not None:
+                    terms, a = terms * piece.weights, a * piece.weights[:, None]
+                value += float(terms.sum())
+                product += piece.rmatvec(a)
+            return value, product
+
+        value, product = source.reduce(of_block, lambda one, two: (one[0] + two[0], one[1] + two[1]))
+        return value, product.T
+
+
+def _as_matrix(blocks: Float) -> Float:
+    m, _, p, _ = blocks.shape
+    return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3).reshape(m * p, m * p))
+
+
+def _pieces(block: Block, order: int) -> Iterator[Block]:
+    """Runs of rows that stay in cache."""
+    return block.pieces(_THRICE if order > 1 else _TWICE)

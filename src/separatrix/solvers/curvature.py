@@ -1,0 +1,141 @@
+"""Second-order information that is enough for a step and for a proof.
+
+    H = D^½ E D^½,  D = diag H           E has a unit diagonal whatever the units of the columns: its factor is accurate
+    step  −H⁻¹g,     decrement  ν = √(gᵀH⁻¹g)
+
+The proof. For a loss with |ℓ'''[u,u,v]| ≤ c‖v‖ℓ''[u,u] let R = c·max_i ‖xᵢ‖_{H⁻¹}. Along any line from θ the second
+derivative shrinks at most like e^{−Rδ}, δ the distance in the norm of H, so F(θ+Δ) ≥ F + gᵀΔ + (e^{−Rδ} + Rδ − 1)/R² and
+
+    F(θ) − F* ≤ ((1−s) log(1−s) + s)/R² ≈ ½ν²,      s = Rν < 1
+
+H may be any matrix below ∇²F: that of some of the rows, or one from an earlier θ₀, since ∇²F(θ) ⪰ e^{−a}∇²F(θ₀) with
+a = R₀‖θ−θ₀‖_{H₀}. ‖xᵢ‖²_{H⁻¹} ≤ (Σ_j x_ij²/D_j) / λ_min(E).
+
+Reference: Bach (2010), Self-concordant analysis for logistic regression, Electronic J. Statistics 4, eq. 3 and prop. 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg as sla
+
+from separatrix.data.block import Float
+from separatrix.objectives.linear import LinearObjective
+from separatrix.objectives.losses import Softmax
+from separatrix.settings import one_blas_thread
+
+_EPS = float(np.finfo(np.float64).eps)
+# Up to this size eigenvalues cost little beside the pass that made the matrix.
+_EIGENVALUES_UP_TO = 400
+
+
+class Curvature:
+    """A positive semi-definite (mp, mp) matrix, factored once for steps and bounds.
+
+    `shape` is that of θ. Directions without curvature, which the data do not see, are left out of steps and norms.
+    """
+
+    def __init__(self, hessian: Float, shape: tuple[int, int]) -> None:
+        self.shape = shape
+        with one_blas_thread():
+            self._decompose(hessian)
+
+    def _decompose(self, hessian: Float) -> None:
+        diagonal = hessian.diagonal().copy()
+        # A column of zeros without a penalty has no curvature at all: its unit is of no consequence.
+        self.blank = ~(diagonal > 0)
+        diagonal[self.blank] = 1.0
+        self.root = np.sqrt(diagonal)
+        equal = hessian / self.root[:, None] / self.root[None, :]
+        equal[np.diag_indices(len(equal))] = 1.0
+        self._vectors: Float | None = None
+        try:
+            self._factor = sla.cho_factor(equal, lower=True, check_finite=False)
+            pivots = np.abs(np.diagonal(self._factor[0]))
+            self.deficient = bool(pivots.min(initial=1.0) ** 2 <= 4.0 * len(equal) * _EPS)
+        except sla.LinAlgError:
+            self.deficient = True
+        if self.deficient:
+            values, vectors = np.linalg.eigh(equal)
+            kept = values > 8.0 * len(equal) * _EPS * values[-1]
+            self._values, self._vectors = values[kept], vectors[:, kept]
+            self.least = float(self._values[0])
+        elif len(equal) <= _EIGENVALUES_UP_TO:
+            self.least = max(float(sla.eigvalsh(equal, subset_by_index=[0, 0])[0]), 4.0 * _EPS)
+        else:  # an estimate of ‖E⁻¹‖₁, within a small factor: ten to be on the safe side
+            norm = float(np.abs(equal).sum(axis=0).max())
+            reciprocal, _ = sla.lapack.dpocon(self._factor[0], norm, uplo="L")
+            self.least = max(0.1 * float(reciprocal) * norm, 4.0 * _EPS)
+
+    @property
+    def metric(self) -> Float:
+        """(p,) 1/D_j, D_j the least diagonal entry of column j over the scores."""
+        return 1.0 / np.square(self.root).reshape(self.shape).min(axis=0)
+
+    def white(self, v: Float) -> Float:
+        """E^{−½}D^{−½}v up to a rotation: its length is ‖v‖_{H⁻¹}."""
+        scaled = v.ravel() / self.root
+        if self._vectors is not None:
+            return (self._vectors.T @ scaled) / np.sqrt(self._values)
+        result: Float = sla.solve_triangular(self._factor[0], scaled, lower=True, check_finite=False)
+        return result
+
+    def solve(self, v: Float) -> Float:
+        """H⁻¹v, of the shape of θ."""
+        scaled = v.ravel() / self.root
+        if self._vectors is not None:
+            solved = self._vectors @ ((self._vectors.T @ scaled) / self._values)
+        else:
+            solved = sla.cho_solve(self._factor, scaled, check_finite=False)
+        result: Float = np.where(self.blank, 0.0, solved / self.root).reshape(self.shape)
+        return result
+
+    def length(self, v: Float) -> float:
+        """‖v‖_H."""
+        scaled = v.ravel() * self.root
+        if self._vectors is not None:
+            return float(np.linalg.norm(np.sqrt(self._values) * (self._vectors.T @ scaled)))
+        return float(np.linalg.norm(np.tril(self._factor[0]).T @ scaled))
+
+    def inverse(self) -> Float:
+        """(mp, mp) H⁻¹ (its pseudo-inverse in the scaled columns when rank is missing)."""
+        if self._vectors is not None:
+            inner = (self._vectors / self._values) @ self._vectors.T
+        else:
+            inner = sla.cho_solve(self._factor, np.eye(len(self.root)), check_finite=False)
+        result: Float = inner / self.root[:, None] / self.root[None, :]
+        return result
+
+    def spread(self, largest_row: float) -> float:
+        """A bound on max_i ‖xᵢ‖_{H⁻¹}, given max_i Σ_j metric_j x_ij²."""
+        return float(np.sqrt(largest_row / self.least))
+
+
+def gap_bound(decrement: float, reach: float) -> float:
+    """((1−s) log(1−s) + s)/R² with s = Rν; infinite from s = 1 on."""
+    s = reach * decrement
+    if not s < 1.0:
+        return np.inf
+    if s < 1e-3:  # the closed form would cancel
+        return 0.5 * decrement**2 * (1.0 + s / 3.0 + s * s / 6.0 + s**3)
+    return float(((1.0 - s) * np.log1p(-s) + s) / reach**2)
+
+
+def rounding(spread: float, residual: float, total: float) -> float:
+    """‖error of the gradient‖_{H⁻¹} from rounding: Σ|r||x_j| ≤ √(Σr²)√(Σx_j²), summed in pieces."""
+    return 16.0 * _EPS * spread * float(np.sqrt(residual * total))
+
+
+def without_gauge(hessian: Float, objective: LinearObjective) -> Float:
+    """The Hessian with the directions filled that no score notices, in place.
+
+    Adding one vector to the coefficients of every class leaves a softmax as it is. A penalty settles it; in a column
+    without one the answer is the point where the coefficients sum to zero, from which no gradient leads away.
+    """
+    loss, penalty = objective.loss, objective.penalty
+    if isinstance(loss, Softmax) and loss.baseline is None and penalty.matrix is None:
+        m, p = penalty.quadratic.shape
+        for j in np.flatnonzero(~penalty.quadratic.any(axis=0)):
+            at = np.arange(m) * p + j
+            hessian[np.ix_(at, at)] += max(float(hessian[at, at].mean()), np.finfo(np.float64).tiny)
+    return hessian

@@ -1,0 +1,201 @@
+"""Newton's method with conjugate gradients inside, for smooth objectives of very many parameters.
+
+    H d = −g  to within ‖Hd + g‖ ≤ η‖g‖,   one product with H a step
+    preconditioned by (A ⊗ G + q)⁻¹, A = Σ s∇²ℓ/Σ s the mean curvature of the scores, G = XᵀX; by its diagonal when p is large
+
+No H is formed: its products need m numbers a row, kept from the evaluation. The proof is a dual point (see bounds.py).
+
+Reference: Nocedal and Wright (2006), algorithm 7.1; Dembo, Eisenstat, Steihaug (1982), SIAM J. Numerical Analysis 19.
+
+**Complexity** O(nnz · m) a product. **Passes over the data** one a product and one a step; memory O(m(n + p)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from separatrix.data.block import Block, Float
+from separatrix.data.source import Source
+from separatrix.objectives.linear import Evaluation, LinearObjective
+from separatrix.result import Certificate, Status
+from separatrix.settings import one_blas_thread
+from separatrix.solvers.bounds import dual_gap, intercept_shift, strong_convexity
+from separatrix.solvers.state import Callback, Solution, Trace, column_squares
+
+_EPS = float(np.finfo(np.float64).eps)
+# Up to this many columns their Gram matrix is worth its price as a preconditioner, from this many rows.
+_KRONECKER_COLUMNS = 1500
+_GRAM_ROWS = 20_000
+_MOST_PRODUCTS = 200
+_FORCING = 1e-3
+
+
+def minimise_newton_cg(
+    objective: LinearObjective,
+    source: Source,
+    theta: Float,
+    *,
+    tol: float,
+    max_iter: int,
+    intercept: bool,
+    callback: Callback | None = None,
+) -> Solution:
+    """Minimise until the proven gap is at most `tol` times max(1, |F|)."""
+    trace, status, iterations = Trace(callback), Status.MAX_ITER, 0
+    dense = theta.shape[1] <= _KRONECKER_COLUMNS
+    preconditioner = _Kronecker(objective, source) if dense else _Diagonal(objective, source)
+    evaluation = objective.evaluate(theta, source, 1, keep=True)
+    gap = evaluation.value
+    bounded = bool((objective.penalty.quadratic[:, : theta.shape[1] - intercept] > 0).all())
+    try:
+        while True:
+            target = tol * max(1.0, abs(evaluation.value))
+            gap = min(gap, evaluation.value, _cheap_gap(objective, evaluation, intercept))
+            if not np.isfinite(gap) or gap > target:
+                hopeful = _estimate(objective, evaluation, intercept) <= target
+                if hopeful and intercept:
+                    gap = _proof(objective, source, theta, evaluation)
+            trace.add(objective=evaluation.value, gap=gap, passes=source.passes)
+            if gap <= target:
+                status = Status.CONVERGED
+                break
+            if iterations >= max_iter:
+                break
+            iterations += 1
+            step = _solve(objective, evaluation, preconditioner.at(evaluation), target)
+            if not bounded and -0.5 * float((evaluation.gradient * step).sum()) <= 0.01 * target:
+                status = Status.UNPROVEN
+                break
+            moved, new = _search(objective, source, theta, step, evaluation)
+            if moved is None or new is None:
+                status = Status.STALLED
+                break
+            theta, evaluation, gap = moved, new, np.inf
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    if not np.isfinite(gap):
+        gap = evaluation.value
+    certificate = Certificate(
+        gap,
+        evaluation.value,
+        "dual point" if intercept else "strong convexity of the penalty",
+        stationarity=float(np.abs(evaluation.gradient).max(initial=0.0)),
+    )
+    return Solution(theta, status, certificate, iterations, trace.entries, evaluation.steepest)
+
+
+def _cheap_gap(objective: LinearObjective, evaluation: Evaluation, intercept: bool) -> float:
+    return np.inf if intercept else strong_convexity(objective, evaluation.gradient)
+
+
+def _estimate(objective: LinearObjective, evaluation: Evaluation, intercept: bool) -> float:
+    """What the dual bound will be, nearly: whether a pass for it is worth its while."""
+    gradient = evaluation.gradient[:, :-1] if intercept else evaluation.gradient
+    quadratic = objective.penalty.quadratic[:, : gradient.shape[1]]
+    if not (quadratic > 0).all():
+        return np.inf
+    return 0.5 * float((np.square(gradient) / quadratic).sum())
+
+
+def _proof(objective: LinearObjective, source: Source, theta: Float, evaluation: Evaluation) -> float:
+    assert evaluation.total_curvature is not None
+    shift = intercept_shift(evaluation.gradient[:, -1], evaluation.total_curvature)
+    return dual_gap(objective, source, theta, evaluation, shift, intercept=True)
+
+
+class _Kronecker:
+    """(A ⊗ G + q̄)⁻¹ with A = Σ s∇²ℓ / Σ s and G = Σ s xxᵀ: exact if every row had the mean curvature."""
+
+    def __init__(self, objective: LinearObjective, source: Source) -> None:
+        drawn = source.sample(_GRAM_ROWS) if (source.n_rows or 0) > 2 * _GRAM_ROWS else None
+        rows = source if drawn is None else drawn[0]
+        share = 1.0 if drawn is None else len(drawn[1]) / float(source.n_rows or 1)
+        gram = rows.reduce(_gram, np.add) / share
+        self._unit = 1.0 / np.sqrt(np.where(gram.diagonal() > 0, gram.diagonal(), 1.0))
+        with one_blas_thread():
+            values, self._vectors = np.linalg.eigh(gram * np.outer(self._unit, self._unit))
+        self._values = np.maximum(values, 0.0)
+        self._quadratic = float(np.median(objective.penalty.quadratic * np.square(self._unit)))
+
+    def at(self, evaluation: Evaluation) -> Callable[[Float], Float]:
+        """The inverse with the mean curvature of this point."""
+        assert evaluation.total_curvature is not None
+        values, vectors = np.linalg.eigh(evaluation.total_curvature / evaluation.total)
+        denominator = np.multiply.outer(np.maximum(values, 0.0), self._values) + self._quadratic
+        denominator = np.maximum(denominator, 1e-10 * denominator.max())
+
+        def apply(v: Float) -> Float:
+            turned = vectors.T @ ((v * self._unit) @ self._vectors)
+            return (vectors @ (turned / denominator)) @ self._vectors.T * self._unit
+
+        return apply
+
+
+def _gram(block: Block) -> Float:
+    total = np.zeros((block.shape[1], block.shape[1]))
+    for piece in block.pieces(1 << 20):
+        counted = piece.counted()
+        total += counted.gram(counted.weights)
+    return total
+
+
+class _Diagonal:
+    """The inverse of the diagonal, every row with the mean curvature."""
+
+    def __init__(self, objective: LinearObjective, source: Source) -> None:
+        self._squares, self._quadratic = column_squares(source), objective.penalty.quadratic
+
+    def at(self, evaluation: Evaluation) -> Callable[[Float], Float]:
+        """The inverse with the mean curvature of this point."""
+        assert evaluation.total_curvature is not None
+        mean = evaluation.total_curvature.diagonal()[:, None] / evaluation.total
+        diagonal = np.maximum(mean * self._squares + self._quadratic, np.finfo(np.float64).tiny)
+        return lambda v: v / diagonal
+
+
+def _solve(
+    objective: LinearObjective, evaluation: Evaluation, precondition: Callable[[Float], Float], target: float
+) -> Float:
+    """Conjugate gradients on H d = −g, down to what the tolerance or the forcing term asks for."""
+    assert evaluation.times is not None
+    gradient, quadratic = evaluation.gradient, objective.penalty.quadratic
+    held = quadratic > 0
+    step, residual = np.zeros_like(gradient), -gradient
+    white = precondition(residual)
+    direction, energy = white.copy(), float((residual * white).sum())
+    first = energy
+    for _ in range(_MOST_PRODUCTS):
+        product = evaluation.times(direction)
+        curvature = float((direction * product).sum())
+        if not curvature > 0:
+            return step if step.any() else direction
+        length = energy / curvature
+        step = step + length * direction
+        residual = residual - length * product
+        white = precondition(residual)
+        fresh = float((residual * white).sum())
+        # No more is needed than a gradient whose bound is below the target, or than the quadratic model is good for.
+        bound = 0.5 * float((np.square(residual[held]) / quadratic[held]).sum()) if held.any() else np.inf
+        if bound <= 0.25 * target or fresh <= _FORCING * first:
+            break
+        direction = white + (fresh / energy) * direction
+        energy = fresh
+    return step
+
+
+def _search(
+    objective: LinearObjective, source: Source, theta: Float, step: Float, evaluation: Evaluation
+) -> tuple[Float | None, Evaluation | None]:
+    slope = float((evaluation.gradient * step).sum())
+    t = 1.0
+    for _ in range(40):
+        moved = theta + t * step
+        if np.array_equal(moved, theta):
+            break
+        new = objective.evaluate(moved, source, 1, keep=True)
+        if new.value <= evaluation.value + 1e-4 * t * slope + 4.0 * _EPS * abs(evaluation.value):
+            return moved, new
+        t *= 0.5
+    return None, None
