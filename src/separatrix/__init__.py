@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from separatrix.models.gaussian_nb import GaussianNB
     from separatrix.models.linear_discriminant import LinearDiscriminantAnalysis
     from separatrix.models.logistic import LogisticRegression, SeparationWarning
+    from separatrix.models.logistic_cv import LogisticRegressionCV
+    from separatrix.models.logistic_path import LogisticPath, logistic_path
     from separatrix.models.mixed_nb import MixedNB
     from separatrix.models.multinomial_nb import ComplementNB, MultinomialNB
     from separatrix.models.quadratic_discriminant import QuadraticDiscriminantAnalysis
@@ -44,7 +46,9 @@ __all__ = [
     "Hyperplane",
     "LinearDiscriminantAnalysis",
     "LinearRegression",
+    "LogisticPath",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "MixedNB",
     "MultinomialNB",
     "QuadraticDiscriminantAnalysis",
@@ -59,6 +63,7 @@ __all__ = [
     "as_source",
     "condition_gaussian",
     "config",
+    "logistic_path",
     "ridge_path",
     "scan_csv",
     "scan_parquet",
@@ -72,6 +77,8 @@ _HOMES = {
     "gaussian_nb": ["GaussianNB"],
     "linear_discriminant": ["LinearDiscriminantAnalysis"],
     "logistic": ["LogisticRegression", "SeparationWarning"],
+    "logistic_cv": ["LogisticRegressionCV"],
+    "logistic_path": ["LogisticPath", "logistic_path"],
     "mixed_nb": ["MixedNB"],
     "multinomial_nb": ["ComplementNB", "MultinomialNB"],
     "quadratic_discriminant": ["QuadraticDiscriminantAnalysis"],

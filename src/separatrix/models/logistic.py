@@ -205,23 +205,26 @@ class LogisticRegression(Probabilities, LinearRule):
         """
         self._validate_params()
         watch = Stopwatch()
-        given = self._read(X, y, sample_weight, reset=True)
-        watch.start_at(given.passes)
-        source = labelled = given.labelled()
-        assert source.classes is not None
-        check_two_classes(source.classes)
+        watch.start_at(X.passes if isinstance(X, Source) else 0)
         before = self._before() if self.warm_start else None
-        self.classes_ = source.classes
-        source = self._weighted(source)
+        source = self._labelled(X, y, sample_weight)
         shift = None if offset is None else np.asarray(offset, dtype=np.float64)
         with self._threads():
             if self.penalty == "firth":
                 solution, problem = self._fit_firth(source, shift)
             else:
                 solution, problem = self._fit_convex(source, shift, before)
-            self._unpack(solution, problem, watch, labelled)
-            self._warn(labelled)
+            self._unpack(solution, problem, watch, source)
+            self._warn(source)
         return self
+
+    def _labelled(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Source:
+        """The rows with class codes, their weights multiplied by those of the classes."""
+        source = self._read(X, y, sample_weight, reset=True).labelled()
+        assert source.classes is not None
+        check_two_classes(source.classes)
+        self.classes_ = source.classes
+        return self._weighted(source)
 
     @contextmanager
     def _threads(self) -> Iterator[None]:
@@ -277,13 +280,23 @@ class LogisticRegression(Probabilities, LinearRule):
             and np.array_equal(before[0], self.classes_)
         ):
             theta = problem.start(*self._scores_of(before[1], before[2]))
-        asked = _ALIASES.get(self.solver, self.solver)
+        asked = self._solver_name()
         self.solver_ = problem.solver(asked)
         progress = Progress(type(self).__name__, int(self.verbose))
         try:
             return problem.solve(asked, theta, float(self.tol), int(self.max_iter), progress), problem
         finally:
             progress.close()
+
+    def _solver_name(self) -> str:
+        return _ALIASES.get(self.solver, self.solver)
+
+    def _expand(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
+        """One row a class: the baseline's is zero."""
+        code = self._baseline()
+        if code is None or len(self.classes_) == 2:
+            return coef, intercept
+        return np.insert(coef, code, 0.0, axis=0), np.insert(intercept, code, 0.0)
 
     def _scores_of(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
         """Coefficients of the scores that are fitted: with a baseline, differences from its own."""
@@ -296,22 +309,17 @@ class LogisticRegression(Probabilities, LinearRule):
         raise NotImplementedError
 
     def _unpack(self, solution: Solution, problem: Problem, watch: Stopwatch, source: Source) -> None:
-        coef, intercept = problem.finish(solution.theta)
-        code = self._baseline()
-        if code is not None and len(self.classes_) > 2:
-            coef, intercept = np.insert(coef, code, 0.0, axis=0), np.insert(intercept, code, 0.0)
-        self.coef_, self.intercept_ = coef, intercept
+        self.coef_, self.intercept_ = self._expand(*problem.finish(solution.theta))
         self.n_iter_ = np.array([solution.iterations], dtype=np.int32)
         self._steepest = solution.steepest
-        certificate = self._in_units_of_C(solution.certificate)
+        certificate = self._in_units_of_C(solution.certificate, self._strength()[0])
         fit = watch.fit(solution.status, source.passes, certificate=certificate, iterations=solution.iterations)
         fit.trace.extend(solution.trace)
         self.fit_ = fit
 
-    def _in_units_of_C(self, certificate: Certificate) -> Certificate:
+    def _in_units_of_C(self, certificate: Certificate, C: float) -> Certificate:
         """The objective as scikit-learn writes it, C Σ ℓ + …; solvers minimise it divided by C."""
-        C = 1.0 if self.prior is not None or self.penalty == "firth" else self._strength()[0]
-        if np.isinf(C) or C == 1.0:
+        if np.isinf(C) or self.prior is not None or self.penalty == "firth":
             return certificate
         return replace(
             certificate,

@@ -73,20 +73,28 @@ class Problem:
             intercept = intercept - intercept.mean()  # only differences between classes mean anything
         return coef, intercept
 
-    def solve(self, solver: str, theta: Float, tol: float, max_iter: int, callback: Callback | None = None) -> Solution:
-        """Minimise with the solver of that name."""
+    def solve(
+        self,
+        solver: str,
+        theta: Float,
+        tol: float,
+        max_iter: int,
+        callback: Callback | None = None,
+        previous: Solution | None = None,
+    ) -> Solution:
+        """Minimise with the solver of that name; `previous` is the solution for another penalty that θ comes from."""
         arguments: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback}
         name = self.solver(solver)
-        if name in ("newton", "lbfgs"):
-            minimise = minimise_newton if name == "newton" else minimise_lbfgs
-            return minimise(self.objective, self.source, theta, **arguments)
-        iterative = {
-            "newton-cg": minimise_newton_cg,
-            "prox_newton": minimise_prox_newton,
-            "gradient": minimise_gradient,
-            "sgd": minimise_sgd,
-        }
-        return iterative[name](self.objective, self.source, theta, intercept=self.fit_intercept, **arguments)
+        if name == "newton":
+            return minimise_newton(self.objective, self.source, theta, sampled=previous is None, **arguments)
+        if name == "lbfgs":
+            return minimise_lbfgs(self.objective, self.source, theta, **arguments)
+        arguments["intercept"] = self.fit_intercept
+        if name == "prox_newton":
+            gradient = None if previous is None else previous.loss_gradient
+            return minimise_prox_newton(self.objective, self.source, theta, loss_gradient=gradient, **arguments)
+        iterative = {"newton-cg": minimise_newton_cg, "gradient": minimise_gradient, "sgd": minimise_sgd}
+        return iterative[name](self.objective, self.source, theta, **arguments)
 
     def solver(self, asked: str) -> str:
         """The solver that is used when `asked` for."""

@@ -54,6 +54,10 @@ class Loss(ABC):
     def conjugate(self, codes: Codes, a: Float) -> Float:
         """(n,) ℓ*(a); infinite outside its domain."""
 
+    @abstractmethod
+    def errors(self, codes: Codes, eta: Float) -> Float:
+        """(n,) 1 where another class has the larger score, else 0."""
+
     def pair(self, curvature: Float, k: int, l: int) -> Float:  # noqa: E741  # names of the formulas
         """(n,) entry (k, l) of the second derivatives."""
         return curvature[:, 0]
@@ -82,6 +86,9 @@ class Margin(Loss):
 
     def conjugate(self, codes: Codes, a: Float) -> Float:
         return self._dual(_signs(codes) * a[:, 0])
+
+    def errors(self, codes: Codes, eta: Float) -> Float:
+        return ((eta[:, 0] > 0) != (codes == 1)).astype(np.float64)
 
     @abstractmethod
     def _of(self, m: Float) -> Float: ...
@@ -249,6 +256,9 @@ class Softmax(Loss):
         largest = scores.max(axis=1)
         sums = np.exp(scores - largest[:, None]).sum(axis=1)
         return np.log(sums) + (largest - scores[np.arange(len(codes)), codes])
+
+    def errors(self, codes: Codes, eta: Float) -> Float:
+        return (self._full(eta).argmax(axis=1) != codes).astype(np.float64)
 
     def gradient(self, codes: Codes, eta: Float) -> Float:
         p = self._posterior(eta)

@@ -3,7 +3,8 @@
     Δ = argmin  gᵀΔ + ½ ΔᵀHΔ + P₁(θ + Δ)   over the columns W,      θ ← θ + tΔ
 
 One evaluation gives F, the whole gradient, and H of the columns in W: those that are not zero, those nothing holds back,
-and those that violate the optimality conditions most. The quadratic is minimised by coordinate descent. W doubles while
+and those that violate the optimality conditions most. The quadratic is minimised by coordinate descent and
+factorisations (see quadratic.py). W doubles while
 violations are left, so a column that is never needed never costs more than its entry of the gradient. The proof is a dual
 point (see bounds.py).
 
@@ -25,11 +26,11 @@ from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
 from separatrix.solvers.bounds import dual_gap, intercept_shift
+from separatrix.solvers.quadratic import minimise_quadratic
 from separatrix.solvers.state import Callback, Solution, Trace
 
 _EPS = float(np.finfo(np.float64).eps)
 _FIRST = 100
-_SWEEPS = 1000
 # Hessians of more parameters than this are not formed.
 LARGEST_WORKING_SET = 4000
 
@@ -50,13 +51,20 @@ def minimise_prox_newton(
     max_iter: int,
     intercept: bool,
     callback: Callback | None = None,
+    loss_gradient: Float | None = None,
 ) -> Solution:
-    """Minimise until the proven gap is at most `tol` times max(1, |F|)."""
+    """Minimise until the proven gap is at most `tol` times max(1, |F|).
+
+    `loss_gradient` at the starting point saves the pass that finds the first working set.
+    """
     trace, status, iterations = Trace(callback), Status.MAX_ITER, 0
     penalty = objective.penalty
     theta = np.clip(theta, penalty.low, penalty.high)
-    start = objective.evaluate(theta, source, 1)
-    columns = _working_set(objective, theta, start.gradient, np.empty(0, dtype=np.intp), _FIRST)
+    if loss_gradient is None:
+        gradient = objective.evaluate(theta, source, 1).gradient
+    else:
+        gradient = loss_gradient + penalty.gradient(theta)
+    columns = _working_set(objective, theta, gradient, np.empty(0, dtype=np.intp), _FIRST)
     point = _Point(theta, objective.evaluate(theta, source, 2, columns=columns), columns)
     gap, accuracy = point.evaluation.value, 0.01
     try:
@@ -90,7 +98,15 @@ def minimise_prox_newton(
     certificate = Certificate(
         gap, point.evaluation.value, "dual point", stationarity=float(np.abs(residual).max(initial=0.0))
     )
-    return Solution(point.theta, status, certificate, iterations, trace.entries, point.evaluation.steepest)
+    return Solution(
+        point.theta,
+        status,
+        certificate,
+        iterations,
+        trace.entries,
+        point.evaluation.steepest,
+        loss_gradient=point.evaluation.gradient - penalty.gradient(point.theta),
+    )
 
 
 def _working_set(
@@ -126,8 +142,6 @@ def _proof(objective: LinearObjective, source: Source, point: _Point, intercept:
 
 def _step(objective: LinearObjective, point: _Point, tol: float) -> tuple[Float, float]:
     """The minimiser of the quadratic model over the working set, and by how much it lowers the model."""
-    from separatrix.kernels.coordinate import descend  # numba takes a while to import
-
     hessian, gradient = point.evaluation.hessian, point.evaluation.gradient
     assert hessian is not None
     at, penalty = point.columns, objective.penalty
@@ -136,7 +150,7 @@ def _step(objective: LinearObjective, point: _Point, tol: float) -> tuple[Float,
         for a in (point.theta, gradient, penalty.absolute, penalty.low, penalty.high)
     )
     part, initial = before.copy(), slope.copy()
-    descend(hessian, slope, part, absolute, low, high, tol / max(1, len(part)), _SWEEPS)
+    minimise_quadratic(hessian, slope, part, absolute, low, high, tol)
     change = part - before
     # slope has become g + HΔ: ½(g + slope)ᵀΔ = gᵀΔ + ½ΔᵀHΔ
     model = 0.5 * float((initial + slope) @ change) + float((absolute * (np.abs(part) - np.abs(before))).sum())
