@@ -141,6 +141,10 @@ class Block(ABC):
     def dense(self) -> Float:
         """The rows as a float64 array, for the few who need the entries themselves."""
 
+    def stored_rows(self) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The rows for a compiled loop: a C-ordered array, or the three arrays of a CSR matrix."""
+        return np.ascontiguousarray(self.dense())
+
     @abstractmethod
     def centre(self, codes: Codes, n_classes: int) -> Centred:
         """Rows less their class means; rows of weight zero are left out."""

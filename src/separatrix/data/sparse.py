@@ -163,6 +163,9 @@ class SparseBlock(Block):
         result: Float = self._double().toarray()
         return result
 
+    def stored_rows(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        return self.X.data, self.X.indices, self.X.indptr
+
     def centre(self, codes: Codes, n_classes: int) -> Centred:
         return _SparseCentred(self._double(), codes, n_classes, self.weights)
 

@@ -34,7 +34,7 @@ from separatrix.result import Certificate, Fit, Status
 from separatrix.settings import config
 from separatrix.solvers.state import Solution
 
-SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd"}
+SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd", "dual"}
 # scikit-learn's names for methods that are here under another, or for which another is better.
 _ALIASES = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}
 # Scores beyond this mean probabilities that data rarely support: time to ask whether the classes are separable.
@@ -71,7 +71,7 @@ class LogisticRegression(Probabilities, LinearRule):
     random_state : optional
         Accepted for compatibility with scikit-learn; no result depends on chance.
     solver : str, default="auto"
-        "newton", "lbfgs", "newton-cg", "prox_newton", "gradient" or "sgd"; "auto" takes the one that
+        "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd" or "dual"; "auto" takes the one that
         `separatrix.solvers.choose.choose_solver` names. scikit-learn's other names are understood.
     max_iter : int, default=100
         Limit on the number of steps.

@@ -15,6 +15,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import column_or_1d
 
 from separatrix.data import Source
 from separatrix.data.block import Float
@@ -201,9 +202,11 @@ class LogisticRegressionCV(Probabilities, LinearRule):
         if isinstance(X, Source):
             raise ValueError("Folds need rows that can be picked, which a source is not; use cv='alo'.")
         X = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
-        target = np.asarray(y)
+        target = column_or_1d(y)
+        if target.dtype.kind == "O":  # scorers know labels by their dtype
+            target = np.array(target.tolist())
         weights = None if sample_weight is None else np.broadcast_to(np.asarray(sample_weight, float), len(target))
-        codes = encode(target, self.classes_, weights)[1]  # labels may be objects that scikit-learn has no name for
+        codes = encode(target, None, weights)[1]
         splitter = check_cv(self.cv, codes, classifier=True)
         scores, paths = [], []
         for train, test in splitter.split(X, codes):

@@ -21,6 +21,7 @@ from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Logistic, Loss, Softmax
 from separatrix.objectives.penalties import Penalty
 from separatrix.solvers.choose import choose_solver
+from separatrix.solvers.dual_ascent import minimise_dual
 from separatrix.solvers.gradient import minimise_gradient
 from separatrix.solvers.lbfgs import minimise_lbfgs
 from separatrix.solvers.newton import minimise_newton
@@ -93,7 +94,12 @@ class Problem:
         if name == "prox_newton":
             gradient = None if previous is None else previous.loss_gradient
             return minimise_prox_newton(self.objective, self.source, theta, loss_gradient=gradient, **arguments)
-        iterative = {"newton-cg": minimise_newton_cg, "gradient": minimise_gradient, "sgd": minimise_sgd}
+        iterative = {
+            "newton-cg": minimise_newton_cg,
+            "gradient": minimise_gradient,
+            "sgd": minimise_sgd,
+            "dual": minimise_dual,
+        }
         return iterative[name](self.objective, self.source, theta, **arguments)
 
     def solver(self, asked: str) -> str:
@@ -104,7 +110,16 @@ class Problem:
             return asked
         if not smooth or asked == "prox_newton":
             return "prox_newton" if self.objective.penalty.matrix is None else best
-        return asked if asked in ("newton", "lbfgs", "newton-cg") else best
+        if asked == "dual" and not self._has_dual():
+            raise ValueError(
+                "solver='dual' needs two classes and an L2 penalty of every coefficient about zero; use solver='auto'."
+            )
+        return asked if asked in ("newton", "lbfgs", "newton-cg", "dual") else best
+
+    def _has_dual(self) -> bool:
+        penalty, d = self.objective.penalty, len(self.scale)
+        held = (penalty.quadratic[:, :d] > 0).all() and penalty.matrix is None and not penalty.mean.any()
+        return bool(held and isinstance(self.objective.loss, Logistic))
 
 
 def build_problem(

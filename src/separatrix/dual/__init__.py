@@ -1,0 +1,1 @@
+"""The dual: one coordinate a row."""
