@@ -26,15 +26,16 @@ def test_readme_examples_run_in_order(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     space: dict[str, object] = {}
     blocks = examples("README.md")
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     for code in blocks:
         exec(code, space)
     assert space["proba"].shape == (178, 2)
     assert "1 pass over the data" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", ["docs/data.md", "docs/naive-bayes.md"])
+@pytest.mark.parametrize("page", ["docs/data.md", "docs/logistic.md", "docs/naive-bayes.md"])
 def test_pages_run(page, monkeypatch):
     monkeypatch.chdir(ROOT)
+    space: dict[str, object] = {}
     for code in examples(page):
-        exec(code, {})
+        exec(code, space)
