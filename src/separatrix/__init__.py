@@ -14,6 +14,7 @@ from separatrix.settings import config
 from separatrix.statistics import ClassMoments, Gram, condition_gaussian
 
 if TYPE_CHECKING:
+    from separatrix.geometry.separability import Separability, canonical, geometric_margin, separability
     from separatrix.models.bernoulli_nb import BernoulliNB
     from separatrix.models.categorical_nb import CategoricalNB
     from separatrix.models.feature_map import FeatureMap
@@ -56,35 +57,40 @@ __all__ = [
     "RegularizedDiscriminantAnalysis",
     "Ridge",
     "RidgeClassifier",
+    "Separability",
     "SeparationWarning",
     "Source",
     "Status",
     "Surface",
     "as_source",
+    "canonical",
     "condition_gaussian",
     "config",
+    "geometric_margin",
     "logistic_path",
     "ridge_path",
     "scan_csv",
     "scan_parquet",
+    "separability",
 ]
 
 _HOMES = {
-    "bernoulli_nb": ["BernoulliNB"],
-    "categorical_nb": ["CategoricalNB"],
-    "feature_map": ["FeatureMap"],
-    "fisher": ["FisherDiscriminant"],
-    "gaussian_nb": ["GaussianNB"],
-    "linear_discriminant": ["LinearDiscriminantAnalysis"],
-    "logistic": ["LogisticRegression", "SeparationWarning"],
-    "logistic_cv": ["LogisticRegressionCV"],
-    "logistic_path": ["LogisticPath", "logistic_path"],
-    "mixed_nb": ["MixedNB"],
-    "multinomial_nb": ["ComplementNB", "MultinomialNB"],
-    "quadratic_discriminant": ["QuadraticDiscriminantAnalysis"],
-    "regularized_discriminant": ["RegularizedDiscriminantAnalysis"],
-    "ridge": ["LinearRegression", "Ridge", "ridge_path"],
-    "ridge_classifier": ["RidgeClassifier"],
+    "models.bernoulli_nb": ["BernoulliNB"],
+    "models.categorical_nb": ["CategoricalNB"],
+    "models.feature_map": ["FeatureMap"],
+    "models.fisher": ["FisherDiscriminant"],
+    "models.gaussian_nb": ["GaussianNB"],
+    "models.linear_discriminant": ["LinearDiscriminantAnalysis"],
+    "models.logistic": ["LogisticRegression", "SeparationWarning"],
+    "models.logistic_cv": ["LogisticRegressionCV"],
+    "models.logistic_path": ["LogisticPath", "logistic_path"],
+    "models.mixed_nb": ["MixedNB"],
+    "models.multinomial_nb": ["ComplementNB", "MultinomialNB"],
+    "models.quadratic_discriminant": ["QuadraticDiscriminantAnalysis"],
+    "models.regularized_discriminant": ["RegularizedDiscriminantAnalysis"],
+    "models.ridge": ["LinearRegression", "Ridge", "ridge_path"],
+    "models.ridge_classifier": ["RidgeClassifier"],
+    "geometry.separability": ["Separability", "canonical", "geometric_margin", "separability"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -92,7 +98,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'separatrix' has no attribute {name!r}")
-    value = getattr(import_module(f"separatrix.models.{_HOME[name]}"), name)
+    value = getattr(import_module(f"separatrix.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

@@ -32,6 +32,10 @@ class Status(Enum):
         "The gradient is as small as was asked for, but without a penalty nothing bounds the distance to the optimum. "
         "Set a positive penalty to get a proof."
     )
+    STATIONARY = (
+        "The gradient is as small as was asked for. This objective is not known to be convex, so nothing bounds its "
+        "distance to the optimum."
+    )
     MAX_ITER = (
         "Stopped at the limit on iterations before the tolerance was proven; the certificate says how far from the "
         "optimum the answer can be. Raise max_iter, or raise tol to accept this gap."

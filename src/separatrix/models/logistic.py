@@ -32,6 +32,7 @@ from separatrix.models.logistic_problem import Problem, build_problem
 from separatrix.models.progress import Progress
 from separatrix.result import Certificate, Fit, Status
 from separatrix.settings import config
+from separatrix.solvers.firth import minimise_firth
 from separatrix.solvers.state import Solution
 
 SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd", "dual"}
@@ -306,7 +307,26 @@ class LogisticRegression(Probabilities, LinearRule):
         return np.delete(coef - coef[code], code, axis=0), np.delete(intercept - intercept[code], code)
 
     def _fit_firth(self, source: Source, offset: Float | None) -> tuple[Solution, Problem]:
-        raise NotImplementedError
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"penalty='firth' is for two classes, but y has {len(self.classes_)}; use an L2 penalty instead."
+            )
+        if self.prior is not None or self.bounds is not None or self.penalty_factors is not None:
+            raise ValueError("penalty='firth' takes the place of prior, bounds and penalty_factors; leave them out.")
+        problem = self._problem(source, offset, np.inf)
+        self.solver_ = "firth"
+        found = minimise_firth(
+            problem.source, offset=problem.objective.offset, tol=float(self.tol), max_iter=int(self.max_iter)
+        )
+        status = Status.STATIONARY if found.status is Status.CONVERGED else found.status
+        certificate = Certificate(
+            np.inf,
+            -found.penalised_log_likelihood,
+            "none: Jeffreys' prior is not known to be log-concave",
+            stationarity=float(np.abs(found.score).max(initial=0.0)),
+        )
+        theta = np.asarray(found.theta).reshape(problem.shape)
+        return Solution(theta, status, certificate, found.iterations, list(found.trace)), problem
 
     def _unpack(self, solution: Solution, problem: Problem, watch: Stopwatch, source: Source) -> None:
         self.coef_, self.intercept_ = self._expand(*problem.finish(solution.theta))
