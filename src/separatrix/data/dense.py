@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,20 @@ _LONG_SEGMENT = 32
 _FEW_CLASSES = 64
 _MANY_ENTRIES = 1 << 20
 _PIECE = 1024
+_LARGEST_SCRATCH = 1 << 20
+
+
+_kept = local()
+
+
+def _scratch(rows: int, columns: int) -> Float:
+    """Room for a piece of rows, kept by the thread: fresh memory for every piece costs more than filling it."""
+    if rows * columns > _LARGEST_SCRATCH:
+        return np.empty((rows, columns))
+    if not hasattr(_kept, "room") or _kept.room.size < rows * columns:
+        _kept.room = np.empty(rows * columns)
+    room: Float = _kept.room[: rows * columns]
+    return room.reshape(rows, columns)
 
 
 def _far_from_origin(means: Float, centred: Float) -> bool:
@@ -233,9 +248,9 @@ class DenseBlock(Block):
         return self._double().T @ r
 
     def gram(self, weights: Float | None = None) -> Float:
-        X = self._double()
+        X: Float = self._double()
         if weights is not None:  # a product of a matrix with itself costs half of one of two
-            X = X * np.sqrt(weights)[:, None]
+            X = np.multiply(X, np.sqrt(weights)[:, None], out=_scratch(self.n, self.shape[1]))
         return X.T @ X
 
     def column_squares(self, weights: Float | None = None) -> Float:

@@ -208,6 +208,8 @@ class LogisticRegression(Probabilities, LinearRule):
         watch = Stopwatch()
         watch.start_at(X.passes if isinstance(X, Source) else 0)
         before = self._before() if self.warm_start else None
+        if hasattr(self, "separability_"):
+            del self.separability_
         source = self._labelled(X, y, sample_weight)
         shift = None if offset is None else np.asarray(offset, dtype=np.float64)
         with self._threads():

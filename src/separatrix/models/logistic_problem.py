@@ -89,7 +89,7 @@ class Problem:
         if name == "newton":
             return minimise_newton(self.objective, self.source, theta, sampled=previous is None, **arguments)
         if name == "lbfgs":
-            return minimise_lbfgs(self.objective, self.source, theta, **arguments)
+            return minimise_lbfgs(self.objective, self.source, theta, started=previous is not None, **arguments)
         arguments["intercept"] = self.fit_intercept
         if name == "prox_newton":
             gradient = None if previous is None else previous.loss_gradient

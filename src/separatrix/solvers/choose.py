@@ -37,6 +37,8 @@ def choose_least_squares(n_rows: int | None, n_features: int) -> str:
 
 # Up to this many columns (times the number of scores) a Hessian is cheap beside a few gradients.
 NEWTON_COLUMNS = 300
+# With more rows a parameter than this, a sample knows the Hessian well enough.
+MANY_ROWS = 500
 
 
 def choose_solver(n_rows: int | None, n_features: int, n_scores: int = 1, *, smooth: bool = True) -> str:
@@ -44,7 +46,7 @@ def choose_solver(n_rows: int | None, n_features: int, n_scores: int = 1, *, smo
 
     ==================================  ===============================================================================
     absolute values or bounds           ``"prox_newton"``: working sets, coordinate descent on a quadratic model
-    columns · scores² ≤ 300             ``"newton"``: from a sample to the whole, about three passes
+    columns · scores² ≤ 300             ``"newton"``; with very many rows ``"lbfgs"`` in the metric of a sample's Hessian
     more                                ``"newton-cg"``: products with the Hessian, never formed
     ==================================  ===============================================================================
 
@@ -66,8 +68,10 @@ def choose_solver(n_rows: int | None, n_features: int, n_scores: int = 1, *, smo
     --------
     >>> from separatrix.solvers.choose import choose_solver
     >>> choose_solver(400_000, 100), choose_solver(100_000, 47_000), choose_solver(100_000, 47_000, smooth=False)
-    ('newton', 'newton-cg', 'prox_newton')
+    ('lbfgs', 'newton-cg', 'prox_newton')
     """
     if not smooth:
         return "prox_newton"
-    return "newton" if n_features * n_scores**2 <= NEWTON_COLUMNS else "newton-cg"
+    if n_features * n_scores**2 > NEWTON_COLUMNS:
+        return "newton-cg"
+    return "lbfgs" if n_rows is not None and n_rows > MANY_ROWS * n_features * n_scores else "newton"

@@ -26,7 +26,7 @@ from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
 from separatrix.solvers.bounds import strong_convexity
 from separatrix.solvers.curvature import Curvature, gap_bound, rounding, without_gauge
-from separatrix.solvers.newton import sample_rows, start_on_sample
+from separatrix.solvers.newton import Sample, sample_rows
 from separatrix.solvers.state import Callback, Solution, Trace, column_squares
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -40,11 +40,8 @@ LARGEST_HESSIAN = 3000
 class _Sampled:
     """H of a sample: a metric for the steps when scaled to all rows, a lower bound when not."""
 
-    def __init__(self, objective: LinearObjective, source: Source, rows: int) -> None:
-        drawn = source.sample(rows) if rows else None
-        self._source, which = (source, None) if drawn is None else drawn
-        self._share = 1.0 if which is None else len(which) / float(source.n_rows or 1)
-        self._objective = objective if which is None else objective.restricted(which, 1.0)
+    def __init__(self, sample: Sample) -> None:
+        self._source, self._objective, self._share = sample.source, sample.objective, sample.share
         self.spread = np.inf
 
     def at(self, theta: Float) -> None:
@@ -84,13 +81,18 @@ def minimise_lbfgs(
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
+    started: bool = False,
 ) -> Solution:
-    """Minimise until the proven gap is at most `tol` times max(1, |F|)."""
+    """Minimise until the proven gap is at most `tol` times max(1, |F|); a point that is good already is `started`."""
     trace, status, iterations = Trace(callback), Status.MAX_ITER, 0
     sampled = None
     if theta.size <= LARGEST_HESSIAN and objective.loss.smooth:
-        theta = start_on_sample(objective, source, theta, max_iter)
-        sampled = _Sampled(objective, source, sample_rows(source.n_rows, theta.size))
+        sample = Sample.of(objective, source, sample_rows(source.n_rows, theta.size))
+        if sample is None:
+            sample = Sample(source, objective, 1.0)
+        elif not started:
+            theta = sample.optimum(theta, max_iter)
+        sampled = _Sampled(sample)
         sampled.at(theta)
     base = _diagonal(objective, source) if sampled is None else sampled.metric.solve
     evaluation = objective.evaluate(theta, source, 1, None if sampled is None else sampled.lower.metric)

@@ -14,7 +14,7 @@ Reference: Boyd and Vandenberghe (2004), Convex Optimization, section 9.5; Bach 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,8 +28,10 @@ from separatrix.solvers.state import Callback, Solution, Trace
 _EPS = float(np.finfo(np.float64).eps)
 # H is kept while its relative change is proven to stay below this.
 _HARDLY_CHANGED = 0.25
-_SAMPLE_SHARE = 1 / 32
+_SAMPLE_SHARE = 1 / 16
 _ROWS_A_PARAMETER = 24
+# A sample is solved to this fraction of its own statistical error.
+_SAMPLE_ACCURACY = 0.05
 
 
 @dataclass
@@ -78,23 +80,42 @@ def sample_rows(n_rows: int | None, n_parameters: int) -> int:
     return rows if 4 * rows <= n_rows else 0
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Some of the rows, with the objective of theirs alone."""
+
+    source: Source
+    objective: LinearObjective
+    share: float
+
+    @classmethod
+    def of(cls, objective: LinearObjective, source: Source, rows: int) -> Sample | None:
+        """A sample in which every class has rows; ``None`` when there is none."""
+        drawn = source.sample(rows) if rows else None
+        if drawn is None:
+            return None
+        sample, which = drawn
+        present = np.zeros(len(source.classes) if source.classes is not None else 0, dtype=bool)
+        for block in sample.blocks():
+            present[block.codes if block.weights is None else block.codes[block.weights > 0]] = True
+        if not present.all():  # without one of the classes the optimum is at infinity
+            return None
+        return cls(sample, objective.restricted(which, 1.0), len(which) / float(source.n_rows or 1))
+
+    def optimum(self, theta: Float, max_iter: int) -> Float:
+        """The optimum of the sample, its penalty smaller by its share; θ itself where it has none worth having."""
+        objective = replace(self.objective, penalty=self.objective.penalty.scaled(self.share))
+        rows = float(self.source.n_rows or 1)
+        tol = _SAMPLE_ACCURACY * theta.size / rows
+        theta = start_on_sample(objective, self.source, theta, max_iter)
+        solution = _iterate(objective, self.source, theta, tol, min(max_iter, 50), Trace())
+        return solution.theta if solution.status is Status.CONVERGED and solution.steepest < 30.0 else theta
+
+
 def start_on_sample(objective: LinearObjective, source: Source, theta: Float, max_iter: int) -> Float:
-    """The optimum of a few per cent of the rows; θ itself where they are too few or do not have one."""
-    rows = sample_rows(source.n_rows, theta.size)
-    drawn = source.sample(rows) if rows else None
-    if drawn is None:
-        return theta
-    sample, which = drawn
-    present = np.zeros(len(source.classes) if source.classes is not None else 0, dtype=bool)
-    for block in sample.blocks():
-        codes = block.codes if block.weights is None else block.codes[block.weights > 0]
-        present[codes] = True
-    if not present.all():  # without one of the classes its optimum is at infinity
-        return theta
-    part = objective.restricted(which, len(which) / float(source.n_rows or 1))
-    solution = _iterate(part, sample, theta, 1e-3 / len(which) ** 0.5, min(max_iter, 50), Trace())
-    good = solution.status is Status.CONVERGED and solution.steepest < 30.0
-    return solution.theta if good else theta
+    """The optimum of a few per cent of the rows, itself found from fewer."""
+    sample = Sample.of(objective, source, sample_rows(source.n_rows, theta.size))
+    return theta if sample is None else sample.optimum(theta, max_iter)
 
 
 def _iterate(
