@@ -66,7 +66,7 @@ class Problem:
     def finish(self, theta: Float) -> tuple[Float, Float]:
         """Coefficients (m, d) and intercepts (m,) in the units of the data."""
         d = len(self.scale)
-        coef = theta[:, :d] / self.scale
+        coef = theta[:, :d] / self.scale + 0.0  # no negative zeros
         if not self.fit_intercept:
             return coef, np.zeros(len(theta))
         intercept = theta[:, d] - coef @ self.centre

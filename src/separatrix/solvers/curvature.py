@@ -16,6 +16,8 @@ Reference: Bach (2010), Self-concordant analysis for logistic regression, Electr
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.linalg as sla
 
@@ -109,6 +111,18 @@ class Curvature:
     def spread(self, largest_row: float) -> float:
         """A bound on max_i ‖xᵢ‖_{H⁻¹}, given max_i Σ_j metric_j x_ij²."""
         return float(np.sqrt(largest_row / self.least))
+
+
+@dataclass(frozen=True)
+class LargestRow:
+    """max_i Σ_j metric_j x_ij², measured once in a metric that later ones are compared with."""
+
+    value: float
+    metric: Float
+
+    def spread(self, curvature: Curvature) -> float:
+        """A bound on max_i ‖xᵢ‖_{H⁻¹}; columns whose unit has changed count accordingly."""
+        return curvature.spread(self.value * float((curvature.metric / self.metric).max()))
 
 
 def gap_bound(decrement: float, reach: float) -> float:

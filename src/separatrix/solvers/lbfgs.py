@@ -25,7 +25,7 @@ from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
 from separatrix.solvers.bounds import strong_convexity
-from separatrix.solvers.curvature import Curvature, gap_bound, rounding, without_gauge
+from separatrix.solvers.curvature import Curvature, LargestRow, gap_bound, rounding, without_gauge
 from separatrix.solvers.newton import Sample, sample_rows
 from separatrix.solvers.state import Callback, Solution, Trace, column_squares
 
@@ -96,9 +96,9 @@ def minimise_lbfgs(
         sampled.at(theta)
     base = _diagonal(objective, source) if sampled is None else sampled.metric.solve
     evaluation = objective.evaluate(theta, source, 1, None if sampled is None else sampled.lower.metric)
-    largest_row = evaluation.largest_row
     if sampled is not None:
-        sampled.spread = sampled.lower.spread(largest_row)
+        largest = LargestRow(evaluation.largest_row, sampled.lower.metric)
+        sampled.spread = largest.spread(sampled.lower)
     gap = _gap(objective, evaluation, theta, sampled)
     pairs: deque[tuple[Float, Float]] = deque(maxlen=_MEMORY)
     try:
@@ -123,10 +123,8 @@ def minimise_lbfgs(
                 pairs.append((change, difference))
             theta, evaluation = moved, new
             if sampled is not None and sampled.drift(theta, objective.loss.concordance) > _FAR:
-                known = sampled.lower.metric
                 sampled.at(theta)
-                ratio = float((sampled.lower.metric / known).max())
-                sampled.spread = sampled.lower.spread(largest_row := largest_row * ratio)
+                sampled.spread = largest.spread(sampled.lower)
             gap = _gap(objective, evaluation, theta, sampled)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED

@@ -22,7 +22,7 @@ from separatrix.data.block import Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
-from separatrix.solvers.curvature import Curvature, gap_bound, rounding, without_gauge
+from separatrix.solvers.curvature import Curvature, LargestRow, gap_bound, rounding, without_gauge
 from separatrix.solvers.state import Callback, Solution, Trace
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -126,6 +126,7 @@ def _iterate(
     status, iterations = Status.MAX_ITER, 0
     evaluation = objective.evaluate(theta, source, 2)
     second = _second(objective, evaluation, theta)
+    largest: LargestRow | None = None
     gap = _gap(objective, evaluation, second, rate)
     try:
         while True:
@@ -146,15 +147,11 @@ def _iterate(
                 break
             theta = moved
             if metric is not None:
-                second.spread = second.curvature.spread(new.largest_row)
-                largest, known = new.largest_row, metric
+                largest = LargestRow(new.largest_row, metric)
+                second.spread = largest.spread(second.curvature)
             if new.hessian is not None:
-                spread = second.spread
                 second = _second(objective, new, theta)
-                if np.isfinite(spread):
-                    # The largest row was measured in another metric: columns whose unit changed count accordingly.
-                    ratio = float((second.curvature.metric / known).max())
-                    second.spread = second.curvature.spread(largest * ratio)
+                second.spread = np.inf if largest is None else largest.spread(second.curvature)
             else:
                 second.drift += rate * second.spread * t * length if rate else 0.0
             evaluation = new

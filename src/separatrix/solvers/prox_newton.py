@@ -6,7 +6,7 @@ One evaluation gives F, the whole gradient, and H of the columns in W: those tha
 and those that violate the optimality conditions most. The quadratic is minimised by coordinate descent and
 factorisations (see quadratic.py). W doubles while
 violations are left, so a column that is never needed never costs more than its entry of the gradient. The proof is a dual
-point (see bounds.py).
+point (see bounds.py) or, with few columns, the Newton decrement of the least subgradient (see curvature.py).
 
 Reference: Lee, Sun, Saunders (2014), SIAM J. Optimization 24; Massias et al. (2018), ICML, for working sets.
 
@@ -26,11 +26,14 @@ from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
 from separatrix.solvers.bounds import dual_gap, intercept_shift
+from separatrix.solvers.curvature import Curvature, LargestRow, gap_bound, rounding, without_gauge
 from separatrix.solvers.quadratic import minimise_quadratic
 from separatrix.solvers.state import Callback, Solution, Trace
 
 _EPS = float(np.finfo(np.float64).eps)
 _FIRST = 100
+# Up to this many parameters all columns are in the working set, and ∇²F can prove what a dual point cannot.
+_FEW = 400
 # Hessians of more parameters than this are not formed.
 LARGEST_WORKING_SET = 4000
 
@@ -60,19 +63,23 @@ def minimise_prox_newton(
     trace, status, iterations = Trace(callback), Status.MAX_ITER, 0
     penalty = objective.penalty
     theta = np.clip(theta, penalty.low, penalty.high)
-    if loss_gradient is None:
-        gradient = objective.evaluate(theta, source, 1).gradient
-    else:
-        gradient = loss_gradient + penalty.gradient(theta)
-    columns = _working_set(objective, theta, gradient, np.empty(0, dtype=np.intp), _FIRST)
+    columns, largest = np.arange(theta.shape[1]), None
+    if theta.size > _FEW:
+        if loss_gradient is None:
+            gradient = objective.evaluate(theta, source, 1).gradient
+        else:
+            gradient = loss_gradient + penalty.gradient(theta)
+        columns = _working_set(objective, theta, gradient, np.empty(0, dtype=np.intp), _FIRST)
     point = _Point(theta, objective.evaluate(theta, source, 2, columns=columns), columns)
     gap, accuracy = point.evaluation.value, 0.01
     try:
         while True:
             target = tol * max(1.0, abs(point.evaluation.value))
             moved, decrease = _step(objective, point, accuracy * target)
-            if decrease <= target and not _outside(objective, point):
-                gap = min(gap, _proof(objective, source, point, intercept))
+            curvature = _whole(objective, point)
+            gap = min(gap, _newton_gap(objective, point, curvature, largest))
+            if gap > target and decrease <= target and not _outside(objective, point):
+                gap = min(gap, _dual_gap(objective, source, point, intercept))
                 accuracy *= 1e-4  # a dual point asks for a smaller residual than the model can have at this accuracy
             trace.add(
                 objective=point.evaluation.value,
@@ -87,16 +94,22 @@ def minimise_prox_newton(
             if iterations >= max_iter:
                 break
             iterations += 1
-            found = _search(objective, source, point, moved)
+            metric = curvature.metric if curvature is not None and largest is None else None
+            found = _search(objective, source, point, moved, metric)
             if found is None:
                 status = Status.STALLED
                 break
             point, gap = found, found.evaluation.value
+            if metric is not None:
+                largest = LargestRow(point.evaluation.largest_row, metric)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     residual = penalty.residual(point.theta, point.evaluation.gradient)
     certificate = Certificate(
-        gap, point.evaluation.value, "dual point", stationarity=float(np.abs(residual).max(initial=0.0))
+        gap,
+        point.evaluation.value,
+        "dual point" if largest is None else "Newton decrement of the least subgradient, or a dual point",
+        stationarity=float(np.abs(residual).max(initial=0.0)),
     )
     return Solution(
         point.theta,
@@ -107,6 +120,28 @@ def minimise_prox_newton(
         point.evaluation.steepest,
         loss_gradient=point.evaluation.gradient - penalty.gradient(point.theta),
     )
+
+
+def _whole(objective: LinearObjective, point: _Point) -> Curvature | None:
+    """∇²F factored, where all columns are in the working set and nothing is missing from its rank."""
+    m, p = point.theta.shape
+    if point.theta.size > _FEW or len(point.columns) < p or point.evaluation.hessian is None:
+        return None
+    curvature = Curvature(without_gauge(point.evaluation.hessian.copy(), objective), (m, p))
+    return None if curvature.deficient else curvature
+
+
+def _newton_gap(
+    objective: LinearObjective, point: _Point, curvature: Curvature | None, largest: LargestRow | None
+) -> float:
+    """curvature.py's bound with the least subgradient r in place of g: P(θ+Δ) ≥ P(θ) + ξᵀΔ for every subgradient ξ."""
+    concordance = objective.loss.concordance
+    if curvature is None or largest is None or concordance is None:
+        return np.inf
+    evaluation, spread = point.evaluation, largest.spread(curvature)
+    residual = objective.penalty.residual(point.theta, evaluation.gradient)
+    decrement = float(np.linalg.norm(curvature.white(residual)))
+    return gap_bound(decrement + rounding(spread, evaluation.residual, evaluation.total), concordance * spread)
 
 
 def _working_set(
@@ -132,7 +167,7 @@ def _outside(objective: LinearObjective, point: _Point) -> bool:
     return bool((violation > 1e-12 * np.abs(point.evaluation.gradient)).any())
 
 
-def _proof(objective: LinearObjective, source: Source, point: _Point, intercept: bool) -> float:
+def _dual_gap(objective: LinearObjective, source: Source, point: _Point, intercept: bool) -> float:
     shift = np.zeros(len(point.theta))
     if intercept:
         assert point.evaluation.total_curvature is not None
@@ -159,7 +194,9 @@ def _step(objective: LinearObjective, point: _Point, tol: float) -> tuple[Float,
     return moved, -model
 
 
-def _search(objective: LinearObjective, source: Source, point: _Point, moved: Float) -> _Point | None:
+def _search(
+    objective: LinearObjective, source: Source, point: _Point, moved: Float, metric: Float | None
+) -> _Point | None:
     """The step, halved until F falls; the next working set grows with what the last gradient showed."""
     before, penalty = point.evaluation, objective.penalty
     step = moved - point.theta
@@ -167,15 +204,16 @@ def _search(objective: LinearObjective, source: Source, point: _Point, moved: Fl
     promise = float((before.gradient * step).sum()) + float(
         (penalty.absolute * (np.abs(moved) - np.abs(point.theta))).sum()
     )
-    kept = point.columns[(moved[:, point.columns] != 0).any(axis=0)]
-    growth = max(_FIRST, len(kept))
-    columns = _working_set(objective, moved, before.gradient, kept, growth)
+    columns = point.columns
+    if moved.size > _FEW:
+        kept = columns[(moved[:, columns] != 0).any(axis=0)]
+        columns = _working_set(objective, moved, before.gradient, kept, max(_FIRST, len(kept)))
     t = 1.0
     for _ in range(40):
         theta = point.theta + t * step if t < 1.0 else moved
         if np.array_equal(theta, point.theta) and np.array_equal(columns, point.columns):
             return None
-        new = objective.evaluate(theta, source, 2, columns=columns)
+        new = objective.evaluate(theta, source, 2, metric, columns)
         if new.value <= before.value + 1e-4 * t * promise + 4.0 * _EPS * abs(before.value):
             return _Point(theta, new, columns)
         t *= 0.5
