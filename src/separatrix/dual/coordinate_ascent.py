@@ -49,23 +49,28 @@ class DualAscent:
         for block in source.blocks():
             counted = block.counted()
             if counted.n:
-                self._sweep_block(block.start, counted)
+                self._sweep_block(block.start, counted, self._shift(block, counted))
                 alpha, s = self._alphas[block.start], _weights(counted)
                 slope += float(alpha @ (2.0 * counted.codes - 1.0))
                 curvature += float((alpha * (s - alpha) / s).sum())
         if self._fit_intercept and curvature > 0:
             self.b += slope / curvature
 
-    def _sweep_block(self, start: int, block: Block) -> None:
+    def _shift(self, block: Block, counted: Block) -> Float:
+        """What the scores of the rows that count have beside wᵀx."""
+        shift = np.full(counted.n, self.b)
+        if self._offset is not None:
+            own = self._offset[block.start : block.start + block.n]
+            shift += own if counted.n == block.n or block.weights is None else own[block.weights > 0]
+        return shift
+
+    def _sweep_block(self, start: int, block: Block, shift: Float) -> None:
         from separatrix.kernels.dual_logistic import sweep_dense, sweep_sparse
 
         s, signs = _weights(block), 2.0 * block.codes - 1.0
         if start not in self._alphas:
             self._alphas[start] = 1e-3 * s
             self.w += self._inverse * block.rmatvec(1e-3 * s * signs)
-        shift = np.full(block.n, self.b)
-        if self._offset is not None:
-            shift += self._offset[block.start : block.start + block.n]
         order = self._generator.permutation(block.n)
         rows = block.stored_rows()
         arguments = (signs, s, shift, order, self._inverse, self._alphas[start], self.w)

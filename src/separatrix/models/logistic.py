@@ -29,6 +29,7 @@ from separatrix.data.views import Reweighted
 from separatrix.models.base import LinearRule, Probabilities, Stopwatch, check_two_classes
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.logistic_problem import Problem, build_problem
+from separatrix.models.logistic_summary import Summarised
 from separatrix.models.progress import Progress
 from separatrix.result import Certificate, Fit, Status
 from separatrix.settings import config
@@ -46,7 +47,7 @@ class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-lea
     """The likelihood has no maximum: some coefficients are infinite."""
 
 
-class LogisticRegression(Probabilities, LinearRule):
+class LogisticRegression(Summarised, Probabilities, LinearRule):
     """Logistic regression with a proof of optimality, for two and more classes.
 
     Parameters
@@ -219,6 +220,9 @@ class LogisticRegression(Probabilities, LinearRule):
                 solution, problem = self._fit_convex(source, shift, before)
             self._unpack(solution, problem, watch, source)
             self._warn(source)
+            read = source.passes
+            self._inference = self._gathered(solution.theta, problem, source)
+            self.fit_ = replace(self.fit_, passes=self.fit_.passes + source.passes - read)
         return self
 
     def _labelled(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Source:

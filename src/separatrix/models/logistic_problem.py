@@ -105,7 +105,10 @@ class Problem:
     def solver(self, asked: str) -> str:
         """The solver that is used when `asked` for."""
         smooth = self.objective.penalty.smooth
-        best = choose_solver(self.source.n_rows, self.shape[1], self.shape[0], smooth=smooth)
+        penalised = (
+            self.objective.penalty.matrix is not None or not self.objective.penalty.free[:, : len(self.scale)].any()
+        )
+        best = choose_solver(self.source.n_rows, self.shape[1], self.shape[0], smooth=smooth, penalised=bool(penalised))
         if asked in ("gradient", "sgd"):
             return asked
         if not smooth or asked == "prox_newton":

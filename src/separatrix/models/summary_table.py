@@ -1,4 +1,4 @@
-"""The table of a maximum-likelihood fit: estimates with their errors, and the likelihood against that of the null model.
+"""What is known about a maximum-likelihood fit, and its table: estimates with errors, the likelihood against the null model's.
 
     z = β/se,   p = 2Φ(−|z|),   odds ratio e^β;                     D = −2L,   AIC = D + 2q,   BIC = D + q log n
     G = 2(L − L₀) ~ χ² with as many degrees of freedom as there are coefficients without the intercepts
@@ -6,21 +6,93 @@
 q counts all coefficients, n is the total weight. Probabilities are kept as logarithms as well, so that the smallest are not 0.
 
 Reference: McCullagh and Nelder (1989), Generalized Linear Models, sections 2.3 and 4.4; Schwarz (1978), Annals of
-Statistics 6. The continued fraction of the χ² tail is NIST's Digital Library of Mathematical Functions, 8.9.2.
+Statistics 6; Press et al. (2007), Numerical Recipes, eq. 6.2.7, for the far tail of χ².
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from html import escape
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaincc, gammaln, log_ndtr
 
+from separatrix.data.block import Float
 from separatrix.data.labels import shown
 
 _TERMS = 200
+
+
+REFUSALS = {
+    "penalty": "There are no standard errors under a penalty: it pulls the coefficients towards zero, so they are biased and "
+    "the curvature of the likelihood does not describe their errors. Fit with C=np.inf. An L2 penalty offers the Bayesian "
+    "reading: posterior mean and covariance under the Gaussian prior are what BayesianLogisticRegression reports.",
+    "l1": "There are no standard errors after an L1 penalty: which coefficients are zero was chosen by the same data, and the "
+    "likelihood knows nothing of that choice. Refit the chosen columns with C=np.inf on rows that had no part in it.",
+    "prior": "There are no standard errors under a prior, which offers the Bayesian reading: posterior mean and covariance "
+    "under the Gaussian prior are what BayesianLogisticRegression reports. For tests fit with C=np.inf and no prior.",
+    "bounds": "There are no standard errors under bounds: an estimate that lies on one is not normally distributed about the "
+    "truth. Fit without bounds.",
+    "firth": "There is no table of maximum likelihood under Firth's penalty: its own intervals are those of the penalised "
+    "likelihood, which separatrix.solvers.firth.profile_interval finds.",
+    "interrupted": "The fit was interrupted before the optimum, where alone standard errors mean something. Fit again.",
+}
+
+
+@dataclass(frozen=True)
+class Inference:
+    """All that a summary without data needs.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (m, d)
+        Coefficients at the optimum, of one score for two classes, else of every class against the baseline.
+    intercept : ndarray of shape (m,)
+        Zeros when there is none.
+    score_labels : tuple
+        The class of each score.
+    baseline : label
+        The class they are against.
+    feature_names : tuple of str or None
+    fit_intercept : bool
+    covariance : ndarray of shape (mp, mp)
+        Inverse of the information; score by score, the intercept last within each. Empty after a refusal.
+    log_likelihood, null_log_likelihood : float
+        The second is that of the intercepts and the offset alone.
+    n_observations : float
+        Total weight.
+    refusal : str
+        Why there is no inference; empty when it is valid.
+    note : str
+        What a reader of the table should know.
+    """
+
+    coef: Float
+    intercept: Float
+    score_labels: tuple[Any, ...]
+    baseline: Any
+    feature_names: tuple[str, ...] | None
+    fit_intercept: bool
+    covariance: Float = field(default_factory=lambda: np.full((0, 0), np.nan), repr=False)
+    log_likelihood: float = np.nan
+    null_log_likelihood: float = np.nan
+    n_observations: float = np.nan
+    refusal: str = ""
+    note: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """Of the coefficients of one score."""
+        d = self.coef.shape[1]
+        columns = [f"x{j}" for j in range(d)] if self.feature_names is None else list(self.feature_names)
+        return [*columns, "(intercept)"] if self.fit_intercept else columns
+
+    @property
+    def estimates(self) -> Float:
+        """(m, p) coefficients, the intercept last."""
+        return np.column_stack([self.coef, self.intercept]) if self.fit_intercept else self.coef
 
 
 @dataclass(frozen=True)
@@ -72,7 +144,7 @@ _NUMBERS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """What `LogisticRegression.summary` returns; printed, it is a table.
 
@@ -80,47 +152,46 @@ class Summary:
     ----------
     rows : list of Row
         Score by score, in the order of the columns, the intercept last.
-    baseline : label
-        The class the odds are against.
-    log_likelihood, null_log_likelihood : float
-        Of the model, and of the one with nothing but the intercepts and the offset (only the offset, for a model
-        without intercepts).
-    n_observations : float
-        Total weight.
-    fit_intercept : bool
-        Whether each score has an intercept.
+    inference : Inference
+        What the rows were made of; its `covariance` is the one the standard errors come from.
     level : float
         Of the intervals.
     interval : {"wald", "profile"}
         What kind they are.
     covariance : {"model", "HC0", "HC1"}
         Where the standard errors come from.
-    note : str
-        What else a reader should know.
 
     Examples
     --------
-    >>> from separatrix.models.summary_table import Row, Summary
-    >>> table = Summary([Row("b", "age", 0.5, 0.25, 0.01, 0.99)], "a", -20.0, -22.0, 40.0, False)
+    >>> import numpy as np
+    >>> from separatrix.models.summary_table import Inference, Row, Summary
+    >>> one, none = np.array([[0.5]]), np.zeros(1)
+    >>> known = Inference(one, none, ("b",), "a", ("age",), False, one**4, -20.0, -22.0, 40.0)
+    >>> table = Summary([Row("b", "age", 0.5, 0.25, 0.01, 0.99)], known)
     >>> table.aic, table.lr_statistic, round(table.rows[0].p_value, 4)
     (42.0, 4.0, 0.0455)
     """
 
     rows: list[Row]
-    baseline: Any
-    log_likelihood: float
-    null_log_likelihood: float
-    n_observations: float
-    fit_intercept: bool
+    inference: Inference
     level: float = 0.95
     interval: str = "wald"
     covariance: str = "model"
-    note: str = ""
+
+    @property
+    def log_likelihood(self) -> float:
+        """L, at the optimum."""
+        return self.inference.log_likelihood
+
+    @property
+    def n_observations(self) -> float:
+        """Total weight."""
+        return self.inference.n_observations
 
     @property
     def scores(self) -> list[Any]:
-        """The classes the rows belong to, each once."""
-        return list(dict.fromkeys(row.score for row in self.rows))
+        """The classes whose odds against the baseline the rows are about."""
+        return list(self.inference.score_labels)
 
     @property
     def n_parameters(self) -> int:
@@ -135,7 +206,7 @@ class Summary:
     @property
     def null_deviance(self) -> float:
         """−2L₀."""
-        return -2.0 * self.null_log_likelihood
+        return -2.0 * self.inference.null_log_likelihood
 
     @property
     def aic(self) -> float:
@@ -155,7 +226,7 @@ class Summary:
     @property
     def lr_degrees(self) -> int:
         """Coefficients that the null model lacks."""
-        return self.n_parameters - (len(self.scores) if self.fit_intercept else 0)
+        return self.n_parameters - (len(self.scores) if self.inference.fit_intercept else 0)
 
     @property
     def lr_log_p_value(self) -> float:
@@ -169,16 +240,13 @@ class Summary:
 
     def to_frame(self) -> Any:
         """The rows as a pandas data frame, indexed by the names (and the classes, for more than two)."""
-        import pandas as pd
-
+        pd: Any = import_module("pandas")
         names = [row.name for row in self.rows]
-        several = len(self.scores) > 1
-        index = (
-            pd.MultiIndex.from_arrays([[row.score for row in self.rows], names], names=["class", "coefficient"])
-            if several
-            else pd.Index(names, name="coefficient")
-        )
-        return pd.DataFrame({field: [getattr(row, field) for row in self.rows] for field in _NUMBERS}, index=index)
+        index = pd.Index(names, name="coefficient")
+        if len(self.scores) > 1:
+            labels = [row.score for row in self.rows]
+            index = pd.MultiIndex.from_arrays([labels, names], names=["class", "coefficient"])
+        return pd.DataFrame({name: [getattr(row, name) for row in self.rows] for name in _NUMBERS}, index=index)
 
     def __str__(self) -> str:
         heads, cells = self._heads(), [self._cells(row) for row in self.rows]
@@ -191,11 +259,14 @@ class Summary:
         out = ["Logistic regression, maximum likelihood"]
         for score in self.scores:
             own = [c for c, row in zip(cells, self.rows, strict=True) if row.score == score]
-            out += ["", f"Log-odds of {shown(score)} against {shown(self.baseline)}", line(heads), *map(line, own)]
+            out += ["", self._title(score), line(heads), *map(line, own)]
         facts = self._facts()
         width = max(len(name) for name, _ in facts)
         out += ["", *(f"{name.ljust(width)}  {value}" for name, value in facts)]
-        return "\n".join([*out, "", self._method(), *([self.note] if self.note else [])])
+        return "\n".join([*out, "", self._method(), *([self.inference.note] if self.inference.note else [])])
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in self._heads())
@@ -205,16 +276,16 @@ class Summary:
             for row in (row for row in self.rows if row.score == score):
                 name, *numbers = map(escape, self._cells(row))
                 lines.append(f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in numbers)}</tr>')
-            caption = escape(f"Log-odds of {shown(score)} against {shown(self.baseline)}")
-            parts.append(
-                f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead>"
-                f"<tbody>{''.join(lines)}</tbody></table>"
-            )
+            head = f"<caption>{escape(self._title(score))}</caption><thead><tr>{heads}</tr></thead>"
+            parts.append(f"<table>{head}<tbody>{''.join(lines)}</tbody></table>")
         facts = "".join(
             f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in self._facts()
         )
-        words = "".join(f"<p>{escape(text)}</p>" for text in (self._method(), self.note) if text)
+        words = "".join(f"<p>{escape(text)}</p>" for text in (self._method(), self.inference.note) if text)
         return f"<div>{''.join(parts)}<table><tbody>{facts}</tbody></table>{words}</div>"
+
+    def _title(self, score: Any) -> str:
+        return f"Log-odds of {shown(score)} against {shown(self.inference.baseline)}"
 
     def _heads(self) -> list[str]:
         low, high = f"{50 * (1 - self.level):.4g} %", f"{50 * (1 + self.level):.4g} %"

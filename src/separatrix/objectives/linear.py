@@ -95,13 +95,20 @@ class LinearObjective:
         offset = None if self.offset is None else self.offset[rows]
         return replace(self, penalty=self.penalty.scaled(share), offset=offset)
 
-    def scores(self, theta: Float, block: Block) -> Float:
-        """(n, m) scores of a block."""
-        eta = block.matvec(theta.T)
-        if self.offset is not None:
-            own = self.offset[block.start : block.start + block.n]
-            eta = eta + (own[:, None] if own.ndim == 1 else own)
-        return eta
+    def counted(self, block: Block) -> tuple[Block, Float | None]:
+        """The rows of a block that count, and their offsets as a column for each score."""
+        counted = block.counted()
+        if self.offset is None:
+            return counted, None
+        own = self.offset[block.start : block.start + block.n]
+        if counted.n < block.n and block.weights is not None:
+            own = own[block.weights > 0]
+        return counted, own[:, None] if own.ndim == 1 else own
+
+    def scores(self, theta: Float, rows: Block, own: Float | None) -> Float:
+        """(n, m) scores of rows and offsets that `counted` gave."""
+        eta = rows.matvec(theta.T)
+        return eta if own is None else eta + own
 
     def evaluate(
         self,
@@ -153,8 +160,8 @@ class LinearObjective:
         columns: NDArray[np.intp] | None,
         kept: dict[int, Float] | None,
     ) -> _Sums:
-        start, block = block.start, block.counted()
-        eta, codes, weights = self.scores(theta, block), block.codes, block.weights
+        start, (block, own) = block.start, self.counted(block)
+        eta, codes, weights = self.scores(theta, block, own), block.codes, block.weights
         losses, slopes = self.loss.value(codes, eta), self.loss.gradient(codes, eta)
         if weights is not None:
             losses, slopes = losses * weights, slopes * weights[:, None]
@@ -223,13 +230,13 @@ class LinearObjective:
         def of_block(block: Block) -> tuple[float, Float]:
             value, product = 0.0, np.zeros((theta.shape[1], theta.shape[0]))
             for whole in _pieces(block, 1):
-                piece = whole.counted()
-                eta, codes = self.scores(theta, piece), piece.codes
+                piece, own = self.counted(whole)
+                eta, codes = self.scores(theta, piece, own), piece.codes
                 a = self.loss.gradient(codes, eta)
                 a -= self.loss.times(self.loss.curvature(codes, eta), np.broadcast_to(shift, eta.shape))
                 terms = self.loss.conjugate(codes, a)
-                if self.offset is not None:
-                    terms = terms - np.einsum("ij,ij->i", a, eta - piece.matvec(theta.T))
+                if own is not None:
+                    terms = terms - np.einsum("ij,ij->i", a, np.broadcast_to(own, a.shape))
                 if piece.weights is not None:
                     terms, a = terms * piece.weights, a * piece.weights[:, None]
                 value += float(terms.sum())

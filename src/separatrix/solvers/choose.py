@@ -37,15 +37,19 @@ def choose_least_squares(n_rows: int | None, n_features: int) -> str:
 
 # Up to this many columns (times the number of scores) a Hessian is cheap beside a few gradients.
 NEWTON_COLUMNS = 300
+NEWTON_PARAMETERS = 3000
 # With more rows a parameter than this, a sample knows the Hessian well enough.
 MANY_ROWS = 500
 
 
-def choose_solver(n_rows: int | None, n_features: int, n_scores: int = 1, *, smooth: bool = True) -> str:
+def choose_solver(
+    n_rows: int | None, n_features: int, n_scores: int = 1, *, smooth: bool = True, penalised: bool = True
+) -> str:
     """How a smooth loss with a penalty is minimised.
 
     ==================================  ===============================================================================
     absolute values or bounds           ``"prox_newton"``: working sets, coordinate descent on a quadratic model
+    no penalty, parameters ≤ 3000       ``"newton"``: the likelihood may be flat, and only its Hessian knows
     columns · scores² ≤ 300             ``"newton"``; with very many rows ``"lbfgs"`` in the metric of a sample's Hessian
     more                                ``"newton-cg"``: products with the Hessian, never formed
     ==================================  ===============================================================================
@@ -59,6 +63,8 @@ def choose_solver(n_rows: int | None, n_features: int, n_scores: int = 1, *, smo
         1 for two classes, the number of classes for more.
     smooth : bool, default=True
         Whether the penalty has no absolute values and no bounds.
+    penalised : bool, default=True
+        Whether every coefficient but the intercept has a penalty.
 
     Returns
     -------
@@ -72,6 +78,8 @@ def choose_solver(n_rows: int | None, n_features: int, n_scores: int = 1, *, smo
     """
     if not smooth:
         return "prox_newton"
+    if not penalised and n_features * n_scores <= NEWTON_PARAMETERS:
+        return "newton"
     if n_features * n_scores**2 > NEWTON_COLUMNS:
         return "newton-cg"
     return "lbfgs" if n_rows is not None and n_rows > MANY_ROWS * n_features * n_scores else "newton"

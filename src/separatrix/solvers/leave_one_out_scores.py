@@ -35,7 +35,7 @@ def leave_one_out_losses(objective: LinearObjective, source: Source, theta: Floa
     def of_block(block: Block) -> Float:
         total = np.zeros(2)
         for whole in block.pieces(1 << 20):
-            total += _piece_losses(objective, theta, whole.counted(), columns, inverse)
+            total += _piece_losses(objective, theta, whole, columns, inverse)
         return total
 
     total = source.reduce(of_block, np.add) / evaluation.total
@@ -43,8 +43,9 @@ def leave_one_out_losses(objective: LinearObjective, source: Source, theta: Floa
 
 
 def _piece_losses(objective: LinearObjective, theta: Float, piece: Block, columns: Codes, inverse: Float) -> Float:
+    piece, own = objective.counted(piece)
     codes, loss = piece.codes, objective.loss
-    eta = objective.scores(theta, piece)
+    eta = objective.scores(theta, piece, own)
     slopes, curvature = loss.gradient(codes, eta), loss.curvature(codes, eta)
     rows = piece.columns(columns).dense()
     m = len(theta)

@@ -77,9 +77,7 @@ def _epoch(objective: LinearObjective, source: Source, anchor: Float, gradient: 
     source._count_pass()
     for block in source.blocks():
         for start in range(0, block.n, _ROWS):
-            piece = block.part(slice(start, min(start + _ROWS, block.n))).counted()
-            if not piece.n:
-                continue
+            piece = block.part(slice(start, min(start + _ROWS, block.n)))
             share = piece.n / total
             reduced = gradient + (_slope(objective, theta, piece) - _slope(objective, anchor, piece)) / share
             # The penalty's own gradient is exact: it needs no rows.
@@ -89,7 +87,8 @@ def _epoch(objective: LinearObjective, source: Source, anchor: Float, gradient: 
 
 
 def _slope(objective: LinearObjective, theta: Float, block: Block) -> Float:
-    slopes = objective.loss.gradient(block.codes, objective.scores(theta, block))
-    if block.weights is not None:
-        slopes = slopes * block.weights[:, None]
-    return block.rmatvec(slopes).T
+    rows, own = objective.counted(block)
+    slopes = objective.loss.gradient(rows.codes, objective.scores(theta, rows, own))
+    if rows.weights is not None:
+        slopes = slopes * rows.weights[:, None]
+    return rows.rmatvec(slopes).T

@@ -1,0 +1,170 @@
+"""What a fitted logistic regression says about the errors of its coefficients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from separatrix.data import Source
+from separatrix.data.block import Float
+from separatrix.models.inference import gather, summarise
+from separatrix.models.logistic_problem import Problem
+from separatrix.models.summary_table import Inference, Summary
+from separatrix.solvers.firth import minimise_firth, profile_interval
+
+
+class Summarised:
+    """`summary` and `profile_intervals`, mixed into `LogisticRegression`."""
+
+    _inference: Inference
+    if TYPE_CHECKING:  # what the estimator brings
+        penalty: Any
+        class_weight: Any
+        fit_intercept: Any
+        classes_: Any
+        coef_: Float
+        intercept_: Float
+        fit_: Any
+        _check_ready: Any
+        _problem: Any
+        _read: Any
+        _scores_of: Any
+        _threads: Any
+        _weighted: Any
+
+    def _gathered(self, theta: Float, problem: Problem, source: Source, **options: Any) -> Inference:
+        """What the fit says about the errors of its coefficients."""
+        note = ""
+        if self.class_weight is not None:
+            note = "class_weight multiplies the weights, which count as repetitions of rows in these standard errors."
+        firth = self.penalty == "firth"
+        return gather(problem, theta, source, fit=self.fit_, firth=firth, note=note, **options)
+
+    def summary(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        *,
+        level: float = 0.95,
+        interval: Literal["wald", "profile"] = "wald",
+        covariance: Literal["model", "robust", "HC0", "HC1"] = "model",
+    ) -> Summary:
+        """Standard errors, tests and intervals of a maximum-likelihood fit.
+
+        For more than two classes the coefficients are contrasts against the baseline class, or the first one.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset : as in `fit`, optional
+            The rows that were fitted; needed only for profile intervals, robust errors, and very many coefficients.
+        level : float, default=0.95
+            Of the intervals.
+        interval : {"wald", "profile"}, default="wald"
+            Symmetric about the estimate, or where the profile likelihood has fallen by as much as the level allows.
+        covariance : {"model", "robust", "HC0", "HC1"}, default="model"
+            The inverse information, or the sandwich ("robust" is "HC0"), which also holds when the model does not.
+
+        Returns
+        -------
+        Summary
+            A table: `str()` and notebooks show it, `rows` and `to_frame()` give its numbers.
+
+        Raises
+        ------
+        ValueError
+            When there are no valid standard errors: after a penalty, under bounds, for separable classes or linearly
+            dependent columns. The message is the reason.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from separatrix import LogisticRegression
+        >>> X, y, repeated = [[0.0], [0.0], [1.0], [1.0]], [0, 1, 0, 1], [30, 10, 10, 30]
+        >>> model = LogisticRegression(C=np.inf, tol=1e-10).fit(X, y, repeated)
+        >>> print(model.summary())
+        Logistic regression, maximum likelihood
+        <BLANKLINE>
+        Log-odds of 1 against 0
+                     Estimate  Std. error       z  P(>|z|)    2.5 %    97.5 %  Odds ratio    2.5 %   97.5 %
+        x0             2.1972     0.51640   4.255  2.1e-05   1.1851    3.2093      9.0000   3.2710   24.763
+        (intercept)   -1.0986     0.36515  -3.009   0.0026  -1.8143  -0.38293     0.33333  0.16295  0.68186
+        <BLANKLINE>
+        Observations           80
+        Log-likelihood         -44.98681157
+        Deviance               89.97362314 on 78 df
+        Null deviance          110.9035489 on 79 df
+        AIC                    93.97362314
+        BIC                    98.73767641
+        Likelihood-ratio test  χ² = 20.9299 on 1 df, p = 4.8e-06
+        <BLANKLINE>
+        Standard errors from the information matrix; Wald intervals at level 0.95.
+        """
+        self._check_ready()
+        known, problem = self._inference, None
+        with self._threads():
+            if X is not None:
+                problem, source = self._again(X, y, sample_weight, offset)
+                if known.refusal:  # there may only have been too many coefficients to ask after every fit
+                    theta = problem.start(*self._scores_of(self.coef_, self.intercept_))
+                    known = self._gathered(theta, problem, source, largest=None)
+            return summarise(known, level=level, interval=interval, covariance=covariance, data=problem)
+
+    def _again(
+        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, offset: Any
+    ) -> tuple[Problem, Source]:
+        """The problem of the fit, built anew from its rows."""
+        source = self._weighted(self._read(X, y, sample_weight, reset=False).labelled(self.classes_))
+        shift = None if offset is None else np.asarray(offset, dtype=np.float64)
+        return self._problem(source, shift, np.inf if self.penalty == "firth" else None), source
+
+    def profile_intervals(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        *,
+        level: float = 0.95,
+    ) -> Float:
+        """Limits where the profile likelihood, for Firth's penalty the penalised one, has fallen as far as `level` allows.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset : as in `fit`
+            The rows that were fitted.
+        level : float, default=0.95
+
+        Returns
+        -------
+        ndarray of shape (n_features + 1, 2), or (n_features, 2) without an intercept
+            Lower and upper limits in the order of the columns, the intercept last; for more than two classes the
+            contrasts of `summary`, one after another.
+
+        Examples
+        --------
+        >>> from separatrix import LogisticRegression
+        >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]  # separable: the likelihood has no maximum
+        >>> model = LogisticRegression(penalty="firth", tol=1e-8).fit(X, y)
+        >>> model.profile_intervals(X, y)[0].round(2).tolist()
+        [-0.35, 6.7]
+        """
+        self._check_ready()
+        if self.penalty != "firth":
+            table = self.summary(X, y, sample_weight, offset, level=level, interval="profile")
+            return np.array([[row.lower, row.upper] for row in table.rows])
+        with self._threads():
+            problem, _ = self._again(X, y, sample_weight, offset)
+            if problem.centre.any() and self.fit_intercept:
+                raise ValueError("Columns far from the origin have no limits here; subtract their means first.")
+            theta = problem.start(self.coef_, self.intercept_)[0]
+            shift = problem.objective.offset
+            fit = minimise_firth(problem.source, offset=shift, tol=1e-10, max_iter=200, start=theta)
+            limits = np.array(
+                [profile_interval(problem.source, fit, j, level, offset=shift) for j in range(len(theta))]
+            )
+        scale = np.append(problem.scale, 1.0) if self.fit_intercept else problem.scale
+        return limits / scale[:, None]
