@@ -59,6 +59,34 @@ def _gaussian_classes(rows: int, columns: int, classes: int, seed: int, scale: f
     return Data(X, y, f"{size} {X.dtype}, {classes} classes, {X.nbytes / 1e6:.1f} MB, seed {seed}")
 
 
+def logistic_rows(rows: int, columns: int, classes: int, seed: int = 0) -> Callable[[float], Data]:
+    """The function scale → data: correlated columns, labels drawn from a logistic (softmax) model, float64."""
+    return partial(_logistic_rows, rows, columns, classes, seed)
+
+
+def _logistic_rows(rows: int, columns: int, classes: int, seed: int, scale: float) -> Data:
+    """Row i is ½ + z L + f A: z and the 5 factors f standard normal, L Lᵀ the correlations 0.7^|i−j|.
+
+    The log odds of two classes have standard deviation 2: the labels are noisy, nothing is separable.
+    """
+    generator = np.random.default_rng(seed)
+    n = max(round(rows * scale), 20 * columns * classes)
+    lags = np.abs(np.subtract.outer(np.arange(columns), np.arange(columns)))
+    factors = 0.5 * generator.standard_normal((5, columns))
+    mixing = np.vstack([np.linalg.cholesky(0.7**lags).T, factors])
+    weights = generator.standard_normal((columns, classes))
+    weights *= np.sqrt(2) / np.linalg.norm(mixing @ weights, axis=0)
+    X = np.empty((n, columns))
+    y = np.empty(n, dtype=np.int64)
+    for start in range(0, n, 10_000):
+        block = slice(start, min(start + 10_000, n))
+        centred = generator.standard_normal((len(X[block]), len(mixing))) @ mixing
+        X[block] = 0.5 + centred
+        y[block] = np.argmax(centred @ weights + generator.gumbel(size=(len(centred), classes)), axis=1)
+    size = f"{n:,} × {columns}".replace(",", " ")
+    return Data(X, y, f"{size} {X.dtype}, {classes} classes, {X.nbytes / 1e6:.1f} MB, seed {seed}")
+
+
 def documents(rows: int, columns: int, words: int, classes: int, seed: int = 0) -> Callable[[float], Data]:
     """The function scale → data: sparse counts, `words` different ones a row, frequent words in narrow bands."""
     return partial(_documents, rows, columns, words, classes, seed)
@@ -81,6 +109,32 @@ def _documents(rows: int, columns: int, words: int, classes: int, seed: int, sca
     X = sp.csr_array((counts, indices.ravel(), pointers.astype(np.int32)), shape=(n, columns))
     size = f"{n:,} × {columns:,}".replace(",", " ")
     return Data(X, y, f"{size} sparse, {words} a row, {classes} classes, seed {seed}")
+
+
+def weighted_documents(rows: int, columns: int, words: int, seed: int = 0) -> Callable[[float], Data]:
+    """The function scale → data: sparse rows of length 1 as from tf-idf, two noisy classes."""
+    return partial(_weighted_documents, rows, columns, words, seed)
+
+
+def _weighted_documents(rows: int, columns: int, words: int, seed: int, scale: float) -> Data:
+    """Counts of `documents` times log(n / rows with the word) + 1; ten words of each band, at most, bear on the label.
+
+    The log odds have standard deviation 3.
+    """
+    counts = _documents(rows, columns, words, 1, seed, scale).X
+    generator = np.random.default_rng(seed + 1)
+    frequencies = np.bincount(counts.indices, minlength=columns)
+    values = counts.data * (1.0 + np.log(counts.shape[0] / frequencies[counts.indices]))
+    lengths = np.linalg.norm(values.reshape(-1, words), axis=1)
+    X = sp.csr_array((values / np.repeat(lengths, words), counts.indices, counts.indptr), shape=counts.shape)
+    weights = np.zeros(columns)
+    chosen = counts.indices[: 10 * words]
+    weights[chosen] = generator.standard_normal(len(chosen))
+    scores = X @ weights
+    scores = 3 * (scores - scores.mean()) / scores.std()
+    y = (scores + generator.logistic(size=len(scores)) > 0).astype(np.int64)
+    size = f"{X.shape[0]:,} × {columns:,}".replace(",", " ")
+    return Data(X, y, f"{size} sparse, {words} a row, rows of length 1, 2 classes, seed {seed}")
 
 
 def categories(rows: int, columns: int, classes: int, seed: int = 0) -> Callable[[float], Data]:

@@ -10,17 +10,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import reference, report, run, timing  # noqa: E402
+from benchmarks import optimum, reference, report, run, timing  # noqa: E402
 from benchmarks.contender import OURS, Peer  # noqa: E402
-from benchmarks.data import gaussian_classes  # noqa: E402
+from benchmarks.data import gaussian_classes, logistic_rows, weighted_documents  # noqa: E402
 from benchmarks.goals import AtMostMemory, AtMostSeconds, AtMostTimes, Faster  # noqa: E402
 from benchmarks.result import FAILED, MISSED_QUALITY, NOT_INSTALLED, OK, Result, Row, Verdict, one_line  # noqa: E402
 from benchmarks.workload import discover  # noqa: E402
+from benchmarks.workloads import b18_growth  # noqa: E402
 
 INSTALLED = Peer("other", distribution="numpy", module="numpy")
 ABSENT = Peer("absent", distribution="no-such-thing", module="no_such_thing")
@@ -165,6 +166,8 @@ def test_errors_are_published_without_paths():
 def test_workloads_are_found_by_listing_the_folder():
     workloads = discover()
     assert {"b07_lda", "b08_qda", "b08_rda_grid", "b10_ridge", "b16_import", "b17_memory"} <= set(workloads)
+    assert {"b01_logistic", "b02_softmax", "b03_sparse_logistic", "b11_lda", "b18_growth"} <= set(workloads)
+    assert list(run.select(workloads, ["B4"])) == ["b04_l1_fit", "b04_l1_path"]
     assert list(run.select(workloads, ["B8"])) == ["b08_qda", "b08_rda_grid"]
     assert list(run.select(workloads, ["b07_lda", "b10"])) == ["b07_lda", "b10_ridge"]
     assert run.select(workloads, None) == workloads
@@ -198,6 +201,57 @@ def test_reference_ridge_agrees_with_scikit_learn():
     scores = reference.ridge_scores(reference.class_moments(data), 1.0, data.probe)
     answer = RidgeClassifier().fit(data.X, data.y).decision_function(data.probe)
     assert reference.relative_error(answer, scores) < 1e-12
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_smooth_bounds_lie_just_below_every_point(classes, fit_intercept):
+    data = logistic_rows(600, 4, classes)(1.0)
+    best = optimum.smooth_optimum(data, 0.7, "newton-cholesky", fit_intercept)
+    gaps = []
+    for tol in (1e-1, 1e-3, 1e-12):
+        model = LogisticRegression(C=0.7, tol=tol, fit_intercept=fit_intercept).fit(data.X, data.y)
+        gaps.append(optimum.relative_gap(data, best, 0.7)(model))
+        bound = optimum.smooth_bound(data, model.coef_, model.intercept_, 0.7, fit_intercept)
+        assert bound <= best * (1 + 1e-12)
+    assert gaps[0] > 1e-5
+    assert abs(gaps[-1]) < 1e-12
+
+
+def test_l1_bounds_lie_just_below_every_point():
+    data = weighted_documents(400, 500, 20)(1.0)
+    assert np.allclose((data.X.multiply(data.X)).sum(axis=1), 1.0)
+    strongest = optimum.strongest(data.X, data.y)
+    best = optimum.l1_optimum(data, 5 / strongest)
+    gaps = []
+    for tol in (1.0, 1e-2, 1e-7):
+        model = LogisticRegression(C=5 / strongest, l1_ratio=1, solver="liblinear", tol=tol, fit_intercept=False)
+        model.set_params(random_state=0, max_iter=1000).fit(data.X, data.y)
+        gaps.append(optimum.relative_gap(data, best, 5 / strongest, 1.0)(model))
+        assert optimum.l1_bound(data, model.coef_, 5 / strongest) <= best * (1 + 1e-7)
+    assert gaps[0] > gaps[-1]
+    assert -1e-12 < gaps[-1] < 1e-6
+    none = optimum.l1_bound(data, np.zeros((1, 500)), 1 / strongest)
+    assert none == pytest.approx(optimum.objective(data, np.zeros((1, 500)), 0.0, 1 / strongest, 1.0), rel=1e-12)
+
+
+def test_the_objective_refuses_other_shapes_and_loose_references():
+    data = logistic_rows(600, 4, 3)(1.0)
+    assert optimum.objective(data, np.zeros((3, 4)), 0.0, 1.0) == pytest.approx(len(data.y) * np.log(3))
+    assert optimum.objective(data, np.zeros((1, 4)), 0.0, 1.0) == np.inf
+    with pytest.raises(ArithmeticError, match="only known to"):
+        optimum._proven(1.0, 0.9)
+
+
+def test_slopes_are_those_of_the_counted_medians():
+    sizes = [10, 100, 1000]
+    rows = [Row(str(n), "context", seconds=[2e-3 * n**1.5]) for n in sizes]
+    assert b18_growth.slope(sizes, rows) == pytest.approx(1.5)
+    verdict = b18_growth.WORKLOAD.verdict("goal", rows, 1.5, 0.8)
+    assert verdict == Verdict("goal", "1.50 (against log columns 0.80)", False)
+    rows[1].status = MISSED_QUALITY
+    assert b18_growth.slope(sizes, rows) is None
+    assert b18_growth.WORKLOAD.verdict("goal", rows, None, None).value == f"100: {MISSED_QUALITY}"
 
 
 FAKE_WORKLOAD = """

@@ -1,7 +1,9 @@
 """scikit-learn-intelex: scikit-learn's API on oneDAL, for the algorithms it has of its own.
 
 It has no LDA, no QDA and no RidgeClassifier (there it would run scikit-learn's code under another name). It has
-Ridge, from which its user gets a ridge classifier by fitting ±1 targets, as scikit-learn's RidgeClassifier does.
+Ridge, from which its user gets a ridge classifier by fitting ±1 targets, as scikit-learn's RidgeClassifier does. Of
+logistic regression it has the loss and gradient, binary and softmax, of dense rows with an L2 penalty; sparse rows and L1
+go to scikit-learn.
 """
 
 from __future__ import annotations
@@ -26,3 +28,16 @@ class RidgeOnLabels:
 
     def decision_function(self, X: Any) -> Any:
         return self.ridge_.predict(X)
+
+
+class Logistic:
+    """Its LogisticRegression (L-BFGS), `tol` per row: its own tolerance is on the gradient of the sum over rows."""
+
+    def __init__(self, tol: float) -> None:
+        self.tol = tol
+
+    def fit(self, X: Any, y: Any) -> Logistic:
+        models = import_module("sklearnex.linear_model")
+        model = models.LogisticRegression(tol=self.tol * len(y), max_iter=1000).fit(X, y)
+        self.coef_, self.intercept_ = model.coef_, model.intercept_
+        return self
