@@ -162,3 +162,31 @@ def test_scikit_learns_checks(cv):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_estimator(LogisticRegressionCV(Cs=3, cv=cv))
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd", "dual"])
+def test_offsets_stay_with_their_rows_when_others_have_no_weight(solver):
+    rng = np.random.default_rng(0)
+    X, offset = rng.standard_normal((60, 2)), rng.standard_normal(60)
+    y = (X[:, 0] + rng.logistic(size=60) > 0).astype(int)
+    weights = np.where(np.arange(60) % 3, 1.0, 0.0)
+    kept = weights > 0
+    one = LogisticRegression(tol=1e-10, solver=solver, max_iter=5000).fit(X, y, weights, offset=offset)
+    two = LogisticRegression(tol=1e-12).fit(X[kept], y[kept], offset=offset[kept])
+    np.testing.assert_allclose(one.coef_, two.coef_, atol=3e-5)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_dual_ascent_reaches_the_optimum(sparse, intercept):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((500, 8))
+    y = (X[:, 0] + 0.5 + rng.logistic(size=500) > 0).astype(int)
+    given = sp.csr_array(X) if sparse else X
+    weights = rng.integers(0, 3, 500).astype(float)
+    dual = LogisticRegression(solver="dual", fit_intercept=intercept, tol=1e-8, max_iter=2000).fit(given, y, weights)
+    best = LogisticRegression(fit_intercept=intercept, tol=1e-12).fit(given, y, weights)
+    above = dual.fit_.certificate.objective - best.fit_.certificate.objective
+    assert -1e-9 <= above <= dual.fit_.certificate.gap <= 1e-8 * dual.fit_.certificate.objective
+    with pytest.raises(ValueError, match="solver='dual'"):
+        LogisticRegression(solver="dual").fit(given, rng.integers(0, 3, 500))

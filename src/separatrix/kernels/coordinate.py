@@ -28,11 +28,13 @@ def descend(H: Any, slope: Any, theta: Any, absolute: Any, low: Any, high: Any, 
             if not everything and theta[j] == 0.0:
                 continue
             h = H[j, j]
-            if h <= 0.0:
+            if h > 0.0:
+                z = theta[j] - slope[j] / h
+                fresh = np.sign(z) * max(abs(z) - absolute[j] / h, 0.0)
+            elif absolute[j] > abs(slope[j]):  # nothing but its penalty notices this coordinate
+                fresh = 0.0
+            else:
                 continue
-            z = theta[j] - slope[j] / h
-            cut = absolute[j] / h
-            fresh = np.sign(z) * max(abs(z) - cut, 0.0)
             fresh = min(max(fresh, low[j]), high[j])
             change = fresh - theta[j]
             if change != 0.0:

@@ -225,7 +225,7 @@ class _Point:
     @cached_property
     def left(self) -> float:
         """√(gᵀI⁻¹g): no coefficient, and no combination of them, is more standard errors from the optimum."""
-        return float(np.linalg.norm(self.curvature.white(self.evaluation.gradient)))
+        return self.curvature.decrement(self.evaluation.gradient)
 
 
 class _Targets(View):

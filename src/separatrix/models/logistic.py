@@ -63,7 +63,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         Accepted for compatibility with scikit-learn; the optimum is the same.
     tol : float, default=1e-4
         The fit stops when the proven gap to the optimum is at most `tol` times the objective (or `tol`, when the
-        objective is below 1).
+        objective is below 1). Maximum likelihood (C=inf) is never fitted to less than 1e-10.
     fit_intercept : bool, default=True
         Whether to fit an intercept, without a penalty.
     intercept_scaling : float, default=1
@@ -206,6 +206,15 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         self
         """
         self._validate_params()
+        known = dict(self.__dict__)
+        try:
+            return self._fit(X, y, sample_weight, offset)
+        except BaseException:  # a refused fit leaves the model as it was
+            self.__dict__.clear()
+            self.__dict__.update(known)
+            raise
+
+    def _fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, offset: ArrayLike | None) -> Self:
         watch = Stopwatch()
         watch.start_at(X.passes if isinstance(X, Source) else 0)
         before = self._before() if self.warm_start else None
@@ -291,9 +300,13 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         self.solver_ = problem.solver(asked)
         progress = Progress(type(self).__name__, int(self.verbose))
         try:
-            return problem.solve(asked, theta, float(self.tol), int(self.max_iter), progress), problem
+            return problem.solve(asked, theta, self._tolerance(problem), int(self.max_iter), progress), problem
         finally:
             progress.close()
+
+    def _tolerance(self, problem: Problem) -> float:
+        """`tol`, and less for maximum likelihood, whose coefficients are read beside their standard errors."""
+        return float(self.tol) if not np.isinf(self._strength()[0]) or self.prior is not None else min(self.tol, 1e-10)
 
     def _solver_name(self) -> str:
         return _ALIASES.get(self.solver, self.solver)
@@ -338,7 +351,8 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         self.coef_, self.intercept_ = self._expand(*problem.finish(solution.theta))
         self.n_iter_ = np.array([solution.iterations], dtype=np.int32)
         self._steepest = solution.steepest
-        certificate = self._in_units_of_C(solution.certificate, self._strength()[0])
+        published = problem.published(solution)
+        certificate = self._in_units_of_C(published, self._strength()[0])
         fit = watch.fit(solution.status, source.passes, certificate=certificate, iterations=solution.iterations)
         fit.trace.extend(solution.trace)
         self.fit_ = fit
@@ -360,7 +374,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         if unpenalised and self._steepest > _SUSPICIOUS and self.fit_.status is not Status.INTERRUPTED:
             self._diagnose(source)
         if self.fit_.status in (Status.MAX_ITER, Status.STALLED):
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=4)
 
     def _diagnose(self, source: Source) -> None:
         """On scores that grow without bound: are the classes separable?"""
@@ -374,4 +388,4 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
             self.fit_ = Fit(
                 Status.SEPARATED, fit.passes, fit.seconds, fit.iterations, str(verdict), unbounded, fit.trace
             )
-            warnings.warn(str(verdict), SeparationWarning, stacklevel=4)
+            warnings.warn(str(verdict), SeparationWarning, stacklevel=5)

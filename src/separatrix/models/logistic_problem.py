@@ -20,6 +20,7 @@ from separatrix.data.views import Intercept, Standardised
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Logistic, Loss, Softmax
 from separatrix.objectives.penalties import Penalty
+from separatrix.result import Certificate
 from separatrix.solvers.choose import choose_solver
 from separatrix.solvers.dual_ascent import minimise_dual
 from separatrix.solvers.gradient import minimise_gradient
@@ -74,6 +75,16 @@ class Problem:
             intercept = intercept - intercept.mean()  # only differences between classes mean anything
         return coef, intercept
 
+    def published(self, solution: Solution) -> Certificate:
+        """The certificate of the coefficients as they are published: `finish` rounds the intercept of centred columns."""
+        certificate = solution.certificate
+        if not self.centre.any() or not self.fit_intercept:
+            return certificate
+        coef, intercept = self.finish(solution.theta)
+        shift = 2.0 * float(np.finfo(np.float64).eps) * (np.abs(intercept) + np.abs(coef) @ np.abs(self.centre))
+        moved = float(shift.sum()) * certificate.stationarity + 0.5 * solution.total * float(np.square(shift).sum())
+        return replace(certificate, gap=certificate.gap + moved)
+
     def solve(
         self,
         solver: str,
@@ -111,6 +122,8 @@ class Problem:
         best = choose_solver(self.source.n_rows, self.shape[1], self.shape[0], smooth=smooth, penalised=bool(penalised))
         if asked in ("gradient", "sgd"):
             return asked
+        if smooth and not penalised and asked == "prox_newton":
+            return best  # without a penalty its quadratic models may have no minimum
         if not smooth or asked == "prox_newton":
             return "prox_newton" if self.objective.penalty.matrix is None else best
         if asked == "dual" and not self._has_dual():
@@ -144,8 +157,10 @@ def build_problem(
     m, p = loss.n_scores, d + fit_intercept
     factors = np.zeros((m, p))
     factors[:, :d] = _by_column(penalty_factors, m, d, "penalty_factors", 1.0)
-    if (factors < 0).any():
-        raise ValueError("penalty_factors has negative values; give factors ≥ 0, 0 for a column without a penalty.")
+    if not ((factors >= 0) & np.isfinite(factors)).all():
+        raise ValueError(
+            "penalty_factors has negative or infinite values; give finite factors ≥ 0, 0 for a column without a penalty."
+        )
     penalty = Penalty.of_scikit_learn(C, l1_ratio, factors)
     if prior is not None:
         if penalty_factors is not None or l1_ratio:
@@ -160,7 +175,8 @@ def build_problem(
         source = Standardised(source, centre, scale)
         penalty = penalty.rescaled(np.append(scale, 1.0) if fit_intercept else scale)
     whole = Intercept(source) if fit_intercept else source
-    return Problem(LinearObjective(loss, penalty, offset), whole, fit_intercept, centre, scale)
+    unit = 1.0 if np.isinf(C) or prior is not None else min(1.0, 1.0 / C)
+    return Problem(LinearObjective(loss, penalty, offset, unit), whole, fit_intercept, centre, scale)
 
 
 def _by_column(values: ArrayLike | None, m: int, d: int, name: str, default: float) -> Float:
@@ -181,6 +197,8 @@ def _gaussian(prior: tuple[ArrayLike, ArrayLike], m: int, d: int, p: int) -> Pen
     empty = Penalty.none((m, p))
     centre = np.zeros((m, p))
     centre[:, :d] = _by_column(mean, m, d, "The mean of prior", 0.0)
+    if not np.isfinite(centre).all():
+        raise ValueError("The mean of prior has infinite values; give a finite number for every column.")
     spread = np.asarray(covariance, dtype=np.float64)
     if spread.shape in ((), (d,)):
         if not (spread > 0).all():
@@ -216,6 +234,10 @@ def _bounded(penalty: Penalty, bounds: tuple[ArrayLike, ArrayLike], m: int, d: i
     lower, upper = penalty.low.copy(), penalty.high.copy()
     lower[:, :d] = _by_column(-np.inf if low is None else low, m, d, "The lower bounds", -np.inf)
     upper[:, :d] = _by_column(np.inf if high is None else high, m, d, "The upper bounds", np.inf)
+    if (lower == np.inf).any() or (upper == -np.inf).any():
+        raise ValueError(
+            "bounds has a lower bound of infinity or an upper one of minus infinity: no number lies between."
+        )
     if (lower > upper).any():
         j = int(np.flatnonzero((lower > upper).any(axis=0))[0])
         raise ValueError(f"The lower bound of column {j} is above its upper bound; exchange them.")

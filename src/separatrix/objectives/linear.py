@@ -89,6 +89,12 @@ class LinearObjective:
     loss: Loss
     penalty: Penalty
     offset: Float | None = None
+    unit: float = 1.0
+    """1, or what is less: the 1 of the user's objective, which is C times this one."""
+
+    def target(self, tol: float, value: float) -> float:
+        """The gap that `tol` asks for: a fraction of F, or of the user's 1 when F is smaller."""
+        return tol * max(self.unit, abs(value))
 
     def restricted(self, rows: NDArray[np.intp], share: float) -> LinearObjective:
         """The objective of some rows, its penalty smaller by their share of the weight."""

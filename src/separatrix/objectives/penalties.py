@@ -68,7 +68,7 @@ class Penalty:
 
     def rescaled(self, scale: Float) -> Penalty:
         """The same penalty on θ·scale, (p,) one factor a column."""
-        outer = np.outer(np.tile(scale, len(self.mean)), np.tile(scale, len(self.mean)))
+        tiled = np.tile(scale, len(self.mean))
         return replace(
             self,
             quadratic=self.quadratic / np.square(scale),
@@ -76,7 +76,7 @@ class Penalty:
             mean=self.mean * scale,
             low=self.low * scale,
             high=self.high * scale,
-            matrix=None if self.matrix is None else self.matrix / outer,
+            matrix=None if self.matrix is None else self.matrix / np.outer(tiled, tiled),
         )
 
     def value(self, theta: Float) -> float:
@@ -132,4 +132,6 @@ class Penalty:
         best = np.clip(best, self.low, self.high)
         if not np.isfinite(best).all():
             return np.inf
-        return float((v * best).sum()) - self.value(best)
+        with np.errstate(over="ignore", invalid="ignore"):  # columns of extreme size
+            supremum = float((v * best).sum()) - self.value(best)
+        return supremum if np.isfinite(supremum) else np.inf

@@ -22,7 +22,8 @@ def strong_convexity(objective: LinearObjective, gradient: Float) -> float:
     """‖g‖²/2q, a bound without another pass where every coefficient has a quadratic penalty."""
     quadratic = objective.penalty.quadratic
     if objective.penalty.smooth and objective.penalty.matrix is None and (quadratic > 0).all():
-        return 0.5 * float((np.square(gradient) / quadratic).sum())
+        with np.errstate(over="ignore"):  # columns of extreme size: no bound
+            return 0.5 * float((np.square(gradient) / quadratic).sum())
     return np.inf
 
 
@@ -56,4 +57,6 @@ def dual_gap(
         ratio = np.where(strict & (np.abs(product) > 0), penalty.absolute / np.abs(product), np.inf)
     kappa = min(1.0, float(ratio.min(initial=1.0)))
     lower = -kappa * value - penalty.conjugate(-kappa * product)
-    return float(evaluation.value - lower + 2.0 * slack)
+    # Both sides are sums of the size of F: their difference is known to so many digits and no more.
+    noise = 8.0 * float(np.finfo(np.float64).eps) * (abs(evaluation.value) + abs(lower))
+    return max(0.0, float(evaluation.value - lower)) + 2.0 * slack + noise

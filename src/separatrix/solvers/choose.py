@@ -40,6 +40,7 @@ NEWTON_COLUMNS = 300
 NEWTON_PARAMETERS = 3000
 # With more rows a parameter than this, a sample knows the Hessian well enough.
 MANY_ROWS = 500
+MANY_ENTRIES = 5_000_000
 
 
 def choose_solver(
@@ -82,4 +83,5 @@ def choose_solver(
         return "newton"
     if n_features * n_scores**2 > NEWTON_COLUMNS:
         return "newton-cg"
-    return "lbfgs" if n_rows is not None and n_rows > MANY_ROWS * n_features * n_scores else "newton"
+    many = n_rows is not None and n_rows > MANY_ROWS * n_features * n_scores and n_rows * n_features > MANY_ENTRIES
+    return "lbfgs" if many else "newton"

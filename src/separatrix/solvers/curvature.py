@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 
-from separatrix.data.block import Float
-from separatrix.objectives.linear import LinearObjective
+from separatrix.data.block import Block, Float
+from separatrix.data.source import Source
+from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.objectives.losses import Softmax
 from separatrix.settings import one_blas_thread
 
@@ -74,8 +75,22 @@ class Curvature:
         """(p,) 1/D_j, D_j the least diagonal entry of column j over the scores."""
         return 1.0 / np.square(self.root).reshape(self.shape).min(axis=0)
 
-    def white(self, v: Float) -> Float:
-        """E^{−½}D^{−½}v up to a rotation: its length is ‖v‖_{H⁻¹}."""
+    def decrement(self, v: Float) -> float:
+        """‖v‖_{H⁻¹}; infinite where v points along a column without any curvature."""
+        if v.ravel()[self.blank].any():
+            return np.inf
+        return float(np.linalg.norm(self._white(v)))
+
+    def null_directions(self) -> Float:
+        """(r, m, p) directions that were left out because H does not resolve them; none when its rank is full."""
+        if self._vectors is None:
+            return np.zeros((0, *self.shape))
+        complement = sla.null_space(self._vectors.T) / self.root[:, None]
+        complement[self.blank] = 0.0  # a column of zeros is known to be one
+        return complement.T.reshape(-1, *self.shape)
+
+    def _white(self, v: Float) -> Float:
+        """E^{−½}D^{−½}v up to a rotation."""
         scaled = v.ravel() / self.root
         if self._vectors is not None:
             return (self._vectors.T @ scaled) / np.sqrt(self._values)
@@ -98,6 +113,10 @@ class Curvature:
         if self._vectors is not None:
             return float(np.linalg.norm(np.sqrt(self._values) * (self._vectors.T @ scaled)))
         return float(np.linalg.norm(np.tril(self._factor[0]).T @ scaled))
+
+    def diagonal_length(self, v: Float) -> float:
+        """√(Σ H_jj v_j²)."""
+        return float(np.linalg.norm(v.ravel() * self.root))
 
     def inverse(self) -> Float:
         """(mp, mp) H⁻¹ (its pseudo-inverse in the scaled columns when rank is missing)."""
@@ -135,9 +154,15 @@ def gap_bound(decrement: float, reach: float) -> float:
     return float(((1.0 - s) * np.log1p(-s) + s) / reach**2)
 
 
-def rounding(spread: float, residual: float, total: float) -> float:
-    """‖error of the gradient‖_{H⁻¹} from rounding: Σ|r||x_j| ≤ √(Σr²)√(Σx_j²), summed in pieces."""
-    return 16.0 * _EPS * spread * float(np.sqrt(residual * total))
+def rounding(spread: float, evaluation: Evaluation, length: float, p: int) -> float:
+    """‖error of the gradient‖_{H⁻¹} from rounding, in the sums over the rows and in the scores.
+
+    Σ|r||x_j| ≤ √(Σr²)√(Σx_j²), summed in pieces; scores are off by at most p·ε·Σ_j|x_jθ_j| ≤ p·ε·spread·`length`, the length
+    of θ in the norm of diag H, which moves the gradient by no more than √(Σh) times that.
+    """
+    sums = 16.0 * spread * float(np.sqrt(evaluation.residual * evaluation.total))
+    scores = (4.0 + p) * spread * length * float(np.sqrt(evaluation.total))
+    return _EPS * (sums + scores)
 
 
 def without_gauge(hessian: Float, objective: LinearObjective) -> Float:
@@ -147,9 +172,34 @@ def without_gauge(hessian: Float, objective: LinearObjective) -> Float:
     without one the answer is the point where the coefficients sum to zero, from which no gradient leads away.
     """
     loss, penalty = objective.loss, objective.penalty
-    if isinstance(loss, Softmax) and loss.baseline is None and penalty.matrix is None:
+    if isinstance(loss, Softmax) and loss.baseline is None:
         m, p = penalty.quadratic.shape
-        for j in np.flatnonzero(~penalty.quadratic.any(axis=0)):
+        unheld = penalty.free & ~np.isfinite(penalty.low) & ~np.isfinite(penalty.high)
+        for j in np.flatnonzero(unheld.all(axis=0)):
             at = np.arange(m) * p + j
-            hessian[np.ix_(at, at)] += max(float(hessian[at, at].mean()), np.finfo(np.float64).tiny)
+            hessian[np.ix_(at, at)] += float(hessian[at, at].mean())
     return hessian
+
+
+def flat_directions(objective: LinearObjective, source: Source, curvature: Curvature) -> bool:
+    """Whether F does not change at all along the directions that H does not resolve. One pass, if there are any.
+
+    A Gram matrix sees nothing below the root of rounding; columns that differ by 1e-8 look equal to it and are not.
+    """
+    directions = curvature.null_directions()
+    if not len(directions):
+        return True
+    held = max(float((v * objective.penalty.times(v)).sum()) / float(np.square(v).sum()) for v in directions)
+    if held > 1e-12 * float(np.abs(objective.penalty.times(np.ones(curvature.shape))).max(initial=0.0)):
+        return False
+    flat = directions.reshape(-1, directions.shape[2])
+
+    def of_block(block: Block) -> tuple[float, float]:
+        rows = block.counted()
+        moved = rows.matvec(flat.T)
+        size = rows.largest_row(curvature.metric)
+        return float(np.abs(moved).max(initial=0.0)), size
+
+    moved, size = source.reduce(of_block, lambda one, two: (max(one[0], two[0]), max(one[1], two[1])))
+    longest = float(np.sqrt(np.square(flat / np.sqrt(curvature.metric)).sum(axis=1)).max())
+    return moved <= 64.0 * _EPS * np.sqrt(size) * longest

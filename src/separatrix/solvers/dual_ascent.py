@@ -34,7 +34,7 @@ def minimise_dual(
     best, evaluation = theta, objective.evaluate(theta, source, 1)
     gap = evaluation.value
     try:
-        while gap > tol * max(1.0, abs(evaluation.value)) and sweeps < max_iter:
+        while gap > objective.target(tol, evaluation.value) and sweeps < max_iter:
             for _ in range(min(_PROOF_EVERY, max_iter - sweeps)):
                 ascent.sweep(rows)
                 sweeps += 1
@@ -44,11 +44,11 @@ def minimise_dual(
                 best, evaluation = point, now
             gap = min(evaluation.value, proof(objective, source, best, evaluation, intercept))
             trace.add(objective=evaluation.value, gap=gap, passes=source.passes)
-        if gap <= tol * max(1.0, abs(evaluation.value)):
+        if gap <= objective.target(tol, evaluation.value):
             status = Status.CONVERGED
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     certificate = Certificate(
         gap, evaluation.value, "dual point", stationarity=float(np.abs(evaluation.gradient).max(initial=0.0))
     )
-    return Solution(best, status, certificate, sweeps, trace.entries, evaluation.steepest)
+    return Solution(best, status, certificate, sweeps, trace.entries, evaluation.total, evaluation.steepest)

@@ -48,7 +48,7 @@ def minimise_gradient(
     answer = theta
     try:
         while True:
-            target = tol * max(1.0, abs(current.value))
+            target = objective.target(tol, current.value)
             gap = min(gap, best.value)
             if iterations % _PROOF_EVERY == 0 and iterations:
                 gap = min(gap, proof(objective, source, answer, best, intercept))
@@ -81,7 +81,7 @@ def minimise_gradient(
         gap = best.value
     residual = penalty.residual(answer, best.gradient)
     certificate = Certificate(gap, best.value, "dual point", stationarity=float(np.abs(residual).max(initial=0.0)))
-    return Solution(answer, status, certificate, iterations, trace.entries, best.steepest)
+    return Solution(answer, status, certificate, iterations, trace.entries, best.total, best.steepest)
 
 
 def proximal(objective: LinearObjective, point: Float, gradient: Float, metric: Float) -> Float:

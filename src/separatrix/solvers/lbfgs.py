@@ -25,7 +25,7 @@ from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
 from separatrix.solvers.bounds import strong_convexity
-from separatrix.solvers.curvature import Curvature, LargestRow, gap_bound, rounding, without_gauge
+from separatrix.solvers.curvature import Curvature, LargestRow, flat_directions, gap_bound, rounding, without_gauge
 from separatrix.solvers.newton import Sample, sample_rows
 from separatrix.solvers.state import Callback, Solution, Trace, column_squares
 
@@ -54,6 +54,10 @@ class _Sampled:
         whole = (hessian - penalty) / self._share + penalty
         self.metric = Curvature(without_gauge(whole, self._objective), shape) if self._share < 1 else self.lower
         self.theta = theta
+        # Directions that the sample does not see, all rows may.
+        self.unresolved = self.lower.deficient and (
+            self._share < 1 or not flat_directions(self._objective, self._source, self.lower)
+        )
 
     def drift(self, theta: Float, concordance: float | None) -> float:
         """a with ∇²F(θ) ⪰ e^{−a}H."""
@@ -61,15 +65,15 @@ class _Sampled:
 
     def gap(self, evaluation: Evaluation, theta: Float, concordance: float | None) -> float:
         """The bound of curvature.py, H taken at another point being loosened by the distance."""
-        if concordance is None or not np.isfinite(self.spread):
+        if concordance is None or not np.isfinite(self.spread) or self.unresolved:
             return np.inf
         drift = self.drift(theta, concordance)
         if drift > 50.0:
             return np.inf
         loosened = float(np.exp(0.5 * drift))
         spread = self.spread * loosened
-        decrement = loosened * float(np.linalg.norm(self.lower.white(evaluation.gradient)))
-        decrement += rounding(spread, evaluation.residual, evaluation.total)
+        decrement = loosened * self.lower.decrement(evaluation.gradient)
+        decrement += rounding(spread, evaluation, self.lower.diagonal_length(theta), theta.shape[1])
         return gap_bound(decrement, concordance * spread)
 
 
@@ -85,13 +89,16 @@ def minimise_lbfgs(
 ) -> Solution:
     """Minimise until the proven gap is at most `tol` times max(1, |F|); a point that is good already is `started`."""
     trace, status, iterations = Trace(callback), Status.MAX_ITER, 0
-    sampled = None
+    sampled, interrupted = None, False
     if theta.size <= LARGEST_HESSIAN and objective.loss.smooth:
         sample = Sample.of(objective, source, sample_rows(source.n_rows, theta.size))
         if sample is None:
             sample = Sample(source, objective, 1.0)
-        elif not started:
-            theta = sample.optimum(theta, max_iter)
+        try:
+            if sample.share < 1 and not started:
+                theta = sample.optimum(theta, max_iter)
+        except KeyboardInterrupt:  # evaluate once, to say how good this is
+            max_iter, interrupted = 0, True
         sampled = _Sampled(sample)
         sampled.at(theta)
     base = _diagonal(objective, source) if sampled is None else sampled.metric.solve
@@ -104,7 +111,7 @@ def minimise_lbfgs(
     try:
         while True:
             trace.add(objective=evaluation.value, gap=gap, passes=source.passes)
-            if gap <= tol * max(1.0, abs(evaluation.value)):
+            if gap <= objective.target(tol, evaluation.value):
                 status = Status.CONVERGED
                 break
             if iterations >= max_iter:
@@ -128,11 +135,12 @@ def minimise_lbfgs(
             gap = _gap(objective, evaluation, theta, sampled)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    status = Status.INTERRUPTED if interrupted else status
     method = "Newton decrement of a sample's Hessian" if sampled is not None else "strong convexity of the penalty"
     certificate = Certificate(
         gap, evaluation.value, method, stationarity=float(np.abs(evaluation.gradient).max(initial=0.0))
     )
-    return Solution(theta, status, certificate, iterations, trace.entries, evaluation.steepest)
+    return Solution(theta, status, certificate, iterations, trace.entries, evaluation.total, evaluation.steepest)
 
 
 def _gap(objective: LinearObjective, evaluation: Evaluation, theta: Float, sampled: _Sampled | None) -> float:

@@ -22,7 +22,8 @@ from separatrix.data.block import Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
-from separatrix.solvers.curvature import Curvature, LargestRow, gap_bound, rounding, without_gauge
+from separatrix.solvers.bounds import strong_convexity
+from separatrix.solvers.curvature import Curvature, LargestRow, flat_directions, gap_bound, rounding, without_gauge
 from separatrix.solvers.state import Callback, Solution, Trace
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -30,6 +31,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _HARDLY_CHANGED = 0.25
 _SAMPLE_SHARE = 1 / 16
 _ROWS_A_PARAMETER = 24
+_LAST_DIGITS, _CHEAP = 1e-7, 2_000_000
 # A sample is solved to this fraction of its own statistical error.
 _SAMPLE_ACCURACY = 0.05
 
@@ -42,14 +44,20 @@ class _Second:
     hessian: Float
     spread: float = np.inf
     drift: float = 0.0
+    unresolved: bool = False
+    """Whether H lacks directions in which F is not flat: then it proves nothing."""
 
-    def bound(self, evaluation: Evaluation, concordance: float) -> tuple[float, float]:
-        """(gap, decrement) at a point that has drifted from where H was taken."""
+    def bound(self, evaluation: Evaluation, theta: Float, concordance: float) -> float:
+        """The gap at a point that has drifted from where H was taken."""
+        if self.unresolved:
+            return np.inf
         loosened = float(np.exp(0.5 * min(self.drift, 100.0)))
         spread = self.spread * loosened
-        decrement = loosened * float(np.linalg.norm(self.curvature.white(evaluation.gradient)))
-        decrement += rounding(spread, evaluation.residual, evaluation.total) if np.isfinite(spread) else 0.0
-        return gap_bound(decrement, concordance * spread), decrement
+        decrement = loosened * self.curvature.decrement(evaluation.gradient)
+        if np.isfinite(spread):
+            length = self.curvature.diagonal_length(theta)
+            decrement += rounding(spread, evaluation, length, theta.shape[1])
+        return gap_bound(decrement, concordance * spread)
 
 
 def minimise_newton(
@@ -67,8 +75,8 @@ def minimise_newton(
     try:
         if sampled:
             theta = start_on_sample(objective, source, theta, max_iter)
-    except KeyboardInterrupt:
-        pass  # the loop below evaluates once and says how good this is
+    except KeyboardInterrupt:  # evaluate once, to say how good this is
+        return replace(_iterate(objective, source, theta, tol, 0, trace), status=Status.INTERRUPTED)
     return _iterate(objective, source, theta, tol, max_iter, trace)
 
 
@@ -108,7 +116,9 @@ class Sample:
         rows = float(self.source.n_rows or 1)
         tol = _SAMPLE_ACCURACY * theta.size / rows
         theta = start_on_sample(objective, self.source, theta, max_iter)
-        solution = _iterate(objective, self.source, theta, tol, min(max_iter, 50), Trace())
+        solution = _iterate(objective, self.source, theta, tol, min(max_iter, 50), Trace(), finish=False)
+        if solution.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
         return solution.theta if solution.status is Status.CONVERGED and solution.steepest < 30.0 else theta
 
 
@@ -118,27 +128,57 @@ def start_on_sample(objective: LinearObjective, source: Source, theta: Float, ma
     return theta if sample is None else sample.optimum(theta, max_iter)
 
 
+def _worth_a_pass(source: Source, theta: Float, tol: float) -> bool:
+    """Whether a last step is taken beyond the tolerance: where it costs little, or the last digits are asked for."""
+    return tol <= _LAST_DIGITS or (source.n_rows is not None and source.n_rows * theta.shape[1] <= _CHEAP)
+
+
+def _one_more(
+    objective: LinearObjective,
+    source: Source,
+    theta: Float,
+    evaluation: Evaluation,
+    gap: float,
+    second: _Second,
+    rate: float,
+) -> tuple[Float, Evaluation, float]:
+    """A last step with the same H: near the optimum it squares the error, and its gradient is evaluated."""
+    step = -second.curvature.solve(evaluation.gradient)
+    new = objective.evaluate(theta + step, source, 1)
+    second.drift += rate * second.spread * second.curvature.length(step) if rate else 0.0
+    better = _gap(objective, new, theta + step, second, rate)
+    return (theta + step, new, better) if better < gap else (theta, evaluation, gap)
+
+
 def _iterate(
-    objective: LinearObjective, source: Source, theta: Float, tol: float, max_iter: int, trace: Trace
+    objective: LinearObjective,
+    source: Source,
+    theta: Float,
+    tol: float,
+    max_iter: int,
+    trace: Trace,
+    finish: bool = True,
 ) -> Solution:
     concordance = objective.loss.concordance
     rate = np.inf if concordance is None else concordance
     status, iterations = Status.MAX_ITER, 0
     evaluation = objective.evaluate(theta, source, 2)
-    second = _second(objective, evaluation, theta)
+    second = _second(objective, source, evaluation, theta)
     largest: LargestRow | None = None
-    gap = _gap(objective, evaluation, second, rate)
+    gap = _gap(objective, evaluation, theta, second, rate)
     try:
         while True:
             trace.add(objective=evaluation.value, gap=gap, passes=source.passes)
-            if gap <= tol * max(1.0, abs(evaluation.value)):
+            if gap <= objective.target(tol, evaluation.value):
                 status = Status.CONVERGED
+                if finish and _worth_a_pass(source, theta, tol):
+                    theta, evaluation, gap = _one_more(objective, source, theta, evaluation, gap, second, rate)
                 break
             if iterations >= max_iter:
                 break
             iterations += 1
             step = -second.curvature.solve(evaluation.gradient)
-            length = float(np.linalg.norm(second.curvature.white(evaluation.gradient)))
+            length = second.curvature.length(step)
             fresh = not rate * second.spread * length + second.drift < _HARDLY_CHANGED
             metric = None if np.isfinite(second.spread) else second.curvature.metric
             moved, t, new = _search(objective, source, theta, step, evaluation, 2 if fresh else 1, metric)
@@ -150,65 +190,37 @@ def _iterate(
                 largest = LargestRow(new.largest_row, metric)
                 second.spread = largest.spread(second.curvature)
             if new.hessian is not None:
-                second = _second(objective, new, theta)
+                second = _second(objective, source, new, theta)
                 second.spread = np.inf if largest is None else largest.spread(second.curvature)
             else:
                 second.drift += rate * second.spread * t * length if rate else 0.0
             evaluation = new
-            gap = _gap(objective, evaluation, second, rate)
+            gap = _gap(objective, evaluation, theta, second, rate)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    value = evaluation.value
-    if status is Status.CONVERGED:
-        theta, value, gap = _polished(theta, evaluation, second, rate, gap)
     certificate = Certificate(
         gap,
-        value,
+        evaluation.value,
         "Newton decrement, self-concordance" if concordance is not None else "strong convexity of the penalty",
         stationarity=float(np.abs(evaluation.gradient).max(initial=0.0)),
     )
-    return Solution(theta, status, certificate, iterations, trace.entries, evaluation.steepest, second.hessian)
-
-
-def _polished(
-    theta: Float, evaluation: Evaluation, second: _Second, rate: float, gap: float
-) -> tuple[Float, float, float]:
-    """One more step, whose gradient is bounded without a pass: ‖g₊‖ ≤ (e^{a+Rδ} − 1)ν by the same inequality as the gap.
-
-    Taken only where that proves it better.
-    """
-    if not (np.isfinite(rate) and np.isfinite(second.spread)):
-        return theta, evaluation.value, gap
-    decrement = float(np.linalg.norm(second.curvature.white(evaluation.gradient)))
-    noise = rounding(second.spread, evaluation.residual, evaluation.total)
-    turned = second.drift + rate * second.spread * (decrement + noise)
-    if turned > 1.0:
-        return theta, evaluation.value, gap
-    left = float(np.expm1(turned)) * decrement + noise
-    loosened = float(np.exp(0.5 * turned))
-    better = gap_bound(loosened * left, rate * second.spread * loosened)
-    if not better < gap:
-        return theta, evaluation.value, gap
-    step = -second.curvature.solve(evaluation.gradient)
-    return theta + step, evaluation.value - 0.5 * decrement**2, better
-
-
-def _second(objective: LinearObjective, evaluation: Evaluation, theta: Float) -> _Second:
-    assert evaluation.hessian is not None
-    return _Second(
-        Curvature(without_gauge(evaluation.hessian.copy(), objective), (theta.shape[0], theta.shape[1])),
-        evaluation.hessian,
+    return Solution(
+        theta, status, certificate, iterations, trace.entries, evaluation.total, evaluation.steepest, second.hessian
     )
 
 
-def _gap(objective: LinearObjective, evaluation: Evaluation, second: _Second, rate: float) -> float:
+def _second(objective: LinearObjective, source: Source, evaluation: Evaluation, theta: Float) -> _Second:
+    assert evaluation.hessian is not None
+    shape = (theta.shape[0], theta.shape[1])
+    curvature = Curvature(without_gauge(evaluation.hessian.copy(), objective), shape)
+    return _Second(curvature, evaluation.hessian, unresolved=not flat_directions(objective, source, curvature))
+
+
+def _gap(objective: LinearObjective, evaluation: Evaluation, theta: Float, second: _Second, rate: float) -> float:
     """The least of three bounds: self-concordance, strong convexity, and losses being nowhere negative."""
-    gap = evaluation.value  # F* ≥ 0
+    gap = min(evaluation.value, strong_convexity(objective, evaluation.gradient))  # F* ≥ 0
     if rate == 0.0 or (np.isfinite(rate) and np.isfinite(second.spread)):
-        gap = min(gap, second.bound(evaluation, rate)[0])
-    quadratic = objective.penalty.quadratic
-    if (quadratic > 0).all():
-        gap = min(gap, 0.5 * float((np.square(evaluation.gradient) / quadratic).sum()))
+        gap = min(gap, second.bound(evaluation, theta, rate))
     return gap
 
 

@@ -44,14 +44,16 @@ def minimise_newton_cg(
 ) -> Solution:
     """Minimise until the proven gap is at most `tol` times max(1, |F|)."""
     trace, status, iterations = Trace(callback), Status.MAX_ITER, 0
-    dense = theta.shape[1] <= _KRONECKER_COLUMNS
-    preconditioner = _Kronecker(objective, source) if dense else _Diagonal(objective, source)
     evaluation = objective.evaluate(theta, source, 1, keep=True)
+    penalties = objective.penalty.quadratic[:, : theta.shape[1] - intercept]
+    even = penalties.max(initial=0.0) <= 1e6 * penalties.min(initial=np.inf)
+    dense = even and theta.shape[1] <= _KRONECKER_COLUMNS
+    preconditioner = _Kronecker(objective, source) if dense else _Diagonal(objective, source)
     gap = evaluation.value
     bounded = bool((objective.penalty.quadratic[:, : theta.shape[1] - intercept] > 0).all())
     try:
         while True:
-            target = tol * max(1.0, abs(evaluation.value))
+            target = objective.target(tol, evaluation.value)
             gap = min(gap, evaluation.value, _cheap_gap(objective, evaluation, intercept))
             if not np.isfinite(gap) or gap > target:
                 hopeful = _estimate(objective, evaluation, intercept) <= target
@@ -83,7 +85,7 @@ def minimise_newton_cg(
         "dual point" if intercept else "strong convexity of the penalty",
         stationarity=float(np.abs(evaluation.gradient).max(initial=0.0)),
     )
-    return Solution(theta, status, certificate, iterations, trace.entries, evaluation.steepest)
+    return Solution(theta, status, certificate, iterations, trace.entries, evaluation.total, evaluation.steepest)
 
 
 def _cheap_gap(objective: LinearObjective, evaluation: Evaluation, intercept: bool) -> float:
@@ -168,8 +170,9 @@ def _solve(
     first = energy
     for _ in range(_MOST_PRODUCTS):
         product = evaluation.times(direction)
-        curvature = float((direction * product).sum())
-        if not curvature > 0:
+        with np.errstate(over="ignore", invalid="ignore"):  # columns of extreme size: what there is so far must do
+            curvature = float((direction * product).sum())
+        if not 0 < curvature < np.inf:
             return step if step.any() else direction
         length = energy / curvature
         step = step + length * direction

@@ -74,7 +74,7 @@ def minimise_prox_newton(
     gap, accuracy = point.evaluation.value, 0.01
     try:
         while True:
-            target = tol * max(1.0, abs(point.evaluation.value))
+            target = objective.target(tol, point.evaluation.value)
             moved, decrease = _step(objective, point, accuracy * target)
             curvature = _whole(objective, point)
             gap = min(gap, _newton_gap(objective, point, curvature, largest))
@@ -117,6 +117,7 @@ def minimise_prox_newton(
         certificate,
         iterations,
         trace.entries,
+        point.evaluation.total,
         point.evaluation.steepest,
         loss_gradient=point.evaluation.gradient - penalty.gradient(point.theta),
     )
@@ -128,7 +129,7 @@ def _whole(objective: LinearObjective, point: _Point) -> Curvature | None:
     if point.theta.size > _FEW or len(point.columns) < p or point.evaluation.hessian is None:
         return None
     curvature = Curvature(without_gauge(point.evaluation.hessian.copy(), objective), (m, p))
-    return None if curvature.deficient else curvature
+    return None if curvature.deficient or curvature.blank.any() else curvature
 
 
 def _newton_gap(
@@ -140,8 +141,8 @@ def _newton_gap(
         return np.inf
     evaluation, spread = point.evaluation, largest.spread(curvature)
     residual = objective.penalty.residual(point.theta, evaluation.gradient)
-    decrement = float(np.linalg.norm(curvature.white(residual)))
-    return gap_bound(decrement + rounding(spread, evaluation.residual, evaluation.total), concordance * spread)
+    noise = rounding(spread, evaluation, curvature.diagonal_length(point.theta), point.theta.shape[1])
+    return gap_bound(curvature.decrement(residual) + noise, concordance * spread)
 
 
 def _working_set(

@@ -46,7 +46,7 @@ def minimise_sgd(
     rate, gap = 1.0, anchor.value  # `rate` divides the steps
     try:
         while True:
-            target = tol * max(1.0, abs(anchor.value))
+            target = objective.target(tol, anchor.value)
             gap = min(anchor.value, proof(objective, source, theta, anchor, intercept))
             trace.add(objective=anchor.value, gap=gap, passes=source.passes)
             if gap <= target:
@@ -68,7 +68,7 @@ def minimise_sgd(
         status = Status.INTERRUPTED
     residual = penalty.residual(theta, anchor.gradient)
     certificate = Certificate(gap, anchor.value, "dual point", stationarity=float(np.abs(residual).max(initial=0.0)))
-    return Solution(theta, status, certificate, epochs, trace.entries, anchor.steepest)
+    return Solution(theta, status, certificate, epochs, trace.entries, anchor.total, anchor.steepest)
 
 
 def _epoch(objective: LinearObjective, source: Source, anchor: Float, gradient: Float, diagonal: Float) -> Float:

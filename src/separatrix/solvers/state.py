@@ -24,6 +24,8 @@ class Solution:
     certificate: Certificate
     iterations: int
     trace: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    total: float = 0.0
+    """Total weight of the rows."""
     steepest: float = 0.0
     """max |score| over the rows: large values are a sign of separation."""
     hessian: Float | None = None
