@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.workload import FitWorkload, load
 
-WARM_UP_ROWS = 20_000
+WARM_UP_ROWS = 300_000
 
 
 def _status(field: str) -> int:

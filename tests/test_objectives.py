@@ -20,6 +20,7 @@ import separatrix
 import separatrix.data.source
 from separatrix import Source, as_source
 from separatrix.data.views import Intercept, Reweighted, Standardised
+from separatrix.objectives import fused
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import MARGIN_LOSSES, Logistic, Loss, Softmax
 from separatrix.objectives.penalties import Penalty
@@ -728,3 +729,48 @@ def test_a_restricted_objective_is_the_objective_of_those_rows(shifted: bool) ->
     whole = LinearObjective(Logistic(), Penalty.none((1, D)), None if offset is None else offset[which])
     value = dense_formulas(whole, theta, X[which], codes[which], s[which])[0]
     assert part.evaluate(theta, sample).value == pytest.approx(value + 0.5 * objective.penalty.value(theta), rel=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shifted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_compiled_passes_are_the_definition(monkeypatch, classes, intercept, weighted, shifted, dtype):
+    rng = np.random.default_rng(classes)
+    n, d = 700, 5
+    X = rng.standard_normal((n, d)).astype(dtype)
+    y = rng.integers(0, classes, n)
+    weights = rng.integers(0, 3, n).astype(float) if weighted else None
+    m, p = (1 if classes == 2 else classes), d + intercept
+    offset = rng.standard_normal((n,) if m == 1 else (n, m)) if shifted else None
+    loss = Logistic() if m == 1 else Softmax(classes)
+    objective = LinearObjective(loss, Penalty.of_scikit_learn(0.5, 0.0, np.ones((m, p))), offset)
+    theta, direction = 3.0 * rng.standard_normal((m, p)), rng.standard_normal((m, p))
+    metric = rng.random(p) if m == 1 else None
+    results = []
+    for least in (0, np.inf):
+        monkeypatch.setattr(fused, "_WORTH_COMPILING", least)
+        source = as_source(X, y, weights).labelled()
+        source = Intercept(source) if intercept else source
+        plain, kept = objective.evaluate(theta, source, 1, metric), objective.evaluate(theta, source, 1, keep=True)
+        results.append((plain, kept, kept.times(direction)))
+    (one, first, product), (two, second, expected) = results
+    for a, b in ((one, two), (first, second)):
+        np.testing.assert_allclose(
+            [a.value, a.loss, a.residual, a.total], [b.value, b.loss, b.residual, b.total], rtol=1e-12
+        )
+        np.testing.assert_allclose(a.gradient, b.gradient, rtol=1e-11, atol=1e-10)
+        np.testing.assert_allclose(a.steepest, b.steepest, rtol=1e-12)
+    np.testing.assert_allclose(one.largest_row, two.largest_row, rtol=1e-12)
+    np.testing.assert_allclose(first.total_curvature, second.total_curvature, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(product, expected, rtol=1e-11, atol=1e-10)
+
+
+def test_compiled_passes_have_no_overflow_and_no_cancellation(monkeypatch):
+    monkeypatch.setattr(fused, "_WORTH_COMPILING", 0)
+    X, y = np.array([[800.0], [-800.0], [40.0], [-40.0]]), np.array([1, 0, 0, 1])
+    objective = LinearObjective(Logistic(), Penalty.none((1, 1)))
+    found = objective.evaluate(np.ones((1, 1)), as_source(X, y).labelled(), 1)
+    np.testing.assert_allclose(found.loss, 80.0, rtol=1e-15)
+    np.testing.assert_allclose(found.gradient, [[80.0]], rtol=1e-15)

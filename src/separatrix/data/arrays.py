@@ -81,6 +81,7 @@ class MemorySource(Source):
         drawn_rows = np.random.default_rng(0).choice(self.n_rows, min(rows, self.n_rows), replace=False, shuffle=False)
         which = np.sort(drawn_rows)
         drawn = self._rows(which)
+        drawn._rows_per_block = max(512, min(drawn._rows_per_block, -(-len(which) // 8)))  # enough blocks to share
         drawn.classes = self.classes
         drawn._y = None if self._y is None else self._y[which]
         drawn._weights = None if self._weights is None else self._weights[which]
@@ -112,11 +113,19 @@ class SparseSource(MemorySource):
             X = X.copy()
             X.sum_duplicates()
         self._X = sp.csr_array(X)  # shares the three arrays
+        self._parts: dict[tuple[int, int], Any] = {}
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         # A sparse block does far less arithmetic a row, so it holds more of them.
         self._rows_per_block = max(4096, self._rows_per_block)
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
+        # SciPy takes longer to make a matrix than to multiply it with a vector: made once, for all passes and views.
+        part = self._parts.get((rows.start, rows.stop))
+        if part is None:
+            part = self._parts[rows.start, rows.stop] = self._slice(rows)
+        return SparseBlock(part, y, weights, rows.start)
+
+    def _slice(self, rows: slice) -> Any:
         X = self._X
         start, stop = X.indptr[rows.start], X.indptr[rows.stop]
         pointers = X.indptr[rows.start : rows.stop + 1] - start
@@ -124,7 +133,7 @@ class SparseSource(MemorySource):
         part = sp.csr_array((len(pointers) - 1, X.shape[1]), dtype=X.dtype)
         part.data, part.indices, part.indptr = X.data[start:stop], X.indices[start:stop], pointers
         part.has_canonical_format = True
-        return SparseBlock(part, y, weights, rows.start)
+        return part
 
     def _rows(self, which: NDArray[np.intp]) -> Self:
         return type(self)(self._X[which], None, None)

@@ -145,6 +145,10 @@ class Block(ABC):
         """The rows for a compiled loop: a C-ordered array, or the three arrays of a CSR matrix."""
         return np.ascontiguousarray(self.dense())
 
+    def plain_rows(self) -> tuple[NDArray[Any], bool] | None:
+        """The rows as one C-ordered array of floats, and whether a column of ones follows; ``None`` if they are not so."""
+        return None
+
     @abstractmethod
     def centre(self, codes: Codes, n_classes: int) -> Centred:
         """Rows less their class means; rows of weight zero are left out."""

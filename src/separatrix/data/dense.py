@@ -262,10 +262,14 @@ class DenseBlock(Block):
         return DenseBlock(np.take(self.X, which, axis=1), self.y, self.weights, self.start)
 
     def largest_row(self, metric: Float) -> float:
-        return float((np.square(self._double()) @ metric).max(initial=0.0))
+        X = self._double()
+        return float((np.multiply(X, X, out=_scratch(self.n, self.shape[1])) @ metric).max(initial=0.0))
 
     def dense(self) -> Float:
         return self._double()
+
+    def plain_rows(self) -> tuple[NDArray[Any], bool] | None:
+        return (self.X, False) if _sweepable(self.X) else None
 
     def centre(self, codes: Codes, n_classes: int) -> Centred:
         if n_classes <= _FEW_CLASSES and self.n >= _LONG_SEGMENT * n_classes and self.X.size >= _MANY_ENTRIES:

@@ -202,7 +202,7 @@ class _WithOnes(_Affine):
         return self._block.matvec(v[:-1]) + v[-1]
 
     def rmatvec(self, r: Float) -> Float:
-        return np.concatenate([self._block.rmatvec(r), r.sum(axis=0)[None]])
+        return np.concatenate([self._block.rmatvec(r), (np.ones(len(r)) @ r)[None]])
 
     def gram(self, weights: Float | None = None) -> Float:
         s = np.ones(self.n) if weights is None else weights
@@ -212,6 +212,10 @@ class _WithOnes(_Affine):
         whole[d, :d] = whole[:d, d] = self._block.rmatvec(s)
         whole[d, d] = s.sum()
         return whole
+
+    def plain_rows(self) -> tuple[NDArray[Any], bool] | None:
+        plain = self._block.plain_rows()
+        return None if plain is None or plain[1] else (plain[0], True)
 
     def part(self, rows: slice) -> Block:
         return _WithOnes(self._block.part(rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 
@@ -13,7 +14,7 @@ def add_curved(data: Any, indices: Any, indptr: Any, weights: Any, v: Any, out: 
     for i in range(len(weights)):
         total = 0.0
         for p in range(indptr[i], indptr[i + 1]):
-            total += data[p] * v[indices[p]]
+            total += data[p] * v[np.uint64(indices[p])]  # unsigned: no test for an index that counts from the end
         total *= weights[i]
         for p in range(indptr[i], indptr[i + 1]):
-            out[indices[p]] += total * data[p]
+            out[np.uint64(indices[p])] += total * data[p]

@@ -105,8 +105,9 @@ class Problem:
         if name == "prox_newton":
             gradient = None if previous is None else previous.loss_gradient
             return minimise_prox_newton(self.objective, self.source, theta, loss_gradient=gradient, **arguments)
+        if name == "newton-cg":
+            return minimise_newton_cg(self.objective, self.source, theta, sampled=previous is None, **arguments)
         iterative = {
-            "newton-cg": minimise_newton_cg,
             "gradient": minimise_gradient,
             "sgd": minimise_sgd,
             "dual": minimise_dual,

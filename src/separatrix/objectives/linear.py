@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
+from separatrix.objectives.fused import Fused, fused_curve, fused_sums, worth_compiling
 from separatrix.objectives.losses import Loss
 from separatrix.objectives.penalties import Penalty
 
 # Bytes of rows that stay in cache while they are read twice, or three times.
 _TWICE, _THRICE = 4 << 20, 1 << 20
+_TASKS, _MANY_ROWS = 16, 262_144
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,13 @@ class LinearObjective:
         `metric` (p,) asks for max_i Σ_j metric_j x_ij² as well, `keep` for products with ∇²F: m numbers a row stay.
         """
         kept: dict[int, Float] | None = {} if keep else None
+        whole: set[int] = set()  # blocks whose second derivatives are kept in one piece
+        compiled = order == 1 and worth_compiling(source, theta)
 
         def of_block(block: Block) -> _Sums:
+            fused = fused_sums(self.loss, theta, *self.counted(block), metric, keep) if compiled else None
+            if fused is not None:
+                return self._of_fused(fused, block, kept, whole)
             total: _Sums | None = None
             for piece in _pieces(block, order):
                 part = self._sums(theta, piece, order, metric, columns, kept)
@@ -139,7 +146,7 @@ class LinearObjective:
             assert total is not None
             return total
 
-        sums = source.reduce(of_block, _Sums.__add__)
+        sums = source.reduce(of_block, _Sums.__add__, _rows(source))
         source.check_finite(np.asarray(sums.loss), sums.gradient)
         hessian = None
         if sums.hessian is not None:
@@ -154,7 +161,7 @@ class LinearObjective:
             sums.largest_row,
             sums.steepest,
             sums.curvature,
-            None if kept is None else (lambda direction: self._hessian_times(direction, source, order, kept)),
+            None if kept is None else (lambda direction: self._hessian_times(direction, source, order, kept, whole)),
         )
 
     def _sums(
@@ -168,15 +175,13 @@ class LinearObjective:
     ) -> _Sums:
         start, (block, own) = block.start, self.counted(block)
         eta, codes, weights = self.scores(theta, block, own), block.codes, block.weights
-        losses, slopes = self.loss.value(codes, eta), self.loss.gradient(codes, eta)
+        losses, slopes, curvature = self.loss.at(codes, eta, curved=order > 1 or kept is not None)
         if weights is not None:
             losses, slopes = losses * weights, slopes * weights[:, None]
         hessian = None
-        if order > 1 or kept is not None:
-            curvature = self.loss.curvature(codes, eta)
-        if kept is not None:
+        if kept is not None and curvature is not None:
             kept[start] = curvature
-        if order > 1:
+        if order > 1 and curvature is not None:
             hessian = self._hessian(block if columns is None else block.columns(columns), curvature)
         return _Sums(
             float(losses.sum()),
@@ -186,7 +191,7 @@ class LinearObjective:
             float(np.abs(eta).max(initial=0.0)),
             float(np.einsum("ij,ij->", slopes, slopes)),
             float(block.n) if weights is None else float(weights.sum()),
-            self.loss.total(curvature, weights) if order > 1 or kept is not None else None,
+            None if curvature is None else self.loss.total(curvature, weights),
         )
 
     def _hessian(self, block: Block, curvature: Float) -> Float:
@@ -209,16 +214,30 @@ class LinearObjective:
         hessian[np.diag_indices(len(hessian))] += self.penalty.quadratic[:, columns].ravel()
         return hessian
 
-    def _hessian_times(self, direction: Float, source: Source, order: int, kept: dict[int, Float]) -> Float:
+    def _of_fused(self, fused: Fused, block: Block, kept: dict[int, Float] | None, whole: set[int]) -> _Sums:
+        curvature = None
+        if kept is not None and fused.curvatures is not None:
+            kept[block.start] = fused.curvatures
+            whole.add(block.start)
+            weights = block.weights if block.weights is None else block.weights[block.weights > 0]
+            curvature = self.loss.total(fused.curvatures, weights)
+        sums = (fused.largest_row, fused.steepest, fused.residual, fused.total, curvature)
+        return _Sums(fused.loss, fused.gradient, None, *sums)
+
+    def _hessian_times(
+        self, direction: Float, source: Source, order: int, kept: dict[int, Float], whole: set[int]
+    ) -> Float:
         """∇²F · V with second derivatives that were kept. One pass."""
 
         def of_block(block: Block) -> Float:
             total = np.zeros((direction.shape[1], direction.shape[0]))
+            if block.start in whole:
+                return fused_curve(direction, block.counted(), kept[block.start])
             for piece in _pieces(block, order):
                 total += self._curved(piece.counted(), kept[piece.start], direction)
             return total
 
-        return source.reduce(of_block, np.add).T + self.penalty.times(direction)
+        return source.reduce(of_block, np.add, _rows(source)).T + self.penalty.times(direction)
 
     def _curved(self, block: Block, curvature: Float, direction: Float) -> Float:
         if len(direction) == 1:
@@ -249,7 +268,7 @@ class LinearObjective:
                 product += piece.rmatvec(a)
             return value, product
 
-        value, product = source.reduce(of_block, lambda one, two: (one[0] + two[0], one[1] + two[1]))
+        value, product = source.reduce(of_block, lambda one, two: (one[0] + two[0], one[1] + two[1]), _rows(source))
         return value, product.T
 
 
@@ -261,3 +280,8 @@ def _as_matrix(blocks: Float) -> Float:
 def _pieces(block: Block, order: int) -> Iterator[Block]:
     """Runs of rows that stay in cache."""
     return block.pieces(_THRICE if order > 1 else _TWICE)
+
+
+def _rows(source: Source) -> int | None:
+    """Rows a task, so that there are enough tasks to share; blocks themselves where there are many."""
+    return None if source.n_rows is None or source.n_rows > _MANY_ROWS else max(2048, -(-source.n_rows // _TASKS))

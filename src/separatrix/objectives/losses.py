@@ -50,6 +50,11 @@ class Loss(ABC):
     def curvature(self, codes: Codes, eta: Float) -> Float:
         """(n, m) what `pair` and `times` need to know of the second derivatives."""
 
+    def at(self, codes: Codes, eta: Float, curved: bool) -> tuple[Float, Float, Float | None]:
+        """Value, gradient and, when asked for, curvature."""
+        curvature = self.curvature(codes, eta) if curved else None
+        return self.value(codes, eta), self.gradient(codes, eta), curvature
+
     @abstractmethod
     def conjugate(self, codes: Codes, a: Float) -> Float:
         """(n,) ℓ*(a); infinite outside its domain."""
@@ -119,6 +124,15 @@ class Logistic(Margin):
 
     concordance = 1.0
     steepest = 0.25
+
+    def at(self, codes: Codes, eta: Float, curved: bool) -> tuple[Float, Float, Float | None]:
+        signs = _signs(codes)
+        m = signs * eta[:, 0]
+        small = np.exp(-np.abs(m))
+        high = 1.0 / (1.0 + small)
+        slope = np.where(m > 0, small, 1.0) * high
+        value: Float = np.log1p(small) + np.maximum(-m, 0.0)
+        return value, (-signs * slope)[:, None], (small * high * high)[:, None] if curved else None
 
     def _of(self, m: Float) -> Float:
         return np.log1p(np.exp(-np.abs(m))) + np.maximum(-m, 0.0)
@@ -250,6 +264,18 @@ class Softmax(Loss):
         shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
         shifted /= shifted.sum(axis=1, keepdims=True)
         return shifted
+
+    def at(self, codes: Codes, eta: Float, curved: bool) -> tuple[Float, Float, Float | None]:
+        # The exponentials cost more than the rest: once for all three.
+        scores, rows = self._full(eta), np.arange(len(codes))
+        largest = scores.max(axis=1)
+        p = np.exp(scores - largest[:, None])
+        sums = p.sum(axis=1)
+        p /= sums[:, None]
+        value: Float = np.log(sums) + (largest - scores[rows, codes])
+        gradient = p.copy() if curved else p
+        gradient[rows, codes] -= 1.0
+        return value, self._kept_columns(gradient), self._kept_columns(p) if curved else None
 
     def value(self, codes: Codes, eta: Float) -> Float:
         scores = self._full(eta)

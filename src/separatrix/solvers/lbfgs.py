@@ -26,13 +26,13 @@ from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
 from separatrix.solvers.bounds import strong_convexity
 from separatrix.solvers.curvature import Curvature, LargestRow, flat_directions, gap_bound, rounding, without_gauge
-from separatrix.solvers.newton import Sample, sample_rows
+from separatrix.solvers.newton import Sample, Start, sample_rows
 from separatrix.solvers.state import Callback, Solution, Trace, column_squares
 
 _EPS = float(np.finfo(np.float64).eps)
 _MEMORY = 10
-# Moved this far, a Hessian is worth taking again.
-_FAR = 1.0
+# Moved this far a Hessian proves less than it could, and this far it may not be of use for steps either.
+_FAR, _MUCH_TOO_FAR = 0.5, 20.0
 # Hessians of more parameters than this are not formed.
 LARGEST_HESSIAN = 3000
 
@@ -44,14 +44,16 @@ class _Sampled:
         self._source, self._objective, self._share = sample.source, sample.objective, sample.share
         self.spread = np.inf
 
-    def at(self, theta: Float) -> None:
-        """Take H at θ."""
-        hessian = self._objective.evaluate(theta, self._source, 2).hessian
-        assert hessian is not None
-        shape = (theta.shape[0], theta.shape[1])
-        self.lower = Curvature(without_gauge(hessian.copy(), self._objective), shape)
-        penalty = self._objective.penalty.add_hessian(np.zeros_like(hessian))
-        whole = (hessian - penalty) / self._share + penalty
+    def at(self, theta: Float, loss: Float | None = None) -> None:
+        """Take H at θ; that of the sample's `loss` may be known."""
+        shape, objective = (theta.shape[0], theta.shape[1]), self._objective
+        if loss is None:
+            hessian = objective.evaluate(theta, self._source, 2).hessian
+            assert hessian is not None
+            loss = hessian - objective.penalty.add_hessian(np.zeros_like(hessian))
+        lower = objective.penalty.add_hessian(loss.copy())
+        whole = objective.penalty.add_hessian(loss / self._share)
+        self.lower = Curvature(without_gauge(lower, objective), shape)
         self.metric = Curvature(without_gauge(whole, self._objective), shape) if self._share < 1 else self.lower
         self.theta = theta
         # Directions that the sample does not see, all rows may.
@@ -62,6 +64,12 @@ class _Sampled:
     def drift(self, theta: Float, concordance: float | None) -> float:
         """a with ∇²F(θ) ⪰ e^{−a}H."""
         return (concordance or 0.0) * self.spread * self.lower.length(theta - self.theta)
+
+    def due(self, evaluation: Evaluation, theta: Float, objective: LinearObjective, tol: float) -> bool:
+        """Whether H is worth taking again: far from where it was, or too far to prove what seems to be reached."""
+        drift = self.drift(theta, objective.loss.concordance)
+        reached = 0.5 * self.lower.decrement(evaluation.gradient) ** 2 <= objective.target(tol, evaluation.value)
+        return drift > _MUCH_TOO_FAR or (reached and drift > _FAR)
 
     def gap(self, evaluation: Evaluation, theta: Float, concordance: float | None) -> float:
         """The bound of curvature.py, H taken at another point being loosened by the distance."""
@@ -94,13 +102,14 @@ def minimise_lbfgs(
         sample = Sample.of(objective, source, sample_rows(source.n_rows, theta.size))
         if sample is None:
             sample = Sample(source, objective, 1.0)
+        start = Start(theta)
         try:
             if sample.share < 1 and not started:
-                theta = sample.optimum(theta, max_iter)
+                start = sample.optimum(theta, max_iter)
         except KeyboardInterrupt:  # evaluate once, to say how good this is
             max_iter, interrupted = 0, True
-        sampled = _Sampled(sample)
-        sampled.at(theta)
+        sampled, theta = _Sampled(sample), start.theta
+        sampled.at(theta if start.at is None else start.at, start.hessian)
     base = _diagonal(objective, source) if sampled is None else sampled.metric.solve
     evaluation = objective.evaluate(theta, source, 1, None if sampled is None else sampled.lower.metric)
     if sampled is not None:
@@ -129,7 +138,7 @@ def minimise_lbfgs(
             if float((change * difference).sum()) > 1e-12 * float(np.square(difference).sum()) ** 0.5:
                 pairs.append((change, difference))
             theta, evaluation = moved, new
-            if sampled is not None and sampled.drift(theta, objective.loss.concordance) > _FAR:
+            if sampled is not None and sampled.due(evaluation, theta, objective, tol):
                 sampled.at(theta)
                 sampled.spread = largest.spread(sampled.lower)
             gap = _gap(objective, evaluation, theta, sampled)

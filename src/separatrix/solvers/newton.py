@@ -34,6 +34,7 @@ _ROWS_A_PARAMETER = 24
 _LAST_DIGITS, _CHEAP = 1e-7, 2_000_000
 # A sample is solved to this fraction of its own statistical error.
 _SAMPLE_ACCURACY = 0.05
+_SAMPLE_STEPS, _FAR_OUT = 30, 30.0
 
 
 @dataclass
@@ -110,22 +111,44 @@ class Sample:
             return None
         return cls(sample, objective.restricted(which, 1.0), len(which) / float(source.n_rows or 1))
 
-    def optimum(self, theta: Float, max_iter: int) -> Float:
-        """The optimum of the sample, its penalty smaller by its share; θ itself where it has none worth having."""
+    def optimum(self, theta: Float, max_iter: int) -> Start:
+        """The optimum of the sample, its penalty smaller by its share, to a fraction of its own statistical error.
+
+        Nothing is proven here. A sample whose optimum is far out (separable, perhaps) says nothing: θ is returned.
+        """
         objective = replace(self.objective, penalty=self.objective.penalty.scaled(self.share))
-        rows = float(self.source.n_rows or 1)
-        tol = _SAMPLE_ACCURACY * theta.size / rows
-        theta = start_on_sample(objective, self.source, theta, max_iter)
-        solution = _iterate(objective, self.source, theta, tol, min(max_iter, 50), Trace(), finish=False)
-        if solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        return solution.theta if solution.status is Status.CONVERGED and solution.steepest < 30.0 else theta
+        first = start_on_sample(objective, self.source, theta, max_iter)
+        point, before, step = first, np.inf, np.zeros_like(theta)
+        for _ in range(min(max_iter, _SAMPLE_STEPS)):
+            evaluation = objective.evaluate(point, self.source, 2)
+            assert evaluation.hessian is not None
+            if evaluation.value > before:
+                point, step = point - 0.5 * step, 0.5 * step
+                continue
+            if evaluation.steepest > _FAR_OUT:
+                break
+            curvature = Curvature(without_gauge(evaluation.hessian.copy(), objective), (theta.shape[0], theta.shape[1]))
+            before, step = evaluation.value, -curvature.solve(evaluation.gradient)
+            if 0.5 * curvature.length(step) ** 2 <= _SAMPLE_ACCURACY * theta.size:
+                loss = evaluation.hessian - objective.penalty.add_hessian(np.zeros_like(evaluation.hessian))
+                return Start(point + step, loss, point)
+            point = point + step
+        return Start(first)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where to begin: θ, and the Hessian of a sample's loss with the point it was taken at."""
+
+    theta: Float
+    hessian: Float | None = None
+    at: Float | None = None
 
 
 def start_on_sample(objective: LinearObjective, source: Source, theta: Float, max_iter: int) -> Float:
     """The optimum of a few per cent of the rows, itself found from fewer."""
     sample = Sample.of(objective, source, sample_rows(source.n_rows, theta.size))
-    return theta if sample is None else sample.optimum(theta, max_iter)
+    return theta if sample is None else sample.optimum(theta, max_iter).theta
 
 
 def _worth_a_pass(source: Source, theta: Float, tol: float) -> bool:
@@ -157,7 +180,6 @@ def _iterate(
     tol: float,
     max_iter: int,
     trace: Trace,
-    finish: bool = True,
 ) -> Solution:
     concordance = objective.loss.concordance
     rate = np.inf if concordance is None else concordance
@@ -171,7 +193,7 @@ def _iterate(
             trace.add(objective=evaluation.value, gap=gap, passes=source.passes)
             if gap <= objective.target(tol, evaluation.value):
                 status = Status.CONVERGED
-                if finish and _worth_a_pass(source, theta, tol):
+                if _worth_a_pass(source, theta, tol):
                     theta, evaluation, gap = _one_more(objective, source, theta, evaluation, gap, second, rate)
                 break
             if iterations >= max_iter:

@@ -13,6 +13,7 @@ Reference: Nocedal and Wright (2006), algorithm 7.1; Dembo, Eisenstat, Steihaug 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
 from separatrix.settings import one_blas_thread
 from separatrix.solvers.bounds import dual_gap, intercept_shift, strong_convexity
+from separatrix.solvers.newton import Sample
 from separatrix.solvers.state import Callback, Solution, Trace, column_squares
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -29,7 +31,8 @@ _EPS = float(np.finfo(np.float64).eps)
 _KRONECKER_COLUMNS = 1500
 _GRAM_ROWS = 20_000
 _MOST_PRODUCTS = 200
-_FORCING = 1e-3
+_ROWS_A_PARAMETER = 10
+_FORCING = 1e-2
 
 
 def minimise_newton_cg(
@@ -41,9 +44,16 @@ def minimise_newton_cg(
     max_iter: int,
     intercept: bool,
     callback: Callback | None = None,
+    sampled: bool = True,
 ) -> Solution:
     """Minimise until the proven gap is at most `tol` times max(1, |F|)."""
     trace, status, iterations = Trace(callback), Status.MAX_ITER, 0
+    interrupted = False
+    if sampled:
+        try:
+            theta = _on_sample(objective, source, theta, intercept)
+        except KeyboardInterrupt:  # evaluate once, to say how good this is
+            max_iter, interrupted = 0, True
     evaluation = objective.evaluate(theta, source, 1, keep=True)
     penalties = objective.penalty.quadratic[:, : theta.shape[1] - intercept]
     even = penalties.max(initial=0.0) <= 1e6 * penalties.min(initial=np.inf)
@@ -77,6 +87,7 @@ def minimise_newton_cg(
             theta, evaluation, gap = moved, new, np.inf
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    status = Status.INTERRUPTED if interrupted else status
     if not np.isfinite(gap):
         gap = evaluation.value
     certificate = Certificate(
@@ -86,6 +97,20 @@ def minimise_newton_cg(
         stationarity=float(np.abs(evaluation.gradient).max(initial=0.0)),
     )
     return Solution(theta, status, certificate, iterations, trace.entries, evaluation.total, evaluation.steepest)
+
+
+def _on_sample(objective: LinearObjective, source: Source, theta: Float, intercept: bool) -> Float:
+    """The optimum of a tenth of the rows, roughly; θ where that would be too few."""
+    rows = (source.n_rows or 0) // 10
+    sample = Sample.of(objective, source, rows) if rows >= _ROWS_A_PARAMETER * theta.size else None
+    if sample is None:
+        return theta
+    part = replace(sample.objective, penalty=sample.objective.penalty.scaled(sample.share))
+    tol = 0.1 * theta.size / rows
+    found = minimise_newton_cg(part, sample.source, theta, tol=tol, max_iter=20, intercept=intercept, sampled=False)
+    if found.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found.theta if found.steepest < 30.0 else theta
 
 
 def _cheap_gap(objective: LinearObjective, evaluation: Evaluation, intercept: bool) -> float:

@@ -1,0 +1,73 @@
+"""The softmax loss, its gradient and its Hessian-vector products over dense rows, each row read once.
+
+    η_k = o_k + b_k + w_kᵀx,   p = softmax η,   loss += s(log Σ e^{η_k} − η_y),   gradient_k += s(p_k − [k = y]) x
+    product_k += s p_k (z_k − pᵀz) x,   z = Vx
+
+Sums run in the order of the rows; only the order within a dot product is left to the compiler.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_FAST = {"reassoc", "contract"}
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def softmax_pass(
+    X: Any, codes: Any, weights: Any, offset: Any, W: Any, b: Any, gradient: Any, slopes: Any, p: Any
+) -> tuple[Any, Any, Any]:
+    """(loss, Σ‖s(p − e_y)‖², max |η|); `gradient` and `slopes` gain the sums, `p` (n, m) takes the posteriors."""
+    m, d = W.shape
+    loss, squares, steepest = 0.0, 0.0, 0.0
+    for i in range(X.shape[0]):
+        eta, largest = p[i], -np.inf
+        for k in range(m):
+            total = 0.0
+            for j in range(d):
+                total += W[k, j] * X[i, j]
+            total += b[k]
+            if len(offset) > 0:
+                total += offset[i, k]
+            eta[k] = total
+            largest = max(largest, total)
+            steepest = max(steepest, abs(total))
+        own, total = eta[codes[i]], 0.0
+        for k in range(m):
+            eta[k] = np.exp(eta[k] - largest)
+            total += eta[k]
+        weight = 1.0 if len(weights) == 0 else weights[i]
+        loss += weight * (np.log(total) + (largest - own))
+        inverse = 1.0 / total
+        for k in range(m):
+            eta[k] *= inverse
+            slope = weight * (eta[k] - (1.0 if k == codes[i] else 0.0))
+            slopes[k] += slope
+            squares += slope * slope
+            for j in range(d):
+                gradient[k, j] += slope * X[i, j]
+    return loss, squares, steepest
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def softmax_curve(X: Any, p: Any, weights: Any, V: Any, v: Any, product: Any, sums: Any) -> None:
+    """`product` and `sums` gain the Hessian's product with (V, v), v the part of the intercepts."""
+    m, d = V.shape
+    z = np.empty(m)
+    for i in range(X.shape[0]):
+        mean = 0.0
+        for k in range(m):
+            total = 0.0
+            for j in range(d):
+                total += V[k, j] * X[i, j]
+            z[k] = total + v[k]
+            mean += p[i, k] * z[k]
+        weight = 1.0 if len(weights) == 0 else weights[i]
+        for k in range(m):
+            moved = weight * p[i, k] * (z[k] - mean)
+            sums[k] += moved
+            for j in range(d):
+                product[k, j] += moved * X[i, j]
