@@ -371,7 +371,8 @@ def _profile_limit(at: _Point, k: int, i: int, error: float, goal: float) -> flo
             there = 0.5 * (inside + outside)
         if there in (inside, outside):
             break
-    return side * (outside if np.isinf(outside) else here)
+    # Rounding of F may keep the last digits out of reach; only a fall that never comes is infinite.
+    return side * (outside if np.isinf(outside) and drop < goal * (1.0 - 1e-6) else here)
 
 
 def _tangent(point: _Point, normal: Float) -> Float:
