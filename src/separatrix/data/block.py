@@ -121,6 +121,10 @@ class Block(ABC):
     def gram(self, weights: Float | None = None) -> Float:
         """Xᵀ diag(weights) X for weights ≥ 0."""
 
+    def gram_of(self, which: Codes, weights: Float) -> Float:
+        """The Gram matrix of some columns, in ascending order."""
+        return self.columns(which).gram(weights)
+
     def curve(self, weights: Float, v: Float) -> Float:
         """Xᵀ (weights · (X v)), the product of a Hessian with a vector."""
         return self.rmatvec(weights * self.matvec(v))

@@ -136,6 +136,17 @@ class SparseBlock(Block):
         result: Float = (X.T @ scaled).toarray()
         return result
 
+    def gram_of(self, which: Codes, weights: Float) -> Float:
+        if self.X.nnz < _CURVED_FROM:
+            return super().gram_of(which, weights)
+        from separatrix.kernels.curving import add_gram
+
+        place = np.full(self.shape[1], -1, dtype=np.int64)
+        place[which] = np.arange(len(which))
+        lower = np.zeros((len(which), len(which)))
+        add_gram(self.X.data, self.X.indices, self.X.indptr, place, weights, lower)
+        return lower + np.tril(lower, -1).T
+
     def curve(self, weights: Float, v: Float) -> Float:
         if self.X.nnz < _CURVED_FROM or v.ndim > 1:
             return super().curve(weights, v)

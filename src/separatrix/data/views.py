@@ -213,6 +213,15 @@ class _WithOnes(_Affine):
         whole[d, d] = s.sum()
         return whole
 
+    def gram_of(self, which: Codes, weights: Float) -> Float:
+        d = self._block.shape[1]
+        inner = which[which < d]
+        core = self._block.gram_of(inner, weights)
+        if len(inner) == len(which):
+            return core
+        border = self._block.rmatvec(weights)[inner]
+        return np.block([[core, border[:, None]], [border[None, :], np.full((1, 1), weights.sum())]])
+
     def plain_rows(self) -> tuple[NDArray[Any], bool] | None:
         plain = self._block.plain_rows()
         return None if plain is None or plain[1] else (plain[0], True)

@@ -18,3 +18,24 @@ def add_curved(data: Any, indices: Any, indptr: Any, weights: Any, v: Any, out: 
         total *= weights[i]
         for p in range(indptr[i], indptr[i + 1]):
             out[np.uint64(indices[p])] += total * data[p]
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def add_gram(data: Any, indices: Any, indptr: Any, place: Any, weights: Any, out: Any) -> None:
+    """Lower triangle of out += Xᵀ diag(weights) X over some columns of a CSR matrix with sorted rows.
+
+    place[j] says where column j goes, −1 that it does not; places grow with j.
+    """
+    found, values = np.empty(len(out), dtype=np.int64), np.empty(len(out))
+    for i in range(len(weights)):
+        count = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            at = place[np.uint64(indices[p])]
+            if at >= 0:
+                found[count], values[count] = at, data[p]
+                count += 1
+        for a in range(count):
+            scaled = weights[i] * values[a]
+            row = out[found[a]]
+            for b in range(a + 1):
+                row[found[b]] += scaled * values[b]

@@ -182,7 +182,7 @@ class LinearObjective:
         if kept is not None and curvature is not None:
             kept[start] = curvature
         if order > 1 and curvature is not None:
-            hessian = self._hessian(block if columns is None else block.columns(columns), curvature)
+            hessian = self._hessian(block, curvature, columns)
         return _Sums(
             float(losses.sum()),
             block.rmatvec(slopes).T,
@@ -194,18 +194,22 @@ class LinearObjective:
             None if curvature is None else self.loss.total(curvature, weights),
         )
 
-    def _hessian(self, block: Block, curvature: Float) -> Float:
+    def _hessian(self, block: Block, curvature: Float, columns: NDArray[np.intp] | None) -> Float:
         """(m, m, p, p) blocks of Σ s ∇²ℓ ⊗ xxᵀ."""
-        m, p = self.loss.n_scores, block.shape[1]
+        m, p = self.loss.n_scores, block.shape[1] if columns is None else len(columns)
+
+        def gram(weights: Float) -> Float:
+            return block.gram(weights) if columns is None else block.gram_of(columns, weights)
+
         blocks = np.empty((m, m, p, p))
         for k in range(m):
             for l in range(k, m):  # noqa: E741  # name of the formula
                 entry = self.loss.pair(curvature, k, l)
                 entry = entry if block.weights is None else entry * block.weights
                 if k == l:
-                    blocks[k, l] = block.gram(entry)
+                    blocks[k, l] = gram(entry)
                 else:  # the entries have one sign; products with themselves are cheaper than with others
-                    blocks[k, l] = blocks[l, k] = -block.gram(np.maximum(-entry, 0.0))
+                    blocks[k, l] = blocks[l, k] = -gram(np.maximum(-entry, 0.0))
         return blocks
 
     def _penalised(self, hessian: Float, columns: NDArray[np.intp] | None) -> Float:
