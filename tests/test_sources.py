@@ -910,3 +910,22 @@ def test_given_classes_code_the_labels_in_their_order() -> None:
     np.testing.assert_array_equal(source.classes[block.codes], labels)
     with pytest.raises(ValueError, match="'red'"):
         as_source(X, labels).labelled(np.array(["blue", "green"]))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_compiled_products_of_sparse_blocks_are_numpys(monkeypatch: pytest.MonkeyPatch, dtype: type) -> None:
+    from separatrix.data import sparse
+
+    monkeypatch.setattr(sparse, "_CURVED_FROM", 0)
+    rng = np.random.default_rng(0)
+    A = (rng.standard_normal((80, 9)) * (rng.random((80, 9)) < 0.3)).astype(dtype)
+    block = SparseBlock(sp.csr_array(A), np.zeros(80, dtype=np.intp))
+    r, R, v, s = rng.standard_normal(80), rng.standard_normal((80, 3)), rng.standard_normal(9), rng.random(80)
+    A = A.astype(float)
+    close = partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-12)
+    close(block.rmatvec(r), A.T @ r)
+    close(block.rmatvec(R), A.T @ R)
+    close(block.rmatvec(R[:, :1]), A.T @ R[:, :1])
+    close(block.curve(s, v), A.T @ (s * (A @ v)))
+    for which in (np.array([1, 4, 8]), np.arange(9), np.array([], dtype=np.intp)):
+        close(block.gram_of(which, s), (A[:, which] * s[:, None]).T @ A[:, which])

@@ -127,8 +127,19 @@ class SparseBlock(Block):
         return result
 
     def rmatvec(self, r: Float) -> Float:
-        result: Float = self._double().T @ r
-        return result
+        if self.X.nnz < _CURVED_FROM:
+            result: Float = self._double().T @ r
+            return result
+        # SciPy copies a slice of a larger matrix before it transposes it.
+        from separatrix.kernels.curving import add_transposed, add_transposed_columns
+
+        product, X = np.zeros((self.shape[1], *r.shape[1:])), self.X
+        add = add_transposed if r.ndim == 1 else add_transposed_columns
+        if r.ndim == 2 and r.shape[1] == 1:
+            add_transposed(X.data, X.indices, X.indptr, np.ascontiguousarray(r[:, 0]), product[:, 0])
+        else:
+            add(X.data, X.indices, X.indptr, np.ascontiguousarray(r), product)
+        return product
 
     def gram(self, weights: Float | None = None) -> Float:
         X = self._double()

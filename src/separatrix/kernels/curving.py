@@ -39,3 +39,22 @@ def add_gram(data: Any, indices: Any, indptr: Any, place: Any, weights: Any, out
             row = out[found[a]]
             for b in range(a + 1):
                 row[found[b]] += scaled * values[b]
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def add_transposed(data: Any, indices: Any, indptr: Any, r: Any, out: Any) -> None:
+    """out += Xᵀ r for a vector r and the rows of a CSR matrix."""
+    for i in range(len(r)):
+        value = r[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            out[np.uint64(indices[p])] += value * data[p]
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def add_transposed_columns(data: Any, indices: Any, indptr: Any, r: Any, out: Any) -> None:
+    """out += Xᵀ r for the columns of a matrix r."""
+    for i in range(len(r)):
+        for p in range(indptr[i], indptr[i + 1]):
+            row, value = out[np.uint64(indices[p])], data[p]
+            for k in range(r.shape[1]):
+                row[k] += value * r[i, k]
