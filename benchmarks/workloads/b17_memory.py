@@ -1,16 +1,17 @@
-"""B17: peak extra memory of the one-pass fits. The same fits as in B7, B8 and B10, where their quality is checked."""
+"""B17: peak extra memory of fits, most of them those of B7, B8, B9 and B10, where their quality is checked."""
 
 from __future__ import annotations
 
-from benchmarks.contender import Contender
+from benchmarks.contender import OURS, Contender
 from benchmarks.data import gaussian_classes
 from benchmarks.goals import AtMostMemory
 from benchmarks.workload import MemoryWorkload
-from benchmarks.workloads import b07_lda, b08_qda, b10_ridge
+from benchmarks.workloads import b07_lda, b08_qda, b09_gaussian_nb, b10_ridge
 
 
 def contenders() -> tuple[Contender, ...]:
-    every = [c for b in (b07_lda, b08_qda, b10_ridge) for c in b.WORKLOAD.contenders]
+    every = [c for b in (b07_lda, b08_qda, b09_gaussian_nb, b10_ridge) for c in b.WORKLOAD.contenders]
+    every.append(OURS.contender("LogisticRegression", "separatrix:LogisticRegression"))
     return tuple(sorted(every, key=lambda contender: contender.role != "ours"))
 
 

@@ -175,6 +175,10 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-le
         """(n, K) scores, or (n, 1) for two classes: the score of the second over the first."""
         raise NotImplementedError  # every classifier of the library defines its scores
 
+    def _map_scores(self, X: Any, function: Callable[[Float], Float]) -> Float:
+        """A function of the scores of all rows, which it may overwrite."""
+        return function(self._scores(X))
+
     def decision_function(self, X: Any) -> Float:
         """Score of every row for every class.
 
@@ -224,6 +228,16 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-le
         return first, second
 
 
+def _posteriors(scores: Float) -> Float:
+    """Probabilities of the classes, in the place of their scores where there are several."""
+    if scores.shape[1] == 1:
+        return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores
+
+
 class Probabilities:
     """Posterior probabilities for classifiers whose scores are log posteriors up to a constant."""
 
@@ -238,10 +252,8 @@ class Probabilities:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        scores = self._scores(X)  # type: ignore[attr-defined]  # mixed into a Classifier
-        if scores.shape[1] == 1:
-            return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
-        return np.exp(log_softmax(scores, axis=1))
+        result: Float = self._map_scores(X, _posteriors)  # type: ignore[attr-defined]  # mixed into a Classifier
+        return result
 
     def predict_log_proba(self, X: Any) -> Float:
         """Logarithms of the posterior probabilities, accurate also where these are tiny.
@@ -268,9 +280,15 @@ class LinearRule(Classifier):
     intercept_: Float
 
     def _scores(self, X: Any) -> Float:
+        return self._map_scores(X, lambda scores: scores)
+
+    def _map_scores(self, X: Any, function: Callable[[Float], Float]) -> Float:
+        if type(self)._scores is not LinearRule._scores:  # a model with scores of its own
+            return super()._map_scores(X, function)
+        # In the workers: beyond two classes the exponentials cost more than the products.
         self._check_ready()
         weights, constant = self.coef_.T.astype(np.float64), np.asarray(self.intercept_, dtype=np.float64)
-        return self._map_rows(X, lambda block: block.matvec(weights) + constant)
+        return self._map_rows(X, lambda block: function(block.matvec(weights) + constant))
 
     def linear_form(self) -> tuple[Float, Float]:
         """The rule as (W, b): scores are XWᵀ + b.

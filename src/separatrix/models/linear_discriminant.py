@@ -8,6 +8,7 @@ w = Σ⁻¹(μ₁−μ₀) and b = −½ μ₁ᵀΣ⁻¹μ₁ + ½ μ₀ᵀΣ⁻
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -239,13 +240,13 @@ class LinearDiscriminantAnalysis(
         self.coef_ = coef.astype(self._dtype, copy=False)
         self.intercept_ = intercept.astype(self._dtype, copy=False)
 
-    def _scores(self, X: Any) -> Float:
+    def _map_scores(self, X: Any, function: Callable[[Float], Float]) -> Float:
         self._check_ready()
         coef, constant, centre = self._centred
         if float((np.abs(coef) @ np.abs(centre)).max(initial=0.0)) < _NEAR:  # at most four digits of sixteen to lose
             shifted = constant - coef @ centre
-            return self._map_rows(X, lambda block: block.matvec(coef.T) + shifted)
-        return self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(coef.T) + constant)
+            return self._map_rows(X, lambda block: function(block.matvec(coef.T) + shifted))
+        return self._map_rows(X, lambda block: function(Standardised.block(block, centre).matvec(coef.T) + constant))
 
     def decision_function(self, X: Any) -> Float:
         """Score of every row for every class.

@@ -100,9 +100,10 @@ def minimise_newton_cg(
 
 
 def _on_sample(objective: LinearObjective, source: Source, theta: Float, intercept: bool) -> Float:
-    """The optimum of a tenth of the rows, roughly; θ where that would be too few."""
-    rows = (source.n_rows or 0) // 10
-    sample = Sample.of(objective, source, rows) if rows >= _ROWS_A_PARAMETER * theta.size else None
+    """The optimum of a twentieth of the rows, roughly; θ where that would be too few."""
+    n_rows = source.n_rows or 0
+    rows = max(n_rows // 20, _ROWS_A_PARAMETER * theta.size)
+    sample = Sample.of(objective, source, rows) if 8 * rows <= n_rows else None
     if sample is None:
         return theta
     part = replace(sample.objective, penalty=sample.objective.penalty.scaled(sample.share))
