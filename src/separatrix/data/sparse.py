@@ -133,13 +133,11 @@ class SparseBlock(Block):
         # SciPy copies a slice of a larger matrix before it transposes it.
         from separatrix.kernels.curving import add_transposed, add_transposed_columns
 
-        product, X = np.zeros((self.shape[1], *r.shape[1:])), self.X
-        add = add_transposed if r.ndim == 1 else add_transposed_columns
-        if r.ndim == 2 and r.shape[1] == 1:
-            add_transposed(X.data, X.indices, X.indptr, np.ascontiguousarray(r[:, 0]), product[:, 0])
-        else:
-            add(X.data, X.indices, X.indptr, np.ascontiguousarray(r), product)
-        return product
+        X, single = self.X, r.size == len(r)
+        product = np.zeros(self.shape[1] if single else (self.shape[1], r.shape[1]))
+        add = add_transposed if single else add_transposed_columns
+        add(X.data, X.indices, X.indptr, np.ascontiguousarray(r.ravel() if single else r), product)
+        return product.reshape(self.shape[1], *r.shape[1:])
 
     def gram(self, weights: Float | None = None) -> Float:
         X = self._double()

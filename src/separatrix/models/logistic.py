@@ -300,11 +300,11 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         self.solver_ = problem.solver(asked)
         progress = Progress(type(self).__name__, int(self.verbose))
         try:
-            return problem.solve(asked, theta, self._tolerance(problem), int(self.max_iter), progress), problem
+            return problem.solve(asked, theta, self._tolerance(), int(self.max_iter), progress), problem
         finally:
             progress.close()
 
-    def _tolerance(self, problem: Problem) -> float:
+    def _tolerance(self) -> float:
         """`tol`, and less for maximum likelihood, whose coefficients are read beside their standard errors."""
         return float(self.tol) if not np.isinf(self._strength()[0]) or self.prior is not None else min(self.tol, 1e-10)
 

@@ -42,7 +42,6 @@ def dual_gap(
     value, product = objective.dual(theta, shift, source)
     if not np.isfinite(value):
         return np.inf
-    lower = -np.inf
     penalty = objective.penalty
     if intercept:
         # The shift made these vanish to second order; what is left is the coefficient of a move that may be far.

@@ -15,6 +15,7 @@ Reference: Boyd and Vandenberghe (2004), Convex Optimization, section 9.5; Bach 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,6 @@ class _Second:
     """A Hessian with the point it belongs to, and how far θ has moved from there."""
 
     curvature: Curvature
-    hessian: Float
     spread: float = np.inf
     drift: float = 0.0
     unresolved: bool = False
@@ -203,11 +203,12 @@ def _iterate(
             length = second.curvature.length(step)
             fresh = not rate * second.spread * length + second.drift < _HARDLY_CHANGED
             metric = None if np.isfinite(second.spread) else second.curvature.metric
-            moved, t, new = _search(objective, source, theta, step, evaluation, 2 if fresh else 1, metric)
-            if moved is None or new is None:
+            asked = {"order": 2 if fresh else 1, "metric": metric}
+            found = backtrack(objective, source, theta, step, evaluation, **asked)
+            if found is None:
                 status = Status.STALLED
                 break
-            theta = moved
+            theta, t, new = found
             if metric is not None:
                 largest = LargestRow(new.largest_row, metric)
                 second.spread = largest.spread(second.curvature)
@@ -226,16 +227,14 @@ def _iterate(
         "Newton decrement, self-concordance" if concordance is not None else "strong convexity of the penalty",
         stationarity=float(np.abs(evaluation.gradient).max(initial=0.0)),
     )
-    return Solution(
-        theta, status, certificate, iterations, trace.entries, evaluation.total, evaluation.steepest, second.hessian
-    )
+    return Solution(theta, status, certificate, iterations, trace.entries, evaluation.total, evaluation.steepest)
 
 
 def _second(objective: LinearObjective, source: Source, evaluation: Evaluation, theta: Float) -> _Second:
     assert evaluation.hessian is not None
     shape = (theta.shape[0], theta.shape[1])
     curvature = Curvature(without_gauge(evaluation.hessian.copy(), objective), shape)
-    return _Second(curvature, evaluation.hessian, unresolved=not flat_directions(objective, source, curvature))
+    return _Second(curvature, unresolved=not flat_directions(objective, source, curvature))
 
 
 def _gap(objective: LinearObjective, evaluation: Evaluation, theta: Float, second: _Second, rate: float) -> float:
@@ -246,24 +245,18 @@ def _gap(objective: LinearObjective, evaluation: Evaluation, theta: Float, secon
     return gap
 
 
-def _search(
-    objective: LinearObjective,
-    source: Source,
-    theta: Float,
-    step: Float,
-    evaluation: Evaluation,
-    order: int,
-    metric: Float | None,
-) -> tuple[Float | None, float, Evaluation | None]:
-    """Halve the step until F falls by a fraction of what its slope promises."""
+def backtrack(
+    objective: LinearObjective, source: Source, theta: Float, step: Float, evaluation: Evaluation, **asked: Any
+) -> tuple[Float, float, Evaluation] | None:
+    """The step, its length and what was `asked` of the evaluation there, halved until F falls by a share of its slope."""
     slope = float((evaluation.gradient * step).sum())
     t = 1.0
     for _ in range(40):
         moved = theta + t * step
         if np.array_equal(moved, theta):
             break
-        new = objective.evaluate(moved, source, order, metric)
+        new = objective.evaluate(moved, source, **asked)
         if new.value <= evaluation.value + 1e-4 * t * slope + 4.0 * _EPS * abs(evaluation.value):
             return moved, t, new
         t *= 0.5
-    return None, 0.0, None
+    return None

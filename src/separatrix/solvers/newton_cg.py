@@ -23,10 +23,9 @@ from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
 from separatrix.settings import one_blas_thread
 from separatrix.solvers.bounds import dual_gap, intercept_shift, strong_convexity
-from separatrix.solvers.newton import Sample
+from separatrix.solvers.newton import Sample, backtrack
 from separatrix.solvers.state import Callback, Solution, Trace, column_squares
 
-_EPS = float(np.finfo(np.float64).eps)
 # Up to this many columns their Gram matrix is worth its price as a preconditioner, from this many rows.
 _KRONECKER_COLUMNS = 1500
 _GRAM_ROWS = 20_000
@@ -80,11 +79,11 @@ def minimise_newton_cg(
             if not bounded and -0.5 * float((evaluation.gradient * step).sum()) <= 0.01 * target:
                 status = Status.UNPROVEN
                 break
-            moved, new = _search(objective, source, theta, step, evaluation)
-            if moved is None or new is None:
+            found = backtrack(objective, source, theta, step, evaluation, order=1, keep=True)
+            if found is None:
                 status = Status.STALLED
                 break
-            theta, evaluation, gap = moved, new, np.inf
+            (theta, _, evaluation), gap = found, np.inf
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     status = Status.INTERRUPTED if interrupted else status
@@ -212,19 +211,3 @@ def _solve(
         direction = white + (fresh / energy) * direction
         energy = fresh
     return step
-
-
-def _search(
-    objective: LinearObjective, source: Source, theta: Float, step: Float, evaluation: Evaluation
-) -> tuple[Float | None, Evaluation | None]:
-    slope = float((evaluation.gradient * step).sum())
-    t = 1.0
-    for _ in range(40):
-        moved = theta + t * step
-        if np.array_equal(moved, theta):
-            break
-        new = objective.evaluate(moved, source, 1, keep=True)
-        if new.value <= evaluation.value + 1e-4 * t * slope + 4.0 * _EPS * abs(evaluation.value):
-            return moved, new
-        t *= 0.5
-    return None, None

@@ -28,8 +28,6 @@ class Solution:
     """Total weight of the rows."""
     steepest: float = 0.0
     """max |score| over the rows: large values are a sign of separation."""
-    hessian: Float | None = None
-    """The last ∇²F that was formed, at or near θ."""
     loss_gradient: Float | None = None
     """∇ of the loss alone at θ, where the solver has it: another penalty starts from there."""
 
