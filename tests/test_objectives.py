@@ -763,8 +763,11 @@ def test_compiled_passes_are_the_definition(monkeypatch, classes, intercept, wei
         np.testing.assert_allclose(a.gradient, b.gradient, rtol=1e-11, atol=1e-10)
         np.testing.assert_allclose(a.steepest, b.steepest, rtol=1e-12)
     np.testing.assert_allclose(one.largest_row, two.largest_row, rtol=1e-12)
-    np.testing.assert_allclose(first.total_curvature, second.total_curvature, rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(product, expected, rtol=1e-11, atol=1e-10)
+    # The compiled softmax keeps posteriors in single precision: they serve steps, not values, gradients or proofs.
+    kept = 1e-11 if m == 1 else 4 * np.finfo(np.float32).eps
+    size = np.abs(second.total_curvature).max()
+    np.testing.assert_allclose(first.total_curvature, second.total_curvature, rtol=kept, atol=kept * size)
+    np.testing.assert_allclose(product, expected, rtol=kept, atol=kept * np.abs(expected).max())
 
 
 def test_compiled_passes_have_no_overflow_and_no_cancellation(monkeypatch):

@@ -20,11 +20,12 @@ _FAST = {"reassoc", "contract"}
 def softmax_pass(
     X: Any, codes: Any, weights: Any, offset: Any, W: Any, b: Any, gradient: Any, slopes: Any, p: Any
 ) -> tuple[Any, Any, Any]:
-    """(loss, Σ‖s(p − e_y)‖², max |η|); `gradient` and `slopes` gain the sums, `p` (n, m) takes the posteriors."""
+    """(loss, Σ‖s(p − e_y)‖², max |η|); `gradient` and `slopes` gain the sums, `p` (n, m) or empty takes the posteriors."""
     m, d = W.shape
+    eta = np.empty(m)
     loss, squares, steepest = 0.0, 0.0, 0.0
     for i in range(X.shape[0]):
-        eta, largest = p[i], -np.inf
+        largest = -np.inf
         for k in range(m):
             total = 0.0
             for j in range(d):
@@ -44,6 +45,8 @@ def softmax_pass(
         inverse = 1.0 / total
         for k in range(m):
             eta[k] *= inverse
+            if len(p) > 0:
+                p[i, k] = eta[k]
             slope = weight * (eta[k] - (1.0 if k == codes[i] else 0.0))
             slopes[k] += slope
             squares += slope * slope

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
@@ -28,7 +29,7 @@ class Fused:
     steepest: float
     residual: float
     total: float
-    curvatures: Float | None = None
+    curvatures: NDArray[np.float32] | None = None
 
 
 def worth_compiling(source: Source, theta: Float) -> bool:
@@ -63,13 +64,14 @@ def fused_sums(
         from separatrix.kernels.softmax import softmax_pass
 
         offset = np.empty((0, 0)) if own is None else np.ascontiguousarray(own)
-        slopes, p = np.zeros(m), np.empty((block.n, m))
+        # For steps alone: single precision is enough there, and half the memory.
+        slopes, p = np.zeros(m), np.empty((block.n if keep else 0, m), dtype=np.float32)
         value, squares, steepest = softmax_pass(X, block.codes, weights, offset, W, b, gradient, slopes, p)
         return Fused(value, _joined(gradient, slopes, ones), np.nan, steepest, squares, total, p if keep else None)
     return None
 
 
-def fused_curve(direction: Float, block: Block, p: Float) -> Float:
+def fused_curve(direction: Float, block: Block, p: NDArray[np.float32]) -> Float:
     """(p, m) product of the softmax's Hessian with a direction, given the posteriors of the rows that count."""
     from separatrix.kernels.softmax import softmax_curve
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,9 +130,10 @@ class LinearObjective:
     ) -> Evaluation:
         """F, ∇F, and ∇²F from order 2 on (of `columns` alone when given). One pass.
 
-        `metric` (p,) asks for max_i Σ_j metric_j x_ij² as well, `keep` for products with ∇²F: m numbers a row stay.
+        `metric` (p,) asks for max_i Σ_j metric_j x_ij² as well, `keep` for products with ∇²F: m numbers
+        a row stay, those of the compiled softmax in single precision.
         """
-        kept: dict[int, Float] | None = {} if keep else None
+        kept: dict[int, NDArray[Any]] | None = {} if keep else None
         whole: set[int] = set()  # blocks whose second derivatives are kept in one piece
         compiled = order == 1 and worth_compiling(source, theta)
 
@@ -171,7 +173,7 @@ class LinearObjective:
         order: int,
         metric: Float | None,
         columns: NDArray[np.intp] | None,
-        kept: dict[int, Float] | None,
+        kept: dict[int, NDArray[Any]] | None,
     ) -> _Sums:
         start, (block, own) = block.start, self.counted(block)
         eta, codes, weights = self.scores(theta, block, own), block.codes, block.weights
@@ -218,18 +220,18 @@ class LinearObjective:
         hessian[np.diag_indices(len(hessian))] += self.penalty.quadratic[:, columns].ravel()
         return hessian
 
-    def _of_fused(self, fused: Fused, block: Block, kept: dict[int, Float] | None, whole: set[int]) -> _Sums:
+    def _of_fused(self, fused: Fused, block: Block, kept: dict[int, NDArray[Any]] | None, whole: set[int]) -> _Sums:
         curvature = None
         if kept is not None and fused.curvatures is not None:
             kept[block.start] = fused.curvatures
             whole.add(block.start)
             weights = block.weights if block.weights is None else block.weights[block.weights > 0]
-            curvature = self.loss.total(fused.curvatures, weights)
+            curvature = self.loss.total(fused.curvatures.astype(np.float64), weights)
         sums = (fused.largest_row, fused.steepest, fused.residual, fused.total, curvature)
         return _Sums(fused.loss, fused.gradient, None, *sums)
 
     def _hessian_times(
-        self, direction: Float, source: Source, order: int, kept: dict[int, Float], whole: set[int]
+        self, direction: Float, source: Source, order: int, kept: dict[int, NDArray[Any]], whole: set[int]
     ) -> Float:
         """∇²F · V with second derivatives that were kept. One pass."""
 
@@ -261,8 +263,9 @@ class LinearObjective:
             for whole in _pieces(block, 1):
                 piece, own = self.counted(whole)
                 eta, codes = self.scores(theta, piece, own), piece.codes
-                a = self.loss.gradient(codes, eta)
-                a -= self.loss.times(self.loss.curvature(codes, eta), np.broadcast_to(shift, eta.shape))
+                _, a, curvature = self.loss.at(codes, eta, curved=True)
+                assert curvature is not None
+                a = a - self.loss.times(curvature, np.broadcast_to(shift, eta.shape))
                 terms = self.loss.conjugate(codes, a)
                 if own is not None:
                     terms = terms - np.einsum("ij,ij->i", a, np.broadcast_to(own, a.shape))

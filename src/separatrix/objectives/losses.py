@@ -311,7 +311,8 @@ class Softmax(Loss):
         whole = a if self.baseline is None else np.insert(a, self.baseline, -a.sum(axis=1), axis=1)
         q = whole.copy()
         q[np.arange(len(codes)), codes] += 1.0
-        entropy = xlogy(np.maximum(q, 0.0), np.maximum(q, 0.0)).sum(axis=1)
+        # q log q with 0 log 0 = 0, by NumPy's vectorised logarithm
+        entropy = (np.maximum(q, 0.0) * np.log(np.maximum(q, np.finfo(np.float64).tiny))).sum(axis=1)
         outside = (q.min(axis=1) < -1e-12) | (np.abs(whole.sum(axis=1)) > 1e-10)
         return np.where(outside, np.inf, entropy)
 

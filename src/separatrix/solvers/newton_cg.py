@@ -206,7 +206,9 @@ def _solve(
         fresh = float((residual * white).sum())
         # No more is needed than a gradient whose bound is below the target, or than the quadratic model is good for.
         bound = 0.5 * float((np.square(residual[held]) / quadratic[held]).sum()) if held.any() else np.inf
-        if bound <= 0.25 * target or fresh <= _FORCING * first:
+        # A step that is below the target is the last one, where exactness can make it one.
+        last = first <= target and np.isfinite(bound)
+        if bound <= 0.25 * target or (fresh <= _FORCING * first and not last):
             break
         direction = white + (fresh / energy) * direction
         energy = fresh
