@@ -137,6 +137,23 @@ def _weighted_documents(rows: int, columns: int, words: int, seed: int, scale: f
     return Data(X, y, f"{size} sparse, {words} a row, rows of length 1, 2 classes, seed {seed}")
 
 
+def curved_classes(rows: int, columns: int, seed: int = 0) -> Callable[[float], Data]:
+    """The function scale → data: two classes divided by a noisy quadratic surface in standard normal columns."""
+    return partial(_curved_classes, rows, columns, seed)
+
+
+def _curved_classes(rows: int, columns: int, seed: int, scale: float) -> Data:
+    """The score is linear in all columns, with one product and one square; its noise is half its linear part's size."""
+    generator = np.random.default_rng(seed)
+    n = max(round(rows * scale), 200)
+    X = generator.standard_normal((n, columns))
+    direction = generator.standard_normal(columns) / np.sqrt(columns)
+    score = X @ direction + 0.5 * X[:, 0] * X[:, 1] + 0.3 * (np.square(X[:, 2]) - 1.0)
+    y = (score + 0.5 * generator.standard_normal(n) > 0).astype(np.int64)
+    size = f"{n:,} × {columns}".replace(",", " ")
+    return Data(X, y, f"{size} {X.dtype}, 2 classes, curved boundary, {X.nbytes / 1e6:.1f} MB, seed {seed}")
+
+
 def categories(rows: int, columns: int, classes: int, seed: int = 0) -> Callable[[float], Data]:
     """The function scale → data: whole numbers, 2 to 20 categories a column, int64."""
     return partial(_categories, rows, columns, classes, seed)

@@ -25,6 +25,7 @@ from separatrix import (
     FisherDiscriminant,
     LinearDiscriminantAnalysis,
     LinearRegression,
+    LogisticRegression,
     QuadraticDiscriminantAnalysis,
     RegularizedDiscriminantAnalysis,
     Ridge,
@@ -810,3 +811,15 @@ def test_rows_very_far_away_have_finite_posteriors(estimator: Any) -> None:
             posterior = model.predict_proba(far)
             assert np.isfinite(posterior).all()
             np.testing.assert_allclose(posterior.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_log_proba", "decision_function"])
+def test_infinity_does_not_hide_behind_a_probability(bad, method):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    for model in (LinearDiscriminantAnalysis(), LogisticRegression()):
+        model.fit(X, np.arange(20) % 2)
+        held = X.copy()
+        held[4, 1] = bad
+        with pytest.raises(ValueError, match="column 1"):
+            getattr(model, method)(held)

@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 ROOT = Path(__file__).parent.parent
+PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text(encoding="utf-8"))
 
 
 def examples(page: str) -> list[str]:
@@ -26,16 +27,16 @@ def test_readme_examples_run_in_order(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     space: dict[str, object] = {}
     blocks = examples("README.md")
-    assert len(blocks) == 6
+    assert len(blocks) == 8
     for code in blocks:
         exec(code, space)
     assert space["proba"].shape == (178, 2)
     assert "1 pass over the data" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", ["docs/data.md", "docs/logistic.md", "docs/naive-bayes.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_pages_run(page, monkeypatch):
     monkeypatch.chdir(ROOT)
     space: dict[str, object] = {}
-    for code in examples(page):
+    for code in examples(f"docs/{page}"):
         exec(code, space)

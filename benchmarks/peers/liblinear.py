@@ -15,16 +15,17 @@ from benchmarks.contender import Peer
 PEER = Peer("liblinear", distribution="liblinear-official", module="liblinear")
 
 
-class Logistic:
-    """Logistic regression of two classes without an intercept, at one C or at several.
+class Linear:
+    """A linear model of two classes without an intercept, at one C or at several.
 
-    `solver` is LIBLINEAR's -s: 0 is L2 in the primal, 7 is L2 in the dual, 6 is L1; `tol` is its -e.
+    `solver` is LIBLINEAR's -s. Logistic: 0 is L2 in the primal, 7 is L2 in the dual, 6 is L1. Support vector machines: 3 is the
+    hinge, 1 the squared hinge in the dual, 2 in the primal. `tol` is its -e.
     """
 
     def __init__(self, solver: int, tol: float, C: float = 1.0) -> None:
         self.solver, self.tol, self.C = solver, tol, C
 
-    def fit(self, X: Any, y: Any) -> Logistic:
+    def fit(self, X: Any, y: Any) -> Linear:
         self.coef_ = self.path(X, y, [self.C])
         self.intercept_ = 0.0
         return self

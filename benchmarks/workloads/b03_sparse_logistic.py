@@ -35,8 +35,8 @@ WORKLOAD = FitWorkload(
     data=weighted_documents(100_000, 47_000, 61),
     contenders=(
         OURS.contender("LogisticRegression", "separatrix:LogisticRegression", stopping(1e-6)),
-        liblinear.PEER.contender("dual", lambda: liblinear.Logistic(solver=7, tol=0.1), note="with its conversion"),
-        liblinear.PEER.contender("primal", lambda: liblinear.Logistic(solver=0, tol=1e-3), note="with its conversion"),
+        liblinear.PEER.contender("dual", lambda: liblinear.Linear(solver=7, tol=0.1), note="with its conversion"),
+        liblinear.PEER.contender("primal", lambda: liblinear.Linear(solver=0, tol=1e-3), note="with its conversion"),
         SKLEARN.contender("lbfgs", LOGISTIC, stopping(1e-6), default=True, note="but for tol=1e-6"),
         SKLEARN.contender("newton-cg", LOGISTIC, stopping(1e-5, solver="newton-cg"), note="tol=1e-5"),
         SKLEARN.contender("sag", LOGISTIC, stopping(3e-3, solver="sag", random_state=0), note="tol=3e-3"),

@@ -58,7 +58,7 @@ WORKLOAD = FitWorkload(
     contenders=(
         OURS.contender("LogisticRegression", told("separatrix:LogisticRegression", tol=9e-7)),
         liblinear.PEER.contender(
-            "L1", own("benchmarks.peers.liblinear:Logistic", solver=6, tol=3e-4), note="with its conversion"
+            "L1", own("benchmarks.peers.liblinear:Linear", solver=6, tol=3e-4), note="with its conversion"
         ),
         SKLEARN.contender("liblinear", told(LOGISTIC, solver="liblinear", tol=3e-4), note="tol=3e-4"),
         SKLEARN.contender("saga", told(LOGISTIC, solver="saga", tol=3e-3, random_state=0), note="tol=3e-3"),

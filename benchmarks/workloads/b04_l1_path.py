@@ -82,7 +82,7 @@ WORKLOAD = FitWorkload(
     contenders=(
         OURS.contender("logistic_path", along(f"{__name__}:OurPath", tol=9e-7)),
         liblinear.PEER.contender(
-            "L1", along("benchmarks.peers.liblinear:Logistic", solver=6, tol=3e-4), note="with one conversion"
+            "L1", along("benchmarks.peers.liblinear:Linear", solver=6, tol=3e-4), note="with one conversion"
         ),
         SKLEARN.contender("liblinear", along("benchmarks.peers.sklearn:LogisticPath", tol=3e-4), note="tol=3e-4"),
         skglm.PEER.contender("SparseLogisticRegression", along("benchmarks.peers.skglm:LogisticL1", tol=1e-6)),

@@ -44,6 +44,13 @@ class Status(Enum):
         "Stopped because rounding allows no further progress; the certificate says how far from the optimum the "
         "answer can be. Rescale the columns or add a penalty to get closer."
     )
+    SEPARATES = (
+        "An epoch passed without a mistake: every training row is on its side, so the classes are linearly separable."
+    )
+    MISTAKES_LEFT = (
+        "Stopped with rows still on the wrong side. If the classes overlap no number of epochs helps: "
+        "separability(X, y) can prove it; variant='averaged' or 'pocket' gives a steadier rule."
+    )
     SEPARATED = (
         "The classes can be separated, so the maximum of the likelihood is at infinity and the coefficients mean nothing. "
         "Use an L2 penalty (a finite C) or Firth's (penalty='firth')."

@@ -102,6 +102,9 @@ class ArraySource(MemorySource):
     def _rows(self, which: NDArray[np.intp]) -> Self:
         return type(self)(self._X[which], None, None)
 
+    def matrix(self) -> Any:
+        return self._X
+
 
 class SparseSource(MemorySource):
     """A SciPy sparse matrix or array. CSR is read in place; other formats are converted to CSR once."""
@@ -137,6 +140,9 @@ class SparseSource(MemorySource):
 
     def _rows(self, which: NDArray[np.intp]) -> Self:
         return type(self)(self._X[which], None, None)
+
+    def matrix(self) -> Any:
+        return self._X
 
     def coarse(self) -> Self:
         view = copy(self)

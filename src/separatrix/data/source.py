@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from threading import current_thread
 from typing import Any, Self, TypeVar
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block
 from separatrix.settings import config, one_blas_thread
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _TARGET_BYTES = 32 << 20
@@ -55,6 +56,43 @@ def cut_finer(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
             continue
         for start in range(0, block.n, rows):
             yield block.part(slice(start, min(start + rows, block.n)))
+
+
+def _threads() -> int:
+    # A pass inside a pass runs in the worker that asks for it: waiting for the same pool would never end.
+    return 1 if current_thread().name.startswith(_NAME) else config.threads
+
+
+def _ordered(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+    """work of every item, in order, computed on the thread pool; at most a few items are alive."""
+    items = iter(items)
+    ahead = list(islice(items, 2))
+    if threads == 1 or len(ahead) < 2:
+        yield from map(work, chain(ahead, items))
+        return
+    pool = _pool(threads)
+    running: deque[Future[Result]] = deque(pool.submit(work, item) for item in ahead)
+    del ahead
+    try:
+        for item in items:
+            if len(running) > threads:
+                yield running.popleft().result()
+            running.append(pool.submit(work, item))
+        while running:
+            yield running.popleft().result()
+    finally:  # on an error or Ctrl-C: nothing is left running behind the caller's back
+        for future in running:
+            future.cancel()
+        for future in running:
+            if not future.cancelled():
+                future.exception()
+
+
+def in_parallel(work: Callable[[Item], None], items: Iterable[Item]) -> None:
+    """Do the work of every item on the thread pool, with one BLAS thread a worker."""
+    with one_blas_thread():
+        for _ in _ordered(work, items, _threads()):
+            pass
 
 
 class Source(ABC):
@@ -108,6 +146,10 @@ class Source(ABC):
         """Random rows as a source of their own, and which they are; ``None`` if the storage must be read for them."""
         return None
 
+    def matrix(self) -> Any:
+        """All rows in memory at once: as they are stored where that is so, else gathered as float64."""
+        return np.concatenate([block.dense() for block in self.blocks()])
+
     def _count_pass(self) -> None:
         self.passes += 1
 
@@ -129,8 +171,7 @@ class Source(ABC):
         `rows` cuts the blocks finer, for work that is heavy a row.
         """
         self._count_pass()
-        # A pass inside a pass runs in the worker that asks for it: waiting for the same pool would never end.
-        threads = 1 if current_thread().name.startswith(_NAME) else config.threads
+        threads = _threads()
         blocks = self._pieces() if rows is None else cut_finer(self._pieces(), rows)
 
         def work(piece: Block) -> Result:
@@ -139,29 +180,7 @@ class Source(ABC):
                 return block_fn(self._see(piece))
 
         with one_blas_thread():
-            if threads == 1:
-                yield from map(work, blocks)
-                return
-            ahead = list(islice(blocks, 2))
-            if len(ahead) < 2:
-                yield from map(work, ahead)
-                return
-            pool = _pool(threads)
-            running: deque[Future[Result]] = deque(pool.submit(work, block) for block in ahead)
-            del ahead
-            try:
-                for block in blocks:
-                    if len(running) > threads:
-                        yield running.popleft().result()
-                    running.append(pool.submit(work, block))
-                while running:
-                    yield running.popleft().result()
-            finally:  # on an error or Ctrl-C: nothing is left running behind the caller's back
-                for future in running:
-                    future.cancel()
-                for future in running:
-                    if not future.cancelled():
-                        future.exception()
+            yield from _ordered(work, blocks, threads)
 
     def reduce(
         self,

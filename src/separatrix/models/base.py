@@ -228,6 +228,13 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-le
         return first, second
 
 
+def openly(function: Callable[[Float], Float], products: Float, constant: Float) -> Float:
+    """A function of scores Wx + b; NaN when a product is infinite, whose finite probability would hide what X holds."""
+    finite = bool(np.isfinite(products).all())
+    result = function(products + constant)
+    return result if finite else np.full_like(result, np.nan)
+
+
 def _posteriors(scores: Float) -> Float:
     """Probabilities of the classes, in the place of their scores where there are several."""
     if scores.shape[1] == 1:
@@ -273,7 +280,34 @@ class Probabilities:
         return result
 
 
-class LinearRule(Classifier):
+class SignedDistance:
+    """Distances for a classifier whose `linear_form` gives (W, b), always or for some of its parameters."""
+
+    def signed_distance(self, X: Any) -> Float:
+        """f(x)/‖w‖: how far, and on which side, a row is from where its score vanishes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        W, _ = self.linear_form()  # type: ignore[attr-defined]  # mixed into a Classifier
+        lengths = np.linalg.norm(W, axis=1)
+        if (lengths == 0).any():
+            raise ValueError("A class has a constant score, so there is no hyperplane to measure a distance to.")
+        scores = self._linear_scores(X)
+        return scores[:, 0] / lengths[0] if len(W) == 1 else scores / lengths
+
+    def _linear_scores(self, X: Any) -> Float:
+        W, b = self.linear_form()  # type: ignore[attr-defined]  # mixed into a Classifier
+        result: Float = self._map_rows(X, lambda block: block.matvec(W.T) + b)  # type: ignore[attr-defined]
+        return result
+
+
+class LinearRule(SignedDistance, Classifier):
     """A classifier with scores XWᵀ + b."""
 
     coef_: Float
@@ -288,7 +322,7 @@ class LinearRule(Classifier):
         # In the workers: beyond two classes the exponentials cost more than the products.
         self._check_ready()
         weights, constant = self.coef_.T.astype(np.float64), np.asarray(self.intercept_, dtype=np.float64)
-        return self._map_rows(X, lambda block: function(block.matvec(weights) + constant))
+        return self._map_rows(X, lambda block: openly(function, block.matvec(weights), constant))
 
     def linear_form(self) -> tuple[Float, Float]:
         """The rule as (W, b): scores are XWᵀ + b.
@@ -300,6 +334,10 @@ class LinearRule(Classifier):
         """
         self._check_ready()
         return self.coef_, np.atleast_1d(self.intercept_)
+
+    def _linear_scores(self, X: Any) -> Float:
+        scores = self._scores(X)  # a model may know a way that keeps more digits
+        return scores if len(self.linear_form()[0]) == scores.shape[1] else scores[:, 1:] - scores[:, :1]
 
     def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
         """The hyperplane between two classes; positive on the side of the first.
@@ -319,24 +357,6 @@ class LinearRule(Classifier):
             sign = 1.0 if first == 1 else -1.0
             return Hyperplane(sign * W[0], sign * float(b[0]))
         return Hyperplane(W[first] - W[second], float(b[first] - b[second]))
-
-    def signed_distance(self, X: Any) -> Float:
-        """f(x)/‖w‖: how far, and on which side, a row is from where its score vanishes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        W, _ = self.linear_form()
-        lengths = np.linalg.norm(W, axis=1)
-        if (lengths == 0).any():
-            raise ValueError("A class has a constant score, so there is no hyperplane to measure a distance to.")
-        scores = Classifier.decision_function(self, X)
-        return scores / (lengths[0] if len(W) == 1 else lengths)
 
 
 class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types

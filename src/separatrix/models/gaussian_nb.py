@@ -18,14 +18,14 @@ from separatrix.data import Block, Source
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
 from separatrix.geometry import Hyperplane, Quadric
-from separatrix.models.base import Boundary, Undetermined
+from separatrix.models.base import Boundary, SignedDistance, Undetermined
 from separatrix.models.generative import GenerativeClassifier, class_priors
 from separatrix.models.naive_bayes import draw_classes
 from separatrix.result import Status
 from separatrix.statistics.moments import Form
 
 
-class GaussianNB(GenerativeClassifier):
+class GaussianNB(SignedDistance, GenerativeClassifier):
     """Gaussian naive Bayes from one pass over the data.
 
     Drop-in for scikit-learn's, with `merge`, sparse input, files, shared variances and the generative extras on top.

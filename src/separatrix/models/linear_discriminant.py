@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.views import Standardised
-from separatrix.models.base import LinearRule, Undetermined
+from separatrix.models.base import LinearRule, Undetermined, openly
 from separatrix.models.canonical import canonical_directions
 from separatrix.models.covariance import average, class_covariances, estimated_covariances, second_pass_parameter
 from separatrix.models.generative import GaussianClassifier, class_priors
@@ -245,8 +245,9 @@ class LinearDiscriminantAnalysis(
         coef, constant, centre = self._centred
         if float((np.abs(coef) @ np.abs(centre)).max(initial=0.0)) < _NEAR:  # at most four digits of sixteen to lose
             shifted = constant - coef @ centre
-            return self._map_rows(X, lambda block: function(block.matvec(coef.T) + shifted))
-        return self._map_rows(X, lambda block: function(Standardised.block(block, centre).matvec(coef.T) + constant))
+            return self._map_rows(X, lambda block: openly(function, block.matvec(coef.T), shifted))
+        see = Standardised.block
+        return self._map_rows(X, lambda block: openly(function, see(block, centre).matvec(coef.T), constant))
 
     def decision_function(self, X: Any) -> Float:
         """Score of every row for every class.

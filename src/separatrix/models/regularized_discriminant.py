@@ -19,7 +19,7 @@ from separatrix.data.block import Float
 from separatrix.data.labels import shown
 from separatrix.data.views import Mapped
 from separatrix.geometry import Hyperplane
-from separatrix.models.base import Boundary, Undetermined
+from separatrix.models.base import Boundary, SignedDistance, Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.quadratic_discriminant import QuadraticRule, SingularCovariance
 from separatrix.result import Status
@@ -33,7 +33,7 @@ from separatrix.statistics.shrinkage import fourth_moments, ledoit_wolf_intensit
 _DEFAULT_GRID = np.linspace(0.0, 1.0, 11)
 
 
-class RegularizedDiscriminantAnalysis(QuadraticRule):
+class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
     """Gaussian classes whose covariances are pulled towards the common one and towards a simple shape.
 
     Parameters

@@ -85,3 +85,42 @@ def choose_solver(
         return "newton-cg"
     many = n_rows is not None and n_rows > MANY_ROWS * n_features * n_scores and n_rows * n_features > MANY_ENTRIES
     return "lbfgs" if many else "newton"
+
+
+# A machine of few rows or columns is solved in the primal: a Hessian, or its products, are cheap.
+FEW_ROWS = 200
+PRIMAL_COLUMNS = 1000
+# Up to this many rows all inner products are at hand, and pairs of rows with Newton's steps reach the last digit.
+PAIRED_ROWS = 2000
+
+
+def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
+    """How a linear support vector machine with an L2 penalty and a free intercept is fitted.
+
+    =====================================  ===========================================================================
+    hinge, rows ≤ 2000                     ``"pairs"``: the dual with the linear kernel, exactly
+    squared hinge, rows ≤ 200              ``"primal"``: Newton's method, exactly
+    columns ≤ 1000                         ``"primal"``: a few passes; for the hinge, losses that are ever less rounded off
+    more                                   ``"dual"``: coordinate ascent, row by row
+    =====================================  ===========================================================================
+
+    Parameters
+    ----------
+    n_rows : int or None
+        ``None`` when it is not known.
+    n_features : int
+    loss : {"hinge", "squared_hinge"}
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from separatrix.solvers.choose import choose_svm
+    >>> choose_svm(400_000, 100, "hinge"), choose_svm(100_000, 47_000, "hinge"), choose_svm(500, 10, "hinge")
+    ('primal', 'dual', 'pairs')
+    """
+    if loss == "hinge" and n_rows is not None and n_rows <= PAIRED_ROWS:
+        return "pairs"
+    return "primal" if n_features <= PRIMAL_COLUMNS or (n_rows is not None and n_rows <= FEW_ROWS) else "dual"

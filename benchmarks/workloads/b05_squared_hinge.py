@@ -1,0 +1,51 @@
+"""B5, second half: the squared hinge.
+
+Nobody fits an intercept: LIBLINEAR would penalise it. The tolerances of the peers are those that reach the quality.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.contender import OURS
+from benchmarks.data import Data, weighted_documents
+from benchmarks.goals import Faster
+from benchmarks.margins import linear_gap
+from benchmarks.peers import liblinear
+from benchmarks.peers.sklearn import PEER as SKLEARN
+from benchmarks.workload import Check, FitWorkload
+
+
+def check(data: Data) -> Check:
+    return linear_gap(data, 1.0, power=2)
+
+
+def settings(tol: float, **parameters: Any) -> dict[str, Any]:
+    return {"fit_intercept": False, "tol": tol, "max_iter": 10_000, **parameters}
+
+
+WORKLOAD = FitWorkload(
+    module=__name__,
+    id="B5",
+    title="sparse linear SVM, squared hinge, C=1, no intercept",
+    goals=(Faster(2),),
+    data=weighted_documents(100_000, 47_000, 61),
+    contenders=(
+        OURS.contender("LinearSVC", "separatrix:LinearSVC", settings(1e-6)),
+        liblinear.PEER.contender(
+            "dual", lambda: liblinear.Linear(solver=1, tol=1e-2), note="with its conversion, -e 1e-2"
+        ),
+        liblinear.PEER.contender(
+            "primal", lambda: liblinear.Linear(solver=2, tol=1e-3), note="with its conversion, -e 1e-3"
+        ),
+        SKLEARN.contender(
+            "LinearSVC", "sklearn.svm:LinearSVC", settings(1e-3, random_state=0), default=True, note="but for tol=1e-3"
+        ),
+        SKLEARN.contender(
+            "LinearSVC dual", "sklearn.svm:LinearSVC", settings(1e-2, random_state=0, dual=True), note="tol=1e-2"
+        ),
+    ),
+    check=check,
+    quality="relative gap of the objective to the optimum",
+    tolerance=1e-6,
+)

@@ -1,0 +1,217 @@
+"""What an action costs: L[k, a] is the loss of action a when the truth is class k.
+
+    E(a|x) = Σ_k L[k,a] p(k|x),      action = argmin_a E(a|x)
+
+Adding a number to a row of L, the same for every action, changes no decision. Decisions are therefore taken from L less the
+largest loss of each row: the 0–1 loss becomes −I, so that its decision is argmax_k p(k|x) to the last bit.
+Ties go to the first of the tied actions. Reference: Berger, Statistical Decision Theory and Bayesian Analysis, sect. 4.4.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from separatrix.data.block import Codes, Float
+from separatrix.data.labels import encode, is_missing, shown, unique_labels
+
+Loss = str | Callable[[Any, Any], float] | ArrayLike
+REJECTED = -1
+"""The code of a rejected row among the codes of actions."""
+
+
+def as_names(names: Iterable[Any]) -> NDArray[Any]:
+    """Names of actions in one array: of their own type where they share one, else of objects as they were given."""
+    listed = list(names)
+    array = np.asarray(listed)
+    strings = sum(isinstance(name, str) for name in listed)
+    plain = array.ndim == 1 and (array.dtype.kind in "iufb" if strings == 0 else strings == len(listed))
+    if plain and len({isinstance(name, bool | np.bool_) for name in listed}) <= 1:
+        return array
+    objects = np.empty(len(listed), dtype=object)
+    objects[:] = [name.item() if isinstance(name, np.generic) else name for name in listed]
+    return objects
+
+
+def loss_table(loss: Loss, classes: NDArray[Any], actions: Iterable[Any] | None) -> tuple[Float, NDArray[Any]]:
+    """The K×A matrix of a loss and the names of its A actions; by default the actions are the classes."""
+    named = None if actions is None else _check_names(as_names(actions))
+    if isinstance(loss, str):
+        if loss != "zero-one":
+            raise ValueError(f"loss={loss!r} is not known: give 'zero-one', a matrix or a function of (truth, action).")
+        strange = [] if named is None else [name for name in named.tolist() if name not in classes.tolist()]
+        if strange:
+            raise ValueError(
+                f"Under the 0–1 loss every action is a class, but {strange[0]!r} is not one of {classes.tolist()}: give the "
+                "losses of this action in a matrix or a function."
+            )
+        loss = _zero_one
+    if callable(loss):
+        names = classes if named is None else named
+        matrix = np.array([[float(loss(k, a)) for a in names.tolist()] for k in classes.tolist()])
+    else:
+        matrix = np.asarray(loss, dtype=np.float64)
+        names = _columns(matrix, classes, named)
+    if not np.isfinite(matrix).all():
+        k, a = np.argwhere(~np.isfinite(matrix))[0]
+        raise ValueError(
+            f"The loss of action {shown(names[a])} when the truth is {shown(classes[k])} is {matrix[k, a]}: every loss must "
+            "be a finite number. To forbid an action give it a large one."
+        )
+    _warn_of_costly_truth(matrix, classes, names)
+    return matrix, names
+
+
+def _zero_one(truth: Any, action: Any) -> float:
+    return float(truth != action)
+
+
+def _check_names(names: NDArray[Any]) -> NDArray[Any]:
+    listed = names.tolist()
+    if not listed:
+        raise ValueError("actions is empty: name at least one action.")
+    for i, name in enumerate(listed):
+        if name in listed[:i]:
+            raise ValueError(f"The action {name!r} is named twice: give every action its own name.")
+    return names
+
+
+def _columns(matrix: Float, classes: NDArray[Any], named: NDArray[Any] | None) -> NDArray[Any]:
+    """The names of the columns of a loss matrix, whose shape is checked."""
+    order = classes.tolist()
+    if matrix.ndim != 2 or len(matrix) != len(classes) or matrix.shape[1] == 0:
+        raise ValueError(
+            f"loss has shape {matrix.shape}, but there are {len(classes)} classes: give a matrix with one row a class (the "
+            f"truth), in the order {order}, and one column an action."
+        )
+    if named is None and matrix.shape[1] != len(classes):
+        raise ValueError(
+            f"loss has {matrix.shape[1]} columns for {len(classes)} classes, so the actions are not the classes {order}: name "
+            "the columns with actions=[…]."
+        )
+    if named is not None and matrix.shape[1] != len(named):
+        raise ValueError(
+            f"loss has shape {matrix.shape}, but {len(named)} actions are named: {named.tolist()}. Give one column an action."
+        )
+    return classes if named is None else named
+
+
+def _warn_of_costly_truth(matrix: Float, classes: NDArray[Any], names: NDArray[Any]) -> None:
+    """Where an action is named like a class it is the correct one for it, and should be the cheapest."""
+    for k, label in enumerate(classes.tolist()):
+        correct = [a for a, name in enumerate(names.tolist()) if name == label]
+        if not correct:
+            continue
+        cheapest = int(matrix[k].argmin())
+        if matrix[k, cheapest] < matrix[k, correct[0]]:
+            warnings.warn(
+                f"When the truth is class {label!r} the correct action costs {matrix[k, correct[0]]:g} and the wrong action "
+                f"{shown(names[cheapest])} only {matrix[k, cheapest]:g}. Rows of the loss are the truth, columns the action: "
+                "check that it is not transposed.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def check_proba(proba: ArrayLike) -> Float:
+    """Posteriors as a float64 array of shape (n, K), checked."""
+    given = np.asarray(proba, dtype=np.float64)
+    if given.ndim != 2:
+        raise ValueError(f"Probabilities have shape {given.shape}: give one row a sample and one column a class.")
+    wrong = ~((given >= 0) & (given <= 1 + 1e-6)).all(axis=1) | (np.abs(given.sum(axis=1) - 1.0) > 1e-3)
+    if wrong.any():
+        i = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"{int(wrong.sum())} rows of probabilities are not numbers from 0 to 1 that sum to 1 (first: row {i}, "
+            f"{given[i].tolist()}); give posterior probabilities, not scores."
+        )
+    return given
+
+
+def row_losses(matrix: Float, costs: ArrayLike | None, n_rows: int) -> Float:
+    """The losses of every row: the matrix itself, or (n, K, A) when rows have costs of their own.
+
+    Costs of shape (n, K, A) stand for the matrix; costs of shape (n, A), the price of an action whatever the truth, are added.
+    """
+    if costs is None:
+        return matrix
+    given = np.asarray(costs, dtype=np.float64)
+    K, A = matrix.shape
+    if given.shape not in ((n_rows, K, A), (n_rows, A)):
+        raise ValueError(
+            f"costs has shape {given.shape}: give {(n_rows, K, A)}, a loss for every row, class and action, or {(n_rows, A)}, "
+            "a price for every row and action that is added to the loss."
+        )
+    if not np.isfinite(given).all():
+        bad = int((~np.isfinite(given)).reshape(n_rows, -1).any(axis=1).sum())
+        raise ValueError(f"costs contains NaN or infinity in {bad} rows: every cost must be a finite number.")
+    return given if given.ndim == 3 else matrix + given[:, None, :]
+
+
+def expected_losses(proba: Float, losses: Float) -> Float:
+    """(n, A) expected loss of every action; an average of losses, which rounding never takes outside their range."""
+    return np.clip(_mixed(proba, losses), losses.min(axis=-2), losses.max(axis=-2))
+
+
+def best_actions(proba: Float, losses: Float) -> Codes:
+    """The code of the action of least expected loss, of every row; the first of those that tie."""
+    return _mixed(proba, losses - losses.max(axis=-1, keepdims=True)).argmin(axis=1)
+
+
+def _mixed(proba: Float, losses: Float) -> Float:
+    return proba @ losses if losses.ndim == 2 else np.einsum("nk,nka->na", proba, losses)
+
+
+def suffered_losses(truth: Codes, taken: Codes, losses: Float, reject_cost: float | None) -> Float:
+    """(n,) the loss of every row, given the codes of its class and of the action taken."""
+    rejected = taken == REJECTED
+    if rejected.any() and reject_cost is None:
+        raise ValueError(
+            f"{int(rejected.sum())} rows were rejected, but a rejection has no price: set reject_cost, or leave these rows out."
+        )
+    found = losses[truth, taken] if losses.ndim == 2 else losses[np.arange(len(truth)), truth, taken]
+    return np.where(rejected, 0.0 if reject_cost is None else reject_cost, found)
+
+
+def class_codes(y: ArrayLike, classes: ArrayLike | None, weights: Float | None) -> tuple[NDArray[Any], Codes]:
+    """The sorted classes, those given or those in y, and the code of every row."""
+    target = np.asarray(y)
+    known = None if classes is None else unique_labels(np.asarray(classes))
+    return encode(target, known, weights)
+
+
+def action_codes(actions: ArrayLike, names: NDArray[Any], reject_action: Any) -> Codes:
+    """The code of every row's action; `REJECTED` for the name of a rejection."""
+    taken = np.asarray(actions)
+    codes = np.full(len(taken), len(names), dtype=np.intp)
+    codes[_equal(taken, reject_action)] = REJECTED
+    for a, name in enumerate(names.tolist()):
+        codes[_equal(taken, name)] = a
+    strange = np.flatnonzero(codes == len(names))
+    if len(strange):
+        raise ValueError(
+            f"{shown(taken[strange[0]])} is not among the actions {names.tolist()}, nor does it stand for a rejection "
+            f"({reject_action!r}): name all actions, or set reject_action."
+        )
+    return codes
+
+
+def distinct_actions(actions: ArrayLike, reject_action: Any) -> NDArray[Any]:
+    """The different actions taken, rejection aside, in the order of appearance."""
+    taken = np.asarray(actions).tolist()
+    missing = sum(map(is_missing, taken))
+    if missing and not is_missing(reject_action):
+        raise ValueError(
+            f"actions contains NaN or None in {missing} rows: if these are rejections, say so by reject_action."
+        )
+    return as_names(name for name in dict.fromkeys(taken) if name != reject_action and not is_missing(name))
+
+
+def _equal(taken: NDArray[Any], name: Any) -> NDArray[np.bool_]:
+    if is_missing(name):
+        return np.array([is_missing(value) for value in taken.tolist()], dtype=bool)
+    return np.broadcast_to(np.asarray(taken == name, dtype=bool), taken.shape)

@@ -1,0 +1,342 @@
+"""What the reductions from K classes to two share: one binary machine a problem, from one pass where that is enough.
+
+A problem sends every class to group 1, to group 0, or nowhere (−1):
+
+    one against the rest   k → 1, all others → 0
+    one against one        k → 0, l → 1, all others → −1
+
+Statistics of classes merge. So for a model that is algebra on such a statistic one pass with K classes serves every problem:
+the statistics of its two groups are merged from those of their classes, by the same formula that merges blocks.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    _check_method_params,
+    _num_samples,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+)
+
+from separatrix.data import Block, Source
+from separatrix.data.block import Codes, Float
+from separatrix.data.labels import as_target, as_weights, encode
+from separatrix.data.views import View
+from separatrix.models.base import Classifier, Estimator, Stopwatch, check_two_classes
+from separatrix.models.generative import MomentEstimator
+from separatrix.models.ridge_classifier import RidgeClassifier
+from separatrix.statistics.counts import CategoryCounts, ClassCounts
+from separatrix.statistics.moments import ClassMoments
+from separatrix.statistics.scatter import Scatter
+
+_TWO = np.array([0, 1])
+
+
+@dataclass(frozen=True)
+class Indeterminate:
+    """Where a scheme of binary machines does not settle the class, and what was made of it.
+
+    Parameters
+    ----------
+    mask : ndarray of bool, (n,)
+        The rows that the machines leave open.
+    reason : ndarray of str, (n,)
+        "none claims", "several claim" or "votes tie"; empty for the other rows.
+    prediction : ndarray, (n,)
+        The class that every row was given.
+    resolution : str
+        How the open rows were settled.
+    """
+
+    mask: NDArray[np.bool_]
+    reason: NDArray[np.str_]
+    prediction: NDArray[Any]
+    resolution: str
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of rows for every reason that occurs."""
+        reasons, numbers = np.unique(self.reason[self.mask], return_counts=True)
+        return dict(zip(reasons.tolist(), numbers.tolist(), strict=True))
+
+    def __str__(self) -> str:
+        if not self.mask.any():
+            return f"None of {len(self.mask)} rows is indeterminate."
+        parts = ", ".join(f"{reason} ({number})" for reason, number in self.counts.items())
+        return f"{int(self.mask.sum())} of {len(self.mask)} rows are indeterminate: {parts}. {self.resolution}"
+
+
+class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit-learn ships no types
+    """K classes by binary machines; a scheme says which problems they solve and how their answers become a class."""
+
+    estimator: Any
+    n_jobs: int | None
+    estimators_: list[Any]
+    passes_: int | None
+    # Weights are for the machines: the scheme hands them on.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}
+
+    @abstractmethod
+    def _problems(self, n_classes: int) -> list[Codes]:
+        """For every machine the group (1, 0 or −1) of every class."""
+
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        return len(self.classes_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        tags.classifier_tags.poor_score |= inner.classifier_tags is not None and inner.classifier_tags.poor_score
+        tags.non_deterministic = inner.non_deterministic
+        return tags
+
+    def get_metadata_routing(self) -> Any:
+        """Where metadata go: what `fit` is given is handed to the machines that ask for it.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
+
+    def fit(
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, **fit_params: Any
+    ) -> Self:
+        """Fit the machines; in one pass over the rows where the estimator needs no more.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
+        y : array-like of shape (n_samples,)
+            Class labels: strings, integers or booleans.
+        sample_weight : array-like of shape (n_samples,), optional
+            Handed to the machines, which must know what to do with it.
+        **fit_params : dict
+            Further arguments of the machines' `fit`; those with one entry a row are cut as the rows are.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        self.__dict__.pop("estimators_", None)  # a fit that is refused leaves no half a model
+        if not (hasattr(self.estimator, "decision_function") or hasattr(self.estimator, "predict_proba")):
+            raise TypeError(
+                f"{type(self.estimator).__name__} has neither decision_function nor predict_proba, so its machines have no "
+                "scores to compare; give a classifier that has one of them."
+            )
+        params = self._machine_params(sample_weight, fit_params)
+        shared = _one_pass(self.estimator, X) and params.keys() <= {"sample_weight"}
+        self.estimators_, self.passes_ = (self._fit_together if shared else self._fit_apart)(X, y, params)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, getattr(self.estimators_[0], name))
+            elif name in self.__dict__:
+                delattr(self, name)
+        return self
+
+    def _machine_params(self, sample_weight: ArrayLike | None, fit_params: dict[str, Any]) -> dict[str, Any]:
+        given = {**fit_params} if sample_weight is None else {**fit_params, "sample_weight": sample_weight}
+        if get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", **given).estimator.fit)
+        if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise ValueError(
+                f"{type(self.estimator).__name__}.fit takes no sample_weight; give an estimator that does, or enable "
+                "scikit-learn's metadata routing for one that hands it on."
+            )
+        return given
+
+    def _fit_apart(self, X: Any, y: ArrayLike | None, params: dict[str, Any]) -> tuple[list[Any], int | None]:
+        """Every machine reads the rows of its own problem."""
+        source, codes = self._labelled(X, y, params)
+        problems = self._problems(len(self.classes_))
+        jobs: Any = (
+            (_Regrouped(source, groups), None) if source is not None else (X, groups[codes]) for groups in problems
+        )
+        machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(_fit_machine)(self.estimator, rows, target, params) for rows, target in jobs
+        )
+        # Rows that precomputed kernels are taken with: a machine knows its own only.
+        pairwise = get_tags(self.estimator).input_tags.pairwise
+        self._kept = [np.flatnonzero(groups[codes] >= 0) for groups in problems] if pairwise else None
+        known = all(hasattr(machine, "fit_") for machine in machines)
+        return machines, sum(machine.fit_.passes for machine in machines) if known else None
+
+    def _labelled(self, X: Any, y: ArrayLike | None, params: dict[str, Any]) -> tuple[Source | None, Any]:
+        """A source with class codes, or the codes of the rows of anything else; sets the classes."""
+        if isinstance(X, Source):
+            if not isinstance(self.estimator, Estimator):
+                raise TypeError(
+                    f"X is a source, which {type(self.estimator).__name__} cannot read; give arrays, or an estimator of "
+                    "separatrix."
+                )
+            source = self._read(X, y, params.pop("sample_weight", None), reset=True).labelled()
+            assert source.classes is not None
+            self.classes_ = source.classes
+            check_two_classes(self.classes_)
+            return source, None
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        n_rows = _num_samples(X)
+        weights = as_weights(params.get("sample_weight"), n_rows)
+        if weights is not None:
+            params["sample_weight"] = weights
+        self.classes_, codes = encode(as_target(column_or_1d(y, warn=True), n_rows), None, weights)
+        check_two_classes(self.classes_)
+        return None, codes
+
+    def _fit_together(self, X: Any, y: ArrayLike | None, params: dict[str, Any]) -> tuple[list[Any], int]:
+        """One pass for all machines."""
+        reader = clone(self.estimator)
+        reader._validate_params()
+        if y is None and not isinstance(X, Source):
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        given = reader._read(X, y, params.get("sample_weight"), reset=True)
+        before = given.passes
+        source = given.labelled()
+        check_two_classes(source.classes)
+        self.classes_, self._kept = source.classes, None
+        problems = self._problems(len(self.classes_))
+        statistic = _measured(reader, source, apart=any((groups < 0).any() for groups in problems))
+        machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(_machine_of)(reader, _regrouped(statistic, groups, reader), source.dtype) for groups in problems
+        )
+        return machines, source.passes - before
+
+    def _check_ready(self) -> None:
+        check_is_fitted(self, "estimators_")
+
+    def _inputs(self, X: Any) -> Sequence[Any]:
+        """What every machine is asked about: the rows, or their kernels with the machine's own training rows."""
+        self._check_ready()
+        return [X] * len(self.estimators_) if self._kept is None else [np.asarray(X)[:, at] for at in self._kept]
+
+
+def machine_scores(machine: Any, X: Any) -> Float:
+    """A binary machine's score of every row: positive for its group 1."""
+    if hasattr(machine, "decision_function"):
+        return np.ravel(machine.decision_function(X))
+    return np.asarray(machine.predict_proba(X))[:, 1] - 0.5
+
+
+def _fit_machine(estimator: Any, X: Any, target: Codes | None, params: dict[str, Any]) -> Any:
+    machine = clone(estimator)
+    if target is None:
+        return machine.fit(X, **params)
+    if (target >= 0).all():
+        return machine.fit(X, target, **params)
+    rows = np.flatnonzero(target >= 0)
+    inside, _ = _safe_split(estimator, X.tocsr() if sp.issparse(X) else X, None, rows)
+    return machine.fit(inside, target[rows], **_check_method_params(X, params, rows))
+
+
+class _Regrouped(View):
+    """The rows of a source under two labels; rows of classes left out have weight zero."""
+
+    def __init__(self, source: Source, groups: Codes) -> None:
+        super().__init__(source, source.n_features, source.feature_names)
+        self._groups, self.classes = groups, _TWO
+
+    def see(self, block: Block) -> Block:
+        seen, groups = copy(block), self._groups[block.codes]
+        seen.y = np.maximum(groups, 0)
+        if (self._groups < 0).any():
+            kept = (groups >= 0).astype(np.float64)
+            seen.weights = kept if block.weights is None else block.weights * kept
+        return seen
+
+    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
+        return self
+
+
+# -- one pass for all machines ------------------------------------------------------------------------------------------
+
+
+def _one_pass(estimator: Any, X: Any) -> bool:
+    """Whether a model is algebra on a statistic that merges by class."""
+    if not (isinstance(estimator, MomentEstimator) and is_classifier(estimator)):
+        return False
+    # A model that reads tables, or a subclass that fits in a way of its own, is fitted in its own way.
+    if type(estimator)._read is not Estimator._read or type(estimator).fit not in (
+        MomentEstimator.fit,
+        RidgeClassifier.fit,
+    ):
+        return False
+    iterates = isinstance(estimator, RidgeClassifier) and estimator._iterates(X)
+    return not iterates and not estimator._second_pass_parameter()
+
+
+def _pooled(estimator: MomentEstimator) -> bool:
+    return type(estimator)._measure is MomentEstimator._measure and estimator._form() == "pooled"
+
+
+def _measured(estimator: MomentEstimator, source: Source, apart: bool) -> Any:
+    """The statistic of all classes, with one scatter a class where some problem leaves a class out."""
+    if apart and _pooled(estimator):
+        return ClassMoments.of_source(source, "per_class")
+    return estimator._measure(source)
+
+
+def _one_class(statistic: Any, k: int) -> Any:
+    """The statistic of class k alone; of pooled moments without the scatter, which belongs to no class."""
+    one = slice(k, k + 1)
+    if isinstance(statistic, ClassCounts):
+        return ClassCounts(statistic.counts[one], statistic.sums[one], statistic.least)
+    if isinstance(statistic, CategoryCounts):
+        return CategoryCounts(statistic.counts[one], [_seen(table[one]) for table in statistic.tables])
+    moments: ClassMoments = statistic
+    scatters: list[Scatter] = []
+    if moments.form != "diagonal":
+        scatters = [moments.of_class(k) if moments.form == "per_class" else Scatter.zeros(moments.n_features)]
+    squares = None if moments._squares is None else moments._squares[one]
+    return ClassMoments(moments.form, moments.counts[one], moments._high[one], moments._low[one], scatters, squares)
+
+
+def _seen(table: Float) -> Float:
+    """A table of counts up to the last category that occurs: a machine knows the categories of its own rows."""
+    occurring = np.flatnonzero(table.any(axis=0))
+    return table[:, : occurring[-1] + 1] if len(occurring) else table[:, :0]
+
+
+def _regrouped(statistic: Any, groups: Codes, estimator: MomentEstimator) -> Any:
+    """The statistic of two groups of classes, merged from those of the classes."""
+    kept = np.flatnonzero(groups >= 0).tolist()
+    parts = [_one_class(statistic, k).reindexed(groups[k : k + 1], 2) for k in kept]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole.merge(part)
+    if isinstance(whole, ClassMoments) and _pooled(estimator):
+        if whole.form == "per_class":
+            return ClassMoments("pooled", whole.counts, whole._high, whole._low, [whole.pooled()])
+        nowhere = np.zeros_like(whole.means)
+        whole.merge(ClassMoments("pooled", np.zeros(2), nowhere, nowhere, [statistic.pooled()]))
+    return whole
+
+
+def _machine_of(reader: MomentEstimator, statistic: Any, dtype: np.dtype[Any]) -> Any:
+    """The binary model of a statistic; its own record says that it read no rows."""
+    machine = clone(reader)
+    machine._adopt_features(reader)
+    machine.classes_, machine._dtype, machine._moments, machine._pending = _TWO, dtype, statistic, ""
+    machine._finish(Stopwatch(), None)
+    return machine

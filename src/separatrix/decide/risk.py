@@ -1,0 +1,273 @@
+"""Risk: the mean loss of the actions taken, and how sure one can be of it.
+
+    R = Σ sᵢ lᵢ / S,      lᵢ = L[yᵢ, aᵢ],      standard error² = Σ sᵢ (lᵢ−R)² / (S(S−1))
+
+A weight sᵢ counts repetitions, S = Σ sᵢ. The bootstrap draws how often each *different* loss occurs (one multinomial draw a
+resample), which is the same as drawing rows; its interval is BCa: bias-corrected, with the acceleration
+Σ(lᵢ−R)³ / 6(Σ(lᵢ−R)²)^{3/2}. Reference: Efron and Tibshirani, An Introduction to the Bootstrap, ch. 14.
+
+The risk–coverage curve keeps the rows of which the rule is surest. Rows that tie are kept together; between corners of the
+curve a share of them is kept at random, so that coverage × risk is linear there and the area has a closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+from sklearn.utils import check_random_state
+
+from separatrix.data.block import Float
+from separatrix.data.labels import as_weights, shown
+from separatrix.decide.losses import (
+    Loss,
+    action_codes,
+    best_actions,
+    check_proba,
+    class_codes,
+    distinct_actions,
+    expected_losses,
+    loss_table,
+    row_losses,
+    suffered_losses,
+)
+
+_DRAWN_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Risk:
+    """A mean loss with its confidence interval.
+
+    Parameters
+    ----------
+    estimate : float
+    low, high : float
+        Ends of the interval.
+    standard_error : float
+    n : float
+        Number of rows (their total weight), or of draws.
+    method : str
+        Where the interval comes from.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+    n: float
+    method: str
+
+
+def risk(
+    y_true: ArrayLike,
+    actions: ArrayLike,
+    loss: Loss = "zero-one",
+    *,
+    classes: ArrayLike | None = None,
+    action_names: ArrayLike | None = None,
+    reject_cost: float | None = None,
+    reject_action: Any = "reject",
+    costs: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    method: Literal["normal", "bootstrap"] = "normal",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    random_state: Any = None,
+) -> Risk:
+    """Mean loss of actions with a confidence interval.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    actions : array-like of shape (n_samples,)
+        The action taken on every row, as `BayesRule.predict` gives them.
+    loss : "zero-one", array-like of shape (n_classes, n_actions) or callable, default="zero-one"
+        As for `BayesRule`.
+    classes, action_names : array-like, optional
+        What the rows and columns of a loss matrix stand for: by default the labels in `y_true`, sorted, for both.
+    reject_cost : float, optional
+        Loss of a rejected row.
+    reject_action : label, default="reject"
+        What stands for a rejection in `actions`.
+    costs : array-like of shape (n_samples, n_classes, n_actions) or (n_samples, n_actions), optional
+        Costs of each row, as for `BayesRule.predict`; needs `action_names` unless the actions are the classes.
+    sample_weight : array-like of shape (n_samples,), optional
+        A weight of 2 means the same as the row standing twice.
+    method : {"normal", "bootstrap"}, default="normal"
+        The interval: estimate ± z standard errors, or the bootstrap's (BCa), which is not symmetric and never leaves the range
+        of the losses. When all losses are equal both have length 0: no row tells what a rare loss would be.
+    confidence_level : float, default=0.95
+    n_resamples : int, default=9999
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    Risk
+
+    Examples
+    --------
+    >>> from separatrix import risk
+    >>> result = risk([0, 0, 1, 1, 1, 1], [0, 1, 1, 1, 1, 0], [[0, 1], [5, 0]])
+    >>> result.estimate, round(result.standard_error, 3)
+    (1.0, 0.816)
+    """
+    if not 0.0 < confidence_level < 1.0:
+        raise ValueError(f"confidence_level is {confidence_level!r}; it must lie between 0 and 1, for example 0.95.")
+    taken = np.asarray(actions)
+    weights = as_weights(sample_weight, len(taken))
+    labels, truth = class_codes(y_true, classes, weights)
+    if truth.shape != taken.shape:
+        raise ValueError(f"y_true has {len(truth)} rows and actions has shape {taken.shape}: give one action a row.")
+    if action_names is None and (isinstance(loss, str) or callable(loss)) and costs is None:
+        # Only a matrix has columns for actions that nobody took, and only of its classes is the list complete.
+        names = distinct_actions(taken, reject_action)
+        matrix, columns = loss_table(_label_loss(loss, labels, names), labels, names if len(names) else None)
+    else:
+        matrix, columns = loss_table(loss, labels, None if action_names is None else np.asarray(action_names))
+    codes = action_codes(taken, columns, reject_action)
+    losses = suffered_losses(truth, codes, row_losses(matrix, costs, len(taken)), reject_cost)
+    values, places = np.unique(losses if weights is None else losses[weights > 0], return_inverse=True)
+    counts = np.bincount(places, None if weights is None else weights[weights > 0]).astype(np.float64)
+    return _interval(values, counts, method, confidence_level, n_resamples, random_state)
+
+
+def _label_loss(loss: Any, labels: NDArray[Any], names: NDArray[Any]) -> Any:
+    """The 0–1 loss as a function, since a class may be predicted that has no row here; other losses as they are."""
+    if loss != "zero-one":
+        return loss
+    if len(names) and isinstance(labels.tolist()[0], str) != isinstance(names.tolist()[0], str):
+        raise ValueError(
+            f"y_true has labels like {shown(labels[0])} and actions like {shown(names[0])}: under the 0–1 loss actions are "
+            "labels, so give both as one type."
+        )
+    return lambda truth, action: float(truth != action)
+
+
+def _interval(values: Float, counts: Float, method: str, level: float, n_resamples: int, random_state: Any) -> Risk:
+    """The mean of losses that occur so many times each."""
+    n = float(counts.sum())
+    if n <= 1.0:
+        raise ValueError(f"The total weight of the rows is {n:g}: the error of a mean needs more than one row.")
+    mean = float(counts @ values / n)
+    deviations = values - mean
+    squares = float(counts @ np.square(deviations))
+    error = float(np.sqrt(squares / (n * (n - 1.0))))
+    tail = (1.0 - level) / 2.0
+    if method == "normal":
+        half = float(ndtri(1.0 - tail)) * error
+        return Risk(mean, mean - half, mean + half, error, n, "normal")
+    if method != "bootstrap":
+        raise ValueError(f"method={method!r} is not known: give 'normal' or 'bootstrap'.")
+    if len(values) == 1:
+        return Risk(mean, mean, mean, 0.0, n, "bootstrap")
+    draws = _resampled_means(values, counts, n_resamples, random_state)
+    below = float((draws < mean).mean() + (draws <= mean).mean()) / 2.0
+    bias = float(ndtri(np.clip(below, 0.5 / n_resamples, 1.0 - 0.5 / n_resamples)))
+    acceleration = float(counts @ deviations**3) / (6.0 * squares**1.5)
+    z = bias + ndtri([tail, 1.0 - tail])
+    low, high = np.quantile(draws, ndtr(bias + z / (1.0 - acceleration * z)))
+    return Risk(mean, float(low), float(high), float(draws.std(ddof=1)), n, "bootstrap")
+
+
+def _resampled_means(values: Float, counts: Float, n_resamples: int, random_state: Any) -> Float:
+    rng = check_random_state(random_state)
+    n = max(1, round(float(counts.sum())))
+    at_once = max(1, _DRAWN_AT_ONCE // len(values))
+    parts = [
+        rng.multinomial(n, counts / counts.sum(), size=min(at_once, n_resamples - done)) @ values / n
+        for done in range(0, n_resamples, at_once)
+    ]
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class RiskCoverage:
+    """Risk of the rows that are kept, from the surest on.
+
+    Parameters
+    ----------
+    coverage : ndarray of shape (m,)
+        Share of the rows kept, rising to 1.
+    risk : ndarray of shape (m,)
+        Their mean loss.
+    threshold : ndarray of shape (m,)
+        The uncertainty up to which rows are kept.
+    area : float
+        Area under the curve: the mean risk over all coverages.
+    """
+
+    coverage: Float
+    risk: Float
+    threshold: Float = field(repr=False)
+    area: float
+
+
+def risk_coverage_curve(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    loss: Loss = "zero-one",
+    *,
+    classes: ArrayLike | None = None,
+    action_names: ArrayLike | None = None,
+    uncertainty: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> RiskCoverage:
+    """How the risk falls as the least certain rows are rejected.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    proba : array-like of shape (n_samples, n_classes)
+        Posteriors; the action on each row is the one of least expected loss.
+    loss : "zero-one", array-like of shape (n_classes, n_actions) or callable, default="zero-one"
+        As for `BayesRule`.
+    classes, action_names : array-like, optional
+        As for `risk`; `classes` is needed when a class has no row in `y_true`.
+    uncertainty : array-like of shape (n_samples,), optional
+        What to reject by, the largest first; by default the least expected loss, which is what `reject_cost` goes by.
+        1 − the largest posterior is what `reject_below` goes by.
+    sample_weight : array-like of shape (n_samples,), optional
+
+    Returns
+    -------
+    RiskCoverage
+
+    Examples
+    --------
+    >>> from separatrix import risk_coverage_curve
+    >>> curve = risk_coverage_curve([0, 1, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.7, 0.3]])
+    >>> curve.coverage, curve.risk.round(2)
+    (array([0.25, 0.5 , 0.75, 1.  ]), array([0.  , 0.  , 0.33, 0.25]))
+    """
+    given = check_proba(proba)
+    weights = as_weights(sample_weight, len(given))
+    labels, truth = class_codes(y_true, classes, weights)
+    if truth.shape != given.shape[:1] or given.shape[1] != len(labels):
+        raise ValueError(
+            f"proba has shape {given.shape} for {len(truth)} rows and the classes {labels.tolist()}: give one row a sample and "
+            "one column a class, and all classes with classes=[…] if some have no row here."
+        )
+    matrix, _ = loss_table(loss, labels, None if action_names is None else np.asarray(action_names))
+    losses = suffered_losses(truth, best_actions(given, matrix), matrix, None)
+    doubt = expected_losses(given, matrix).min(axis=1) if uncertainty is None else np.asarray(uncertainty, np.float64)
+    if doubt.shape != truth.shape or not np.isfinite(doubt).all():
+        raise ValueError(f"uncertainty must be one finite number for each of the {len(truth)} rows.")
+    shares = np.ones(len(truth)) if weights is None else weights
+    kept = shares > 0
+    threshold, places = np.unique(doubt[kept], return_inverse=True)
+    total = np.cumsum(np.bincount(places, shares[kept])) / shares.sum()
+    lost = np.cumsum(np.bincount(places, (shares * losses)[kept])) / shares.sum()
+    total[-1] = 1.0  # whatever rounding made of the sum
+    return RiskCoverage(total, lost / total, threshold, _area(total, lost))
+
+
+def _area(coverage: Float, lost: Float) -> float:
+    """∫ lost(c)/c dc with lost linear between the corners, from (0, 0)."""
+    start, before = coverage[:-1], lost[:-1]
+    slope = np.diff(lost) / np.diff(coverage)
+    between = slope * np.diff(coverage) + (before - slope * start) * np.log(coverage[1:] / start)
+    return float(lost[0] + between.sum())

@@ -1,0 +1,353 @@
+"""Kernels: inner products in a feature space that is never visited.
+
+    linear      xᵀz                         polynomial   (γ xᵀz + c)^p
+    rbf         exp(−γ‖x − z‖²)             laplacian    exp(−γ‖x − z‖₁)
+    sigmoid     tanh(γ xᵀz + c)             sums, products and positive multiples of kernels are kernels
+
+`positive` says whether every matrix of values is positive semi-definite, so that the dual problem is convex: True, False (the
+sigmoid), or None when only its author knows.
+
+Reference: Schölkopf and Smola (2002), Learning with Kernels, chapters 2 and 13.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import manhattan_distances
+
+from separatrix.data.block import Float
+from separatrix.dual.points import Points
+
+# Up to this many columns a product of matrices gives values as fast as memory does.
+_CHEAP = 96
+
+
+class Kernel(ABC):
+    """A function of two rows that is an inner product of their images.
+
+    Kernels add and multiply: ``RBFKernel(0.1) + 2 * LinearKernel()``.
+    """
+
+    positive: bool | None = True
+    linear: bool = False
+    single: bool = True
+    """Whether values are a product of matrices and little more, which single precision makes faster."""
+
+    def cheap(self, points: Points) -> bool:
+        """Whether a value is computed as fast as it is read from memory."""
+        return self.single and not points.sparse and points.X.shape[1] <= _CHEAP
+
+    def prepare(self, points: Points) -> None:  # noqa: B027  # nothing to prepare is the rule
+        """Compute what will be asked of these rows again and again."""
+
+    @abstractmethod
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        """(n, m) values, an array of its own."""
+
+    def diagonal(self, points: Points) -> Float:
+        """(n,) k(x, x)."""
+        return np.array([self.between(row, row)[0, 0] for row in _one_by_one(points)])
+
+    def __call__(self, X: Any, Z: Any = None) -> Float:
+        """(n, m) values between the rows of two matrices, the second being the first when left out."""
+        one = _points(X)
+        return self.between(one, one if Z is None else _points(Z, one.centre))
+
+    def __add__(self, other: Kernel) -> Kernel:
+        return Sum((self, other))
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        return Product((self, other)) if isinstance(other, Kernel) else Multiple(self, float(other))
+
+    __rmul__ = __mul__
+
+
+def _points(X: Any, centre: Float | None = None) -> Points:
+    return Points(X.tocsr() if sp.issparse(X) else np.atleast_2d(np.asarray(X)), centre)
+
+
+def _one_by_one(points: Points) -> list[Points]:
+    return [points.take(slice(i, i + 1)) for i in range(len(points))]
+
+
+@dataclass(frozen=True)
+class LinearKernel(Kernel):
+    """xᵀz.
+
+    Examples
+    --------
+    >>> import separatrix as sx
+    >>> sx.LinearKernel()([[1.0, 2.0]], [[3.0, 4.0]]).tolist()
+    [[11.0]]
+    """
+
+    linear = True
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        return one.dot(two, dtype)
+
+    def diagonal(self, points: Points) -> Float:
+        return points.squares().copy()
+
+
+@dataclass(frozen=True)
+class PolynomialKernel(Kernel):
+    """(γ xᵀz + c)^p, p a whole number.
+
+    Examples
+    --------
+    >>> import separatrix as sx
+    >>> sx.PolynomialKernel(degree=2, coef0=1.0)([[1.0, 2.0]], [[3.0, 4.0]]).tolist()
+    [[144.0]]
+    """
+
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    @property
+    def positive(self) -> bool | None:  # type: ignore[override]  # it depends on the constant
+        return True if self.coef0 >= 0 else None
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        values = one.dot(two, dtype)
+        values *= self.gamma
+        values += self.coef0
+        return self._power(values)
+
+    def diagonal(self, points: Points) -> Float:
+        return self._power(self.gamma * points.squares() + self.coef0)
+
+    def _power(self, values: NDArray[Any]) -> NDArray[Any]:
+        # Whole powers by repeated products: `power` calls a slow function for every entry.
+        result, left = np.ones_like(values), self.degree
+        square = values
+        while left:
+            if left & 1:
+                result = result * square
+            left >>= 1
+            if left:
+                square = square * square
+        return result
+
+
+@dataclass(frozen=True)
+class RBFKernel(Kernel):
+    """exp(−γ‖x − z‖²).
+
+    Examples
+    --------
+    >>> import separatrix as sx
+    >>> float(sx.RBFKernel(gamma=0.5)([[0.0]], [[2.0]])[0, 0].round(6))
+    0.135335
+    """
+
+    gamma: float = 1.0
+
+    def prepare(self, points: Points) -> None:
+        points.squares(centred=not points.sparse)
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        if one.sparse or two.sparse:
+            exponent = one.dot(two, np.float64)
+            exponent *= 2.0
+            exponent -= one.squares()[:, None]
+            exponent -= two.squares()
+            exponent *= self.gamma
+            np.minimum(exponent, 0.0, out=exponent)
+        else:
+            # [x, γ‖x‖², 1]·[2γz, −1, −γ‖z‖²]: the whole exponent is one product.
+            left = np.empty((len(one), one.X.shape[1] + 2), dtype)
+            left[:, :-2] = one.array(slice(None), dtype, centred=True)
+            left[:, -2], left[:, -1] = self.gamma * one.squares(centred=True), 1.0
+            exponent = left @ self._right(two, dtype)
+        return np.exp(exponent, out=exponent).astype(dtype, copy=False)
+
+    def _right(self, points: Points, dtype: DTypeLike) -> NDArray[Any]:
+        key = (self.gamma, np.dtype(dtype))
+        if key not in points.memo:
+            right = np.empty((points.X.shape[1] + 2, len(points)), dtype)
+            right[:-2] = (2.0 * self.gamma * points.array(slice(None), np.float64, centred=True)).T
+            right[-2], right[-1] = -1.0, -self.gamma * points.squares(centred=True)
+            points.memo[key] = right
+        held: NDArray[Any] = points.memo[key]
+        return held
+
+    def diagonal(self, points: Points) -> Float:
+        return np.ones(len(points))
+
+
+@dataclass(frozen=True)
+class LaplacianKernel(Kernel):
+    """exp(−γ‖x − z‖₁).
+
+    Examples
+    --------
+    >>> import separatrix as sx
+    >>> float(sx.LaplacianKernel(gamma=0.5)([[0.0, 0.0]], [[1.0, 1.0]])[0, 0].round(6))
+    0.367879
+    """
+
+    gamma: float = 1.0
+    single = False
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        distances = manhattan_distances(one.X, two.X) if one.sparse else cdist(one.X, two.X, "cityblock")
+        distances *= -self.gamma
+        return np.exp(distances, out=distances).astype(dtype, copy=False)
+
+    def diagonal(self, points: Points) -> Float:
+        return np.ones(len(points))
+
+
+@dataclass(frozen=True)
+class SigmoidKernel(Kernel):
+    """tanh(γ xᵀz + c): not positive semi-definite in general, so its machine is a stationary point and no more.
+
+    Examples
+    --------
+    >>> import separatrix as sx
+    >>> float(sx.SigmoidKernel(gamma=0.5)([[1.0]], [[1.0]])[0, 0].round(6))
+    0.462117
+    """
+
+    gamma: float = 1.0
+    coef0: float = 0.0
+    positive = False
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        values = one.dot(two, dtype)
+        values *= self.gamma
+        values += self.coef0
+        return np.tanh(values, out=values)
+
+    def diagonal(self, points: Points) -> Float:
+        return np.tanh(self.gamma * points.squares() + self.coef0)
+
+
+@dataclass(frozen=True)
+class Function(Kernel):
+    """Any function of two matrices that gives the matrix of values."""
+
+    function: Callable[[Any, Any], Any]
+    positive = None
+    single = False
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        values = np.array(self.function(one.X, two.X), dtype=dtype)
+        if values.shape != (len(one), len(two)):
+            raise ValueError(
+                f"The kernel function returned an array of shape {values.shape} for {len(one)} and {len(two)} rows; it must "
+                f"return one value a pair, of shape {(len(one), len(two))}."
+            )
+        return values
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The rows are the values themselves: row i holds k(xᵢ, z) for every training row z.
+
+    The second argument is told by the numbers of training rows that it stands for: its rows are rows of the same matrix.
+    """
+
+    positive = None
+    single = False
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        assert isinstance(two, Columns)
+        return np.array(one.X[:, two.columns], dtype=dtype)
+
+    def cheap(self, points: Points) -> bool:
+        return True
+
+    def diagonal(self, points: Points) -> Float:
+        assert isinstance(points, Columns)
+        return np.array(points.X[np.arange(len(points)), points.columns], dtype=np.float64)
+
+
+class Columns(Points):
+    """Rows of a precomputed matrix that know which training rows they are."""
+
+    def __init__(self, X: Any, columns: NDArray[np.intp]) -> None:
+        self.X, self.columns, self.centre, self.sparse = X, columns, None, False
+        self.memo, self._squares = {}, {}
+
+    def take(self, rows: slice | NDArray[np.intp]) -> Columns:
+        """Some of the rows."""
+        return Columns(self.X[rows], self.columns[rows])
+
+
+class _Composed(Kernel):
+    parts: tuple[Kernel, ...]
+
+    @property
+    def positive(self) -> bool | None:  # type: ignore[override]  # it depends on the parts
+        kinds = {part.positive for part in self.parts}
+        return False if False in kinds else (None if None in kinds else True)
+
+    @property
+    def single(self) -> bool:  # type: ignore[override]  # it depends on the parts
+        return all(part.single for part in self.parts)
+
+    def prepare(self, points: Points) -> None:
+        for part in self.parts:
+            part.prepare(points)
+
+
+@dataclass(frozen=True)
+class Sum(_Composed):
+    """The sum of kernels: features side by side."""
+
+    parts: tuple[Kernel, ...]
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        return reduce(np.add, (part.between(one, two, dtype) for part in self.parts))
+
+    def diagonal(self, points: Points) -> Float:
+        return reduce(np.add, (part.diagonal(points) for part in self.parts))
+
+
+@dataclass(frozen=True)
+class Product(_Composed):
+    """The product of kernels: every feature of one times every feature of the other."""
+
+    parts: tuple[Kernel, ...]
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        return reduce(np.multiply, (part.between(one, two, dtype) for part in self.parts))
+
+    def diagonal(self, points: Points) -> Float:
+        return reduce(np.multiply, (part.diagonal(points) for part in self.parts))
+
+
+@dataclass(frozen=True)
+class Multiple(_Composed):
+    """A positive multiple of a kernel."""
+
+    kernel: Kernel
+    factor: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.factor < np.inf:
+            raise ValueError(f"A kernel can be multiplied by a positive number, not by {self.factor!r}.")
+
+    @property
+    def parts(self) -> tuple[Kernel, ...]:  # type: ignore[override]  # there is one
+        return (self.kernel,)
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        values = self.kernel.between(one, two, dtype)
+        values *= self.factor
+        return values
+
+    def diagonal(self, points: Points) -> Float:
+        return self.factor * self.kernel.diagonal(points)

@@ -1,0 +1,78 @@
+"""Rows as a kernel sees them: dense or sparse, in the precision that is asked for, never copied as a whole.
+
+Distances are taken between rows relative to a centre, x − c: they do not change, and in single precision they keep their digits
+however far from the origin the data lie.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from separatrix.data.block import Float
+
+# A sparse matrix times a dense one is faster than one of two sparse ones, while the dense one is small.
+_SMALL = 1 << 22
+
+
+class Points:
+    """Rows of a matrix, with what kernels ask of them computed once.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n, d)
+    centre : ndarray of shape (d,), optional
+        What distances are taken relative to; the mean of the rows when not given. Sparse rows have none.
+    """
+
+    def __init__(self, X: Any, centre: Float | None = None) -> None:
+        self.X = X
+        self.sparse = sp.issparse(X)
+        self.centre = X.mean(axis=0, dtype=np.float64) if centre is None and not self.sparse and len(X) else centre
+        self._squares: dict[bool, Float] = {}
+        self.memo: dict[Any, Any] = {}
+        """What a kernel has made of these rows for products with many others."""
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def take(self, rows: slice | NDArray[np.intp]) -> Points:
+        """Some of the rows."""
+        part = Points.__new__(Points)
+        part.X, part.sparse, part.centre = self.X[rows], self.sparse, self.centre
+        part._squares = {key: squares[rows] for key, squares in self._squares.items()}
+        part.memo = {}
+        return part
+
+    def squares(self, centred: bool = False) -> Float:
+        """(n,) squared lengths."""
+        if centred not in self._squares:
+            if self.sparse:
+                lengths = np.asarray(self.X.multiply(self.X).sum(axis=1), dtype=np.float64).ravel()
+            else:
+                lengths = np.empty(len(self))
+                for start in range(0, len(self), 4096):
+                    rows = self.array(slice(start, start + 4096), np.float64, centred)
+                    lengths[start : start + 4096] = np.einsum("ij,ij->i", rows, rows)
+            self._squares[centred] = lengths
+        return self._squares[centred]
+
+    def array(self, rows: slice, dtype: DTypeLike, centred: bool = False) -> NDArray[Any]:
+        """Some dense rows, relative to the centre if asked."""
+        part = self.X[rows]
+        if not centred:
+            return np.asarray(part, dtype=dtype)
+        # Subtracted before the digits are cut, so that rows far from the origin keep them.
+        return (part - np.asarray(self.centre)).astype(dtype, copy=False)
+
+    def dot(self, other: Points, dtype: DTypeLike, centred: bool = False) -> NDArray[Any]:
+        """(n, m) inner products."""
+        if not self.sparse and not other.sparse:
+            return self.array(slice(None), dtype, centred) @ other.array(slice(None), dtype, centred).T
+        mine, theirs = (points.X if points.sparse else sp.csr_array(points.X) for points in (self, other))
+        if theirs.shape[0] * theirs.shape[1] <= _SMALL:
+            return np.asarray(mine.astype(dtype, copy=False) @ theirs.toarray().astype(dtype).T)
+        return np.asarray((mine @ theirs.T).toarray(), dtype=dtype)

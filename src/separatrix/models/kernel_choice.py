@@ -1,0 +1,75 @@
+"""The kernel that a name, a function or an object stands for, with scikit-learn's meaning of gamma."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix.data.block import Float
+from separatrix.dual.kernels import (
+    Function,
+    Kernel,
+    LaplacianKernel,
+    LinearKernel,
+    PolynomialKernel,
+    Precomputed,
+    RBFKernel,
+    SigmoidKernel,
+)
+
+KernelName = (
+    Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed"] | Callable[[Any, Any], Any] | Kernel
+)
+_NAMES = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
+
+
+def choose_kernel(kernel: KernelName, degree: int, gamma: Any, coef0: float, X: Any, weights: Float) -> Kernel:
+    """The kernel; ``gamma="scale"`` is read off the rows."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        return Function(kernel)
+    if kernel not in _NAMES:
+        raise ValueError(f"kernel is {kernel!r}; give one of {', '.join(_NAMES)}, a function or a Kernel.")
+    if kernel == "linear":
+        return LinearKernel()
+    if kernel == "precomputed":
+        return Precomputed()
+    width = _gamma(gamma, X, weights)
+    if kernel == "rbf":
+        return RBFKernel(width)
+    if kernel == "laplacian":
+        return LaplacianKernel(width)
+    if kernel == "sigmoid":
+        return SigmoidKernel(width, float(coef0))
+    if not (isinstance(degree, (int, np.integer)) and degree >= 0):
+        raise ValueError(f"degree is {degree!r}; give a whole number, 0 or more.")
+    return PolynomialKernel(int(degree), width, float(coef0))
+
+
+def _gamma(gamma: Any, X: Any, weights: Float) -> float:
+    if isinstance(gamma, str):
+        if gamma == "auto":
+            return 1.0 / X.shape[1]
+        if gamma == "scale":
+            variance = _variance(X, weights)
+            return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        raise ValueError(f"gamma is {gamma!r}; give 'scale', 'auto' or a number ≥ 0.")
+    if not (isinstance(gamma, (int, float, np.number)) and 0 <= gamma < np.inf):
+        raise ValueError(f"gamma is {gamma!r}; give 'scale', 'auto' or a number ≥ 0.")
+    return float(gamma)
+
+
+def _variance(X: Any, weights: Float) -> float:
+    """Of all entries, a row of weight 2 standing twice; of a sparse matrix the zeros count too."""
+    size = float(weights.sum()) * X.shape[1]
+    if sp.issparse(X):
+        mean = float(weights @ X.sum(axis=1)) / size
+        return max(0.0, float(weights @ X.multiply(X).sum(axis=1)) / size - mean**2)
+    if (weights == 1.0).all():
+        return float(X.var(dtype=np.float64))
+    mean = float(weights @ X.sum(axis=1, dtype=np.float64)) / size
+    return float(weights @ np.square(X - mean).sum(axis=1)) / size

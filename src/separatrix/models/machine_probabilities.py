@@ -1,0 +1,75 @@
+"""Probabilities of a support vector classifier, calibrated on rows that were left out; they never contradict `predict`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+
+from separatrix.data.block import Codes, Float
+from separatrix.models.score_calibration import Calibrator, couple, honour
+
+
+class MachineProbabilities:
+    """`predict_proba` for a classifier that has `calibration`, one calibrator a machine, and machine scores."""
+
+    calibration: str | None
+    probability: Any
+    classes_: NDArray[Any]
+    _calibrators: list[Calibrator]
+
+    @property
+    def _calibrated(self) -> str | None:
+        return self.calibration or ("platt" if self.probability is True else None)
+
+    def _check_calibrated(self) -> bool:
+        if not self._calibrated:
+            raise AttributeError(
+                "Probabilities need a calibration: set calibration='platt' or 'isotonic' and fit again."
+            )
+        return True
+
+    def _machine_scores(self, X: Any) -> Float:
+        raise NotImplementedError  # the classifier has them
+
+    def _codes(self, scores: Float) -> Codes:
+        raise NotImplementedError  # the classifier has them
+
+    @property
+    def _paired(self) -> bool:
+        raise NotImplementedError  # the classifier knows
+
+    @available_if(_check_calibrated)
+    def predict_proba(self, X: Any) -> Float:
+        """Calibrated probability of every class, for every row; the largest is that of the class `predict` gives.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self._machine_scores(X)
+        each = np.column_stack([c.probability(scores[:, m]) for m, c in enumerate(self._calibrators)])
+        if len(self.classes_) == 2:
+            return np.column_stack([1.0 - each[:, 0], each[:, 0]])
+        p = couple(each, len(self.classes_)) if self._paired else each / each.sum(axis=1, keepdims=True)
+        return honour(p, self._codes(scores))
+
+    @available_if(_check_calibrated)
+    def predict_log_proba(self, X: Any) -> Float:
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.log(self.predict_proba(X))

@@ -1,0 +1,70 @@
+"""All rows that count, in memory at once, for the models that visit them out of order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from separatrix.data import Source
+from separatrix.data.block import Codes, Float
+from separatrix.data.labels import shown
+from separatrix.models.base import check_two_classes
+from separatrix.models.class_weights import ClassWeight, class_factors
+
+
+@dataclass(frozen=True)
+class MemoryRows:
+    """Rows of positive weight.
+
+    Attributes
+    ----------
+    X : ndarray or CSR array of shape (n, d)
+        As they are stored when every row counts, else a copy of those that do.
+    codes : ndarray of shape (n,)
+    weights : ndarray of shape (n,)
+        Sample weights without the factors of the classes.
+    factors : ndarray of shape (K,)
+        Those factors.
+    kept : ndarray of shape (n,)
+        Which rows they are.
+    """
+
+    X: Any
+    codes: Codes
+    weights: Float
+    factors: Float
+    kept: NDArray[np.intp]
+
+    @property
+    def prices(self) -> Float:
+        """(n,) weight times the factor of the class."""
+        return self.weights * self.factors[self.codes]
+
+
+def memory_rows(source: Source, class_weight: ClassWeight) -> MemoryRows:
+    """The rows of a labelled source; NaN, infinity and classes without rows are refused."""
+    classes = source.classes
+    assert classes is not None, "label the source first"
+    blocks = list(source.blocks())
+    codes = np.concatenate([block.codes for block in blocks])
+    weights = np.concatenate([np.ones(block.n) if block.weights is None else block.weights for block in blocks])
+    counts = np.bincount(codes, weights, minlength=len(classes)).astype(np.float64)
+    found = class_factors(class_weight, classes, counts)
+    factors = np.ones(len(classes)) if found is None else found
+    kept = np.flatnonzero(weights * factors[codes] > 0)
+    present = np.bincount(codes[kept], minlength=len(classes)) > 0
+    check_two_classes(classes[present])
+    if not present.all():
+        label = shown(classes[int(np.argmin(present))])
+        raise ValueError(f"No row of class {label} has a positive weight; leave the class out of y.")
+    X = source.matrix()
+    rows = X if len(kept) == len(codes) else X[kept]
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.asarray((rows.data if sp.issparse(rows) else rows).sum(dtype=np.float64))
+    if not np.isfinite(total) and source.explain_non_finite():
+        source.check_finite(total)
+    return MemoryRows(rows, codes[kept], weights[kept], factors, kept)

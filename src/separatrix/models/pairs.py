@@ -1,0 +1,47 @@
+"""K classes from machines between pairs of them: (0,1), (0,2), …, (1,2), … with the first on the positive side.
+
+votes     a pair's machine votes for one of its two classes; the class with the most votes wins, the first of equals
+by class  votes + c/(3(|c| + 1)),  c the sum of a class's scores: within a vote, ordered by confidence
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from separatrix.data.block import Codes, Float
+
+
+def pairs(n_classes: int) -> list[tuple[int, int]]:
+    """The pairs of classes in their order."""
+    return list(combinations(range(n_classes), 2))
+
+
+def votes(scores: Float, n_classes: int) -> Float:
+    """(n, K) votes; a score of exactly 0 is for the second class, as in LIBSVM."""
+    total = np.zeros((len(scores), n_classes))
+    for m, (k, l) in enumerate(pairs(n_classes)):  # noqa: E741  # names of the formulas
+        total[:, k] += scores[:, m] > 0
+        total[:, l] += scores[:, m] <= 0
+    return total
+
+
+def by_class(scores: Float, n_classes: int) -> Float:
+    """(n, K) votes with the sums of the scores squeezed below one vote; a score of exactly 0 is for the first class."""
+    total, confidence = np.zeros((len(scores), n_classes)), np.zeros((len(scores), n_classes))
+    for m, (k, l) in enumerate(pairs(n_classes)):  # noqa: E741  # names of the formulas
+        total[:, k] += scores[:, m] >= 0
+        total[:, l] += scores[:, m] < 0
+        confidence[:, k] += scores[:, m]
+        confidence[:, l] -= scores[:, m]
+    return total + confidence / (3.0 * (np.abs(confidence) + 1.0))
+
+
+def dual_layout(coefficients: Float, codes: Codes, n_classes: int) -> Float:
+    """(K−1, n) from (n, pairs): the coefficient of a row against the j-th of the other classes, scikit-learn's layout."""
+    layout = np.zeros((n_classes - 1, len(codes)))
+    for m, (k, l) in enumerate(pairs(n_classes)):  # noqa: E741  # names of the formulas
+        layout[l - 1, codes == k] = coefficients[codes == k, m]
+        layout[k, codes == l] = coefficients[codes == l, m]
+    return layout

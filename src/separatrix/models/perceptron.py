@@ -1,0 +1,398 @@
+"""The perceptron: a hyperplane that is turned towards every row it gets wrong.
+
+    t f(x) ≤ 0:  w ← w + η s t x,  b ← b + η s t        t = ±1; K > 2 classes have K machines, one class against the others
+
+On separable classes it stops after at most (D/δ)² mistakes, D = max ‖φ‖ and δ the best margin through the origin, both in the
+space in which the rule runs: φ(x) = [x, 1] with an intercept, x without. On other classes it never stops by itself.
+
+Reference: Novikoff (1962); Freund and Schapire (1999), Machine Learning 37; Gallant (1990), IEEE TNN 1.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from separatrix.data import Source
+from separatrix.data.block import Float
+from separatrix.data.labels import shown, unique_labels
+from separatrix.geometry.separability import separability
+from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
+from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
+from separatrix.models.progress import Progress
+from separatrix.online.hull import OneAgainstOthers, origin_margin
+from separatrix.online.perceptron import (
+    Machine,
+    Rule,
+    Training,
+    Variant,
+    hold_out,
+    largest_norm,
+    squared_lift,
+    start_machines,
+    survey,
+    train,
+)
+from separatrix.result import Certificate, Status
+
+
+class Perceptron(LinearRule):
+    """Rosenblatt's perceptron, with the averaged and the pocket variant, and what is known about its mistakes.
+
+    Drop-in for scikit-learn's: without shuffling the plain rule has its coefficients to the last digits. With shuffling a
+    weight of 2 is the row standing twice, and the order in which the rows are given makes no difference.
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1", "elasticnet"}, optional
+        What is added to the loss; nothing by default.
+    alpha : float, default=0.0001
+        Factor of the penalty.
+    l1_ratio : float, default=0.15
+        Share of the absolute values in the penalty "elasticnet".
+    fit_intercept : bool, default=True
+        Whether there is an intercept. On sparse rows its steps are a hundredth as large, as in scikit-learn: φ(x) = [x, 1/10].
+    max_iter : int, default=1000
+        Limit on the number of epochs, the passes over the rows.
+    tol : float or None, default=1e-3
+        Stop when the mean loss of an epoch has not fallen by this much for `n_iter_no_change` epochs, separable or not;
+        ``None`` goes on to an epoch without a mistake, or to `max_iter`.
+    shuffle : bool, default=True
+        Whether every epoch has an order of its own. Rows in memory are shuffled as a whole, others within their block.
+    verbose : int, default=0
+        Positive: report every epoch.
+    eta0 : float, default=1.0
+        Factor of every step. From a start at zero and without a penalty it only scales the coefficients.
+    n_jobs : int, optional
+        Threads, for more than two classes.
+    random_state : int, RandomState or None, default=0
+        Seed of the orders and of the rows that are held out.
+    early_stopping : bool, default=False
+        Whether to hold rows out, and to stop when the share of them that is right does not grow.
+    validation_fraction : float, default=0.1
+        Share of the rows that is held out.
+    n_iter_no_change : int, default=5
+        Epochs to wait for an improvement.
+    class_weight : dict or "balanced", optional
+        Factors of the steps of each class; of more than two classes, in the machine of the class itself.
+    warm_start : bool, default=False
+        Start from the previous coefficients.
+    variant : {"plain", "averaged", "pocket"}, default="plain"
+        The last vector, the mean of the vectors after every visit, or the one with the fewest mistakes on the training rows.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Epochs, of the machine that made the most.
+    t_ : float
+        One more than the number of visits to rows.
+    n_mistakes_ : ndarray of int of shape (1,) or (n_classes,)
+        Mistakes that each machine made while it learned.
+    radius_ : float
+        D = max ‖φ(x)‖.
+    margin_ : ndarray of shape (1,) or (n_classes,)
+        min t f(x)/‖(w, b)‖ over the rows given last, in the space of φ; not positive if some row is on the wrong side.
+    fit_ : Fit
+        Why the fit stopped. Its certificate counts the rows that are wrong: no rule has fewer than none.
+
+    Examples
+    --------
+    >>> from separatrix import Perceptron
+    >>> X, y = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 0, 0, 1]
+    >>> model = Perceptron(tol=None).fit(X, y)
+    >>> model.predict(X).tolist()
+    [0, 0, 0, 1]
+    >>> bool(model.n_mistakes_[0] <= model.mistake_bound(X, y)[0])
+    True
+    """
+
+    n_iter_: int
+    t_: float
+    n_mistakes_: NDArray[np.int64]
+    radius_: float
+    margin_: Float
+    _machines: list[Machine]
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "penalty": [StrOptions({"l2", "l1", "elasticnet"}), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "fit_intercept": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
+        "shuffle": ["boolean"],
+        "verbose": ["verbose"],
+        "eta0": [Interval(Real, 0, None, closed="neither")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "warm_start": ["boolean"],
+        "variant": [StrOptions({"plain", "averaged", "pocket"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        penalty: Literal["l2", "l1", "elasticnet"] | None = None,
+        alpha: float = 0.0001,
+        l1_ratio: float = 0.15,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        shuffle: bool = True,
+        verbose: int = 0,
+        eta0: float = 1.0,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight: ClassWeight = None,
+        warm_start: bool = False,
+        variant: Variant = "plain",
+    ) -> None:
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.verbose = verbose
+        self.eta0 = eta0
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.variant = variant
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        coef_init: ArrayLike | None = None,
+        intercept_init: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Visit the rows until an epoch passes without a mistake, or a limit is reached.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        coef_init, intercept_init : array-like of the shapes of ``coef_`` and ``intercept_``, optional
+            Where to start; zero by default.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights ≥ 0. A weight of 0 means the same as the row not being there.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        known = dict(self.__dict__)
+        try:
+            return self._fit(X, y, coef_init, intercept_init, sample_weight)
+        except BaseException:  # a refused fit leaves the model as it was
+            self.__dict__.clear()
+            self.__dict__.update(known)
+            raise
+
+    def _fit(self, X: Any, y: Any, coef_init: Any, intercept_init: Any, sample_weight: Any) -> Self:
+        watch = Stopwatch()
+        before = (self.classes_, self.coef_, self.intercept_) if self.warm_start and hasattr(self, "coef_") else None
+        source = self._labelled(X, y, sample_weight, None, watch, reset=True)
+        assert source.classes is not None
+        check_two_classes(source.classes)
+        self.classes_ = source.classes
+        if before is not None and before[1].shape[1] == source.n_features and np.array_equal(before[0], self.classes_):
+            coef_init = before[1] if coef_init is None else coef_init
+            intercept_init = before[2] if intercept_init is None else intercept_init
+        factors = class_factors(self.class_weight, self.classes_, class_counts(source))
+        self._machines = start_machines(
+            len(self.classes_), source.n_features, factors, coef_init, intercept_init, self.variant
+        )
+        self.t_, self.radius_ = 1.0, 0.0
+        happened = self._learn(source, watch, int(self.max_iter))
+        if self.tol is not None and happened.epochs == self.max_iter and not all(m.done for m in self._machines):
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=3)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Visit the rows once, going on from where the last call stopped.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Class labels.
+        classes : array-like of shape (n_classes,)
+            All labels there will ever be; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights ≥ 0.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        if self.early_stopping:
+            raise ValueError(
+                "partial_fit visits the rows once, so there is no epoch to stop after; set early_stopping=False."
+            )
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs the shares of the classes in all rows, which partial_fit does not see; give "
+                "class_weight as a dict (sklearn.utils.class_weight.compute_class_weight computes one)."
+            )
+        first = not hasattr(self, "fit_")
+        known = self._known_classes(classes, first)
+        watch = Stopwatch()
+        source = self._labelled(X, y, sample_weight, known, watch, reset=first)
+        if first:
+            self.classes_ = known
+            factors = class_factors(self.class_weight, known, np.ones(len(known)))
+            self._machines = start_machines(len(known), source.n_features, factors, None, None, self.variant)
+            self.t_, self.radius_ = 1.0, 0.0
+        self._learn(source, watch, 1)
+        return self
+
+    def _known_classes(self, classes: ArrayLike | None, first: bool) -> NDArray[Any]:
+        if classes is None:
+            if first:
+                raise ValueError("classes must be passed on the first call to partial_fit: all labels there will be.")
+            return self.classes_
+        given = unique_labels(np.asarray(classes))
+        if first:
+            check_two_classes(given)
+        elif not np.array_equal(given, self.classes_):
+            raise ValueError(
+                f"`classes={given.tolist()}` is not the same as on the last call, {self.classes_.tolist()}."
+            )
+        return given
+
+    def _labelled(self, X: Any, y: Any, weight: Any, classes: Any, watch: Stopwatch, *, reset: bool) -> Source:
+        source = self._read(X, y, weight, reset=reset)
+        watch.start_at(source.passes)
+        return source.labelled(classes)
+
+    def _rule(self, source: Source, max_iter: int) -> Rule:
+        return Rule(
+            eta=float(self.eta0),
+            lift_squared=squared_lift(source) if self.fit_intercept else 0.0,
+            alpha=0.0 if self.penalty is None else float(self.alpha),
+            l1_ratio={"l1": 1.0, "elasticnet": float(self.l1_ratio)}.get(self.penalty or "", 0.0),
+            variant=self.variant,
+            shuffle=bool(self.shuffle),
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            max_iter=max_iter,
+            tol=None if self.tol is None else float(self.tol),
+            patience=int(self.n_iter_no_change),
+            workers=effective_n_jobs(self.n_jobs),
+        )
+
+    def _learn(self, source: Source, watch: Stopwatch, max_iter: int) -> Training:
+        rule, machines = self._rule(source, max_iter), self._machines
+        self.radius_ = max(self.radius_, largest_norm(source, rule.lift_squared))
+        held_out = hold_out(source, self.validation_fraction, self.random_state) if self.early_stopping else None
+        for machine in machines:
+            machine.begin()
+        progress = Progress(type(self).__name__, int(self.verbose))
+        try:
+            happened = train(source, machines, rule, held_out, lambda now: progress({**now, "gap": now["objective"]}))
+        finally:
+            progress.close()
+        answers = [machine.answer for machine in machines]
+        self.coef_, self.intercept_ = np.stack([w for w, _ in answers]), np.array([b for _, b in answers])
+        self.n_iter_, found = happened.epochs, survey(source, machines, answers)
+        self.t_ += happened.epochs * (happened.rows + (0 if held_out is None else int(held_out.sum())))
+        self.n_mistakes_ = np.array([machine.get("mistakes") for machine in machines], dtype=np.int64)
+        lift = np.sqrt(rule.lift_squared) or np.inf  # without an intercept in φ its share of the norm is zero
+        lengths = np.hypot(np.linalg.norm(self.coef_, axis=1), self.intercept_ / lift)
+        self.margin_ = np.divide(found.least, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
+        wrong = float(found.wrong.sum())
+        status = Status.SEPARATES if wrong == 0 else Status.MISTAKES_LEFT
+        status = Status.INTERRUPTED if happened.interrupted else status
+        detail = happened.sentence(rule, machines, found.wrong, self.classes_)
+        certificate = Certificate(wrong, wrong, "rows on the wrong side; no rule has fewer than none")
+        fit = watch.fit(status, source.passes, detail, certificate, happened.epochs)
+        self.fit_ = replace(fit, trace=happened.trace)
+        return happened
+
+    def mistake_bound(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Float:
+        """(D/δ)²: how many mistakes each machine can make at most on these rows, in any order and any number of epochs.
+
+        δ = max min t uᵀφ(x) over ‖u‖ = 1 is the best margin through the origin of the space of φ. It is found with a
+        duality gap, and the bound is that of the smaller end. The theorem is about a start at zero and no penalty. Where
+        rows have different weights, or stand several times among shuffled ones, the bound is multiplied with the ratio
+        of the greatest step to the least.
+
+        Parameters
+        ----------
+        X, y, sample_weight : the rows that the model was fitted to
+            Rows of weight 0 do not count.
+
+        Returns
+        -------
+        ndarray of shape (1,) or (n_classes,)
+
+        Raises
+        ------
+        ValueError
+            If no hyperplane separates the classes: nothing bounds the number of mistakes.
+
+        Examples
+        --------
+        >>> from separatrix import Perceptron
+        >>> X, y = [[-1.0], [1.0]], [0, 1]
+        >>> Perceptron(fit_intercept=False).fit(X, y).mistake_bound(X, y).round(6).tolist()
+        [1.0]
+        """
+        self._check_ready()
+        if self.penalty is not None:
+            raise ValueError(
+                f"With penalty={self.penalty!r} nothing bounds the number of mistakes; the theorem is about penalty=None."
+            )
+        source = self._labelled(X, y, sample_weight, self.classes_, Stopwatch(), reset=False)
+        squared = squared_lift(source) if self.fit_intercept else 0.0
+        radius, bounds = largest_norm(source, squared), []
+        for machine in self._machines:
+            pair, label = OneAgainstOthers(source, machine.code), shown(self.classes_[machine.code])
+            margin = origin_margin(pair, float(np.sqrt(squared)), radius)
+            if margin.lower <= 0.0:
+                verdict = separability(pair, fit_intercept=bool(self.fit_intercept)).verdict
+                found = (
+                    f"a hyperplane separates class {label} from the others, but by less than rounding"
+                    if verdict == "complete"
+                    else f"no hyperplane separates class {label} from the others"
+                )
+                raise ValueError(f"Nothing bounds the number of mistakes: {found} (separability: {verdict!r}).")
+            ratio = machine.greatest_step / machine.least_step
+            bounds.append(ratio * (radius / margin.lower) ** 2)
+        return np.array(bounds)

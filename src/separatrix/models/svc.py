@@ -1,0 +1,380 @@
+"""Support vector machines with kernels.
+
+    min ½‖w‖² + Σ Cᵢξᵢ,   ỹᵢ(wᵀφ(xᵢ) + b) ≥ 1 − ξᵢ,  ξ ≥ 0          f(x) = b + Σ βᵢk(x, xᵢ),   Cᵢ = C·(class weight)·sᵢ
+
+C = ½ is the textbook's ‖w‖² + Σξ; C = ∞ is the hard margin. More than two classes: one machine a pair and a majority vote,
+or one machine a class against the rest and the largest score.
+
+Reference: Cortes and Vapnik (1995), Machine Learning 20; Schölkopf and Smola (2002), chapter 7.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite
+
+from separatrix.data import Block, Source
+from separatrix.data.block import Codes, Float
+from separatrix.dual.kernels import Columns, Precomputed
+from separatrix.dual.machine import Machine
+from separatrix.dual.points import Points
+from separatrix.dual.working_set import Dual
+from separatrix.geometry import Hyperplane, Surface
+from separatrix.models.base import Boundary, Classifier, SignedDistance, Stopwatch
+from separatrix.models.class_weights import ClassWeight
+from separatrix.models.kernel_choice import KernelName, choose_kernel
+from separatrix.models.machine_probabilities import MachineProbabilities
+from separatrix.models.machine_records import joined_fit
+from separatrix.models.memory_rows import memory_rows
+from separatrix.models.pairs import by_class, dual_layout, pairs, votes
+from separatrix.models.progress import Progress
+from separatrix.models.score_calibration import CALIBRATORS
+from separatrix.models.svm_problem import Problem
+from separatrix.result import Status
+
+_ROWS, _COLUMNS = 256, 512
+
+
+class SVC(MachineProbabilities, SignedDistance, Classifier):
+    """Support vector classification with a kernel, with the proof of its optimum.
+
+    Takes scikit-learn's parameters and gives its attributes; what it adds is in `machines_`: multipliers, slacks, margin
+    vectors, outliers, margins, objectives and residuals of every machine.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of slack. ``inf`` is the hard margin, refused where the classes cannot be separated.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed"}, callable or Kernel, default="rbf"
+        Kernel objects add and multiply.
+    degree : int, default=3
+        Of the polynomial.
+    gamma : {"scale", "auto"} or float, default="scale"
+        ``"scale"`` is 1/(d·var X), ``"auto"`` 1/d.
+    coef0 : float, default=0.0
+        The constant of the polynomial and the sigmoid.
+    shrinking : bool, default=True
+        For scikit-learn's sake: rows that cannot move are left out for a while in any case, and come back for the proof.
+    probability : bool, default="deprecated"
+        ``True`` means ``calibration="platt"``.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions, in units of the margin.
+    cache_size : float, default=200
+        Megabytes of kernel values that may be kept, whatever the number of rows.
+    class_weight : dict or "balanced", optional
+        Factors of C.
+    verbose : bool or int, default=False
+        Whether to write a line a round.
+    max_iter : int, default=-1
+        Limit on steps of two rows each; −1 for one that no convergent problem reaches.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        One column a class, or one a pair of classes; for more than two classes.
+    break_ties : bool, default=False
+        Whether ties of the vote are broken by the scores.
+    random_state : int, RandomState or None, default=None
+        Of the folds for the calibration.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        One machine a pair of classes, or one a class.
+    calibration : {None, "platt", "isotonic"}, default=None
+        How `predict_proba` makes probabilities from scores of left-out rows; they never contradict `predict`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    support_ : ndarray of shape (n_SV,)
+        Rows that are support vectors, by class.
+    support_vectors_ : ndarray or sparse array of shape (n_SV, n_features)
+    n_support_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
+        ỹα, laid out as in scikit-learn; one row a machine for ``multi_class="ovr"``.
+    intercept_ : ndarray of shape (n_machines,)
+    coef_ : ndarray of shape (n_machines, n_features)
+        For the linear kernel alone.
+    machines_ : list of Machine
+        What each machine tells about itself.
+    fit_ : Fit
+        Why the fit ended, and the proof: the sum over the machines of the duality gaps.
+    n_iter_ : ndarray of shape (n_machines,)
+        Steps of two rows.
+    shape_fit_, fit_status_, class_weight_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import separatrix as sx
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> model = sx.SVC(C=np.inf, gamma=1.0).fit(X, [0, 0, 1, 1])
+    >>> model.predict([[0.9, 0.1], [0.1, 0.1]]).tolist()
+    [1, 0]
+    >>> model.machines_[0].geometric_margin > 0
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: KernelName = "rbf",
+        degree: int = 3,
+        gamma: float | Literal["scale", "auto"] = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: Any = "deprecated",
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: ClassWeight = None,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        multi_class: Literal["ovo", "ovr"] = "ovo",
+        calibration: Literal["platt", "isotonic"] | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multi_class = multi_class
+        self.calibration = calibration
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise, tags.input_tags.sparse = precomputed, not precomputed
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the machines.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+            The rows are held in memory. For ``kernel="precomputed"`` the (n_samples, n_samples) values.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C.
+
+        Returns
+        -------
+        self
+        """
+        watch = Stopwatch()
+        self._check_parameters()
+        problem, rows = self._problem(X, y, sample_weight)
+        progress, duals = Progress(type(self).__name__, int(self.verbose)), []
+        for split in problem:
+            duals.append(problem.solve(split, progress))
+            if duals[-1].status is Status.INTERRUPTED and len(duals) < len(problem.splits):
+                raise KeyboardInterrupt(f"Interrupted after {len(duals)} of {len(problem.splits)} machines.")
+        progress.close()
+        self.machines_ = [
+            Machine.of(
+                dual, split.negative, split.positive, rows[split.rows], split.signs, problem.bound[split.rows], self.tol
+            )
+            for dual, split in zip(duals, problem, strict=True)
+        ]
+        self._unpack(problem, rows, duals)
+        if self._calibrated:
+            self._calibrators = problem.cross_fit(self._calibrated, self.random_state)
+        rounds, steps = sum(dual.rounds for dual in duals), sum(dual.steps for dual in duals)
+        self.fit_ = joined_fit(watch, duals, rounds, steps)
+        return self
+
+    def _check_parameters(self) -> None:
+        number = (int, float, np.number)
+        if not (isinstance(self.C, number) and self.C > 0):
+            raise ValueError(f"C is {self.C!r}; give a positive number, or inf for the hard margin.")
+        if not (isinstance(self.tol, number) and 0 < self.tol < np.inf):
+            raise ValueError(f"tol is {self.tol!r}; give a positive number.")
+        if not (isinstance(self.cache_size, number) and self.cache_size >= 0):
+            raise ValueError(f"cache_size is {self.cache_size!r}; give megabytes, 0 or more.")
+        for name, known in (("multi_class", ("ovo", "ovr")), ("decision_function_shape", ("ovo", "ovr"))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; give 'ovo' or 'ovr'.")
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
+        if self.calibration not in (None, *CALIBRATORS):
+            raise ValueError(f"calibration is {self.calibration!r}; give None, 'platt' or 'isotonic'.")
+
+    def _problem(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Problem, NDArray[np.intp]]:
+        """The machines to be fitted, and which rows of X count."""
+        if isinstance(self.kernel, str) and self.kernel == "precomputed" and sp.issparse(X):
+            raise TypeError("Sparse data was passed, but kernel values must be a dense array: give X.toarray().")
+        source = self._read(X, y, sample_weight, reset=True)
+        if not isinstance(X, Source):
+            check_classification_targets(y)
+        source = source.labelled()
+        rows = memory_rows(source, self.class_weight)
+        assert source.classes is not None
+        self.classes_, self.class_weight_ = source.classes, rows.factors
+        self.shape_fit_ = (len(rows.kept) if source.n_rows is None else source.n_rows, source.n_features)
+        self._kernel = choose_kernel(self.kernel, self.degree, self.gamma, self.coef0, rows.X, rows.weights)
+        stored = isinstance(self._kernel, Precomputed)
+        if stored and self.shape_fit_[0] != self.shape_fit_[1]:
+            raise ValueError(
+                f"Precomputed matrix must be a square matrix: X is {self.shape_fit_[0]} × {self.shape_fit_[1]}, but the "
+                "values of every row with every row are needed."
+            )
+        points = Columns(rows.X, rows.kept) if stored else Points(rows.X)
+        self._centre = points.centre
+        limit, memory = None if self.max_iter < 0 else int(self.max_iter), 1e6 * float(self.cache_size)
+        settings = (self.classes_, self.multi_class, self.tol, memory, limit)
+        return Problem(self._kernel, points, rows.codes, float(self.C) * rows.prices, *settings), rows.kept
+
+    def _unpack(self, problem: Problem, rows: NDArray[np.intp], duals: list[Dual]) -> None:
+        coefficients = np.zeros((len(rows), len(duals)))
+        for m, (dual, split) in enumerate(zip(duals, problem, strict=True)):
+            coefficients[split.rows, m] = dual.beta
+        used = np.flatnonzero((coefficients != 0).any(axis=1))
+        used = used[np.argsort(problem.codes[used], kind="stable")]
+        codes, self._coefficients = problem.codes[used], coefficients[used]
+        self.support_ = rows[used].astype(np.int32 if len(rows) < 2**31 else np.int64)
+        self._support = problem.points.take(used)
+        stored = not isinstance(self._kernel, Precomputed)
+        self.support_vectors_ = self._support.X if stored else np.empty((0, 0))
+        if not stored:
+            self._support = Columns(np.empty((len(used), 0)), rows[used])
+        self.n_support_ = np.bincount(codes, minlength=len(self.classes_)).astype(np.int32)
+        self.intercept_ = np.array([dual.intercept for dual in duals])
+        single = len(self.classes_) == 2 or self.multi_class == "ovr"
+        layout = self._coefficients.T.copy() if single else dual_layout(self._coefficients, codes, len(self.classes_))
+        self.dual_coef_ = layout
+        self.n_iter_ = np.array([dual.steps for dual in duals], dtype=np.int32)
+        self.fit_status_ = int(any(dual.status not in (Status.CONVERGED, Status.STATIONARY) for dual in duals))
+
+    @property
+    def coef_(self) -> Float:
+        """(machines, d) weights of the columns, for the linear kernel."""
+        self._check_ready()
+        if not self._kernel.linear:
+            raise AttributeError("coef_ is only available when using a linear kernel.")
+        return np.asarray(self._coefficients.T @ self.support_vectors_)
+
+    def linear_form(self) -> tuple[Float, Float]:
+        """The rule as (W, b), for the linear kernel with two classes or ``multi_class="ovr"``: scores are XWᵀ + b.
+
+        Returns
+        -------
+        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
+        b : ndarray of shape (1,) or (n_classes,)
+        """
+        W = self.coef_
+        if self._paired:
+            raise ValueError("A vote of pairs is not a linear rule; fit with multi_class='ovr', or ask boundary(k, l).")
+        return W, self.intercept_
+
+    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
+        """Where the machine between two classes changes its mind; positive on the side of the first.
+
+        Parameters
+        ----------
+        k, l : labels, optional
+            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
+
+        Returns
+        -------
+        Hyperplane
+            For the linear kernel; else a Surface.
+        """
+        self._check_ready()
+        first, second = self._pair(k, l)
+        combination = np.zeros(len(self.intercept_))
+        if len(self.classes_) == 2:
+            combination[0] = 1.0 if first == 1 else -1.0
+        elif self._paired:
+            order = (first, second) if first < second else (second, first)
+            combination[pairs(len(self.classes_)).index(order)] = 1.0 if first < second else -1.0
+        else:
+            combination[first], combination[second] = 1.0, -1.0
+        if self._kernel.linear:
+            return Hyperplane(combination @ self.coef_, float(combination @ self.intercept_))
+        return Surface(lambda X: self._machine_scores(X) @ combination)
+
+    def _machine_scores(self, X: Any) -> Float:
+        """(n, machines) scores, positive for the first class of a pair."""
+        self._check_ready()
+        if isinstance(self._kernel, Precomputed) and not isinstance(X, Source):
+            assert_all_finite(X, input_name="X")  # not all columns are read below
+        parts = [slice(at, at + _COLUMNS) for at in range(0, len(self._coefficients), _COLUMNS)]
+        held = [(self._support.take(part), self._coefficients[part]) for part in parts]
+
+        def scores(block: Block) -> Float:
+            total = np.tile(self.intercept_, (block.n, 1))
+            for start in range(0, block.n, _ROWS):
+                rows = _points(block.part(slice(start, min(start + _ROWS, block.n))), self._centre)
+                for support, coefficients in held:
+                    total[start : start + _ROWS] += self._kernel.between(rows, support) @ coefficients
+            return total
+
+        return self._map_rows(X, scores)
+
+    @property
+    def _paired(self) -> bool:
+        return len(self.classes_) > 2 and self.multi_class == "ovo"
+
+    def _scores(self, X: Any) -> Float:
+        scores = self._machine_scores(X)
+        return by_class(scores, len(self.classes_)) if self._paired else scores
+
+    def decision_function(self, X: Any) -> Float:
+        """Scores of every row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
+            For two classes one number a row, positive for ``classes_[1]``.
+        """
+        self._check_ready()
+        if self._paired and self.decision_function_shape == "ovo":
+            return self._machine_scores(X)
+        return super().decision_function(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of every row: by the sign of its score, by vote of the pairs, or by the largest score.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        codes = self._codes(self._machine_scores(X))
+        return self.classes_[codes]
+
+    def _codes(self, scores: Float) -> Codes:
+        if len(self.classes_) == 2:
+            return (scores[:, 0] > 0).astype(np.intp)
+        if self._paired:
+            scores = (by_class if self.break_ties else votes)(scores, len(self.classes_))
+        return scores.argmax(axis=1)
+
+
+def _points(block: Block, centre: Float | None) -> Points:
+    rows = block.stored_rows()
+    if isinstance(rows, tuple):
+        return Points(sp.csr_array(rows, shape=block.shape), centre)
+    return Points(rows, centre)

@@ -1,0 +1,142 @@
+"""The machines that make up a support vector classifier: which rows, which sides, and their solutions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+
+from separatrix.data.block import Codes, Float
+from separatrix.dual.gram import Gram, Index
+from separatrix.dual.kernels import Kernel
+from separatrix.dual.points import Points
+from separatrix.dual.working_set import Dual, solve_dual
+from separatrix.geometry.separability import separability
+from separatrix.models.pairs import pairs
+from separatrix.models.score_calibration import CALIBRATORS, Calibrator
+from separatrix.result import Status
+
+_COLUMNS = 512
+_FOLDS = 5
+# Single precision is too coarse to begin with below this tolerance.
+_SINGLE = 1e-5
+# A hard margin is a bound that no multiplier reaches; it is raised twice, and each time this many steps are enough.
+_POWERS, _HARD_STEPS = (4, 7, 10), 4_000_000
+
+
+@dataclass(frozen=True)
+class Split:
+    """One machine's rows, with the labels of its negative and positive side."""
+
+    negative: Any
+    positive: Any
+    rows: Index
+    signs: Float
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows of positive weight with their classes and bounds C·s."""
+
+    kernel: Kernel
+    points: Points
+    codes: Codes
+    bound: Float
+    classes: NDArray[Any]
+    scheme: Literal["ovo", "ovr"]
+    tol: float
+    memory: float
+    max_steps: int | None
+
+    @cached_property
+    def splits(self) -> list[Split]:
+        """One a pair of classes, the first on the positive side as in LIBSVM, or one a class; one for two classes."""
+        codes, classes, every = self.codes, self.classes, np.arange(len(self.codes))
+        if len(classes) == 2:
+            return [Split(classes[0], classes[1], every, np.where(codes == 1, 1.0, -1.0))]
+        if self.scheme == "ovr":
+            return [Split("rest", label, every, np.where(codes == k, 1.0, -1.0)) for k, label in enumerate(classes)]
+        found = []
+        for k, l in pairs(len(classes)):  # noqa: E741  # names of the formulas
+            rows = np.flatnonzero((codes == k) | (codes == l))
+            found.append(Split(classes[l], classes[k], rows, np.where(codes[rows] == k, 1.0, -1.0)))
+        return found
+
+    @cached_property
+    def _gram(self) -> Gram:
+        """The kernel matrix of all rows; where it fits in memory, its values are shared by all machines."""
+        return Gram(self.kernel, self.points, self.memory, self.tol >= _SINGLE)
+
+    def _gram_of(self, rows: Index) -> Gram:
+        if len(rows) == len(self.codes):
+            return self._gram
+        if 8.0 * len(self.codes) ** 2 <= self.memory:
+            return self._gram.restricted(rows)
+        return Gram(self.kernel, self.points.take(rows), self.memory, self.tol >= _SINGLE)
+
+    def solve(self, split: Split, callback: Callable[[dict[str, Any]], None] | None = None) -> Dual:
+        """The machine of a split."""
+        gram, bound = self._gram_of(split.rows), self.bound[split.rows]
+        if np.isinf(bound).any():
+            return self._hard_margin(gram, split, callback)
+        settings: dict[str, Any] = {"callback": callback, "positive": self.kernel.positive}
+        return solve_dual(gram, split.signs, bound, tol=self.tol, max_steps=self.max_steps, **settings)
+
+    def _hard_margin(self, gram: Gram, split: Split, callback: Any) -> Dual:
+        signs, rows = split.signs, split.rows
+        unit = float(self.kernel.diagonal(self.points.take(rows[:256])).mean()) or 1.0
+        for power in _POWERS:
+            bound = np.full(len(rows), 10.0**power / unit)
+            settings: dict[str, Any] = {"callback": callback, "positive": self.kernel.positive}
+            dual = solve_dual(gram, signs, bound, tol=self.tol, max_steps=self.max_steps or _HARD_STEPS, **settings)
+            inside = float(np.abs(dual.beta).max()) < bound[0]
+            if dual.status is Status.INTERRUPTED or (inside and dual.status in (Status.CONVERGED, Status.STATIONARY)):
+                return dual.with_bound(signs, np.full(len(rows), np.inf), self.kernel.positive)
+        raise ValueError(self._refusal(split, dual))
+
+    def _refusal(self, split: Split, dual: Dual) -> str:
+        value = float(split.signs @ dual.beta - 0.5 * dual.beta @ dual.scores)
+        sides = f"{split.negative!s} and {split.positive!s}"
+        verdict = ""
+        if self.kernel.linear:
+            found = separability(self.points.take(split.rows).X, split.signs)
+            verdict = f" separability(X, y) finds: {found.verdict}."
+        return (
+            f"No hard margin between the classes {sides} was found with this kernel: it would be narrower than "
+            f"{1.0 / np.sqrt(2.0 * max(value, np.finfo(np.float64).tiny)):.2g}.{verdict} Give a finite C."
+        )
+
+    def cross_fit(self, kind: str, random_state: Any) -> list[Calibrator]:
+        """A calibrator a machine, from the scores of the rows that its folds left out."""
+        found: list[Calibrator] = []
+        for split in self.splits:
+            positive = (split.signs > 0).astype(np.intp)
+            folds = min(_FOLDS, int(np.bincount(positive).min()))
+            if folds < 2:
+                raise ValueError("Calibration leaves rows out in turn, so every class needs at least two rows.")
+            scores, bound = np.empty(len(positive)), self.bound[split.rows]
+            folding = StratifiedKFold(folds, shuffle=True, random_state=random_state)
+            for inside, outside in folding.split(positive, positive):
+                rows = split.rows[inside]
+                dual = self.solve(Split(split.negative, split.positive, rows, split.signs[inside]))
+                used = np.flatnonzero(dual.beta)
+                scores[outside] = dual.intercept
+                self._add(scores, outside, split.rows[outside], rows[used], dual.beta[used])
+            weights = bound / bound.mean() if np.isfinite(bound).all() else np.ones(len(bound))
+            found.append(CALIBRATORS[kind].fitted(scores, positive, weights))
+        return found
+
+    def _add(self, scores: Float, at: Index, rows: Index, support: Index, beta: Float) -> None:
+        """scores[at] += K[rows, support]·β."""
+        left = self.points.take(rows)
+        for start in range(0, len(support), _COLUMNS):
+            part = slice(start, start + _COLUMNS)
+            scores[at] += self.kernel.between(left, self.points.take(support[part])) @ beta[part]
+
+    def __iter__(self) -> Iterator[Split]:
+        return iter(self.splits)

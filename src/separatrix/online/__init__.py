@@ -1,0 +1,1 @@
+"""Learning row by row, on mistakes."""

@@ -1,0 +1,104 @@
+"""Which rows an epoch visits, with which weight and in which order.
+
+    in order    every row once, with its weight s
+    shuffled    rows that are equal count as one, with their total weight s; s̄ is the mean over the distinct rows
+                v = ⌈s/s̄⌉ visits an epoch, each with the weight s/v
+
+So among shuffled rows a weight of 2 is the row standing twice, and an epoch costs at most two visits a distinct row,
+whatever the weights are. Their order comes from what the rows hold, and a seed: where they stand makes no difference. This
+holds within a block; blocks that are in memory take turns, so that an epoch does not see one class after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block, Codes, Float
+from separatrix.data.source import Source
+
+Mask = NDArray[np.bool_]
+_TURN = 256
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The visits that an epoch makes to a block: which row, with which weight, and keys to order them by."""
+
+    data: NDArray[Any]
+    indices: NDArray[Any]
+    indptr: NDArray[Any]
+    codes: Codes
+    rows: Codes
+    weights: Float
+    keys: NDArray[np.uint64] | None
+
+    @staticmethod
+    def of_block(block: Block, learned: Mask | None, shuffle: bool) -> Rows:
+        """The rows of a block that count and are learned from."""
+        kept = np.arange(block.n) if block.weights is None else np.flatnonzero(block.weights)
+        start, block = block.start, block.counted()
+        stored = block.stored_rows()
+        empty = np.zeros(0, dtype=np.int32)
+        data, indices, indptr = stored if isinstance(stored, tuple) else (stored.ravel(), empty, empty)
+        data = data if data.dtype.kind == "f" else data.astype(np.float64)
+        rows = np.arange(block.n) if learned is None else np.flatnonzero(learned[start + kept])
+        weights = np.ones(block.n) if block.weights is None else block.weights
+        if not shuffle:
+            return Rows(data, indices, indptr, block.codes, rows, weights[rows], None)
+        from separatrix.kernels.perceptron import row_keys
+
+        keys = np.empty(block.n, dtype=np.uint64)
+        row_keys(data.astype(np.float64, copy=False).view(np.uint64), indices, indptr, block.shape[1], keys)
+        keys = _mixed(keys + block.codes.astype(np.uint64) * _GOLDEN)[rows]
+        distinct, first, group = np.unique(keys, return_index=True, return_inverse=True)
+        total = np.bincount(group, weights[rows], minlength=len(distinct))
+        times = np.ceil(total * len(total) / max(total.sum(), np.finfo(float).tiny) - 1e-9).astype(np.intp)
+        copies = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+        return Rows(
+            data,
+            indices,
+            indptr,
+            block.codes,
+            np.repeat(rows[first], times),
+            np.repeat(total / times, times),
+            np.repeat(distinct, times) + copies.astype(np.uint64) * _GOLDEN,
+        )
+
+    def order(self, salt: np.uint64) -> Codes:
+        """The order of one epoch."""
+        return np.arange(len(self.rows)) if self.keys is None else np.argsort(_mixed(self.keys + salt))
+
+
+def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Bits that look random, the same for the same number (the last step of the splitmix64 generator)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def visited(source: Source, learned: Mask | None, shuffle: bool) -> Iterator[Rows]:
+    """The blocks of a source, read as they are needed."""
+    return (Rows.of_block(block, learned, shuffle) for block in source.blocks())
+
+
+def salt(seed: int, epoch: int) -> np.uint64:
+    """What makes the order of an epoch its own."""
+    return np.random.default_rng([seed, 1, epoch]).integers(2**64, dtype=np.uint64)
+
+
+def turns(blocks: Iterator[Rows], in_memory: bool, salt: np.uint64) -> Iterator[tuple[Rows, Codes]]:
+    """Rows and the order to visit them in; shuffled blocks that are all in memory take turns."""
+    if not in_memory:
+        yield from ((rows, rows.order(salt)) for rows in blocks)
+        return
+    orders = [(rows, rows.order(salt)) for rows in blocks]
+    shuffled = len(orders) > 1 and orders[0][0].keys is not None
+    number = max(len(order) for _, order in orders) // _TURN + 1 if shuffled else 1
+    for turn in range(number):
+        yield from ((rows, order[turn::number]) for rows, order in orders)
