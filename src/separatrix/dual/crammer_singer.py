@@ -22,11 +22,11 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from separatrix.data.block import Codes, Float
-from separatrix.dual.linear_machine import centre_of, row_squares
+from separatrix.dual.linear_machine import centre_of, reach_of, row_squares
 from separatrix.result import Certificate, Status
 
 _EPS = float(np.finfo(np.float64).eps)
-_FIRST_PROOF = 3
+_FIRST_PROOF, _LONG_SINCE = 3, 1.5
 
 
 @dataclass(frozen=True)
@@ -53,32 +53,33 @@ class CrammerSinger:
     scaling: float | None
 
     def solve(self, tol: float, max_sweeps: int, seed: int = 0, callback: Any = None) -> JointDual:
-        """Sweep until the proven gap is at most `tol` times max(1, primal)."""
+        """Sweep until the proven gap is at most `tol` times the primal objective."""
         from separatrix.kernels.crammer_singer import sweep_dense, sweep_sparse  # numba takes a while to import
 
         (n, d), K = self.X.shape, self.n_classes
         centre = centre_of(self.X, self.scaling)
         squares = row_squares(self.X, centre)
-        reach = float(squares.mean()) or 1.0 if self.scaling is None else float(self.scaling) ** 2
+        reach = reach_of(self.scaling, squares, self.price)
         alpha, W, b, order = np.zeros((n, K)), np.zeros((d, K)), np.zeros(K), np.arange(n)
         rng, trace = np.random.default_rng(seed), []
         parts = (self.X.data, self.X.indices, self.X.indptr) if sp.issparse(self.X) else (self.X, centre)
         sweep = sweep_sparse if sp.issparse(self.X) else sweep_dense
-        status, sweeps, passes, value, wait = Status.MAX_ITER, 0, 1, 0.0, 1.0
+        status, sweeps, passes, value, wait, proven = Status.MAX_ITER, 0, 1, 0.0, 1.0, 10
         proof = self._proof(W, b - centre @ W, alpha)
         try:
             while sweeps < max_sweeps:
                 rng.shuffle(order)
                 rise = float(sweep(*parts, self.codes, self.price, squares, reach, order, alpha, W, b))
                 sweeps, passes, value = sweeps + 1, passes + 1, value + rise
-                if self.scaling is None:
-                    b += reach * alpha.sum(axis=0)
-                if sweeps >= _FIRST_PROOF and rise <= wait * tol * max(1.0, value):
-                    proof, passes, wait = self._proof(W, b - centre @ W, alpha), passes + 2, 0.5 * wait
-                    if proof.gap <= tol * max(1.0, proof.objective):
+                moved = reach * alpha.sum(axis=0) if self.scaling is None else np.zeros(K)
+                b += moved
+                if sweeps >= _FIRST_PROOF and (rise <= wait * tol * value or sweeps >= _LONG_SINCE * proven):
+                    proof, passes, proven = self._proof(W, b - centre @ W, alpha), passes + 2, sweeps
+                    wait *= 0.5
+                    if proof.gap <= tol * proof.objective:
                         status = Status.CONVERGED
                         break
-                    if rise <= 4.0 * _EPS * max(1.0, value) and wait < _EPS:
+                    if rise <= 0.0 and float(np.abs(moved).max()) <= 4.0 * _EPS * max(1.0, float(np.abs(b).max())):
                         status = Status.STALLED
                         break
                 trace.append({"iteration": sweeps, "objective": proof.objective, "gap": proof.gap})

@@ -39,15 +39,18 @@ class Gram:
 
     def __init__(self, kernel: Kernel, points: Points, memory: float, single: bool) -> None:
         self._kernel, self.points, self._memory = kernel, points, memory
-        self.dtype: DTypeLike = np.float32 if single and kernel.single and not points.sparse else np.float64
+        self.dtype: DTypeLike = np.float64
         self._whole: Float | None = None
         self._kept: _Kept | None = None
         n = len(points)
         kernel.prepare(points)
         if 8.0 * n * n <= memory:
-            self.dtype, self._whole = np.float64, np.empty((n, n))
+            self._whole = np.empty((n, n))
             self._fill(self._whole, np.arange(n), np.arange(n))
-        elif not kernel.cheap(points):
+            return
+        if single and kernel.single_serves(points):
+            self.dtype = np.float32
+        if not kernel.cheap(points):
             self._kept = _Kept(n, memory, self.dtype)
 
     def restricted(self, rows: Index) -> Gram:
@@ -57,6 +60,17 @@ class Gram:
         part._kernel, part.points, part._memory, part.dtype = self._kernel, self.points, self._memory, np.float64
         part._whole, part._kept = self._whole[np.ix_(rows, rows)], None
         return part
+
+    def positive(self) -> bool:
+        """Whether the matrix is positive semi-definite up to rounding; all values must be at hand."""
+        assert self._whole is not None
+        shifted = 0.5 * (self._whole + self._whole.T)
+        shifted[np.diag_indices(len(shifted))] += 1e-10 * float(np.abs(shifted).max(initial=0.0))
+        try:
+            np.linalg.cholesky(shifted)
+        except np.linalg.LinAlgError:
+            return False
+        return True
 
     def sharpen(self) -> None:
         """From now on, double precision."""

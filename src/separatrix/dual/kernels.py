@@ -13,9 +13,9 @@ Reference: Schölkopf and Smola (2002), Learning with Kernels, chapters 2 and 13
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,10 @@ from separatrix.dual.points import Points
 
 # Up to this many columns a product of matrices gives values as fast as memory does.
 _CHEAP = 96
+_LARGEST_SINGLE = 1e30
+# Rounding of the squared lengths that a distance may be lost in: beyond it differences are taken first.
+_LOST = 1e-10
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class Kernel(ABC):
@@ -49,6 +53,13 @@ class Kernel(ABC):
     def prepare(self, points: Points) -> None:  # noqa: B027  # nothing to prepare is the rule
         """Compute what will be asked of these rows again and again."""
 
+    def single_serves(self, points: Points) -> bool:
+        """Whether single precision gives values that are good for the first rounds."""
+        if not self.single or points.sparse:
+            return False
+        largest = max(points.squares().max(initial=0.0), np.abs(self.diagonal(points)).max(initial=0.0))
+        return bool(largest < _LARGEST_SINGLE)
+
     @abstractmethod
     def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """(n, m) values, an array of its own."""
@@ -63,12 +74,21 @@ class Kernel(ABC):
         return self.between(one, one if Z is None else _points(Z, one.centre))
 
     def __add__(self, other: Kernel) -> Kernel:
-        return Sum((self, other))
+        return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        return Product((self, other)) if isinstance(other, Kernel) else Multiple(self, float(other))
+        if isinstance(other, Kernel):
+            return Product((self, other))
+        return Multiple(self, float(other)) if isinstance(other, Real) else NotImplemented
 
     __rmul__ = __mul__
+
+
+def _check(name: str, value: Any, kind: Any, least: float = -np.inf) -> None:
+    number = float(value) if isinstance(value, kind) and not isinstance(value, bool) else np.nan
+    if not least <= number < np.inf or number == -np.inf:
+        what = "whole number" if kind is Integral else "finite number"
+        raise ValueError(f"{name} is {value!r}; give a {what}{', 0 or more' if least == 0 else ''}.")
 
 
 def _points(X: Any, centre: Float | None = None) -> Points:
@@ -100,6 +120,17 @@ class LinearKernel(Kernel):
 
 
 @dataclass(frozen=True)
+class CentredLinear(LinearKernel):
+    """(x − c)ᵀ(z − c): the same machine, since Σβ = 0, with all its digits far from the origin."""
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        return one.dot(two, dtype, centred=not (one.sparse or two.sparse))
+
+    def diagonal(self, points: Points) -> Float:
+        return points.squares(centred=not points.sparse).copy()
+
+
+@dataclass(frozen=True)
 class PolynomialKernel(Kernel):
     """(γ xᵀz + c)^p, p a whole number.
 
@@ -113,6 +144,11 @@ class PolynomialKernel(Kernel):
     degree: int = 3
     gamma: float = 1.0
     coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check("degree", self.degree, Integral, 0)
+        _check("gamma", self.gamma, Real, 0)
+        _check("coef0", self.coef0, Real)
 
     @property
     def positive(self) -> bool | None:  # type: ignore[override]  # it depends on the constant
@@ -153,17 +189,30 @@ class RBFKernel(Kernel):
 
     gamma: float = 1.0
 
+    def __post_init__(self) -> None:
+        _check("gamma", self.gamma, Real, 0)
+
     def prepare(self, points: Points) -> None:
         points.squares(centred=not points.sparse)
 
+    def single_serves(self, points: Points) -> bool:
+        return not points.sparse and self._noise(points, points, 2.0**-24) < 1e-4
+
+    def _noise(self, one: Points, two: Points, unit: float) -> float:
+        """What rounding may add to an exponent that is a difference of squared lengths."""
+        centred = not one.sparse and not two.sparse
+        longest = one.squares(centred).max(initial=0.0) + two.squares(centred).max(initial=0.0)
+        return 4.0 * unit * self.gamma * float(longest)
+
     def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         if one.sparse or two.sparse:
-            exponent = one.dot(two, np.float64)
-            exponent *= 2.0
-            exponent -= one.squares()[:, None]
-            exponent -= two.squares()
-            exponent *= self.gamma
-            np.minimum(exponent, 0.0, out=exponent)
+            distances = one.squares()[:, None] + two.squares() - 2.0 * one.dot(two, np.float64)
+            # Rows that cannot be told apart are the same.
+            distances[distances <= 4.0 * _EPS * (one.squares()[:, None] + two.squares())] = 0.0
+            exponent = -self.gamma * distances
+        elif dtype == np.float64 and not self._noise(one, two, _EPS) <= _LOST:
+            exponent = cdist(one.X, two.X, "sqeuclidean")
+            exponent *= -self.gamma
         else:
             # [x, γ‖x‖², 1]·[2γz, −1, −γ‖z‖²]: the whole exponent is one product.
             left = np.empty((len(one), one.X.shape[1] + 2), dtype)
@@ -200,8 +249,16 @@ class LaplacianKernel(Kernel):
     gamma: float = 1.0
     single = False
 
+    def __post_init__(self) -> None:
+        _check("gamma", self.gamma, Real, 0)
+
     def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        distances = manhattan_distances(one.X, two.X) if one.sparse else cdist(one.X, two.X, "cityblock")
+        if one.sparse or two.sparse:
+            distances = manhattan_distances(
+                *(points.X if points.sparse else sp.csr_array(points.X) for points in (one, two))
+            )
+        else:
+            distances = cdist(one.X, two.X, "cityblock")
         distances *= -self.gamma
         return np.exp(distances, out=distances).astype(dtype, copy=False)
 
@@ -224,6 +281,10 @@ class SigmoidKernel(Kernel):
     coef0: float = 0.0
     positive = False
 
+    def __post_init__(self) -> None:
+        _check("gamma", self.gamma, Real)
+        _check("coef0", self.coef0, Real)
+
     def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         values = one.dot(two, dtype)
         values *= self.gamma
@@ -232,58 +293,6 @@ class SigmoidKernel(Kernel):
 
     def diagonal(self, points: Points) -> Float:
         return np.tanh(self.gamma * points.squares() + self.coef0)
-
-
-@dataclass(frozen=True)
-class Function(Kernel):
-    """Any function of two matrices that gives the matrix of values."""
-
-    function: Callable[[Any, Any], Any]
-    positive = None
-    single = False
-
-    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        values = np.array(self.function(one.X, two.X), dtype=dtype)
-        if values.shape != (len(one), len(two)):
-            raise ValueError(
-                f"The kernel function returned an array of shape {values.shape} for {len(one)} and {len(two)} rows; it must "
-                f"return one value a pair, of shape {(len(one), len(two))}."
-            )
-        return values
-
-
-@dataclass(frozen=True)
-class Precomputed(Kernel):
-    """The rows are the values themselves: row i holds k(xᵢ, z) for every training row z.
-
-    The second argument is told by the numbers of training rows that it stands for: its rows are rows of the same matrix.
-    """
-
-    positive = None
-    single = False
-
-    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        assert isinstance(two, Columns)
-        return np.array(one.X[:, two.columns], dtype=dtype)
-
-    def cheap(self, points: Points) -> bool:
-        return True
-
-    def diagonal(self, points: Points) -> Float:
-        assert isinstance(points, Columns)
-        return np.array(points.X[np.arange(len(points)), points.columns], dtype=np.float64)
-
-
-class Columns(Points):
-    """Rows of a precomputed matrix that know which training rows they are."""
-
-    def __init__(self, X: Any, columns: NDArray[np.intp]) -> None:
-        self.X, self.columns, self.centre, self.sparse = X, columns, None, False
-        self.memo, self._squares = {}, {}
-
-    def take(self, rows: slice | NDArray[np.intp]) -> Columns:
-        """Some of the rows."""
-        return Columns(self.X[rows], self.columns[rows])
 
 
 class _Composed(Kernel):

@@ -18,17 +18,23 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from separatrix.data.block import Float
 from separatrix.dual.gram import Gram
-from separatrix.dual.kernels import LinearKernel
+from separatrix.dual.kernels import CentredLinear
 from separatrix.dual.points import Points
 from separatrix.dual.working_set import solve_dual
 from separatrix.result import Certificate, Status
 
 _EPS = float(np.finfo(np.float64).eps)
-_FIRST_PROOF = 3
+_FIRST_PROOF, _LONG_SINCE = 3, 1.5
 _BLOCK = 4096
+_ARRIVES_AT_ONCE = 300.0
+# Rows that are visited one after the other, and the share of them that is worth a copy.
+_RUN, _WORTH_GATHERING = 64, 0.4
+# Indices that cannot be negative need no test for it in the compiled loop.
+_UNSIGNED = {4: np.uint32, 8: np.uint64}
 
 
 def centre_of(X: Any, scaling: float | None) -> Float:
@@ -39,16 +45,30 @@ def centre_of(X: Any, scaling: float | None) -> Float:
     return mean
 
 
+def reach_of(scaling: float | None, squares: Float, price: Float) -> float:
+    """How far an intercept moves for a change of α: the square of its column, or r of the proximal term when it is free.
+
+    The primal's curvature along b is of the size of ΣC; an r of a few hundred over it makes the centre arrive at once, and a
+    larger one would only let b swing with every row.
+    """
+    if scaling is not None:
+        return float(scaling) ** 2
+    return min(float(squares.mean()) or 1.0, _ARRIVES_AT_ONCE / float(price.sum()))
+
+
 def row_squares(X: Any, centre: Float) -> Float:
     """(n,) squared lengths of CSR rows, or of dense ones taken from a centre."""
-    if sp.issparse(X):
-        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        squares = np.square(X.data, dtype=np.float64)
-        return np.bincount(rows, squares, minlength=X.shape[0]).astype(np.float64, copy=False)
-    squares = np.empty(len(X))
-    for start in range(0, len(X), _BLOCK):
-        rows = X[start : start + _BLOCK] - centre
-        squares[start : start + _BLOCK] = np.einsum("ij,ij->i", rows, rows)
+    squares = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], _BLOCK):
+        stop = min(start + _BLOCK, X.shape[0])
+        if sp.issparse(X):
+            first, last = X.indptr[start], X.indptr[stop]
+            entries = np.append(np.square(X.data[first:last], dtype=np.float64), 0.0)
+            sums = np.add.reduceat(entries, X.indptr[start:stop] - first)
+            squares[start:stop] = np.where(np.diff(X.indptr[start : stop + 1]) > 0, sums, 0.0)
+        else:
+            rows = X[start:stop] - centre
+            squares[start:stop] = np.einsum("ij,ij->i", rows, rows)
     return squares
 
 
@@ -99,62 +119,64 @@ class LinearMachine:
 
     def gram(self) -> Gram:
         """The inner products of all rows."""
-        return Gram(LinearKernel(), Points(self.X), 8.0 * len(self.signs) ** 2, single=False)
+        return Gram(CentredLinear(), Points(self.X), 8.0 * len(self.signs) ** 2, single=False)
 
     def solve_pairs(self, gram: Gram, tol: float) -> LinearDual:
         """The hinge with a free intercept as a machine with the linear kernel."""
         dual = solve_dual(gram, self.signs, self.price, tol=tol)
         w = np.asarray(self.X.T @ dual.beta, dtype=np.float64)
         proof = (dual.status, dual.certificate, dual.rounds, dual.rounds, dual.trace)
-        return LinearDual(w, dual.intercept, np.abs(dual.beta), *proof)
+        centre = gram.points.centre
+        b = dual.intercept - (0.0 if centre is None else float(w @ centre))
+        return LinearDual(w, b, np.abs(dual.beta), *proof)
 
     def solve(self, tol: float, max_sweeps: int, seed: int = 0, callback: Any = None) -> LinearDual:
-        """Sweep until the proven gap is at most `tol` times max(1, primal)."""
-        from separatrix.kernels.dual_hinge import sweep_dense, sweep_sparse  # numba takes a while to import
-
-        (n, d), centre = self.X.shape, centre_of(self.X, self.scaling)
-        squares, ridge, upper = row_squares(self.X, centre), self._ridge, self._upper
-        reach = float(squares.mean()) or 1.0 if self.scaling is None else float(self.scaling) ** 2
-        alpha, w, b = np.zeros(n), np.zeros(d), 0.0
-        order, active, bounds = np.arange(n), n, np.array([np.inf, -np.inf])
+        """Sweep until the proven gap is at most `tol` times the primal objective."""
+        centre = centre_of(self.X, self.scaling)
+        squares = row_squares(self.X, centre)
+        reach = reach_of(self.scaling, squares, self.price)
+        every = np.arange(len(squares))
+        whole = _Visited(self.X, centre, every, self.signs, self._upper, self._ridge, squares, np.zeros(len(squares)))
+        rows, w, b = whole, np.zeros(self.X.shape[1]), 0.0
         rng, trace = np.random.default_rng(seed), []
-        parts = (self.X.data, self.X.indices, self.X.indptr) if sp.issparse(self.X) else (self.X, centre)
-        sweep: Any = sweep_sparse if sp.issparse(self.X) else sweep_dense
         status, sweeps, passes, value, trigger = Status.MAX_ITER, 0, 1, 0.0, tol
-        proof = self._proof(w, b, alpha)
+        proven = 10  # the sweep of the last proof; the first is due by its rise, or somewhat later
+        nothing = float(self.price.sum())  # of w = 0, whose dual value is 0
+        proof = _Proof(0.0, Certificate(nothing, nothing, "duality gap"))
         try:
             while sweeps < max_sweeps:
-                rng.shuffle(order[:active])
-                settings = (self.signs, upper, ridge, squares, reach, order, active, bounds, alpha, w, b)
-                active, rise, b = sweep(*parts, *settings)
+                rise, b = rows.sweep(w, b, reach, rng)
                 sweeps, passes, value = sweeps + 1, passes + 1, value + rise
-                done = active == 0 or rise <= 0.0 or not np.isfinite(bounds).all()
-                if self.scaling is None:
-                    b += reach * float(alpha @ self.signs)
-                bounds[0] = bounds[0] if bounds[0] > 0 else np.inf
-                bounds[1] = bounds[1] if bounds[1] < 0 else -np.inf
-                if done or (sweeps >= _FIRST_PROOF and rise <= trigger * max(1.0, value)):
-                    proof, passes = self._proof(w, b, alpha), passes + 2
-                    goal = tol * max(1.0, proof.certificate.objective)
+                if rows is not whole:
+                    whole.alpha[rows.which] = rows.alpha
+                moved = reach * float(whole.alpha @ self.signs) if self.scaling is None else 0.0
+                b += moved
+                done = rows.settled or (rise <= 0.0 and abs(moved) <= 4.0 * _EPS * max(1.0, abs(b)))
+                due = rise <= trigger * value or sweeps >= _LONG_SINCE * proven
+                if done or (sweeps >= _FIRST_PROOF and due):
+                    proof, passes, proven = self._proof(w, b, whole.alpha), passes + 2, sweeps
+                    goal = tol * proof.certificate.objective
                     if proof.certificate.gap <= goal:
                         status = Status.CONVERGED
                         break
-                    if done and active == n:
+                    if done and rows is whole and rows.active == len(every):
                         status = Status.STALLED
                         break
                     # A proof costs two sweeps: the next is worth its while when the rise has fallen as the gap has to.
-                    trigger = rise / max(1.0, value) * min(0.7, goal / proof.certificate.gap)
-                    active, bounds[:] = n, (np.inf, -np.inf)
-                trace.append(
-                    {"iteration": sweeps, "objective": proof.certificate.objective, "gap": proof.certificate.gap}
-                )
+                    trigger = rise / value * min(0.7, goal / proof.certificate.gap) if value > 0 else 0.0
+                    rows = whole
+                    rows.wake()
+                elif rows.active < _WORTH_GATHERING * len(rows.which):
+                    rows = rows.gathered()
+                certificate = proof.certificate
+                trace.append({"iteration": sweeps, "objective": certificate.objective, "gap": certificate.gap})
                 if callback is not None:
                     callback(trace[-1])
             else:
-                proof = self._proof(w, b, alpha)
+                proof = self._proof(w, b, whole.alpha)
         except KeyboardInterrupt:
-            status, proof = Status.INTERRUPTED, self._proof(w, b, alpha)
-        return LinearDual(w, proof.b, alpha, status, proof.certificate, sweeps, passes, trace)
+            status, proof = Status.INTERRUPTED, self._proof(w, b, whole.alpha)
+        return LinearDual(w, proof.b, whole.alpha, status, proof.certificate, sweeps, passes, trace)
 
     def _proof(self, w: Float, b: float, alpha: Float) -> _Proof:
         """The gap between the primal at (w, best b) and the dual at α, its sides balanced where b is free."""
@@ -196,6 +218,64 @@ class LinearMachine:
 class _Proof:
     b: float
     certificate: Certificate
+
+
+@dataclass
+class _Visited:
+    """Rows in the order of their visits: those that rest are at the end.
+
+    Rows are visited in runs of neighbours, the runs in random order: memory is read ahead, and no order repeats. When most
+    rest, the others are gathered, so that neighbours are neighbours in memory again.
+    """
+
+    X: Any
+    centre: Float
+    which: NDArray[np.intp]
+    signs: Float
+    upper: Float
+    ridge: Float
+    squares: Float
+    alpha: Float
+
+    def __post_init__(self) -> None:
+        self._order = np.arange(len(self.which))
+        self._bounds = np.empty(2)
+        self.wake()
+
+    def wake(self) -> None:
+        """Call back the rows that rest."""
+        self.active, self.settled = len(self.which), False
+        self._bounds[:] = np.inf, -np.inf
+
+    def sweep(self, w: Float, b: float, reach: float, rng: np.random.Generator) -> tuple[float, float]:
+        """Visit every row that does not rest; the rise of the dual, and b."""
+        from separatrix.kernels.dual_hinge import sweep_dense, sweep_sparse  # numba takes a while to import
+
+        self._shuffle(rng)
+        per_row = (self.signs, self.upper, self.ridge, self.squares, reach, self._order, self.active, self._bounds)
+        if sp.issparse(self.X):
+            parts = (self.X.data, self.X.indices.view(_UNSIGNED[self.X.indices.dtype.itemsize]), self.X.indptr)
+            self.active, rise, b = sweep_sparse(*parts, *per_row, self.alpha, w, b)
+        else:
+            self.active, rise, b = sweep_dense(self.X, self.centre, *per_row, self.alpha, w, b)
+        self.settled = self.active == 0 or not np.isfinite(self._bounds).all()
+        self._bounds[0] = self._bounds[0] if self._bounds[0] > 0 else np.inf
+        self._bounds[1] = self._bounds[1] if self._bounds[1] < 0 else -np.inf
+        return float(rise), float(b)
+
+    def _shuffle(self, rng: np.random.Generator) -> None:
+        awake = np.sort(self._order[: self.active])
+        runs = len(awake) // _RUN
+        body = awake[: runs * _RUN].reshape(runs, _RUN)[rng.permutation(runs)]
+        self._order[: self.active] = np.concatenate([awake[runs * _RUN :], body.ravel()])
+
+    def gathered(self) -> _Visited:
+        """The rows that do not rest, in memory of their own."""
+        at = np.sort(self._order[: self.active])
+        held = (self.signs[at], self.upper[at], self.ridge[at], self.squares[at], self.alpha[at])
+        part = _Visited(self.X[at], self.centre, self.which[at], *held)
+        part._bounds = self._bounds.copy()
+        return part
 
 
 def _best_intercept(v: Float, signs: Float, price: Float, power: int) -> float:

@@ -13,7 +13,6 @@ import numpy as np
 
 from separatrix.data.block import Float
 from separatrix.dual.gram import Index
-from separatrix.dual.working_set import Dual
 from separatrix.result import Certificate, Status
 
 
@@ -48,15 +47,6 @@ class Machine:
     status: Status
     certificate: Certificate
     tol: float
-
-    @classmethod
-    def of(
-        cls, dual: Dual, negative: Any, positive: Any, rows: Index, signs: Float, bound: Float, tol: float
-    ) -> Machine:
-        """The machine of a solution of the dual."""
-        decision, alpha = dual.scores + dual.intercept, np.abs(dual.beta)
-        proof = (dual.intercept, dual.status, dual.certificate, tol)
-        return cls(negative, positive, rows, signs, bound, alpha, decision, *proof)
 
     @property
     def beta(self) -> Float:

@@ -29,8 +29,9 @@ class Points:
     """
 
     def __init__(self, X: Any, centre: Float | None = None) -> None:
-        self.X = X
         self.sparse = sp.issparse(X)
+        # Products of small integers would overflow in their own type.
+        self.X = X.astype(np.float64) if self.sparse and X.dtype.kind != "f" else X
         self.centre = X.mean(axis=0, dtype=np.float64) if centre is None and not self.sparse and len(X) else centre
         self._squares: dict[bool, Float] = {}
         self.memo: dict[Any, Any] = {}

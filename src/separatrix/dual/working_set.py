@@ -126,7 +126,7 @@ class _Search:
                 self._report(violation)
                 if not violation > self.tol:
                     if self.active is None and self.fresh:
-                        status = Status.CONVERGED if self.positive is not False else Status.STATIONARY
+                        status = Status.CONVERGED if self.positive else Status.STATIONARY
                         break
                     self._refresh()
                     best, waited = np.inf, 0
@@ -205,7 +205,7 @@ class _Search:
         return True
 
     def _polish(self) -> None:
-        """To the last digit: the answer no longer depends on the path to it."""
+        """To the last digit, where that helps: the answer no longer depends on the path to it."""
         from separatrix.kernels.smo import smo
 
         every = np.arange(len(self.signs))
@@ -213,17 +213,23 @@ class _Search:
         beta, v = self.beta.copy(), self.signs - self.scores
         # No violation is known to more digits than the sums it is made of.
         least = 16.0 * _EPS * max(1.0, float((np.abs(K) @ np.abs(beta)).max(initial=0.0)))
+        best = self._violation(v, beta)
         for _ in range(_POLISHES):
             if np.count_nonzero((beta > self.low) & (beta < self.high)) > _POLISHED:
                 break
             _newton(K, v, beta, self.low, self.high)
             v = self.signs - K @ beta
-            top, bottom = v[beta < self.high].max(initial=-np.inf), v[beta > self.low].min(initial=np.inf)
-            if not top - bottom > least or top - bottom > 0.5 * before:
+            violation = self._violation(v, beta)
+            if violation <= best:
+                best, self.beta, self.fresh = violation, beta.copy(), False
+            if not violation > least or violation > 0.5 * before:
                 break
-            before, goal = top - bottom, max(least, 0.01 * (top - bottom))
+            before, goal = violation, max(least, 0.01 * violation)
             self.steps += int(smo(K, v, beta, self.low, self.high, goal, _STEPS_A_ROW * len(every))[0])
-        self.beta, self.fresh = beta, False
+
+    def _violation(self, v: Float, beta: Float) -> float:
+        top, bottom = v[beta < self.high].max(initial=-np.inf), v[beta > self.low].min(initial=np.inf)
+        return float(top - bottom)
 
     def _shrink(self, rising: Float, falling: Float, v: Float, last: Index) -> None:
         """Leave out rows at a bound that would have to move far to violate anything."""
@@ -243,7 +249,7 @@ class _Search:
             off = float(
                 np.abs(exact - before)[self.active if self.active is not None else slice(None)].max(initial=0.0)
             )
-            if off > 0.1 * self.tol:
+            if not off <= 0.1 * self.tol:  # NaN too: single precision has overflown
                 self.gram.sharpen()
         self.scores, self.active, self.fresh = exact, None, True
 
@@ -310,37 +316,37 @@ def _proof(
 
 
 def _newton(K: Float, v: Float, beta: Float, low: Float, high: Float) -> None:
-    """Newton's steps on the free variables alone, in place: [K 1; 1ᵀ 0][d; μ] = [v; 0], as far as the first bound.
+    """Newton's steps on the free variables alone, in place, as far as the first bound.
 
-    The objective rises along each. Pairs of rows need very many steps where K is nearly singular on the free rows; this
-    needs one factorisation a variable that reaches its bound.
+    K d + μ1 = v, Σd = 0: with the last free row eliminated, d_r = −Σd, it is (K_ij − K_ir − K_rj + K_rr) d = v_i − v_r, whose
+    solution keeps the sum to rounding however singular K is. The objective rises along each step. Pairs of rows need very
+    many steps where K is nearly singular on the free rows; this needs one factorisation a variable that reaches its bound.
     """
     for _ in range(_NEWTON_STEPS):
         free = np.flatnonzero((beta > low) & (beta < high))
         if len(free) < 2:
             return
-        block = K[np.ix_(free, free)]
-        shift = 1e-12 * float(np.trace(block)) / len(free) + np.finfo(np.float64).tiny
-        block[np.diag_indices(len(free))] += shift
+        rest, last = free[:-1], free[-1]
+        block = K[np.ix_(rest, rest)] - K[rest, last][:, None] - K[last, rest][None, :] + K[last, last]
+        shift = 1e-12 * float(np.trace(block)) / len(rest) + np.finfo(np.float64).tiny
+        block[np.diag_indices(len(rest))] += shift
         try:
             with one_blas_thread():
                 factor = sla.cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
-                solved = sla.cho_solve(factor, np.column_stack([v[free], np.ones(len(free))]), check_finite=False)
+                part = sla.cho_solve(factor, v[rest] - v[last], check_finite=False)
         except sla.LinAlgError:
             return
-        step = solved[:, 0] - solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum())
+        step = np.append(part, -part.sum())
         if not np.isfinite(step).all() or not float(step @ v[free]) > 0:
             return
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(
-                step > 0, (high[free] - beta[free]) / step, np.where(step < 0, (low[free] - beta[free]) / step, np.inf)
-            )
+            ends = np.where(step > 0, high[free], low[free])
+            room = np.where(step != 0, (ends - beta[free]) / step, np.inf)
         first = int(np.argmin(room))
         length = min(1.0, float(room[first]))
-        moved = beta[free] + length * step
+        moved = np.clip(beta[free] + length * step, low[free], high[free])
         if length < 1.0:
-            moved[first] = high[free[first]] if step[first] > 0 else low[free[first]]
-        moved = np.clip(moved, low[free], high[free])
+            moved[first] = ends[first]
         v -= K[:, free] @ (moved - beta[free])
         beta[free] = moved
         if length == 1.0:

@@ -19,7 +19,16 @@ _NJIT: dict[str, Any] = {"nogil": True, "cache": True}
 @njit(**_NJIT)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
 def _solve(A: Any, g: Any, own: Any, price: Any, alpha: Any, change: Any) -> Any:
     """`change` takes a − α; returns the largest of it."""
-    K = len(g)
+    K, largest = len(g), 0.0
+    if not A > 0.0:  # a row of zeros without an intercept: the objective is linear
+        worst = -1
+        for k in range(K):
+            if k != own and (worst < 0 or g[k] > g[worst]):
+                worst = k
+        for k in range(K):
+            change[k] = (price if k == own else (-price if k == worst else 0.0)) - alpha[k]
+            largest = max(largest, abs(change[k]))
+        return largest
     top = np.empty(K)
     for k in range(K):
         top[k] = g[k] - A * alpha[k] + (A * price if k == own else 0.0)
@@ -29,7 +38,6 @@ def _solve(A: Any, g: Any, own: Any, price: Any, alpha: Any, change: Any) -> Any
         total += top[count]
         count += 1
     beta = total / count
-    largest = 0.0
     for k in range(K):
         bound = price if k == own else 0.0
         change[k] = min(bound, (beta - (g[k] - A * alpha[k])) / A) - alpha[k]
@@ -56,8 +64,6 @@ def sweep_sparse(
     g, change = np.empty(K), np.empty(K)
     for i in order:
         A = squares[i] + reach
-        if not A > 0.0:
-            continue
         for k in range(K):
             g[k] = b[k] + (0.0 if k == codes[i] else 1.0)
         for p in range(indptr[i], indptr[i + 1]):
@@ -84,8 +90,6 @@ def sweep_dense(
     g, change = np.empty(K), np.empty(K)
     for i in order:
         A = squares[i] + reach
-        if not A > 0.0:
-            continue
         for k in range(K):
             g[k] = b[k] + (0.0 if k == codes[i] else 1.0)
         for j in range(X.shape[1]):

@@ -62,7 +62,10 @@ def sweep_sparse(
         new_most, new_least = max(new_most, projected), min(new_least, projected)
         if projected != 0.0:
             curvature = squares[i] + reach + ridge[i]
-            fresh = min(max(alpha[i] - gradient / curvature, 0.0), upper[i])
+            if curvature > 0.0:
+                fresh = min(max(alpha[i] - gradient / curvature, 0.0), upper[i])
+            else:  # a row of zeros without an intercept
+                fresh = upper[i] if gradient < 0.0 else 0.0
             change = fresh - alpha[i]
             rise -= change * (gradient + 0.5 * curvature * change)
             alpha[i] = fresh
@@ -116,7 +119,10 @@ def sweep_dense(
         new_most, new_least = max(new_most, projected), min(new_least, projected)
         if projected != 0.0:
             curvature = squares[i] + reach + ridge[i]
-            fresh = min(max(alpha[i] - gradient / curvature, 0.0), upper[i])
+            if curvature > 0.0:
+                fresh = min(max(alpha[i] - gradient / curvature, 0.0), upper[i])
+            else:  # a row of zeros without an intercept
+                fresh = upper[i] if gradient < 0.0 else 0.0
             change = fresh - alpha[i]
             rise -= change * (gradient + 0.5 * curvature * change)
             alpha[i] = fresh

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-_FLAT = 1e-12
+# A curvature below this share of the diagonal is rounding: the step goes to a bound.
+_FLAT = 1e-14
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
@@ -26,6 +27,7 @@ def smo(K: Any, v: Any, beta: Any, low: Any, high: Any, tol: Any, max_iter: Any)
         up[t] = 0.0 if beta[t] < high[t] else -np.inf
         down[t] = 0.0 if beta[t] > low[t] else np.inf
         diagonal[t] = K[t, t]
+    flat = max(_FLAT * np.abs(diagonal).max(), 1e-300)
     violation = 0.0
     for steps in range(max_iter + 1):
         best, i = -np.inf, 0
@@ -39,13 +41,13 @@ def smo(K: Any, v: Any, beta: Any, low: Any, high: Any, tol: Any, max_iter: Any)
             worst = min(worst, candidate)
             room = best - candidate
             if room > 0.0:
-                gain = room * room / max(diagonal[i] + diagonal[t] - 2.0 * K[i, t], _FLAT)
+                gain = room * room / max(diagonal[i] + diagonal[t] - 2.0 * K[i, t], flat)
                 if gain > top:
                     top, j = gain, t
         violation = best - worst
         if not violation > tol or j < 0 or steps == max_iter:
             return steps, violation
-        step = (v[i] - v[j]) / max(diagonal[i] + diagonal[j] - 2.0 * K[i, j], _FLAT)
+        step = (v[i] - v[j]) / max(diagonal[i] + diagonal[j] - 2.0 * K[i, j], flat)
         above, below = high[i] - beta[i], beta[j] - low[j]
         full_up, full_down = step >= above and above <= below, step >= below and below <= above
         step = min(step, above, below)

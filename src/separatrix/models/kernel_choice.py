@@ -9,13 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.block import Float
+from separatrix.dual.given_kernels import Function, Precomputed
 from separatrix.dual.kernels import (
-    Function,
     Kernel,
     LaplacianKernel,
     LinearKernel,
     PolynomialKernel,
-    Precomputed,
     RBFKernel,
     SigmoidKernel,
 )
@@ -23,6 +22,7 @@ from separatrix.dual.kernels import (
 KernelName = (
     Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed"] | Callable[[Any, Any], Any] | Kernel
 )
+_ROWS = 4096
 _NAMES = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
 
 
@@ -32,6 +32,8 @@ def choose_kernel(kernel: KernelName, degree: int, gamma: Any, coef0: float, X: 
         return kernel
     if callable(kernel):
         return Function(kernel)
+    if isinstance(coef0, bool) or not isinstance(coef0, (int, float, np.number)) or not np.isfinite(coef0):
+        raise ValueError(f"coef0 is {coef0!r}; give a finite number.")
     if kernel not in _NAMES:
         raise ValueError(f"kernel is {kernel!r}; give one of {', '.join(_NAMES)}, a function or a Kernel.")
     if kernel == "linear":
@@ -67,9 +69,10 @@ def _variance(X: Any, weights: Float) -> float:
     """Of all entries, a row of weight 2 standing twice; of a sparse matrix the zeros count too."""
     size = float(weights.sum()) * X.shape[1]
     if sp.issparse(X):
+        X = X.astype(np.float64, copy=False)  # squares of small integers would overflow
         mean = float(weights @ X.sum(axis=1)) / size
         return max(0.0, float(weights @ X.multiply(X).sum(axis=1)) / size - mean**2)
-    if (weights == 1.0).all():
-        return float(X.var(dtype=np.float64))
-    mean = float(weights @ X.sum(axis=1, dtype=np.float64)) / size
-    return float(weights @ np.square(X - mean).sum(axis=1)) / size
+    cuts = [slice(start, start + _ROWS) for start in range(0, len(X), _ROWS)]
+    mean = sum(float(weights[cut] @ X[cut].sum(axis=1, dtype=np.float64)) for cut in cuts) / size
+    with np.errstate(over="ignore"):  # refused by its name where it happens
+        return sum(float(weights[cut] @ np.square(X[cut] - mean).sum(axis=1)) for cut in cuts) / size

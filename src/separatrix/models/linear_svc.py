@@ -50,8 +50,7 @@ class LinearSVC(LinearRule):
         Whether the dual is solved, row by row, or the primal by Newton's method; "auto" asks
         `separatrix.solvers.choose.choose_svm`. Few rows are solved exactly in any case.
     tol : float, default=1e-4
-        The fit stops when the proven gap to the optimum is at most `tol` times the objective (or `tol`, when that is
-        below 1).
+        The fit stops when the proven gap to the optimum is at most `tol` times the objective.
     C : float, default=1.0
         Price of slack.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
@@ -153,17 +152,18 @@ class LinearSVC(LinearRule):
         source = self._read(X, y, sample_weight, reset=True)
         way = "dual" if self.multi_class == "crammer_singer" else self._way(source)
         if way == "primal":
-            return self._fit_primal(source)
-        source = source.labelled()
-        assert source.classes is not None
-        rows = memory_rows(source, self.class_weight)
-        self.classes_ = source.classes
-        progress = Progress(type(self).__name__, int(self.verbose))
-        if self.multi_class == "crammer_singer":
-            self._fit_jointly(rows, watch, progress)
+            self._fit_primal(source)
         else:
-            self._fit_rows(rows, watch, progress, way == "pairs" and rows.X.shape[0] <= PAIRED_ROWS)
-        progress.close()
+            source = source.labelled()
+            assert source.classes is not None
+            rows = memory_rows(source, self.class_weight)
+            self.classes_ = source.classes
+            progress = Progress(type(self).__name__, int(self.verbose))
+            if self.multi_class == "crammer_singer":
+                self._fit_jointly(rows, watch, progress)
+            else:
+                self._fit_rows(rows, watch, progress, way == "pairs" and rows.X.shape[0] <= PAIRED_ROWS)
+            progress.close()
         if self.fit_.status in (Status.MAX_ITER, Status.STALLED):
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=2)
         return self
@@ -188,7 +188,7 @@ class LinearSVC(LinearRule):
     def _scaling(self) -> float | None:
         return self.intercept_scaling if self.fit_intercept else 0.0
 
-    def _fit_primal(self, source: Source) -> Self:
+    def _fit_primal(self, source: Source) -> None:
         model = LinearClassifier(
             self.loss,
             self.penalty,
@@ -198,10 +198,12 @@ class LinearSVC(LinearRule):
             tol=self.tol,
             max_iter=self.max_iter,
             verbose=self.verbose,
-        ).fit(source)
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in this model's name
+            model.fit(source)
         self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_
         self.n_iter_, self.fit_ = int(model.n_iter_.max()), model.fit_
-        return self
 
     def _fit_rows(self, rows: MemoryRows, watch: Stopwatch, progress: Progress, paired: bool) -> None:
         """One machine, or one a class against the rest, side by side on the threads."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data.block import Codes, Float
@@ -54,6 +55,8 @@ class MachineProbabilities:
         ndarray of shape (n_samples, n_classes)
         """
         scores = self._machine_scores(X)
+        if not self._calibrators:
+            raise NotFittedError("These machines were fitted without a calibration: fit again.")
         each = np.column_stack([c.probability(scores[:, m]) for m, c in enumerate(self._calibrators)])
         if len(self.classes_) == 2:
             return np.column_stack([1.0 - each[:, 0], each[:, 0]])

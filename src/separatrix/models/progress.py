@@ -21,10 +21,11 @@ class Progress:
         watched = sys.stderr is not None and sys.stderr.isatty()
         if not self._verbose and not (watched and seconds > _QUIET_SECONDS):
             return
-        line = (
-            f"{self._name}: iteration {state['iteration']}, {seconds:.1f} s, objective {state['objective']:.8g}, "
-            f"at most {state['gap']:.2g} above the optimum"
-        )
+        line = f"{self._name}: iteration {state['iteration']}, {seconds:.1f} s, "
+        if "violation" in state:
+            line += f"largest violation {state['violation']:.2g}, {state['rows']} rows in play"
+        else:
+            line += f"objective {state['objective']:.8g}, at most {state['gap']:.2g} above the optimum"
         sys.stderr.write(f"\r{line:<110}" if watched else f"{line}\n")
         sys.stderr.flush()
         self._written = watched

@@ -10,28 +10,32 @@ Reference: Cortes and Vapnik (1995), Machine Learning 20; Schölkopf and Smola (
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
-from separatrix.dual.kernels import Columns, Precomputed
-from separatrix.dual.machine import Machine
+from separatrix.dual.given_kernels import Columns, Precomputed
+from separatrix.dual.kernels import CentredLinear
 from separatrix.dual.points import Points
 from separatrix.dual.working_set import Dual
-from separatrix.geometry import Hyperplane, Surface
-from separatrix.models.base import Boundary, Classifier, SignedDistance, Stopwatch
+from separatrix.models.base import Classifier, Stopwatch
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.kernel_choice import KernelName, choose_kernel
+from separatrix.models.machine_boundaries import MachineBoundaries
 from separatrix.models.machine_probabilities import MachineProbabilities
 from separatrix.models.machine_records import joined_fit
 from separatrix.models.memory_rows import memory_rows
-from separatrix.models.pairs import by_class, dual_layout, pairs, votes
+from separatrix.models.pairs import by_class, dual_layout, votes
 from separatrix.models.progress import Progress
 from separatrix.models.score_calibration import CALIBRATORS
 from separatrix.models.svm_problem import Problem
@@ -40,7 +44,7 @@ from separatrix.result import Status
 _ROWS, _COLUMNS = 256, 512
 
 
-class SVC(MachineProbabilities, SignedDistance, Classifier):
+class SVC(MachineProbabilities, MachineBoundaries, Classifier):
     """Support vector classification with a kernel, with the proof of its optimum.
 
     Takes scikit-learn's parameters and gives its attributes; what it adds is in `machines_`: multipliers, slacks, margin
@@ -161,7 +165,7 @@ class SVC(MachineProbabilities, SignedDistance, Classifier):
         tags.input_tags.pairwise, tags.input_tags.sparse = precomputed, not precomputed
         return tags
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the machines.
 
         Parameters
@@ -185,17 +189,14 @@ class SVC(MachineProbabilities, SignedDistance, Classifier):
             if duals[-1].status is Status.INTERRUPTED and len(duals) < len(problem.splits):
                 raise KeyboardInterrupt(f"Interrupted after {len(duals)} of {len(problem.splits)} machines.")
         progress.close()
-        self.machines_ = [
-            Machine.of(
-                dual, split.negative, split.positive, rows[split.rows], split.signs, problem.bound[split.rows], self.tol
-            )
-            for dual, split in zip(duals, problem, strict=True)
-        ]
         self._unpack(problem, rows, duals)
-        if self._calibrated:
-            self._calibrators = problem.cross_fit(self._calibrated, self.random_state)
+        fitted = zip(duals, problem, self.intercept_.tolist(), strict=True)
+        self.machines_ = [problem.machine(split, dual, rows, intercept) for dual, split, intercept in fitted]
+        self._calibrators = problem.cross_fit(self._calibrated, self.random_state) if self._calibrated else []
         rounds, steps = sum(dual.rounds for dual in duals), sum(dual.steps for dual in duals)
         self.fit_ = joined_fit(watch, duals, rounds, steps)
+        if self.fit_.status in (Status.MAX_ITER, Status.STALLED):
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=2)
         return self
 
     def _check_parameters(self) -> None:
@@ -206,6 +207,8 @@ class SVC(MachineProbabilities, SignedDistance, Classifier):
             raise ValueError(f"tol is {self.tol!r}; give a positive number.")
         if not (isinstance(self.cache_size, number) and self.cache_size >= 0):
             raise ValueError(f"cache_size is {self.cache_size!r}; give megabytes, 0 or more.")
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, Integral) or self.max_iter < -1:
+            raise ValueError(f"max_iter is {self.max_iter!r}; give a whole number of steps, or -1 for no limit.")
         for name, known in (("multi_class", ("ovo", "ovr")), ("decision_function_shape", ("ovo", "ovr"))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; give 'ovo' or 'ovr'.")
@@ -214,12 +217,14 @@ class SVC(MachineProbabilities, SignedDistance, Classifier):
         if self.calibration not in (None, *CALIBRATORS):
             raise ValueError(f"calibration is {self.calibration!r}; give None, 'platt' or 'isotonic'.")
 
-    def _problem(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Problem, NDArray[np.intp]]:
+    def _problem(
+        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Problem, NDArray[np.intp]]:
         """The machines to be fitted, and which rows of X count."""
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and sp.issparse(X):
             raise TypeError("Sparse data was passed, but kernel values must be a dense array: give X.toarray().")
         source = self._read(X, y, sample_weight, reset=True)
-        if not isinstance(X, Source):
+        if y is not None:
             check_classification_targets(y)
         source = source.labelled()
         rows = memory_rows(source, self.class_weight)
@@ -234,6 +239,11 @@ class SVC(MachineProbabilities, SignedDistance, Classifier):
                 "values of every row with every row are needed."
             )
         points = Columns(rows.X, rows.kept) if stored else Points(rows.X)
+        with np.errstate(over="ignore"):
+            if not stored and not np.isfinite(points.squares()).all():
+                source.check_finite(points.squares())
+        if self._kernel.linear:
+            self._kernel = CentredLinear()
         self._centre = points.centre
         limit, memory = None if self.max_iter < 0 else int(self.max_iter), 1e6 * float(self.cache_size)
         settings = (self.classes_, self.multi_class, self.tol, memory, limit)
@@ -253,7 +263,10 @@ class SVC(MachineProbabilities, SignedDistance, Classifier):
         if not stored:
             self._support = Columns(np.empty((len(used), 0)), rows[used])
         self.n_support_ = np.bincount(codes, minlength=len(self.classes_)).astype(np.int32)
-        self.intercept_ = np.array([dual.intercept for dual in duals])
+        self._intercepts = np.array([dual.intercept for dual in duals])
+        self.intercept_ = self._intercepts.copy()
+        if self._kernel.linear and self._centre is not None:  # from the centre to the origin
+            self.intercept_ -= (self._coefficients.T @ self.support_vectors_) @ self._centre
         single = len(self.classes_) == 2 or self.multi_class == "ovr"
         layout = self._coefficients.T.copy() if single else dual_layout(self._coefficients, codes, len(self.classes_))
         self.dual_coef_ = layout
@@ -268,56 +281,22 @@ class SVC(MachineProbabilities, SignedDistance, Classifier):
             raise AttributeError("coef_ is only available when using a linear kernel.")
         return np.asarray(self._coefficients.T @ self.support_vectors_)
 
-    def linear_form(self) -> tuple[Float, Float]:
-        """The rule as (W, b), for the linear kernel with two classes or ``multi_class="ovr"``: scores are XWᵀ + b.
-
-        Returns
-        -------
-        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
-        b : ndarray of shape (1,) or (n_classes,)
-        """
-        W = self.coef_
-        if self._paired:
-            raise ValueError("A vote of pairs is not a linear rule; fit with multi_class='ovr', or ask boundary(k, l).")
-        return W, self.intercept_
-
-    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
-        """Where the machine between two classes changes its mind; positive on the side of the first.
-
-        Parameters
-        ----------
-        k, l : labels, optional
-            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
-
-        Returns
-        -------
-        Hyperplane
-            For the linear kernel; else a Surface.
-        """
-        self._check_ready()
-        first, second = self._pair(k, l)
-        combination = np.zeros(len(self.intercept_))
-        if len(self.classes_) == 2:
-            combination[0] = 1.0 if first == 1 else -1.0
-        elif self._paired:
-            order = (first, second) if first < second else (second, first)
-            combination[pairs(len(self.classes_)).index(order)] = 1.0 if first < second else -1.0
-        else:
-            combination[first], combination[second] = 1.0, -1.0
-        if self._kernel.linear:
-            return Hyperplane(combination @ self.coef_, float(combination @ self.intercept_))
-        return Surface(lambda X: self._machine_scores(X) @ combination)
-
     def _machine_scores(self, X: Any) -> Float:
         """(n, machines) scores, positive for the first class of a pair."""
         self._check_ready()
         if isinstance(self._kernel, Precomputed) and not isinstance(X, Source):
             assert_all_finite(X, input_name="X")  # not all columns are read below
+        if self._kernel.linear:
+            return self._map_rows(X, self._linear_machines())
         parts = [slice(at, at + _COLUMNS) for at in range(0, len(self._coefficients), _COLUMNS)]
         held = [(self._support.take(part), self._coefficients[part]) for part in parts]
 
         def scores(block: Block) -> Float:
-            total = np.tile(self.intercept_, (block.n, 1))
+            total = np.tile(self._intercepts, (block.n, 1))
+            bad: Any = block.non_finite()  # a kernel may make a finite value of infinity
+            if (bad.data if sp.issparse(bad) else bad).any():
+                total[:] = np.nan
+                return total
             for start in range(0, block.n, _ROWS):
                 rows = _points(block.part(slice(start, min(start + _ROWS, block.n))), self._centre)
                 for support, coefficients in held:
@@ -325,6 +304,17 @@ class SVC(MachineProbabilities, SignedDistance, Classifier):
             return total
 
         return self._map_rows(X, scores)
+
+    def _linear_machines(self) -> Callable[[Block], Float]:
+        """The scores of a block without a kernel, from the centre: far from the origin they keep their digits."""
+        weights, centre = self.coef_.T, np.zeros(self.n_features_in_) if self._centre is None else self._centre
+
+        def scores(block: Block) -> Float:
+            if isinstance(block.stored_rows(), tuple):
+                return block.matvec(weights) + (self._intercepts - centre @ weights)
+            return (block.dense() - centre) @ weights + self._intercepts
+
+        return scores
 
     @property
     def _paired(self) -> bool:

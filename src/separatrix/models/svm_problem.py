@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from separatrix.data.block import Codes, Float
 from separatrix.dual.gram import Gram, Index
 from separatrix.dual.kernels import Kernel
+from separatrix.dual.machine import Machine
 from separatrix.dual.points import Points
 from separatrix.dual.working_set import Dual, solve_dual
 from separatrix.geometry.separability import separability
@@ -26,6 +27,7 @@ _FOLDS = 5
 # Single precision is too coarse to begin with below this tolerance.
 _SINGLE = 1e-5
 # A hard margin is a bound that no multiplier reaches; it is raised twice, and each time this many steps are enough.
+_SMALL = 2000
 _POWERS, _HARD_STEPS = (4, 7, 10), 4_000_000
 
 
@@ -84,19 +86,32 @@ class Problem:
         gram, bound = self._gram_of(split.rows), self.bound[split.rows]
         if np.isinf(bound).any():
             return self._hard_margin(gram, split, callback)
-        settings: dict[str, Any] = {"callback": callback, "positive": self.kernel.positive}
+        settings: dict[str, Any] = {"callback": callback, "positive": self.positive}
         return solve_dual(gram, split.signs, bound, tol=self.tol, max_steps=self.max_steps, **settings)
+
+    @cached_property
+    def positive(self) -> bool | None:
+        """Whether K is positive semi-definite: known of the kernel, or found out where all values are at hand."""
+        n = len(self.codes)
+        if self.kernel.positive is not None or n > _SMALL or 8.0 * n * n > self.memory:
+            return self.kernel.positive
+        return self._gram.positive()
 
     def _hard_margin(self, gram: Gram, split: Split, callback: Any) -> Dual:
         signs, rows = split.signs, split.rows
-        unit = float(self.kernel.diagonal(self.points.take(rows[:256])).mean()) or 1.0
+        some = self.points.take(rows[:: max(1, len(rows) // 256)])
+        values = self.kernel.between(some, some)
+        unit = float(values.diagonal().mean() - values.mean()) or 1.0  # the spread, wherever the origin is
         for power in _POWERS:
             bound = np.full(len(rows), 10.0**power / unit)
-            settings: dict[str, Any] = {"callback": callback, "positive": self.kernel.positive}
+            settings: dict[str, Any] = {"callback": callback, "positive": self.positive}
             dual = solve_dual(gram, signs, bound, tol=self.tol, max_steps=self.max_steps or _HARD_STEPS, **settings)
             inside = float(np.abs(dual.beta).max()) < bound[0]
-            if dual.status is Status.INTERRUPTED or (inside and dual.status in (Status.CONVERGED, Status.STATIONARY)):
-                return dual.with_bound(signs, np.full(len(rows), np.inf), self.kernel.positive)
+            stopped = dual.status is Status.INTERRUPTED or (
+                self.max_steps is not None and dual.status is Status.MAX_ITER
+            )
+            if stopped or (inside and dual.status in (Status.CONVERGED, Status.STATIONARY)):
+                return dual.with_bound(signs, np.full(len(rows), np.inf), self.positive)
         raise ValueError(self._refusal(split, dual))
 
     def _refusal(self, split: Split, dual: Dual) -> str:
@@ -111,6 +126,12 @@ class Problem:
             f"{1.0 / np.sqrt(2.0 * max(value, np.finfo(np.float64).tiny)):.2g}.{verdict} Give a finite C."
         )
 
+    def machine(self, split: Split, dual: Dual, rows: Index, intercept: float) -> Machine:
+        """What the machine of a split tells; `rows` are the numbers of all rows in X."""
+        sides = (split.negative, split.positive, rows[split.rows], split.signs, self.bound[split.rows])
+        values = (np.abs(dual.beta), dual.scores + dual.intercept, intercept)
+        return Machine(*sides, *values, dual.status, dual.certificate, self.tol)
+
     def cross_fit(self, kind: str, random_state: Any) -> list[Calibrator]:
         """A calibrator a machine, from the scores of the rows that its folds left out."""
         found: list[Calibrator] = []
@@ -124,6 +145,8 @@ class Problem:
             for inside, outside in folding.split(positive, positive):
                 rows = split.rows[inside]
                 dual = self.solve(Split(split.negative, split.positive, rows, split.signs[inside]))
+                if dual.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt("Interrupted while the probabilities were calibrated; nothing is kept.")
                 used = np.flatnonzero(dual.beta)
                 scores[outside] = dual.intercept
                 self._add(scores, outside, split.rows[outside], rows[used], dual.beta[used])

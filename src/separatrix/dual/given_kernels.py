@@ -1,0 +1,70 @@
+"""Kernels whose values are given: by a function, or as a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from separatrix.data.block import Float
+from separatrix.dual.kernels import Kernel
+from separatrix.dual.points import Points
+
+
+@dataclass(frozen=True)
+class Function(Kernel):
+    """Any function of two matrices that gives the matrix of values."""
+
+    function: Callable[[Any, Any], Any]
+    positive = None
+    single = False
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        values = np.array(self.function(one.X, two.X), dtype=dtype)
+        if values.shape != (len(one), len(two)):
+            raise ValueError(
+                f"The kernel function returned an array of shape {values.shape} for {len(one)} and {len(two)} rows; it must "
+                f"return one value a pair, of shape {(len(one), len(two))}."
+            )
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "The kernel function returned NaN or infinity; it must return a finite value for every pair of rows."
+            )
+        return values
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The rows are the values themselves: row i holds k(xᵢ, z) for every training row z.
+
+    The second argument is told by the numbers of training rows that it stands for: its rows are rows of the same matrix.
+    """
+
+    positive = None
+    single = False
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        assert isinstance(two, Columns)
+        return np.array(one.X[:, two.columns], dtype=dtype)
+
+    def cheap(self, points: Points) -> bool:
+        return True
+
+    def diagonal(self, points: Points) -> Float:
+        assert isinstance(points, Columns)
+        return np.array(points.X[np.arange(len(points)), points.columns], dtype=np.float64)
+
+
+class Columns(Points):
+    """Rows of a precomputed matrix that know which training rows they are."""
+
+    def __init__(self, X: Any, columns: NDArray[np.intp]) -> None:
+        self.X, self.columns, self.centre, self.sparse = X, columns, None, False
+        self.memo, self._squares = {}, {}
+
+    def take(self, rows: slice | NDArray[np.intp]) -> Columns:
+        """Some of the rows."""
+        return Columns(self.X[rows], self.columns[rows])
