@@ -2,13 +2,15 @@
 
     scores[rows] += K[rows, which] · change
 
-Blocks of 256 rows by 512 columns stay in cache from the product of matrices to the exponential to the sum. Where a value
+Blocks of half a megabyte stay in cache from the product of matrices to the exponential to the sum. Where a value
 costs more than reading it from memory, columns of K are kept, as many as the bound on memory allows; those unused for longest
 make room. Values are of single precision until `sharpen` is called.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,20 @@ from separatrix.dual.points import Points
 
 Index = NDArray[np.intp]
 
-_ROWS, _COLUMNS, _TASK = 256, 512, 4096
+_ROWS, _COLUMNS, _TASK = 256, 512, 2048
+# The share of the memory that the left side of the products may take.
+_SHARE = 0.25
+_rooms = local()
+
+
+def _room(rows: int, columns: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Room for a block of values, kept by the thread."""
+    key = np.dtype(dtype).char
+    held: NDArray[Any] | None = getattr(_rooms, key, None)
+    if held is None or held.size < rows * columns:
+        held = np.empty(rows * columns, dtype)
+        setattr(_rooms, key, held)
+    return held[: rows * columns].reshape(rows, columns)
 
 
 class Gram:
@@ -42,6 +57,7 @@ class Gram:
         self.dtype: DTypeLike = np.float64
         self._whole: Float | None = None
         self._kept: _Kept | None = None
+        self._sides: dict[np.dtype[Any], NDArray[Any] | None] = {}
         n = len(points)
         kernel.prepare(points)
         if 8.0 * n * n <= memory:
@@ -58,7 +74,7 @@ class Gram:
         assert self._whole is not None
         part = Gram.__new__(Gram)
         part._kernel, part.points, part._memory, part.dtype = self._kernel, self.points, self._memory, np.float64
-        part._whole, part._kept = self._whole[np.ix_(rows, rows)], None
+        part._whole, part._kept, part._sides = self._whole[np.ix_(rows, rows)], None, {}
         return part
 
     def positive(self) -> bool:
@@ -78,45 +94,86 @@ class Gram:
         if self._kept is not None:
             self._kept = _Kept(len(self.points), self._memory, self.dtype)
 
+    def _left(self, dtype: DTypeLike) -> NDArray[Any] | None:
+        """The left side of all products, where the kernel has one and memory allows: kept from round to round."""
+        key = np.dtype(dtype)
+        if key not in self._sides:
+            fits = key.itemsize * len(self.points) * (self.points.X.shape[1] + 2) <= _SHARE * self._memory
+            self._sides[key] = self._kernel.left(self.points, dtype) if fits and not self.points.sparse else None
+        return self._sides[key]
+
     def square(self, which: Index) -> Float:
         """K of a few rows among themselves, in double precision."""
         if self._whole is not None:
             return self._whole[np.ix_(which, which)]
-        part = self.points.take(which)
+        part, side = self.points.take(which), self._left(np.float64)
         values = np.empty((len(which), len(which)))
+        left = None if side is None else side[which]
+        right = None if side is None else self._kernel.right(part, np.float64)
 
         def fill(start: int) -> None:
             rows = slice(start, start + _ROWS)
-            values[rows] = self._kernel.between(part.take(rows), part)
+            if left is None or right is None:
+                values[rows] = self._kernel.between(part.take(rows), part)
+            else:
+                self._kernel.finish(np.matmul(left[rows], right, out=values[rows]))
 
         in_parallel(fill, range(0, len(which), _ROWS))
         return values
 
     def add(self, scores: Float, rows: Index | None, which: Index, change: Float, exact: bool = False) -> None:
         """scores[rows] += K[rows, which] · change, all rows when `rows` is None; `exact` for double precision."""
-        n, dtype = len(scores) if rows is None else len(rows), np.float64 if exact else self.dtype
+        if not len(which):
+            return
+        dtype = np.float64 if exact else self.dtype
         slots = None if self._kept is None or exact else self._fetch(which)
-        stored = self._whole is not None or slots is not None
-        parts = [
-            (self.points.take(which[at : at + _COLUMNS]), change[at : at + _COLUMNS].astype(dtype))
-            for at in range(0, 0 if stored else len(which), _COLUMNS)
-        ]
+        if self._whole is not None:
+            whole = self._whole
+            self._each(scores, rows, lambda here: whole[here][:, which] @ change)
+        elif slots is not None:
+            kept = self._kept
+            assert kept is not None
+            self._each(scores, rows, lambda here: change @ kept.read(slots, here))
+        else:
+            self._each(scores, rows, self._computed(which, change, dtype))
+
+    def _computed(self, which: Index, change: Float, dtype: DTypeLike) -> Callable[[Any], NDArray[Any]]:
+        """The function rows → K[rows, which] · change, values being computed."""
+        width = _COLUMNS * 4 // np.dtype(dtype).itemsize  # blocks of the same size in bytes
+        cuts = [slice(at, at + width) for at in range(0, len(which), width)]
+        parts = [(self.points.take(which[cut]), change[cut].astype(dtype)) for cut in cuts]
+        side = self._left(dtype)
+        if side is None:
+
+            def by_values(here: Any) -> NDArray[Any]:
+                left = self.points.take(here)
+                return sum(self._kernel.between(left, right, dtype) @ c for right, c in parts)
+
+            return by_values
+        factors = [(self._kernel.right(right, dtype), c) for right, c in parts]
+
+        def by_products(here: Any) -> NDArray[Any]:
+            left = side[here]
+            total = np.zeros(len(left))
+            for right, c in factors:
+                # Fresh memory for every block would cost as much as filling it.
+                values = np.matmul(left, right, out=_room(len(left), len(c), dtype))
+                total += self._kernel.finish(values) @ c
+            return total
+
+        return by_products
+
+    def _each(self, scores: Float, rows: Index | None, function: Callable[[Any], NDArray[Any]]) -> None:
+        """scores[rows] += function(rows), a piece at a time, on the threads."""
+        n = len(scores) if rows is None else len(rows)
 
         def one(start: int) -> None:
             for at in range(start, min(start + _TASK, n), _ROWS):
                 cut = slice(at, min(at + _ROWS, n))
                 here = cut if rows is None else rows[cut]
-                if self._whole is not None:
-                    scores[here] += self._whole[here][:, which] @ change
-                elif slots is not None and self._kept is not None:
-                    scores[here] += change @ self._kept.read(slots, here)
-                else:
-                    left = self.points.take(here)
-                    for right, coefficients in parts:
-                        scores[here] += self._kernel.between(left, right, dtype) @ coefficients
+                scores[here] += function(here)
 
-        if len(which):
-            in_parallel(one, range(0, n, _TASK))
+        in_parallel(one, range(0, n, _TASK))
 
     def _fetch(self, which: Index) -> Index | None:
         """Where the columns are kept, once they are; None when there are too many to keep at once."""

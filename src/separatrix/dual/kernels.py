@@ -60,6 +60,18 @@ class Kernel(ABC):
         largest = max(points.squares().max(initial=0.0), np.abs(self.diagonal(points)).max(initial=0.0))
         return bool(largest < _LARGEST_SINGLE)
 
+    def left(self, points: Points, dtype: DTypeLike) -> NDArray[Any] | None:
+        """(n, p) A with k(x, z) = finish(A_x·B_z); None where values are not a function of a product of matrices."""
+        return None
+
+    def right(self, points: Points, dtype: DTypeLike) -> NDArray[Any]:
+        """(p, n) B, remembered by the points."""
+        raise NotImplementedError  # kernels that have a left side have a right one
+
+    def finish(self, product: NDArray[Any]) -> NDArray[Any]:
+        """The values, in the place of the products."""
+        raise NotImplementedError  # kernels that have a left side finish
+
     @abstractmethod
     def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """(n, m) values, an array of its own."""
@@ -196,32 +208,31 @@ class RBFKernel(Kernel):
         points.squares(centred=not points.sparse)
 
     def single_serves(self, points: Points) -> bool:
-        return not points.sparse and self._noise(points, points, 2.0**-24) < 1e-4
-
-    def _noise(self, one: Points, two: Points, unit: float) -> float:
-        """What rounding may add to an exponent that is a difference of squared lengths."""
-        centred = not one.sparse and not two.sparse
-        longest = one.squares(centred).max(initial=0.0) + two.squares(centred).max(initial=0.0)
-        return 4.0 * unit * self.gamma * float(longest)
+        return not points.sparse and 8.0 * 2.0**-24 * self._reach(points) < 1e-4
 
     def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        left = None if two.sparse else self.left(one, dtype)
+        if left is not None and self._near(two, dtype):
+            return self.finish(left @ self.right(two, dtype))
         if one.sparse or two.sparse:
             distances = one.squares()[:, None] + two.squares() - 2.0 * one.dot(two, np.float64)
             # Rows that cannot be told apart are the same.
             distances[distances <= 4.0 * _EPS * (one.squares()[:, None] + two.squares())] = 0.0
-            exponent = -self.gamma * distances
-        elif dtype == np.float64 and not self._noise(one, two, _EPS) <= _LOST:
-            exponent = cdist(one.X, two.X, "sqeuclidean")
-            exponent *= -self.gamma
         else:
-            # [x, γ‖x‖², 1]·[2γz, −1, −γ‖z‖²]: the whole exponent is one product.
-            left = np.empty((len(one), one.X.shape[1] + 2), dtype)
-            left[:, :-2] = one.array(slice(None), dtype, centred=True)
-            left[:, -2], left[:, -1] = self.gamma * one.squares(centred=True), 1.0
-            exponent = left @ self._right(two, dtype)
-        return np.exp(exponent, out=exponent).astype(dtype, copy=False)
+            distances = cdist(one.X, two.X, "sqeuclidean")
+        distances *= -self.gamma
+        return self.finish(distances).astype(dtype, copy=False)
 
-    def _right(self, points: Points, dtype: DTypeLike) -> NDArray[Any]:
+    def left(self, points: Points, dtype: DTypeLike) -> NDArray[Any] | None:
+        # [x, γ‖x‖², 1]·[2γz, −1, −γ‖z‖²]: the whole exponent is one product.
+        if not self._near(points, dtype):
+            return None
+        left = np.empty((len(points), points.X.shape[1] + 2), dtype)
+        left[:, :-2] = points.array(slice(None), dtype, centred=True)
+        left[:, -2], left[:, -1] = self.gamma * points.squares(centred=True), 1.0
+        return left
+
+    def right(self, points: Points, dtype: DTypeLike) -> NDArray[Any]:
         key = (self.gamma, np.dtype(dtype))
         if key not in points.memo:
             right = np.empty((points.X.shape[1] + 2, len(points)), dtype)
@@ -230,6 +241,19 @@ class RBFKernel(Kernel):
             points.memo[key] = right
         held: NDArray[Any] = points.memo[key]
         return held
+
+    def finish(self, product: NDArray[Any]) -> NDArray[Any]:
+        return np.exp(product, out=product)
+
+    def _near(self, points: Points, dtype: DTypeLike) -> bool:
+        """Whether a distance survives being a difference of squared lengths."""
+        if points.sparse:
+            return False
+        # In single precision values are good for steps alone, and `single_serves` has said so.
+        return dtype != np.float64 or 8.0 * _EPS * self._reach(points) <= _LOST
+
+    def _reach(self, points: Points) -> float:
+        return self.gamma * float(points.squares(centred=True).max(initial=0.0))
 
     def diagonal(self, points: Points) -> Float:
         return np.ones(len(points))

@@ -41,7 +41,7 @@ from separatrix.models.score_calibration import CALIBRATORS
 from separatrix.models.svm_problem import Problem
 from separatrix.result import Status
 
-_ROWS, _COLUMNS = 256, 512
+_ROWS, _COLUMNS = 256, 256
 
 
 class SVC(MachineProbabilities, MachineBoundaries, Classifier):
