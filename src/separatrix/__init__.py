@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from separatrix.models.ridge import LinearRegression, Ridge, ridge_path
     from separatrix.models.ridge_classifier import RidgeClassifier
     from separatrix.models.svc import SVC
+    from separatrix.report.margin_losses import MarginLossDisplay
 
 __version__ = "0.1.0"
 
@@ -85,6 +86,7 @@ __all__ = [
     "LogisticPath",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "MarginLossDisplay",
     "MixedNB",
     "MultinomialNB",
     "OneVsOneClassifier",
@@ -166,6 +168,7 @@ _HOMES = {
     "models.linear_svc": ["LinearSVC"],
     "models.svc": ["SVC"],
     "dual.kernels": ["Kernel", "LaplacianKernel", "LinearKernel", "PolynomialKernel", "RBFKernel", "SigmoidKernel"],
+    "report.margin_losses": ["MarginLossDisplay"],
     "geometry.separability": ["Separability", "canonical", "geometric_margin", "separability"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -3,6 +3,7 @@
     Intercept       [X, 1]
     Standardised    (X − 1cᵀ) D⁻¹                 products through those of X: sparse rows stay sparse
     Mapped          φ(X)                          expanded block by block, never stored
+    Regrouped       X, with two classes           made of the classes of y
 
 A view is a source; models and objectives do not know that they look through one.
 """
@@ -76,6 +77,44 @@ class View(Source):
         """A sample seen through this view, for views that are the same map on any rows."""
         drawn = self.source.sample(rows)
         return None if drawn is None else (self._over(drawn[0]), drawn[1])
+
+
+class Regrouped(View):
+    """The rows of a labelled source under two classes: `groups` (K,) sends every class to 1, to 0 or, for −1, nowhere.
+
+    Rows of classes that are left out have weight zero.
+    """
+
+    def __init__(self, source: Source, groups: Codes) -> None:
+        super().__init__(source, source.n_features, source.feature_names)
+        self._groups, self.classes = groups, np.arange(2)
+
+    @classmethod
+    def one_against_rest(cls, source: Source, k: int) -> Self:
+        """Class k against all others, by its name."""
+        assert source.classes is not None, "label the source first"
+        view = cls(source, (np.arange(len(source.classes)) == k).astype(np.intp))
+        view.classes = np.array(["the rest", str(source.classes[k])])
+        return view
+
+    def see(self, block: Block) -> Block:
+        seen, groups = copy(block), self._groups[block.codes]
+        seen.y = np.maximum(groups, 0)
+        if (self._groups < 0).any():
+            kept = (groups >= 0).astype(np.float64)
+            seen.weights = kept if block.weights is None else block.weights * kept
+        return seen
+
+    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
+        return self
+
+    def _over(self, source: Source) -> Self:
+        view = super()._over(source)
+        view.classes = self.classes
+        return view
+
+    def sample(self, rows: int) -> tuple[Source, Codes] | None:
+        return self._sampled(rows)
 
 
 class _Affine(Block):

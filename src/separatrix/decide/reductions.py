@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -34,10 +33,10 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from separatrix.data import Block, Source
+from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_target, as_weights, encode
-from separatrix.data.views import View
+from separatrix.data.views import Regrouped
 from separatrix.models.base import Classifier, Estimator, Stopwatch, check_two_classes
 from separatrix.models.generative import MomentEstimator
 from separatrix.models.ridge_classifier import RidgeClassifier
@@ -171,7 +170,7 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         source, codes = self._labelled(X, y, params)
         problems = self._problems(len(self.classes_))
         jobs: Any = (
-            (_Regrouped(source, groups), None) if source is not None else (X, groups[codes]) for groups in problems
+            (Regrouped(source, groups), None) if source is not None else (X, groups[codes]) for groups in problems
         )
         machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(_fit_machine)(self.estimator, rows, target, params) for rows, target in jobs
@@ -248,25 +247,6 @@ def _fit_machine(estimator: Any, X: Any, target: Codes | None, params: dict[str,
     rows = np.flatnonzero(target >= 0)
     inside, _ = _safe_split(estimator, X.tocsr() if sp.issparse(X) else X, None, rows)
     return machine.fit(inside, target[rows], **_check_method_params(X, params, rows))
-
-
-class _Regrouped(View):
-    """The rows of a source under two labels; rows of classes left out have weight zero."""
-
-    def __init__(self, source: Source, groups: Codes) -> None:
-        super().__init__(source, source.n_features, source.feature_names)
-        self._groups, self.classes = groups, _TWO
-
-    def see(self, block: Block) -> Block:
-        seen, groups = copy(block), self._groups[block.codes]
-        seen.y = np.maximum(groups, 0)
-        if (self._groups < 0).any():
-            kept = (groups >= 0).astype(np.float64)
-            seen.weights = kept if block.weights is None else block.weights * kept
-        return seen
-
-    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
-        return self
 
 
 # -- one pass for all machines ------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -24,10 +23,10 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from separatrix.data import Block, Source
-from separatrix.data.block import Codes, Float
+from separatrix.data import Source
+from separatrix.data.block import Float
 from separatrix.data.labels import shown
-from separatrix.data.views import Reweighted, View
+from separatrix.data.views import Regrouped, Reweighted
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.logistic import SeparationWarning
@@ -213,7 +212,7 @@ class LinearClassifier(LinearRule):
         self.coef_, self.intercept_, self.machines_ = np.zeros((m, d)), np.zeros(m), []
         with self._threads():
             for k in range(m):
-                machine = OneAgainstRest(source, k, str(self.classes_[k])) if several else source
+                machine = Regrouped.one_against_rest(source, k) if several else source
                 self.coef_[k], self.intercept_[k], fit = self._machine(machine, starts[k], m)
                 self.machines_.append(fit)
         self.n_iter_ = np.maximum([fit.iterations for fit in self.machines_], 1).astype(np.int32)
@@ -328,27 +327,6 @@ class LinearClassifier(LinearRule):
             warnings.warn(self.fit_.detail, SeparationWarning, stacklevel=4)
         if self.fit_.status in (Status.MAX_ITER, Status.STALLED):
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=4)
-
-
-class OneAgainstRest(View):
-    """Code 1 for the rows of class k, 0 for all others."""
-
-    def __init__(self, source: Source, k: int, label: str) -> None:
-        super().__init__(source, source.n_features, source.feature_names)
-        self._k, self.classes = k, np.array(["the rest", label])
-
-    def see(self, block: Block) -> Block:
-        seen = copy(block)
-        seen.y = (block.codes == self._k).astype(np.intp)
-        return seen
-
-    def _over(self, source: Source) -> Self:
-        view = super()._over(source)
-        view.classes = self.classes
-        return view
-
-    def sample(self, rows: int) -> tuple[Source, Codes] | None:
-        return self._sampled(rows)
 
 
 def _times(certificate: Certificate, C: float) -> Certificate:

@@ -25,11 +25,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.labels import shown, unique_labels
+from separatrix.data.views import Regrouped
 from separatrix.geometry.separability import separability
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.progress import Progress
-from separatrix.online.hull import OneAgainstOthers, origin_margin
+from separatrix.online.hull import origin_margin
 from separatrix.online.perceptron import (
     Machine,
     Rule,
@@ -383,7 +384,7 @@ class Perceptron(LinearRule):
         squared = squared_lift(source) if self.fit_intercept else 0.0
         radius, bounds = largest_norm(source, squared), []
         for machine in self._machines:
-            pair, label = OneAgainstOthers(source, machine.code), shown(self.classes_[machine.code])
+            pair, label = Regrouped.one_against_rest(source, machine.code), shown(self.classes_[machine.code])
             margin = origin_margin(pair, float(np.sqrt(squared)), radius)
             if margin.lower <= 0.0:
                 verdict = separability(pair, fit_intercept=bool(self.fit_intercept)).verdict

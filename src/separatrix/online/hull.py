@@ -13,17 +13,13 @@ Reference: Novikoff (1962), Symposium on the Mathematical Theory of Automata 12;
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.source import Source
-from separatrix.data.views import View
 
 # Rows that join the working set in a pass, gap that ends the search, and lengths that are zero but for rounding.
 _JOINING = 64
@@ -37,22 +33,6 @@ class OriginMargin:
 
     lower: float
     upper: float
-
-
-class OneAgainstOthers(View):
-    """The rows of a labelled source with two classes: whether they are of the one."""
-
-    def __init__(self, source: Source, code: int) -> None:
-        super().__init__(source, source.n_features, source.feature_names)
-        self._one, self.classes = code, np.array([False, True])
-
-    def see(self, block: Block) -> Block:
-        seen = copy(block)
-        seen.y = (block.codes == self._one).astype(np.intp)
-        return seen
-
-    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
-        return self
 
 
 def origin_margin(source: Source, lift: float, radius: float) -> OriginMargin:

@@ -1,0 +1,1 @@
+"""What one can look at."""
