@@ -39,6 +39,12 @@ def _room(rows: int, columns: int, dtype: DTypeLike) -> NDArray[Any]:
     return held[: rows * columns].reshape(rows, columns)
 
 
+def product_values(kernel: Kernel, left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
+    """Values from the two sides of their product, in room of the thread that the next call takes again."""
+    # Fresh memory for every block would cost as much as filling it.
+    return kernel.finish(np.matmul(left, right, out=_room(len(left), right.shape[1], left.dtype)))
+
+
 class Gram:
     """The kernel matrix of the training rows.
 
@@ -103,20 +109,19 @@ class Gram:
         return self._sides[key]
 
     def square(self, which: Index) -> Float:
-        """K of a few rows among themselves, in double precision."""
+        """K of a few rows among themselves, as the scores see it: of single precision while they are."""
         if self._whole is not None:
             return self._whole[np.ix_(which, which)]
-        part, side = self.points.take(which), self._left(np.float64)
+        part, side = self.points.take(which), self._left(self.dtype)
         values = np.empty((len(which), len(which)))
-        left = None if side is None else side[which]
-        right = None if side is None else self._kernel.right(part, np.float64)
+        right = None if side is None else self._kernel.right(part, self.dtype)
 
         def fill(start: int) -> None:
             rows = slice(start, start + _ROWS)
-            if left is None or right is None:
+            if side is None or right is None:
                 values[rows] = self._kernel.between(part.take(rows), part)
             else:
-                self._kernel.finish(np.matmul(left[rows], right, out=values[rows]))
+                values[rows] = product_values(self._kernel, side[which[rows]], right)
 
         in_parallel(fill, range(0, len(which), _ROWS))
         return values
@@ -156,9 +161,7 @@ class Gram:
             left = side[here]
             total = np.zeros(len(left))
             for right, c in factors:
-                # Fresh memory for every block would cost as much as filling it.
-                values = np.matmul(left, right, out=_room(len(left), len(c), dtype))
-                total += self._kernel.finish(values) @ c
+                total += product_values(self._kernel, left, right) @ c
             return total
 
         return by_products

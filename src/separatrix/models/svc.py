@@ -25,6 +25,7 @@ from sklearn.utils.validation import assert_all_finite
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
 from separatrix.dual.given_kernels import Columns, Precomputed
+from separatrix.dual.gram import product_values
 from separatrix.dual.kernels import CentredLinear
 from separatrix.dual.points import Points
 from separatrix.dual.working_set import Dual
@@ -290,6 +291,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
             return self._map_rows(X, self._linear_machines())
         parts = [slice(at, at + _COLUMNS) for at in range(0, len(self._coefficients), _COLUMNS)]
         held = [(self._support.take(part), self._coefficients[part]) for part in parts]
+        factored = not self._support.sparse and self._kernel.left(self._support, np.float64) is not None
 
         def scores(block: Block) -> Float:
             total = np.tile(self._intercepts, (block.n, 1))
@@ -299,8 +301,13 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
                 return total
             for start in range(0, block.n, _ROWS):
                 rows = _points(block.part(slice(start, min(start + _ROWS, block.n))), self._centre)
+                left = self._kernel.left(rows, np.float64) if factored else None
                 for support, coefficients in held:
-                    total[start : start + _ROWS] += self._kernel.between(rows, support) @ coefficients
+                    if left is None:
+                        values = self._kernel.between(rows, support)
+                    else:
+                        values = product_values(self._kernel, left, self._kernel.right(support, np.float64))
+                    total[start : start + _ROWS] += values @ coefficients
             return total
 
         return self._map_rows(X, scores)

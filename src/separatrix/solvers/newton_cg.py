@@ -79,6 +79,7 @@ def minimise_newton_cg(
             if not bounded and -0.5 * float((evaluation.gradient * step).sum()) <= 0.01 * target:
                 status = Status.UNPROVEN
                 break
+            evaluation = replace(evaluation, times=None)  # what it keeps of every row makes room for the next
             found = backtrack(objective, source, theta, step, evaluation, order=1, keep=True)
             if found is None:
                 status = Status.STALLED
