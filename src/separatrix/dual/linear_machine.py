@@ -140,9 +140,9 @@ class LinearMachine:
         rows, w, b = whole, np.zeros(self.X.shape[1]), 0.0
         rng, trace = np.random.default_rng(seed), []
         status, sweeps, passes, value, trigger = Status.MAX_ITER, 0, 1, 0.0, tol
-        proven = 10  # the sweep of the last proof; the first is due by its rise, or somewhat later
+        recalled, proven = -1, 10  # the sweep of the last proof; the first is due by its rise, or somewhat later
         nothing = float(self.price.sum())  # of w = 0, whose dual value is 0
-        proof = _Proof(0.0, Certificate(nothing, nothing, "duality gap"))
+        proof = _Proof(0.0, Certificate(nothing, nothing, "duality gap"), np.zeros(len(every)))
         try:
             while sweeps < max_sweeps:
                 rise, b = rows.sweep(w, b, reach, rng)
@@ -159,13 +159,12 @@ class LinearMachine:
                     if proof.certificate.gap <= goal:
                         status = Status.CONVERGED
                         break
-                    if done and rows is whole and rows.active == len(every):
+                    if done and sweeps == recalled + 1:  # all that are not settled were visited, and nothing moved
                         status = Status.STALLED
                         break
                     # A proof costs two sweeps: the next is worth its while when the rise has fallen as the gap has to.
                     trigger = rise / value * min(0.7, goal / proof.certificate.gap) if value > 0 else 0.0
-                    rows = whole
-                    rows.wake()
+                    rows, recalled = whole.called_back(proof.scores + b, rows.violation), sweeps
                 elif rows.active < _WORTH_GATHERING * len(rows.which):
                     rows = rows.gathered()
                 certificate = proof.certificate
@@ -211,6 +210,7 @@ class LinearMachine:
                 dual_feasibility=residual,
                 complementary_slackness=float(np.maximum(alpha * outside, at_bound * slack).max(initial=0.0)),
             ),
+            scores,
         )
 
 
@@ -218,6 +218,8 @@ class LinearMachine:
 class _Proof:
     b: float
     certificate: Certificate
+    scores: Float
+    """Xw of all rows."""
 
 
 @dataclass
@@ -247,6 +249,20 @@ class _Visited:
         self.active, self.settled = len(self.which), False
         self._bounds[:] = np.inf, -np.inf
 
+    @property
+    def violation(self) -> float:
+        """The largest projected gradient of the last sweep."""
+        finite = self._bounds[np.isfinite(self._bounds)]
+        return float(np.abs(finite).max(initial=0.0))
+
+    def called_back(self, scores: Float, slack: float) -> _Visited:
+        """The rows that are not settled at these scores, or only just: those at a bound by less than `slack`."""
+        gradient = self.signs * scores - 1.0 + self.ridge * self.alpha
+        zero, full = (self.alpha == 0.0) & (gradient > slack), (self.alpha == self.upper) & (gradient < -slack)
+        at = np.flatnonzero(~(zero | full))
+        self.wake()
+        return self if len(at) > _WORTH_GATHERING * len(self.which) else self._part(at)
+
     def sweep(self, w: Float, b: float, reach: float, rng: np.random.Generator) -> tuple[float, float]:
         """Visit every row that does not rest; the rise of the dual, and b."""
         from separatrix.kernels.dual_hinge import sweep_dense, sweep_sparse  # numba takes a while to import
@@ -271,11 +287,13 @@ class _Visited:
 
     def gathered(self) -> _Visited:
         """The rows that do not rest, in memory of their own."""
-        at = np.sort(self._order[: self.active])
-        held = (self.signs[at], self.upper[at], self.ridge[at], self.squares[at], self.alpha[at])
-        part = _Visited(self.X[at], self.centre, self.which[at], *held)
+        part = self._part(np.sort(self._order[: self.active]))
         part._bounds = self._bounds.copy()
         return part
+
+    def _part(self, at: NDArray[np.intp]) -> _Visited:
+        held = (self.signs[at], self.upper[at], self.ridge[at], self.squares[at], self.alpha[at])
+        return _Visited(self.X[at], self.centre, self.which[at], *held)
 
 
 def _best_intercept(v: Float, signs: Float, price: Float, power: int) -> float:

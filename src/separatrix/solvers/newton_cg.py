@@ -85,6 +85,7 @@ def minimise_newton_cg(
                 status = Status.STALLED
                 break
             (theta, _, evaluation), gap = found, np.inf
+            del found  # or it would hold on to what the evaluation lets go of
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     status = Status.INTERRUPTED if interrupted else status
