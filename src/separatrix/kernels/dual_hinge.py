@@ -18,6 +18,22 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def _projected(gradient: Any, alpha: Any, upper: Any) -> Any:
+    """The part of the gradient along which α may move."""
+    if alpha == 0.0:
+        return min(gradient, 0.0)
+    return max(gradient, 0.0) if alpha == upper else gradient
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def _moved(gradient: Any, curvature: Any, alpha: Any, upper: Any) -> Any:
+    """The best α, all others being fixed."""
+    if curvature > 0.0:
+        return min(max(alpha - gradient / curvature, 0.0), upper)
+    return upper if gradient < 0.0 else 0.0  # a row of zeros without an intercept
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
 def sweep_sparse(
     data: Any,
     indices: Any,
@@ -46,26 +62,15 @@ def sweep_sparse(
         for p in range(indptr[i], indptr[i + 1]):
             score += w[indices[p]] * data[p]
         gradient = signs[i] * score - 1.0 + ridge[i] * alpha[i]
-        projected = gradient
-        if alpha[i] == 0.0:
-            if gradient > most:
-                active -= 1
-                order[at], order[active] = order[active], order[at]
-                continue
-            projected = min(gradient, 0.0)
-        elif alpha[i] == upper[i]:
-            if gradient < least:
-                active -= 1
-                order[at], order[active] = order[active], order[at]
-                continue
-            projected = max(gradient, 0.0)
+        if (alpha[i] == 0.0 and gradient > most) or (alpha[i] == upper[i] and gradient < least):
+            active -= 1
+            order[at], order[active] = order[active], order[at]
+            continue
+        projected = _projected(gradient, alpha[i], upper[i])
         new_most, new_least = max(new_most, projected), min(new_least, projected)
         if projected != 0.0:
             curvature = squares[i] + reach + ridge[i]
-            if curvature > 0.0:
-                fresh = min(max(alpha[i] - gradient / curvature, 0.0), upper[i])
-            else:  # a row of zeros without an intercept
-                fresh = upper[i] if gradient < 0.0 else 0.0
+            fresh = _moved(gradient, curvature, alpha[i], upper[i])
             change = fresh - alpha[i]
             rise -= change * (gradient + 0.5 * curvature * change)
             alpha[i] = fresh
@@ -103,26 +108,15 @@ def sweep_dense(
         for j in range(d):
             score += w[j] * (X[i, j] - centre[j])
         gradient = signs[i] * (score + b) - 1.0 + ridge[i] * alpha[i]
-        projected = gradient
-        if alpha[i] == 0.0:
-            if gradient > most:
-                active -= 1
-                order[at], order[active] = order[active], order[at]
-                continue
-            projected = min(gradient, 0.0)
-        elif alpha[i] == upper[i]:
-            if gradient < least:
-                active -= 1
-                order[at], order[active] = order[active], order[at]
-                continue
-            projected = max(gradient, 0.0)
+        if (alpha[i] == 0.0 and gradient > most) or (alpha[i] == upper[i] and gradient < least):
+            active -= 1
+            order[at], order[active] = order[active], order[at]
+            continue
+        projected = _projected(gradient, alpha[i], upper[i])
         new_most, new_least = max(new_most, projected), min(new_least, projected)
         if projected != 0.0:
             curvature = squares[i] + reach + ridge[i]
-            if curvature > 0.0:
-                fresh = min(max(alpha[i] - gradient / curvature, 0.0), upper[i])
-            else:  # a row of zeros without an intercept
-                fresh = upper[i] if gradient < 0.0 else 0.0
+            fresh = _moved(gradient, curvature, alpha[i], upper[i])
             change = fresh - alpha[i]
             rise -= change * (gradient + 0.5 * curvature * change)
             alpha[i] = fresh
