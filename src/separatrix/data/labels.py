@@ -141,3 +141,16 @@ def _encode_by_table(y: NDArray[Any], counted: NDArray[Any]) -> tuple[NDArray[An
     code_of = np.zeros(high - low + 1, dtype=np.intp)
     code_of[values] = np.arange(len(values))
     return (values + low).astype(y.dtype), code_of[shifted]
+
+
+def _is_text(classes: NDArray[Any]) -> bool:
+    return classes.dtype.kind in "US" or (classes.dtype.kind == "O" and any(isinstance(c, str) for c in classes))
+
+
+def merged_classes(mine: NDArray[Any], theirs: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
+    """Union of two sets of classes, and where each one's classes stand in it."""
+    if len(mine) and len(theirs) and _is_text(mine) != _is_text(theirs):
+        kinds = " and ".join(f"{shown(c[0])} ({type(c.tolist()[0]).__name__})" for c in (mine, theirs))
+        raise ValueError(f"The labels {kinds} are of different types; give all labels as one type.")
+    union = np.union1d(mine, theirs)
+    return union, np.searchsorted(union, mine), np.searchsorted(union, theirs)

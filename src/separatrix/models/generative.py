@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
-from separatrix.data.labels import shown
+from separatrix.data.labels import merged_classes, shown
 from separatrix.models.base import (
     Classifier,
     Estimator,
@@ -25,7 +25,6 @@ from separatrix.models.base import (
     Stopwatch,
     Undetermined,
     check_two_classes,
-    merged_classes,
 )
 from separatrix.result import Status
 from separatrix.statistics.metric import Metric
