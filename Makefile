@@ -1,4 +1,4 @@
-# make demo   set up and compare the models on a bundled data set
+# make demo   set up and compare the models on a bundled data set; the report and the model go to build/demo
 # make test   set up and run lint, types, import contracts and tests
 # make check  lint, types and import contracts only
 # make bench  compare with the peers; make bench WORKLOAD=B7 for one workload
@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
-	$(BIN)/python examples/demo.py
+	$(BIN)/separatrix compare examples/data/penguins.csv --target sex --out build/demo
 
 test: check
 	$(BIN)/pytest -n 2

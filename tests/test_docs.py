@@ -24,10 +24,11 @@ def test_readme_examples_run_in_order(tmp_path, monkeypatch, capsys):
     table.iloc[:100].to_parquet(tmp_path / "clicks" / "a.parquet")
     table.iloc[100:].to_parquet(tmp_path / "clicks" / "b.parquet")
     X.to_parquet(tmp_path / "tomorrow.parquet")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     space: dict[str, object] = {}
     blocks = examples("README.md")
-    assert len(blocks) == 8
+    assert len(blocks) == 10
     for code in blocks:
         exec(code, space)
     assert space["proba"].shape == (178, 2)

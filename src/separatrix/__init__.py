@@ -14,6 +14,10 @@ from separatrix.settings import config
 from separatrix.statistics import ClassMoments, Gram, condition_gaussian
 
 if TYPE_CHECKING:
+    from separatrix.comparison.comparison import Comparison, compare
+    from separatrix.comparison.schema import TableSchema
+    from separatrix.comparison.table_model import TableModel
+    from separatrix.data.tables import read_table, table_batches
     from separatrix.decide.bayes_risk import GaussianClasses, bayes_risk
     from separatrix.decide.bayes_rule import BayesRule
     from separatrix.decide.calibration import Reliability, expected_calibration_error, reliability_diagram
@@ -32,9 +36,14 @@ if TYPE_CHECKING:
         RBFKernel,
         SigmoidKernel,
     )
+    from separatrix.export.json_form import to_json
+    from separatrix.export.model_file import inspect_model, load_model, save_model
+    from separatrix.export.onnx_graph import to_onnx
+    from separatrix.export.sql import to_sql
     from separatrix.geometry.counterfactual import Counterfactual, counterfactual
     from separatrix.geometry.regions import Adjacency, adjacency
     from separatrix.geometry.separability import Separability, canonical, geometric_margin, separability
+    from separatrix.models.bayesian_logistic import BayesianLogisticRegression
     from separatrix.models.bernoulli_nb import BernoulliNB
     from separatrix.models.categorical_nb import CategoricalNB
     from separatrix.models.feature_map import FeatureMap
@@ -54,7 +63,16 @@ if TYPE_CHECKING:
     from separatrix.models.ridge import LinearRegression, Ridge, ridge_path
     from separatrix.models.ridge_classifier import RidgeClassifier
     from separatrix.models.svc import SVC
+    from separatrix.report.calibration_display import CalibrationDisplay
+    from separatrix.report.coefficient_path import CoefficientPathDisplay
+    from separatrix.report.coefficients import CoefficientDisplay
+    from separatrix.report.decision_boundary import DecisionBoundaryDisplay
+    from separatrix.report.discriminant_coordinates import DiscriminantCoordinatesDisplay
     from separatrix.report.margin_losses import MarginLossDisplay
+    from separatrix.report.page import write_report
+    from separatrix.report.posterior_predictive import PosteriorPredictiveDisplay
+    from separatrix.report.risk_coverage_display import RiskCoverageDisplay
+    from separatrix.report.score_distribution import ScoreDistributionDisplay
 
 __version__ = "0.1.0"
 
@@ -62,13 +80,20 @@ __all__ = [
     "SVC",
     "Adjacency",
     "BayesRule",
+    "BayesianLogisticRegression",
     "BernoulliNB",
+    "CalibrationDisplay",
     "CategoricalNB",
     "Certificate",
     "ClassMoments",
+    "CoefficientDisplay",
+    "CoefficientPathDisplay",
+    "Comparison",
     "ComplementNB",
     "CostCurve",
     "Counterfactual",
+    "DecisionBoundaryDisplay",
+    "DiscriminantCoordinatesDisplay",
     "FeatureMap",
     "FisherDiscriminant",
     "Fit",
@@ -94,6 +119,7 @@ __all__ = [
     "Perceptron",
     "PlaneRegions",
     "PolynomialKernel",
+    "PosteriorPredictiveDisplay",
     "PosteriorRegions",
     "PriorEstimate",
     "QuadraticDiscriminantAnalysis",
@@ -105,16 +131,21 @@ __all__ = [
     "RidgeClassifier",
     "Risk",
     "RiskCoverage",
+    "RiskCoverageDisplay",
+    "ScoreDistributionDisplay",
     "Separability",
     "SeparationWarning",
     "SigmoidKernel",
     "Source",
     "Status",
     "Surface",
+    "TableModel",
+    "TableSchema",
     "adjacency",
     "as_source",
     "bayes_risk",
     "canonical",
+    "compare",
     "condition_gaussian",
     "config",
     "cost_curve",
@@ -122,20 +153,33 @@ __all__ = [
     "estimate_priors",
     "expected_calibration_error",
     "geometric_margin",
+    "inspect_model",
+    "load_model",
     "logistic_path",
     "posterior_summary",
+    "read_table",
     "reliability_diagram",
     "ridge_path",
     "risk",
     "risk_coverage_curve",
+    "save_model",
     "scan_csv",
     "scan_parquet",
     "separability",
     "shift_priors",
+    "table_batches",
     "threshold_for",
+    "to_json",
+    "to_onnx",
+    "to_sql",
+    "write_report",
 ]
 
 _HOMES = {
+    "comparison.comparison": ["Comparison", "compare"],
+    "comparison.schema": ["TableSchema"],
+    "comparison.table_model": ["TableModel"],
+    "data.tables": ["read_table", "table_batches"],
     "decide.bayes_risk": ["GaussianClasses", "bayes_risk"],
     "decide.bayes_rule": ["BayesRule"],
     "decide.calibration": ["Reliability", "expected_calibration_error", "reliability_diagram"],
@@ -146,6 +190,11 @@ _HOMES = {
     "decide.risk": ["Risk", "RiskCoverage", "risk", "risk_coverage_curve"],
     "decide.summaries": ["posterior_summary"],
     "decide.thresholds": ["CostCurve", "cost_curve", "threshold_for"],
+    "export.json_form": ["to_json"],
+    "export.model_file": ["inspect_model", "load_model", "save_model"],
+    "export.onnx_graph": ["to_onnx"],
+    "export.sql": ["to_sql"],
+    "models.bayesian_logistic": ["BayesianLogisticRegression"],
     "models.bernoulli_nb": ["BernoulliNB"],
     "models.categorical_nb": ["CategoricalNB"],
     "models.feature_map": ["FeatureMap"],
@@ -168,7 +217,16 @@ _HOMES = {
     "models.linear_svc": ["LinearSVC"],
     "models.svc": ["SVC"],
     "dual.kernels": ["Kernel", "LaplacianKernel", "LinearKernel", "PolynomialKernel", "RBFKernel", "SigmoidKernel"],
+    "report.calibration_display": ["CalibrationDisplay"],
+    "report.coefficient_path": ["CoefficientPathDisplay"],
+    "report.coefficients": ["CoefficientDisplay"],
+    "report.decision_boundary": ["DecisionBoundaryDisplay"],
+    "report.discriminant_coordinates": ["DiscriminantCoordinatesDisplay"],
     "report.margin_losses": ["MarginLossDisplay"],
+    "report.page": ["write_report"],
+    "report.posterior_predictive": ["PosteriorPredictiveDisplay"],
+    "report.risk_coverage_display": ["RiskCoverageDisplay"],
+    "report.score_distribution": ["ScoreDistributionDisplay"],
     "geometry.separability": ["Separability", "canonical", "geometric_margin", "separability"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

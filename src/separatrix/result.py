@@ -51,6 +51,11 @@ class Status(Enum):
         "Stopped with rows still on the wrong side. If the classes overlap no number of epochs helps: "
         "separability(X, y) can prove it; variant='averaged' or 'pocket' gives a steadier rule."
     )
+    SAMPLED = "Sampled: the chains agree with each other, and the draws are many enough for means and intervals."
+    UNMIXED = (
+        "Sampled, but the chains do not yet agree or are too short: means and intervals may be off by more than they say. "
+        "Raise n_draws and n_warmup, or standardise the columns."
+    )
     SEPARATED = (
         "The classes can be separated, so the maximum of the likelihood is at infinity and the coefficients mean nothing. "
         "Use an L2 penalty (a finite C) or Firth's (penalty='firth')."

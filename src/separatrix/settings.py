@@ -65,6 +65,16 @@ class Config:
 config = Config()
 
 
+@contextmanager
+def threads_of(n_jobs: int | None) -> Iterator[None]:
+    """As many threads as scikit-learn's parameter `n_jobs` asks for; ``None`` and negative numbers change nothing."""
+    if n_jobs is None or n_jobs < 1:
+        yield
+    else:
+        with config(threads=n_jobs):
+            yield
+
+
 @cache
 def _blas() -> Any:
     from threadpoolctl import ThreadpoolController

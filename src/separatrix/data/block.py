@@ -138,8 +138,12 @@ class Block(ABC):
         """The block of some of the columns."""
 
     @abstractmethod
+    def row_squares(self, metric: Float) -> Float:
+        """Σ_j metric_j · x_ij² for every row: (n,), or (n, k) for the columns of a matrix."""
+
     def largest_row(self, metric: Float) -> float:
         """max_i Σ_j metric_j · x_ij²."""
+        return float(self.row_squares(metric).max(initial=0.0))
 
     @abstractmethod
     def dense(self) -> Float:

@@ -261,9 +261,9 @@ class DenseBlock(Block):
     def columns(self, which: Codes) -> DenseBlock:
         return DenseBlock(np.take(self.X, which, axis=1), self.y, self.weights, self.start)
 
-    def largest_row(self, metric: Float) -> float:
+    def row_squares(self, metric: Float) -> Float:
         X = self._double()
-        return float((np.multiply(X, X, out=_scratch(self.n, self.shape[1])) @ metric).max(initial=0.0))
+        return np.multiply(X, X, out=_scratch(self.n, self.shape[1])) @ metric
 
     def dense(self) -> Float:
         return self._double()

@@ -176,8 +176,9 @@ class SparseBlock(Block):
     def columns(self, which: Codes) -> SparseBlock:
         return SparseBlock(self.X[:, which], self.y, self.weights, self.start)
 
-    def largest_row(self, metric: Float) -> float:
-        return float((self._squared() @ metric).max(initial=0.0))
+    def row_squares(self, metric: Float) -> Float:
+        result: Float = self._squared() @ metric
+        return result
 
     def dense(self) -> Float:
         result: Float = self._double().toarray()

@@ -166,12 +166,12 @@ class _Affine(Block):
         total = float(self.n) if weights is None else float(weights.sum())
         return np.append(inner, total) if self._ones else inner
 
-    def largest_row(self, metric: Float) -> float:
-        if not self._centre.any():
-            inner = metric[:-1] if self._ones else metric
-            largest = self._block.largest_row(inner / np.square(self._scale))
-            return largest + (float(metric[-1]) if self._ones else 0.0)
-        return float((np.square(self.dense()) @ metric).max(initial=0.0))
+    def row_squares(self, metric: Float) -> Float:
+        if self._centre.any():
+            return np.square(self.dense()) @ metric
+        inner = metric[:-1] if self._ones else metric
+        squares = self._block.row_squares((inner.T / np.square(self._scale)).T)
+        return squares + metric[-1] if self._ones else squares
 
     def dense(self) -> Float:
         rows = (self._block.dense() - self._centre) / self._scale
@@ -282,6 +282,11 @@ class Intercept(View):
         super().__init__(source, source.n_features + 1)
 
     def see(self, block: Block) -> Block:
+        return self.block(block)
+
+    @staticmethod
+    def block(block: Block) -> Block:
+        """One block with its ones."""
         return _WithOnes(block)
 
     def sample(self, rows: int) -> tuple[Source, Codes] | None:

@@ -18,17 +18,26 @@ class Progress:
 
     def __call__(self, state: dict[str, Any]) -> None:
         seconds = perf_counter() - self._start
-        watched = sys.stderr is not None and sys.stderr.isatty()
-        if not self._verbose and not (watched and seconds > _QUIET_SECONDS):
-            return
         line = f"{self._name}: iteration {state['iteration']}, {seconds:.1f} s, "
         if "violation" in state:
             line += f"largest violation {state['violation']:.2g}, {state['rows']} rows in play"
         else:
             line += f"objective {state['objective']:.8g}, at most {state['gap']:.2g} above the optimum"
+        self._write(line, seconds)
+
+    def _write(self, line: str, seconds: float) -> None:
+        watched = sys.stderr is not None and sys.stderr.isatty()
+        if not self._verbose and not (watched and seconds > _QUIET_SECONDS):
+            return
         sys.stderr.write(f"\r{line:<110}" if watched else f"{line}\n")
         sys.stderr.flush()
         self._written = watched
+
+    def sweep(self, done: int, of: int) -> None:
+        """A callback for samplers: how many sweeps are done."""
+        seconds = perf_counter() - self._start
+        left = seconds / max(1, done) * (of - done)
+        self._write(f"{self._name}: sweep {done} of {of}, {seconds:.1f} s, about {left:.0f} s left", seconds)
 
     def close(self) -> None:
         """End the line."""

@@ -12,15 +12,14 @@ Statistics 6; Press et al. (2007), Numerical Recipes, eq. 6.2.7, for the far tai
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from html import escape
-from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaincc, gammaln, log_ndtr
 
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
+from separatrix.models.coefficient_table import CoefficientTable, number
 
 _TERMS = 200
 
@@ -138,14 +137,8 @@ class Row:
         return _exp(self.upper)
 
 
-_NUMBERS = (
-    *("estimate", "standard_error", "z", "p_value", "lower", "upper"),
-    *("odds_ratio", "odds_lower", "odds_upper"),
-)
-
-
 @dataclass(frozen=True, repr=False)
-class Summary:
+class Summary(CoefficientTable):
     """What `LogisticRegression.summary` returns; printed, it is a table.
 
     Parameters
@@ -177,6 +170,12 @@ class Summary:
     level: float = 0.95
     interval: str = "wald"
     covariance: str = "model"
+
+    headline: ClassVar[str] = "Logistic regression, maximum likelihood"
+    numbers: ClassVar[tuple[str, ...]] = (
+        *("estimate", "standard_error", "z", "p_value", "lower", "upper"),
+        *("odds_ratio", "odds_lower", "odds_upper"),
+    )
 
     @property
     def log_likelihood(self) -> float:
@@ -238,64 +237,18 @@ class Summary:
         """P(χ² > statistic) if all coefficients but the intercepts were 0."""
         return float(np.exp(self.lr_log_p_value))
 
-    def to_frame(self) -> Any:
-        """The rows as a pandas data frame, indexed by the names (and the classes, for more than two)."""
-        pd: Any = import_module("pandas")
-        names = [row.name for row in self.rows]
-        index = pd.Index(names, name="coefficient")
-        if len(self.scores) > 1:
-            labels = [row.score for row in self.rows]
-            index = pd.MultiIndex.from_arrays([labels, names], names=["class", "coefficient"])
-        return pd.DataFrame({name: [getattr(row, name) for row in self.rows] for name in _NUMBERS}, index=index)
-
-    def __str__(self) -> str:
-        heads, cells = self._heads(), [self._cells(row) for row in self.rows]
-        widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-
-        def line(row: list[str]) -> str:
-            first, *numbers = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-            return "  ".join([row[0].ljust(len(first)), *numbers]).rstrip()
-
-        out = ["Logistic regression, maximum likelihood"]
-        for score in self.scores:
-            own = [c for c, row in zip(cells, self.rows, strict=True) if row.score == score]
-            out += ["", self._title(score), line(heads), *map(line, own)]
-        facts = self._facts()
-        width = max(len(name) for name, _ in facts)
-        out += ["", *(f"{name.ljust(width)}  {value}" for name, value in facts)]
-        return "\n".join([*out, "", self._method(), *([self.inference.note] if self.inference.note else [])])
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in self._heads())
-        parts = []
-        for score in self.scores:
-            lines = []
-            for row in (row for row in self.rows if row.score == score):
-                name, *numbers = map(escape, self._cells(row))
-                lines.append(f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in numbers)}</tr>')
-            head = f"<caption>{escape(self._title(score))}</caption><thead><tr>{heads}</tr></thead>"
-            parts.append(f"<table>{head}<tbody>{''.join(lines)}</tbody></table>")
-        facts = "".join(
-            f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in self._facts()
-        )
-        words = "".join(f"<p>{escape(text)}</p>" for text in (self._method(), self.inference.note) if text)
-        return f"<div>{''.join(parts)}<table><tbody>{facts}</tbody></table>{words}</div>"
-
     def _title(self, score: Any) -> str:
         return f"Log-odds of {shown(score)} against {shown(self.inference.baseline)}"
 
     def _heads(self) -> list[str]:
-        low, high = f"{50 * (1 - self.level):.4g} %", f"{50 * (1 + self.level):.4g} %"
-        return ["", "Estimate", "Std. error", "z", "P(>|z|)", low, high, "Odds ratio", low, high]
+        limits = self._limits()
+        return ["", "Estimate", "Std. error", "z", "P(>|z|)", *limits, "Odds ratio", *limits]
 
     def _cells(self, row: Row) -> list[str]:
-        limits = [_number(row.lower), _number(row.upper)]
-        odds = [_number(row.odds_ratio), _number(row.odds_lower), _number(row.odds_upper)]
+        limits = [number(row.lower), number(row.upper)]
+        odds = [number(row.odds_ratio), number(row.odds_lower), number(row.odds_upper)]
         p = probability(row.log_p_value)
-        return [row.name, _number(row.estimate), _number(row.standard_error), f"{row.z:.3f}", p, *limits, *odds]
+        return [row.name, number(row.estimate), number(row.standard_error), f"{row.z:.3f}", p, *limits, *odds]
 
     def _facts(self) -> list[tuple[str, str]]:
         n, q = self.n_observations, self.n_parameters
@@ -312,10 +265,11 @@ class Summary:
             ("Likelihood-ratio test", test),
         ]
 
-    def _method(self) -> str:
+    def _words(self) -> list[str]:
         errors = {"model": "from the information matrix"}.get(self.covariance, f"robust ({self.covariance})")
         kind = "profile-likelihood" if self.interval == "profile" else "Wald"
-        return f"Standard errors {errors}; {kind} intervals at level {self.level:g}."
+        method = f"Standard errors {errors}; {kind} intervals at level {self.level:g}."
+        return [method, *([self.inference.note] if self.inference.note else [])]
 
 
 def log_chi_square_tail(statistic: float, degrees: int) -> float:
@@ -362,7 +316,3 @@ def probability(log_p: float) -> str:
 def _exp(value: float) -> float:
     with np.errstate(over="ignore"):
         return float(np.exp(value))
-
-
-def _number(value: float) -> str:
-    return f"{value:#.5g}" if np.isfinite(value) else str(value)

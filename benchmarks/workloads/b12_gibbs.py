@@ -1,0 +1,107 @@
+"""B12, second half: effective draws a second from the posterior itself, ours against the No-U-Turn sampler.
+
+A time here is that for 1000 effective draws of the coefficient that mixes worst: seconds of the run, warm-up draws included,
+times 1000 over its bulk effective sample size, which the peer's own function counts. Compiling is not timed.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from benchmarks.children import ChildFailed, call
+from benchmarks.contender import OURS, construct
+from benchmarks.data import logistic_rows
+from benchmarks.goals import Faster
+from benchmarks.peers import numpyro
+from benchmarks.result import FAILED, MISSED_QUALITY, NOT_INSTALLED, OK, Result, Row, one_line
+from benchmarks.workload import Settings
+
+CHAINS, DRAWS = 4, 1000
+# Means of the draws within this many posterior standard deviations of each other: ten times what chance allows.
+TOLERANCE = 0.2
+SIZES = ((10_000, 20), (100_000, 50))
+
+
+class Ours:
+    """Our chains, (chains, draws, p)."""
+
+    def fit(self, X: Any, y: Any) -> Ours:
+        parameters = {
+            "prior_precision": 1.0,
+            "posterior": "gibbs",
+            "n_chains": CHAINS,
+            "n_draws": DRAWS,
+            "random_state": 0,
+        }
+        model = construct("separatrix:BayesianLogisticRegression", parameters).fit(X, y)
+        self.draws_ = model.draws_.theta[:, :, 0]
+        return self
+
+
+CONTENDERS = (
+    OURS.contender("Pólya–Gamma Gibbs", Ours),
+    numpyro.PEER.contender("NUTS", lambda: numpyro.Nuts(CHAINS, 500, DRAWS), default=True, note="500 draws to warm up"),
+)
+
+
+def in_child(rows: int, columns: int, scale: float, repeats: int) -> dict[str, Any]:
+    """Rows of the table for data of one size."""
+    data = logistic_rows(rows, columns, 2)(scale)
+    reference = construct("separatrix:BayesianLogisticRegression", {"prior_precision": 1.0}).fit(data.X, data.y)
+    mean, deviations = np.append(reference.coef_[0], reference.intercept_), np.sqrt(reference.covariance_.diagonal())
+    found = [Row(c.name, c.role, c.default, note=c.note) for c in CONTENDERS]
+    for turn in range(repeats + 1):
+        for contender, row in zip(CONTENDERS, found, strict=True):
+            if not contender.peer.installed or not numpyro.PEER.installed:  # the peer is also who counts
+                row.status = NOT_INSTALLED
+                continue
+            model = contender.build()
+            start = time.perf_counter()
+            model.fit(data.X, data.y)
+            seconds = time.perf_counter() - start
+            size = import_module("numpyro.diagnostics").effective_sample_size(model.draws_)
+            row.error = float(np.abs((model.draws_.mean(axis=(0, 1)) - mean) / deviations).max())
+            row.status = OK if row.error <= TOLERANCE else MISSED_QUALITY
+            if turn:  # the first is the warm-up
+                row.seconds.append(seconds * 1000 / float(np.min(size)))
+    return {"rows": [asdict(row) for row in found], "data": data.description}
+
+
+@dataclass(frozen=True)
+class EffectiveDraws:
+    """One table of both sizes; the goal is judged for each."""
+
+    id: str = "B12"
+    title: str = "seconds for 1000 effective draws from the posterior"
+
+    def run(self, settings: Settings) -> Result:
+        whole = Result([], quality="means of the draws, in posterior standard deviations from the mode")
+        for rows, columns in SIZES:
+            try:
+                found = call(
+                    f"{__name__}:in_child",
+                    rows=rows,
+                    columns=columns,
+                    scale=settings.scale,
+                    repeats=min(2, settings.repeats),
+                )
+            except ChildFailed as error:
+                whole.rows.append(Row(f"{rows} × {columns}", "context", status=FAILED, note=one_line(str(error))))
+                continue
+            part = Result([Row(**row) for row in found["rows"]])
+            verdict = Faster(10).judge(part)
+            verdict.goal = f"{rows} × {columns}: {verdict.goal}"
+            for row in part.rows:
+                row.name, row.role = f"{row.name}, {rows} × {columns}", "context"
+            whole.rows += part.rows
+            whole.verdicts.append(verdict)
+            whole.data = f"{whole.data}; {found['data']}".removeprefix("; ")
+        return whole
+
+
+WORKLOAD = EffectiveDraws()

@@ -1,0 +1,263 @@
+"""A Gaussian over the coefficients, in four shapes, and what it says of a row's scores.
+
+    θ ~ N(θ̂, S),   a = θφ ~ N(θ̂φ, φᵀSφ)                  θ (m, p), a row a score;  φ a row of the data, (p,)
+
+    full        S = H⁻¹, the inverse of the whole (mp, mp) precision
+    block       scores independent of each other: the inverse of each diagonal block H_kk
+    diagonal    coefficients independent of each other: 1/H_jj, never more than the marginal variance under "block"
+    low_rank    scores independent; H_kk ≈ Λ + Σ_r λ_r u_r u_rᵀ with the leading directions of the data. The others keep the
+                variance of the prior: never less than under "block"
+
+An intercept without a prior is integrated out first in "low_rank": S is then that of the other coefficients with their
+columns centred at x̄ = H_xb/H_bb, and b given them has variance 1/H_bb about −x̄ᵀw.
+
+Reference: Bishop (2006), Pattern Recognition and Machine Learning, section 4.5.1.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.linalg as sla
+
+from separatrix.data.block import Block, Float
+from separatrix.settings import one_blas_thread
+
+
+class Posterior(ABC):
+    """N(θ̂, S); `gauge` directions, which no score notices, have no variance."""
+
+    structure: ClassVar[str]
+    mean: Float
+    """(m, p)"""
+
+    @abstractmethod
+    def spread(self, rows: Block) -> Float:
+        """(n, m, m) covariances φᵀS_klφ of the scores of every row."""
+
+    @abstractmethod
+    def variances(self) -> Float:
+        """(m, p) marginal variances of the coefficients."""
+
+    @abstractmethod
+    def covariance(self) -> Float:
+        """(mp, mp) S, score by score."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, n: int) -> Float:
+        """(n, m, p) draws."""
+
+    @abstractmethod
+    def log_determinant(self) -> float:
+        """log |S|, without the gauge directions."""
+
+
+@dataclass(frozen=True)
+class FullPosterior(Posterior):
+    """S = FFᵀ with F (mp, mp); `precision` is H, its gauge directions filled so that it can be inverted."""
+
+    mean: Float
+    precision: Float
+    factor: Float
+    log_size: float
+    gauge: Float
+    structure: ClassVar[str] = "full"
+
+    @classmethod
+    def of_precision(cls, mean: Float, precision: Float, gauge: Float) -> FullPosterior:
+        """From H (mp, mp) and orthonormal gauge directions (r, mp), which are eigenvectors of it."""
+        with one_blas_thread():
+            factor, log_size = inverse_root(precision)
+            factor -= gauge.T @ (gauge @ factor)
+            log_size += float(np.log(np.einsum("ri,ij,rj->r", gauge, precision, gauge)).sum())
+        return cls(mean, precision, factor, log_size, gauge)
+
+    @classmethod
+    def of_draws(cls, draws: Float, gauge: Float) -> FullPosterior:
+        """The Gaussian with the mean and the covariance of (n, m, p) draws."""
+        flat = draws.reshape(len(draws), -1)
+        centred = flat - flat.mean(axis=0)
+        covariance = centred.T @ centred / (len(draws) - 1)
+        filled = covariance + covariance.diagonal().mean() * (gauge.T @ gauge)
+        root, _ = inverse_root(filled)
+        return cls.of_precision(draws.mean(axis=0), root @ root.T, gauge)
+
+    def spread(self, rows: Block) -> Float:
+        m, p = self.mean.shape
+        moved = [rows.matvec(part) for part in self.factor.reshape(m, p, -1)]
+        if m == 1:
+            return np.einsum("iq,iq->i", moved[0], moved[0])[:, None, None]
+        whole = np.empty((rows.n, m, m))
+        for k in range(m):
+            for l in range(k + 1):  # noqa: E741  # name of the formula
+                whole[:, k, l] = whole[:, l, k] = np.einsum("iq,iq->i", moved[k], moved[l])
+        return whole
+
+    def variances(self) -> Float:
+        return np.square(self.factor).sum(axis=1).reshape(self.mean.shape)
+
+    def covariance(self) -> Float:
+        return self.factor @ self.factor.T
+
+    def log_determinant(self) -> float:
+        return self.log_size
+
+    def times(self, v: Float) -> Float:
+        """S v, of the shape of θ."""
+        return (self.factor @ (self.factor.T @ v.ravel())).reshape(self.mean.shape)
+
+    def draw(self, rng: np.random.Generator, n: int) -> Float:
+        normal = rng.standard_normal((n, self.factor.shape[1]))
+        return self.mean + (normal @ self.factor.T).reshape(n, *self.mean.shape)
+
+
+@dataclass(frozen=True)
+class BlockPosterior(Posterior):
+    """One full posterior a score."""
+
+    mean: Float
+    scores: tuple[FullPosterior, ...]
+    structure: ClassVar[str] = "block"
+
+    def spread(self, rows: Block) -> Float:
+        return _diagonal(np.column_stack([score.spread(rows)[:, 0, 0] for score in self.scores]))
+
+    def variances(self) -> Float:
+        return np.concatenate([score.variances() for score in self.scores])
+
+    def covariance(self) -> Float:
+        return np.asarray(sla.block_diag(*[score.covariance() for score in self.scores]))
+
+    def draw(self, rng: np.random.Generator, n: int) -> Float:
+        return np.concatenate([score.draw(rng, n) for score in self.scores], axis=1)
+
+    def log_determinant(self) -> float:
+        return sum(score.log_determinant() for score in self.scores)
+
+
+@dataclass(frozen=True)
+class DiagonalPosterior(Posterior):
+    """Independent coefficients."""
+
+    mean: Float
+    variance: Float
+    structure: ClassVar[str] = "diagonal"
+
+    def spread(self, rows: Block) -> Float:
+        return _diagonal(rows.row_squares(np.ascontiguousarray(self.variance.T)))
+
+    def variances(self) -> Float:
+        return self.variance
+
+    def covariance(self) -> Float:
+        return np.diag(self.variance.ravel())
+
+    def draw(self, rng: np.random.Generator, n: int) -> Float:
+        return self.mean + np.sqrt(self.variance) * rng.standard_normal((n, *self.mean.shape))
+
+    def log_determinant(self) -> float:
+        return float(np.log(self.variance).sum())
+
+
+@dataclass(frozen=True)
+class LowRankPosterior(Posterior):
+    """The prior, narrowed along the leading directions of the data, score by score.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (m, p)
+    prior_variance : ndarray of shape (m, d)
+        1/Λ of the coefficients that have a prior: all, or all but the intercept.
+    directions : ndarray of shape (m, d, r)
+        Orthonormal columns: eigenvectors of Λ^(−½)HΛ^(−½) without the prior's part.
+    strengths : ndarray of shape (m, r)
+        Their eigenvalues λ.
+    centre : ndarray of shape (m, d) or None
+        x̄ where there is an intercept.
+    intercept_variance : ndarray of shape (m,)
+        1/H_bb.
+    """
+
+    mean: Float
+    prior_variance: Float
+    directions: Float
+    strengths: Float
+    centre: Float | None
+    intercept_variance: Float
+    structure: ClassVar[str] = "low_rank"
+
+    def spread(self, rows: Block) -> Float:
+        root, (m, d) = np.sqrt(self.prior_variance), self.prior_variance.shape
+        shrunk = np.sqrt(self.strengths / (1.0 + self.strengths))
+        pad = np.zeros((m, self.mean.shape[1] - d))
+        variances = rows.row_squares(np.concatenate([self.prior_variance, pad], axis=1).T)
+        if self.centre is not None:  # Σ v(x − x̄)² = Σ vx² − 2 Σ vxx̄ + Σ vx̄²; the last in the place of the intercept
+            slope = self.prior_variance * self.centre
+            constant = (slope * self.centre).sum(axis=1) + self.intercept_variance
+            variances = variances + rows.matvec(np.column_stack([-2.0 * slope, constant]).T)
+        for k in range(m):
+            narrow = root[k][:, None] * self.directions[k] * shrunk[k]
+            if self.centre is not None:
+                narrow = np.concatenate([narrow, -(self.centre[k] @ narrow)[None]])
+            variances[:, k] -= np.square(rows.matvec(narrow)).sum(axis=1)
+        return _diagonal(np.maximum(variances, 0.0))
+
+    def variances(self) -> Float:
+        shrunk = self.strengths / (1.0 + self.strengths)
+        own = self.prior_variance * (1.0 - np.einsum("kjr,kr->kj", np.square(self.directions), shrunk))
+        if self.centre is None:
+            return own
+        scaled = self.centre * np.sqrt(self.prior_variance)
+        inner = np.square(np.einsum("kj,kjr->kr", scaled, self.directions))
+        intercept = np.square(scaled).sum(axis=1) - (inner * shrunk).sum(axis=1) + self.intercept_variance
+        return np.column_stack([own, intercept])
+
+    def covariance(self) -> Float:
+        blocks = []
+        for k, root in enumerate(np.sqrt(self.prior_variance)):
+            narrow = root[:, None] * self.directions[k] * np.sqrt(self.strengths[k] / (1.0 + self.strengths[k]))
+            own = np.diag(np.square(root)) - narrow @ narrow.T
+            if self.centre is not None:
+                border = -own @ self.centre[k]
+                corner = float(-self.centre[k] @ border + self.intercept_variance[k])
+                own = np.block([[own, border[:, None]], [border[None, :], np.full((1, 1), corner)]])
+            blocks.append(own)
+        return np.asarray(sla.block_diag(*blocks))
+
+    def draw(self, rng: np.random.Generator, n: int) -> Float:
+        m, d = self.prior_variance.shape
+        draws = np.empty((n, *self.mean.shape))
+        for k in range(m):
+            normal = rng.standard_normal((n, d))
+            lost = 1.0 - 1.0 / np.sqrt(1.0 + self.strengths[k])
+            normal -= ((normal @ self.directions[k]) * lost) @ self.directions[k].T
+            draws[:, k, :d] = np.sqrt(self.prior_variance[k]) * normal
+            if self.centre is not None:
+                own = np.sqrt(self.intercept_variance[k]) * rng.standard_normal(n)
+                draws[:, k, d] = own - draws[:, k, :d] @ self.centre[k]
+        return self.mean + draws
+
+    def log_determinant(self) -> float:
+        own = float(np.log(self.prior_variance).sum() - np.log1p(self.strengths).sum())
+        return own if self.centre is None else own + float(np.log(self.intercept_variance).sum())
+
+
+def inverse_root(precision: Float) -> tuple[Float, float]:
+    """F with FFᵀ = H⁻¹, and −log |H|. The diagonal is taken out first: the units of the columns cost no digits."""
+    root = np.sqrt(precision.diagonal())
+    if not (np.isfinite(root).all() and (root > 0).all()):
+        raise np.linalg.LinAlgError("a diagonal entry is not positive")
+    lower = np.linalg.cholesky(precision / root[:, None] / root[None, :])
+    inverse, _ = sla.lapack.dtrtri(lower, lower=1)
+    return inverse.T / root[:, None], -2.0 * float(np.log(lower.diagonal()).sum() + np.log(root).sum())
+
+
+def _diagonal(variances: Float) -> Float:
+    """(n, m) variances as (n, m, m) covariances of independent scores."""
+    n, m = variances.shape
+    whole = np.zeros((n, m, m))
+    whole[:, np.arange(m), np.arange(m)] = variances
+    return whole

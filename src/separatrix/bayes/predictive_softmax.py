@@ -1,0 +1,248 @@
+"""The predictive probabilities of a softmax regression: p_k = E softmax(a)_k for activations a ~ N(μ, S).
+
+A shift common to all activations, fixed or random, changes nothing: only contrasts a_k − a_l count, so S enters as CSC with
+C = I − 11ᵀ/K. With b_k = log Σ_{l≠k} e^{a_l} the probability is a binary one, softmax(a)_k = σ(a_k − b_k).
+
+**Probit.** b_k is replaced by a Gaussian with its moments. Let a_l − a_j have mean δ_lj and variance v_lj, and let
+κ_lj = (1 + πv_lj/8)^(−½) as in the binary case. Over the classes other than k,
+
+    r_l ∝ 1 / Σ_j e^{−κ_lj δ_lj},   λ = Σ_{l≠j} r_l r_j / κ_lj / Σ_{l≠j} r_l r_j      (their shares, and a scale for all)
+    E b = rᵀμ + λ H(r)                                            (H the entropy)
+    Cov(b, ·) = Σ_l r_l Cov(a_l, ·)                               (Stein's lemma: E ∇b is the shares)
+    Var b = rᵀSr + ½ Σ_lj r_l r_j T_lj² / λ²,   T_lj = Cov(a_l − rᵀa, a_j − rᵀa)  (Hermite expansion, ∇²b ≈ (diag r − rrᵀ)/λ)
+
+and p_k ∝ σ(κ E[a_k − b_k]) with the κ of Var(a_k − b_k). For one other class b is that class, so K = 2 is the binary probit;
+for two E b is the integral of that; for S = 0 it is the softmax. It is smooth and knows no order of the classes. To scale each
+class or each pair of classes by its own κ (MacKay; Lu, Ie and Sha; Daunizeau: p = r over all classes) is simpler, but does not
+see that a class of large variance wins more often than its mean says: at μ = 0 it answers 1/K whatever S. The largest error
+over the classes, against long runs of quasi-Monte Carlo on random μ and S with K from 3 to 20, was on average (and at worst),
+for the largest standard deviation s of a contrast:
+
+                     s = 0.7            s = 2             s = 20
+    here             0.002 (0.004)      0.01 (0.03)       0.05 (0.14)
+    κ of pairs       0.005 (0.02)       0.03 (0.10)       0.14 (0.28)
+    κ of classes     0.01  (0.08)       0.06 (0.32)       0.20 (0.65)
+
+**Quadrature.** Sobol' points and their mirror images through the normal quantile, along the principal axes of CSC.
+
+References: MacKay (1992), Neural Computation 4, 720–736; Daunizeau (2017), arXiv:1703.00091; Lu, Ie, Sha (2020),
+arXiv:2006.07584; Joe and Kuo (2008), SIAM J. Sci. Comput. 30, for the Sobol' numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import entr, logsumexp, ndtri, softmax
+from scipy.stats.qmc import Sobol
+
+from separatrix.bayes.predictive import check_level, interval, quadrature
+from separatrix.data.block import Float
+
+# As many Sobol' points (a power of 2) as mirror images.
+_POINTS = 4096
+# Numbers that a block of rows may fill.
+_BLOCK = 2**18
+# Relative to the largest entry: an asymmetry or a negative eigenvalue that may be rounding.
+_ROUNDING = 1e-8
+_INDEFINITE = (
+    "The covariance of row {} is not positive semi-definite, so it is no covariance matrix; check how it was made."
+)
+
+
+def _kappa(v: Float) -> Float:
+    return 1.0 / np.sqrt(1.0 + (math.pi / 8.0) * v)
+
+
+def softmax_probit(mean: ArrayLike, covariance: ArrayLike) -> Float:
+    """E softmax(a) in closed form, up to a few hundredths.
+
+    Parameters
+    ----------
+    mean : array-like of shape (n, K)
+        Of the activations. Where one class is the baseline its activation is 0, with variance 0.
+    covariance : array-like of shape (n, K, K)
+
+    Returns
+    -------
+    ndarray of shape (n, K)
+        Every row sums to 1.
+
+    Notes
+    -----
+    **Complexity** O(nK³), in blocks of rows; from about 40 classes on `softmax_quadrature` takes no longer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.bayes.predictive_softmax import softmax_probit
+    >>> softmax_probit([[2.0, 0.0, 0.0]], 4.0 * np.eye(3)[None]).round(3)
+    array([[0.591, 0.204, 0.204]])
+    """
+    mu, S = _contrasts(mean, covariance)
+    p = np.empty_like(mu)
+    for rows in _blocks(len(mu), S.shape[1] ** 2):
+        p[rows] = _probit_block(mu[rows], S[rows])
+    return p
+
+
+def _probit_block(mu: Float, S: Float) -> Float:
+    K = mu.shape[1]
+    variances = np.einsum("nkk->nk", S)
+    kappa = _kappa(np.maximum(variances[:, :, None] + variances[:, None, :] - 2.0 * S, 0.0))
+    contrasts = kappa * (mu[:, None, :] - mu[:, :, None])
+    logs = np.empty_like(mu)
+    for k in range(K):
+        others = np.delete(np.arange(K), k)
+        pairs = np.ix_(np.arange(len(mu)), others, others)
+        r = softmax(-logsumexp(contrasts[pairs], axis=2), axis=1)
+        weights = r[:, :, None] * r[:, None, :]
+        apart = weights * (1.0 - np.eye(K - 1))
+        total = apart.sum(axis=(1, 2))
+        # Without a second class that counts there is no scale, and what it multiplies is 0.
+        scale = np.where(total > 0.0, (apart / kappa[pairs]).sum(axis=(1, 2)) / np.where(total > 0.0, total, 1.0), 1.0)
+        mean = np.einsum("nl,nl->n", r, mu[:, others]) + scale * entr(r).sum(axis=1)
+        shared = np.einsum("nkl,nl->nk", S[:, :, others], r)
+        linear = np.einsum("nl,nl->n", shared[:, others], r)
+        T = S[pairs] - shared[:, others, None] - shared[:, None, others] + linear[:, None, None]
+        variance = linear + 0.5 * (weights * (T / scale[:, None, None]) ** 2).sum(axis=(1, 2))
+        v = np.maximum(variances[:, k] + variance - 2.0 * shared[:, k], 0.0)
+        logs[:, k] = -np.logaddexp(0.0, _kappa(v) * (mean - mu[:, k]))
+    return softmax(logs, axis=1)
+
+
+def softmax_quadrature(mean: ArrayLike, covariance: ArrayLike) -> Float:
+    """E softmax(a) by quasi-Monte Carlo with fixed points; exact for two classes.
+
+    Parameters
+    ----------
+    mean : array-like of shape (n, K)
+        Of the activations. Where one class is the baseline its activation is 0, with variance 0.
+    covariance : array-like of shape (n, K, K)
+
+    Returns
+    -------
+    ndarray of shape (n, K)
+        Every row sums to 1.
+
+    Notes
+    -----
+    The largest error measured, for K from 3 to 20 and the largest standard deviation s of a contrast: 2e-5 for s = 0.7, 2e-4
+    for s = 2, and for s = 20 3e-4 (K = 3) to 3e-3 (K = 20).
+
+    **Complexity** O(nK²) products and O(nK) exponentials a point, of 8192 points; in blocks of a few rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.bayes.predictive_softmax import softmax_quadrature
+    >>> softmax_quadrature([[2.0, 0.0, 0.0]], 4.0 * np.eye(3)[None]).round(2)
+    array([[0.59, 0.21, 0.21]])
+    """
+    mu, S = _contrasts(mean, covariance)
+    if mu.shape[1] == 2:
+        delta, v = _pair(mu, S)
+        return np.column_stack([quadrature(-delta, v), quadrature(delta, v)])
+    p = np.empty_like(mu)
+    for rows, at_points in _at_points(mu, S):
+        p[rows] = at_points.mean(axis=2)
+    return p
+
+
+def softmax_interval(mean: ArrayLike, covariance: ArrayLike, level: float = 0.95) -> tuple[Float, Float]:
+    """Equal-tailed intervals that hold each softmax(a)_k with probability `level`, one class at a time.
+
+    Parameters
+    ----------
+    mean : array-like of shape (n, K)
+        Of the activations.
+    covariance : array-like of shape (n, K, K)
+    level : float, default=0.95
+        Between 0 and 1.
+
+    Returns
+    -------
+    lower, upper : ndarray of shape (n, K)
+        Quantiles over the points of `softmax_quadrature`; exact for two classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.bayes.predictive_softmax import softmax_interval
+    >>> lower, upper = softmax_interval([[2.0, 0.0, 0.0]], np.diag([0.0, 1.0, 4.0])[None], level=0.9)
+    >>> lower.round(2), upper.round(2)
+    (array([[0.21, 0.01, 0.  ]]), array([[0.93, 0.36, 0.75]]))
+    """
+    mu, S = _contrasts(mean, covariance)
+    check_level(level)
+    if mu.shape[1] == 2:
+        delta, v = _pair(mu, S)
+        first, second = interval(-delta, v, level), interval(delta, v, level)
+        return np.column_stack([first[0], second[0]]), np.column_stack([first[1], second[1]])
+    ends = np.empty((2, *mu.shape))
+    for rows, at_points in _at_points(mu, S):
+        ends[:, rows] = np.quantile(at_points, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=2)
+    return ends[0], ends[1]
+
+
+def _pair(mu: Float, S: Float) -> tuple[Float, Float]:
+    """Mean and variance of the second activation less the first."""
+    return mu[:, 1] - mu[:, 0], np.maximum(S[:, 0, 0] + S[:, 1, 1] - 2.0 * S[:, 0, 1], 0.0)
+
+
+def _at_points(mu: Float, S: Float) -> Iterator[tuple[slice, Float]]:
+    """Blocks of rows with softmax(a) at every point, (rows, K, points)."""
+    K = mu.shape[1]
+    points = _sobol(K - 1)
+    for rows in _blocks(len(mu), K * points.shape[1]):
+        values, axes = np.linalg.eigh(S[rows])
+        bad = values[:, 0] < -_ROUNDING * np.abs(values).max(axis=1)
+        if bad.any():
+            raise ValueError(_INDEFINITE.format(rows.start + int(bad.argmax())))
+        # The longest axis takes the first coordinate, whose points are the most even; the last to go is that of the shift.
+        # Signs are set by the means, so that neither LAPACK nor the order of the classes chooses them.
+        axes = axes[:, :, :0:-1] * np.sqrt(np.maximum(values[:, None, :0:-1], 0.0))
+        axes *= np.where(np.einsum("nk,nkj->nj", mu[rows], axes) < 0.0, -1.0, 1.0)[:, None, :]
+        a = axes @ points + mu[rows][:, :, None]
+        a -= a.max(axis=1, keepdims=True)
+        np.exp(a, out=a)
+        a /= a.sum(axis=1, keepdims=True)
+        yield rows, a
+
+
+@lru_cache(maxsize=4)
+def _sobol(dimension: int) -> Float:
+    """(dimension, points) standard normal points that are evenly spread, each with its mirror image."""
+    uniform = Sobol(dimension, scramble=False).random(_POINTS) + 0.5 / _POINTS
+    z = ndtri(uniform).T
+    return np.hstack([z, -z])
+
+
+def _contrasts(mean: ArrayLike, covariance: ArrayLike) -> tuple[Float, Float]:
+    """μ less the largest of its row, and CSC."""
+    mu, S = np.asarray(mean, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
+    if mu.ndim != 2 or mu.shape[1] < 2 or S.shape != (*mu.shape, mu.shape[1]):
+        raise ValueError(
+            f"mean has shape {mu.shape} and covariance {S.shape}; they must be (n, K) and (n, K, K), for K ≥ 2 classes."
+        )
+    if not (np.isfinite(mu).all() and np.isfinite(S).all()):
+        raise ValueError("mean and covariance must be finite; they contain NaN or infinity.")
+    if (np.abs(S - S.swapaxes(1, 2)) > _ROUNDING * np.abs(S).max(axis=(1, 2), keepdims=True)).any():
+        raise ValueError("covariance is not symmetric; give a covariance matrix for every row.")
+    S = S - S.mean(axis=1, keepdims=True)
+    S = S - S.mean(axis=2, keepdims=True)
+    variances = np.einsum("nkk->nk", S)
+    bad = (variances < -_ROUNDING * np.abs(variances).max(axis=1, keepdims=True)).any(axis=1)
+    if bad.any():
+        raise ValueError(_INDEFINITE.format(int(bad.argmax())))
+    return mu - mu.max(axis=1, keepdims=True), S
+
+
+def _blocks(n: int, width: int) -> Iterator[slice]:
+    """Blocks of rows that fill some megabytes at `width` numbers a row."""
+    size = max(1, _BLOCK // width)
+    return (slice(start, start + size) for start in range(0, n, size))

@@ -1,0 +1,125 @@
+"""`separatrix compare`: the whole family on one table; a ranked table on the terminal, a report and a model in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from separatrix.cli.output import whole_folder
+from separatrix.cli.progress import ProgressLine
+
+if TYPE_CHECKING:
+    from separatrix.comparison.comparison import Comparison
+    from separatrix.comparison.scores import Candidate
+
+REPORT, MODEL = "report.html", "model.safetensors"
+_WIDE = 120
+
+
+def run(
+    data: Path, target: str, loss: Path | None, families: str | None, folds: int, seed: int, out: Path, quiet: bool
+) -> None:
+    """Compare, show, and write the report and the recommended model to `out`."""
+    from separatrix.comparison.comparison import compare
+    from separatrix.export.model_file import save_model
+    from separatrix.report.page import write_report
+
+    chosen = [name.strip() for name in families.split(",")] if families else None
+    with whole_folder(out) as part, ProgressLine(quiet) as progress:
+        comparison = compare(
+            data, target, families=chosen, loss=loss, folds=folds, random_state=seed, progress=progress
+        )
+        progress("writing the report", None)
+        write_report(comparison, part / REPORT)
+        save_model(comparison.best, part / MODEL)
+    show(comparison)
+    print(f"Report: {out / REPORT}\nModel:  {out / MODEL}")
+
+
+def show(comparison: Comparison) -> None:
+    """Print the ranked table, the recommendation with its reason, and what was found in the data."""
+    from rich.console import Console
+
+    console = Console(markup=False, highlight=False, emoji=False)  # names of columns and classes are text, not markup
+    wide = console.width >= _WIDE
+    n_folds = int(comparison.folds.max()) + 1
+    console.print(
+        f"{comparison.table_name}: {len(comparison.codes)} rows, {len(comparison.rows.columns)} columns, "
+        f"{len(comparison.classes)} classes of {comparison.schema.target!r}; {n_folds} folds, mean ± standard error.\n"
+    )
+    console.print(_ranking(comparison, wide))
+    console.print("* recommended   = tied with the best, within one standard error\n")
+    if not wide:
+        console.print(_fits(comparison))
+        console.print()
+    console.print(f"Recommended: {comparison.recommended.family}. {comparison.reason}")
+    for title, sentences in _remarks(comparison).items():
+        if sentences:
+            console.print(f"\n{title}")
+            console.print(_points(sentences))
+    console.print()
+
+
+def _ranking(comparison: Comparison, wide: bool) -> Any:
+    """The candidates best first. A narrow terminal has no room for more than three scores."""
+    from separatrix.comparison.scores import SCORE_LABELS
+
+    measured = [name for name in SCORE_LABELS if any(name in one.scores for one in comparison.candidates)]
+    measured.sort(key=lambda name: name != comparison.ranked_by)
+    if not wide:
+        measured = measured[:3]
+    heads = [SCORE_LABELS[name].replace("calibration error", "calibration") for name in measured]
+    table = _table("", "model", *heads, "fit", *(("certificate", "separability") if wide else ()))
+    for one in comparison.candidates:
+        mark = "*" if one is comparison.recommended else "=" if one.tied else " "
+        scores = [_score(one, name) for name in measured]
+        says = (one.certificate, one.separability) if wide else ()
+        style = "bold" if one is comparison.recommended else None
+        table.add_row(f"{one.rank:>2}{mark}", one.family, *scores, _seconds(one.fit_seconds), *says, style=style)
+    return table
+
+
+def _fits(comparison: Comparison) -> Any:
+    """What did not fit into a narrow ranking: the proof of every fit, and whether the data can be separated."""
+    table = _table("model", "certificate", "separability")
+    for one in comparison.candidates:
+        table.add_row(one.family, one.certificate, one.separability)
+    return table
+
+
+def _remarks(comparison: Comparison) -> dict[str, list[str]]:
+    fits = [f"{one.family}: {note}" for one in comparison.candidates for note in one.notes]
+    left_out = [f"{column.name}: {column.reason}" for column in comparison.schema.columns if column.kind == "left_out"]
+    return {
+        "Findings in the data": [*comparison.schema.findings, comparison.separability, *comparison.notes],
+        "Columns left out": left_out,
+        "Remarks on the fits": fits,
+        "Families left out": [f"{name}: {reason}" for name, reason in comparison.failures.items()],
+    }
+
+
+def _score(candidate: Candidate, name: str) -> str:
+    score = candidate.scores.get(name)
+    return "–" if score is None else f"{score.mean:.3f} ± {score.error:.3f}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{1e3 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def _table(*heads: str) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    return table
+
+
+def _points(sentences: list[str]) -> Any:
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for sentence in sentences:
+        grid.add_row("-", sentence)
+    return grid

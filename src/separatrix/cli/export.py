@@ -1,0 +1,30 @@
+"""`separatrix export`: a model as something that runs without Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from separatrix.cli.output import place, whole
+
+
+def run(
+    model: Path,
+    to: Literal["sql", "onnx", "json"],
+    dialect: Literal["duckdb", "postgresql", "sqlite"],
+    table: str,
+    output: Path,
+) -> None:
+    """Write the model in the form asked for."""
+    import separatrix
+
+    output, fitted = place(output), separatrix.load_model(model)
+    if to == "sql":
+        content = separatrix.to_sql(fitted, dialect=dialect, table=table).encode()
+    elif to == "onnx":
+        content = separatrix.to_onnx(fitted).SerializeToString()
+    else:
+        content = separatrix.to_json(fitted).encode()
+    with whole(output) as part:
+        part.write_bytes(content)
+    print(f"Wrote {output}.")

@@ -1,0 +1,68 @@
+"""`separatrix fit`: one family, with the parameters given, on all rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from separatrix.cli.output import place
+
+
+def run(data: Path, target: str, name: str, settings: list[str], loss: Path | None, output: Path) -> None:
+    """Fit a model to a table and save it."""
+    import numpy as np
+
+    from separatrix.comparison.costs import read_loss
+    from separatrix.comparison.families import FAMILIES, build
+    from separatrix.comparison.fitting import in_words
+    from separatrix.comparison.schema import TableSchema
+    from separatrix.comparison.table_model import TableModel
+    from separatrix.data.tables import read_table
+    from separatrix.export.model_file import save_model
+
+    parameters, output = _parameters(settings), place(output)
+    build(name, **parameters)  # a wrong name is said before the table is read
+    table = read_table(data)
+    costs = actions = None
+    if loss is not None or isinstance(parameters.get("class_weight"), dict):
+        classes = TableSchema.infer(table, target).classes
+        parameters = _by_code(parameters, classes)
+        costs, actions = (None, None) if loss is None else read_loss(loss, classes)
+    estimator, encode = build(name, **parameters), FAMILIES[name].encoded
+    try:
+        model = TableModel.fit(table, target, estimator, family=name, encode=encode, loss=costs, actions=actions)
+    except ValueError as error:  # the estimator knows the classes by number
+        raise ValueError(in_words(error, np.asarray(TableSchema.infer(table, target).classes))) from error
+    save_model(model, output)
+    print(getattr(model.estimator, "fit_", f"Fitted {FAMILIES[name].label}."))
+    for finding in model.schema.findings:
+        print(f"- {finding}")
+    print(f"Wrote {output}.")
+
+
+def _parameters(settings: list[str]) -> dict[str, Any]:
+    """key=value pairs; a value is JSON where it can be, else text."""
+    parameters: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not (key and equals):
+            raise ValueError(f"--set {setting} is not of the form key=value.")
+        if key in parameters:
+            raise ValueError(f"--set gives {key} twice; give it once.")
+        try:
+            parameters[key] = json.loads(value)
+        except ValueError:
+            parameters[key] = value
+    return parameters
+
+
+def _by_code(parameters: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
+    """Weights of classes by number, as the estimators know them; whoever typed them knows the labels."""
+    weights = parameters.get("class_weight")
+    if not isinstance(weights, dict):
+        return parameters
+    codes = {str(label): code for code, label in enumerate(classes)}
+    if unknown := next((label for label in weights if label not in codes), None):
+        raise ValueError(f"class_weight names {unknown!r}, which is not a class; these are {', '.join(codes)}.")
+    return {**parameters, "class_weight": {codes[label]: weight for label, weight in weights.items()}}

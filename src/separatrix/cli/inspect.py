@@ -1,0 +1,36 @@
+"""`separatrix inspect`: what a model file says about itself, without making the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def run(path: Path) -> None:
+    """Print family, classes, columns and scores; a file whose checksum is wrong is an error."""
+    from separatrix.export.model_file import inspect_model
+
+    about = inspect_model(path)
+    if not about["intact"]:
+        raise ValueError(f"{path} is damaged: its checksum does not match its content. Copy or save it again.")
+    print(f"{path}: {about['family']}, written by separatrix {about['library_version']}, checksum right")
+    if about["classes"] is not None:
+        print(f"classes: {', '.join(map(str, about['classes']))}")
+    schema = about["schema"]
+    if "target" in schema:
+        print(f"target: {schema['target']}")
+        print("columns:")
+        for column in schema["columns"]:
+            print(f"  {column['name']}: {_kind(column)}")
+        for name, score in (about["scores"] or {}).items():
+            print(f"{name.replace('_', ' ')}: {score['mean']:.4g} ± {score['error']:.2g} on left-out rows")
+    else:
+        columns = schema["columns"]
+        print(f"columns: {columns if isinstance(columns, int) else ', '.join(columns)}")
+
+
+def _kind(column: dict[str, Any]) -> str:
+    if column["kind"] == "left_out":
+        return f"left out. {column['reason']}"
+    levels = ", ".join(column["categories"][:6]) + (", …" if len(column["categories"]) > 6 else "")
+    return f"{column['kind']}{f' ({levels})' if levels else ''}"

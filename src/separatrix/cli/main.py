@@ -1,0 +1,143 @@
+"""`separatrix`: the commands and their options. What each does is in the file of its name, loaded when it is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from separatrix.cli.errors import guarded
+
+app = typer.Typer(
+    help="Compare, fit and deploy linear classifiers: a table in, a ranked comparison, a report and a model out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="A table: csv, tsv, parquet or arrow (text also as .gz).")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by compare or fit.")]
+Target = Annotated[str, typer.Option("--target", metavar="COLUMN", help="The column to predict.")]
+Loss = Annotated[
+    Path | None,
+    typer.Option(
+        "--loss",
+        metavar="COSTS.csv",
+        help="What each decision costs: one row a true class (its name in the first column), one column an action.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from separatrix import __version__
+
+        print(f"separatrix {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None: ...
+
+
+@app.command()
+@guarded
+def compare(
+    data: Data,
+    target: Target,
+    loss: Loss = None,
+    families: Annotated[
+        str | None, typer.Option("--families", metavar="A,B,C", help="Only these families; all of them when left out.")
+    ] = None,
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Folds of the cross-validation.")] = 5,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Chooses the folds.")] = 0,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for report.html and model.safetensors.")
+    ] = Path("separatrix-out"),
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Compare the whole family by cross-validation; write a report and the recommended model."""
+    from separatrix.cli import compare as command
+
+    command.run(data, target, loss, families, folds, seed, out, quiet)
+
+
+@app.command()
+@guarded
+def fit(
+    data: Data,
+    target: Target,
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The family to fit, such as logistic or lda.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The model file: .safetensors.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the model; may be given several times."),
+    ] = None,
+    loss: Loss = None,
+    debug: Debug = False,
+) -> None:
+    """Fit one model and write it to a file."""
+    from separatrix.cli import fit as command
+
+    command.run(data, target, model, settings or [], loss, output)
+
+
+@app.command()
+@guarded
+def predict(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        str,
+        typer.Option("-o", "--output", metavar="OUT", help=".csv, .tsv, .parquet or .arrow; - writes CSV to stdout."),
+    ],
+    keep: Annotated[
+        str | None, typer.Option("--keep", metavar="COL,COL", help="Columns of DATA to copy into OUT.")
+    ] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Predict every row of a table of any size: the label, and the probability of each class."""
+    from separatrix.cli import predict as command
+
+    command.run(model, data, output, keep, quiet)
+
+
+@app.command()
+@guarded
+def inspect(model: Model, debug: Debug = False) -> None:
+    """Say what is in a model file: family, classes, columns, scores, checksum."""
+    from separatrix.cli import inspect as command
+
+    command.run(model)
+
+
+@app.command()
+@guarded
+def export(
+    model: Model,
+    to: Annotated[Literal["sql", "onnx", "json"], typer.Option("--to", help="What to write.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")],
+    dialect: Annotated[
+        Literal["duckdb", "postgresql", "sqlite"], typer.Option("--dialect", help="The database, for --to sql.")
+    ] = "duckdb",
+    table: Annotated[str, typer.Option("--table", metavar="NAME", help="The table to read, for --to sql.")] = "data",
+    debug: Debug = False,
+) -> None:
+    """Write a model as a SQL query, an ONNX graph or readable JSON."""
+    from separatrix.cli import export as command
+
+    command.run(model, to, dialect, table, output)

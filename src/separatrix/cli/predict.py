@@ -1,0 +1,177 @@
+"""`separatrix predict`: a model over a table of any size, one batch of rows in memory at a time."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from separatrix.cli.output import place, whole
+from separatrix.cli.progress import ProgressLine
+from separatrix.cli.writers import SUFFIXES, table_writer
+
+if TYPE_CHECKING:
+    from separatrix.comparison.rows import Rows
+    from separatrix.comparison.table_model import TableModel
+
+
+def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> None:
+    """Write the prediction and the probabilities of every row of `data`."""
+    from separatrix.data.tables import table_batches
+
+    suffix = ".csv" if output == "-" else Path(output).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(f"{output} does not say what to write; end its name in one of {', '.join(SUFFIXES)}.")
+    path = None if output == "-" else place(Path(output))
+    if path == data.resolve():
+        raise ValueError(f"{data} is the table to read; write the predictions to another file.")
+    prediction = Prediction(load(model), next(csv.reader([keep])) if keep else [])
+    with ProgressLine(quiet) as progress:
+        batches = (prediction.of(batch) for batch in followed(table_batches(data), data, progress))
+        if path is None:
+            _write(batches, sys.stdout.buffer, suffix)
+        else:
+            with whole(path) as part, part.open("wb") as file:
+                _write(batches, file, suffix)
+    for note in prediction.notes():
+        print(note, file=sys.stderr)
+    if path is not None:
+        print(f"Wrote {prediction.n_rows} predictions to {output}.")
+
+
+def load(path: Path) -> TableModel:
+    """The model of a file, if it is one that reads tables."""
+    from separatrix.comparison.table_model import TableModel
+    from separatrix.export.model_file import load_model
+
+    model = load_model(path)
+    if not isinstance(model, TableModel):
+        raise ValueError(
+            f"{path} holds a {type(model).__name__}, which reads arrays; make a model of tables with separatrix fit."
+        )
+    return model
+
+
+def followed(batches: Iterator[Any], path: Path, progress: ProgressLine) -> Iterator[Any]:
+    """The batches, with their share of the file shown as they pass: of its rows where these are known, else of its text."""
+    total = _size(path)
+    rows = done = 0
+    for batch in batches:
+        yield batch
+        rows += batch.num_rows
+        done += _text_bytes(batch) if path.suffix.lower() in (".csv", ".tsv", ".txt") else batch.num_rows
+        progress(f"{rows} rows", None if total is None else min(done / total, 1.0))
+
+
+def _size(path: Path) -> int | None:
+    """Rows of a Parquet file, bytes of a text file; None for the others."""
+    if path.suffix.lower() == ".parquet":
+        from pyarrow import parquet
+
+        return int(parquet.read_metadata(path).num_rows)
+    return path.stat().st_size if path.suffix.lower() in (".csv", ".tsv", ".txt") else None
+
+
+def _text_bytes(batch: Any) -> int:
+    """About how much of a file this batch was: its values, and a delimiter behind each."""
+    import pyarrow.compute as pc
+
+    return sum((pc.sum(pc.binary_length(column)).as_py() or 0) + batch.num_rows for column in batch.columns)
+
+
+def _write(batches: Iterator[Any], sink: BinaryIO, suffix: str) -> None:
+    first = next(batches)
+    with table_writer(sink, suffix, first.schema) as write:
+        write(first)
+        for batch in batches:
+            write(batch)
+
+
+class Prediction:
+    """Batches of a table in, batches of predictions out; counts the values that the model had to do without."""
+
+    def __init__(self, model: TableModel, keep: list[str]) -> None:
+        import pyarrow as pa
+
+        self._model, self._keep, self.n_rows = model, keep, 0
+        self._labels = pa.array((model.classes_ if model.actions is None else model.actions).tolist())
+        classes = model.classes_.tolist() if model.has_probabilities else []
+        self._names = [*keep, "prediction", *(f"prob_{label}" for label in classes)]
+        if twice := next((name for name, count in Counter(self._names).items() if count > 1), None):
+            raise ValueError(f"The output would have two columns {twice!r}; leave it out of --keep.")
+        self._known = {c.name: frozenset(c.categories) for c in model.schema.columns if c.kind == "categorical"}
+        self._missing: Counter[str] = Counter()
+        self._unseen: Counter[str] = Counter()
+        self._example: dict[str, str] = {}
+
+    def of(self, batch: Any) -> Any:
+        """The kept columns, the prediction and the probabilities of a batch."""
+        import pyarrow as pa
+
+        kept = [self._kept(batch, name) for name in self._keep]
+        rows = self._model.schema.read(batch)
+        self.n_rows += len(rows)
+        self._count(rows)
+        labels, proba = self._decide(rows)
+        return pa.record_batch([*kept, labels, *(pa.array(column) for column in proba)], names=self._names)
+
+    def notes(self) -> list[str]:
+        """What was missing or new, a sentence a column."""
+        notes = [f"Column {name!r}: {_counted(n)} missing." for name, n in self._missing.items() if n]
+        for name, n in self._unseen.items():
+            notes.append(
+                f"Column {name!r}: {_counted(n)} of no category that the model knows, such as {self._example[name]!r}."
+            )
+        if not self._model.has_probabilities:
+            notes.append(
+                f"The family {self._model.family!r} gives no probabilities, so only the predictions were written."
+            )
+        return notes
+
+    def _decide(self, rows: Rows) -> tuple[Any, Any]:
+        """The labels, and the probabilities class by class; the table is encoded once for both."""
+        import pyarrow as pa
+
+        from separatrix.decide.losses import best_actions
+
+        model = self._model
+        if not model.has_probabilities:
+            return pa.array(model.predict(rows).tolist(), self._labels.type), ()
+        proba = model.predict_proba(rows)
+        codes = proba.argmax(axis=1) if model.loss is None else best_actions(proba, model.loss)
+        return self._labels.take(pa.array(codes)), proba.T
+
+    def _count(self, rows: Rows) -> None:
+        import numpy as np
+        import pyarrow as pa
+
+        for name, values in rows.columns.items():
+            if name not in self._known:
+                self._missing[name] += int(np.isnan(values).sum())
+                continue
+            for found in pa.array(values, pa.string()).value_counts():
+                level, n = found["values"].as_py(), found["counts"].as_py()
+                if level is None:
+                    self._missing[name] += n
+                elif level not in self._known[name]:
+                    self._unseen[name] += n
+                    self._example.setdefault(name, level)
+
+    @staticmethod
+    def _kept(batch: Any, name: str) -> Any:
+        if name not in batch.schema.names:
+            near = difflib.get_close_matches(name, batch.schema.names, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(batch.schema.names[:10])}."
+            raise ValueError(f"There is no column {name!r} to keep; {hint}")
+        column = batch.column(name)
+        return (
+            column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+        )  # one schema for all batches
+
+
+def _counted(n: int) -> str:
+    return f"{n} value{'' if n == 1 else 's'}"

@@ -1,0 +1,46 @@
+"""How far a command is, on stderr: a bar where somebody watches, a plain line now and then where not."""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Self
+
+_SECONDS_BETWEEN_LINES = 2.0
+
+
+class ProgressLine:
+    """Called with a label and the fraction done (None when nobody knows); a context manager, which clears the bar."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._due = 0.0
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Self:
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+            columns = (BarColumn(24), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task("", total=None)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, label: str, fraction: float | None) -> None:
+        if self._bar is not None:
+            from rich.markup import escape
+
+            total = None if fraction is None else 1.0
+            self._bar.update(self._task, description=escape(label), total=total, completed=fraction or 0.0)
+        elif not self._quiet and perf_counter() >= self._due:
+            done = "" if fraction is None else f"{fraction:4.0%} "
+            print(f"{done}{label}", file=sys.stderr, flush=True)
+            self._due = perf_counter() + _SECONDS_BETWEEN_LINES

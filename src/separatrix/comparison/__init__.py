@@ -1,0 +1,1 @@
+"""A table in, a ranked comparison of the whole family out."""

@@ -1,0 +1,174 @@
+"""What one column of a table is: numbers, flags, categories, or nothing a classifier should see.
+
+Types decide where a table has them. Text is numbers when all of it is; otherwise its different values decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from separatrix.comparison.rows import Rows, is_boolean, is_number, is_text, parsed, plain
+from separatrix.data.readers import numbers
+
+Kind = Literal["numeric", "boolean", "categorical", "left_out"]
+MOST_LEVELS = 50
+"""Categories beyond these, the most frequent ones, have no column of their own."""
+
+_TURN = "; turn them into numbers (an age, a month) if they matter."
+_PAIRS = {("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t")}
+NUMBER = r"^[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?$"
+_TIME = r"([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}|[AaPp][Mm]))?)?"
+_DATE = rf"^(\d{{4}}([-/.])\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.](\d{{4}}|\d{{2}})){_TIME}$"
+_IDENTIFIER = re.compile(r"(^|[_\W])(id|key|index|no|nr|number)$|[a-z](Id|ID)$", re.IGNORECASE)
+FEW = 10
+"""That so few rows are all different proves nothing."""
+
+
+@dataclass(frozen=True)
+class ColumnSchema:
+    """What one column is.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"numeric", "boolean", "categorical", "left_out"}
+    reason : str
+        Why, as a sentence.
+    categories : tuple of str
+        Of a categorical column its values, sorted; of a boolean one both.
+    missing : int
+        In how many rows there is no value.
+    true : str
+        Of a boolean column the category that is 1.
+    """
+
+    name: str
+    kind: Kind
+    reason: str
+    categories: tuple[str, ...] = ()
+    missing: int = 0
+    true: str = ""
+
+
+def decimal_mark(table: Any, names: list[str]) -> Literal[".", ","]:
+    """The decimal mark of most of the columns that have one."""
+    import pyarrow.compute as pc
+
+    points = commas = 0
+    for name in names:
+        if is_text(table.column(name).type):
+            values = plain(table.column(name))
+            if parsed(values, ".") is None:
+                commas += parsed(values, ",") is not None
+            else:
+                points += bool(pc.any(pc.match_substring(values, ".")).as_py())
+    return "," if commas > points else "."
+
+
+def infer_column(name: str, column: Any, decimal: str) -> tuple[ColumnSchema, str]:
+    """What a column is, and a remark for whoever gave the table; most need none."""
+    from pyarrow import types
+
+    values = plain(column)
+    if is_text(values.type):
+        found = parsed(values, decimal)
+        if found is None:
+            return _infer_text(name, values)
+        values = found
+    missing = values.null_count
+    if is_number(values.type):
+        return _infer_number(name, values)
+    if missing == len(values):
+        why = "It has no value in any row."
+    elif is_boolean(values.type):
+        if missing or len(values.unique()) == 2:
+            return ColumnSchema(name, "boolean", "It holds booleans.", ("false", "true"), missing, "true"), ""
+        why = f"It is constant: always {str(values[0]).lower()}."
+    elif types.is_temporal(values.type):
+        why = f"It holds dates or times ({values.type}){_TURN}"
+    else:
+        why = f"It is of type {values.type}, which is neither numbers nor text."
+    return ColumnSchema(name, "left_out", why, missing=missing), ""
+
+
+def _infer_number(name: str, values: Any) -> tuple[ColumnSchema, str]:
+    x = np.concatenate([numbers(chunk) for chunk in values.chunks])
+    missing = int(np.isnan(x).sum())
+    if missing == len(x):
+        return ColumnSchema(name, "left_out", "It has no value in any row.", missing=missing), ""
+    if not missing and x.min() == x.max():
+        return ColumnSchema(name, "left_out", f"It is constant: always {x[0]:g}."), ""
+    observed = x[~np.isnan(x)]
+    whole, all_rows = bool((np.floor(observed) == observed).all()), not missing and len(x) > FEW
+    if whole and all_rows and bool((np.diff(x) == 1).all()):
+        return ColumnSchema(name, "left_out", f"It counts the rows, from {x[0]:.0f} to {x[-1]:.0f}."), ""
+    remark = ""
+    if whole and all_rows and _IDENTIFIER.search(name) and len(np.unique(x)) == len(x):
+        remark = f"Column {name!r} is different in every row; remove it if it only identifies the row."
+    reason = f"It holds {'whole numbers' if whole else 'numbers'}."
+    return ColumnSchema(name, "numeric", reason, missing=missing), remark
+
+
+def _infer_text(name: str, values: Any) -> tuple[ColumnSchema, str]:
+    """A column of text that is not all numbers; everything is read off its different values."""
+    import pyarrow.compute as pc
+
+    missing, observed = values.null_count, len(values) - values.null_count
+    counted = values.drop_null().value_counts()
+    texts, counts = counted.field("values"), np.array(numbers(counted.field("counts")))
+    levels = texts.to_pylist()
+    pair = tuple(sorted(levels, key=str.lower))
+    if len(levels) == 2 and tuple(level.lower() for level in pair) in _PAIRS:
+        return ColumnSchema(name, "boolean", f"It holds {pair[0]!r} and {pair[1]!r}.", pair, missing, pair[1]), ""
+    like_numbers = np.array(numbers(pc.match_substring_regex(texts, NUMBER).cast("uint8"))) > 0
+    remark = ""
+    if 0.8 * observed <= counts[like_numbers].sum():
+        strange = next((level for level, number in zip(levels, like_numbers, strict=True) if not number), levels[0])
+        remark = (
+            f"Column {name!r} is read as text, although most of it is numbers, because of values such as {strange!r}: correct "
+            "them, or leave them empty, to have it read as numbers."
+        )
+    why, many = "", f"It has {len(levels)} different texts in {observed} rows, such as {levels[0][:40]!r}"
+    if len(levels) == 1 and not missing:
+        why = f"It is constant: always {levels[0]!r}."
+    elif pc.all(pc.match_substring_regex(texts, _DATE)).as_py():
+        why = f"It holds dates or times such as {levels[0]!r}{_TURN}"
+    elif len(levels) > FEW and len(levels) >= 0.95 * observed:
+        why = f"{many}: it names the rows and does not describe them."
+    elif len(levels) > MOST_LEVELS and len(levels) > observed / 2:
+        why = f"{many}: free text, too varied to be categories."
+    if why:
+        return ColumnSchema(name, "left_out", why, missing=missing), remark
+    if len(levels) > MOST_LEVELS + 1 and not remark:
+        rest = np.sort(counts)[: -MOST_LEVELS - 1].sum() / observed
+        remark = (
+            f"Column {name!r} has {len(levels)} categories: the most frequent one is what {MOST_LEVELS} others are compared "
+            f"with, and the rest ({rest:.1%} of the rows) are taken to be like it. Group them if they matter."
+        )
+    reason = f"It holds text: {len(levels)} categor{'y' if len(levels) == 1 else 'ies'} in {observed} rows."
+    return ColumnSchema(name, "categorical", reason, tuple(sorted(levels)), missing), remark
+
+
+def without_copies(columns: tuple[ColumnSchema, ...], rows: Rows) -> Iterator[ColumnSchema]:
+    """The columns, those left out that repeat one before them."""
+    seen: dict[tuple[bool, int], list[str]] = {}
+    for column in columns:
+        if column.kind == "left_out":
+            yield column
+            continue
+        values = rows.columns[column.name]
+        text = values.dtype == object
+        alike = seen.setdefault((text, hash(tuple(values) if text else values.tobytes())), [])
+        same = (name for name in alike if np.array_equal(rows.columns[name], values, equal_nan=not text))
+        if first := next(same, None):
+            yield replace(
+                column, kind="left_out", reason=f"It repeats column {first!r} in every row.", categories=(), true=""
+            )
+        else:
+            alike.append(column.name)
+            yield column

@@ -1,0 +1,280 @@
+"""The whole family on one table: the same folds for all, one ranking, one recommendation.
+
+Read the table once; learn, in every fold, the encoding and the penalty from its training part; predict what was left out; rank
+by what mistakes cost, or by the log-loss; fit all rows again with every family. See scores.py for the measures and the rule of
+one standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.comparison.costs import as_loss
+from separatrix.comparison.encoder import TableEncoder
+from separatrix.comparison.families import FAMILIES, find_family
+from separatrix.comparison.fitting import Steps, certificate_of, gathered, in_words, stoppable, train
+from separatrix.comparison.listing import as_html, as_text, plain_rows
+from separatrix.comparison.rows import Rows
+from separatrix.comparison.schema import TableSchema
+from separatrix.comparison.scores import Candidate, measure, rank, recommend
+from separatrix.comparison.table_model import TableModel
+from separatrix.comparison.validation import (
+    LEARNING_SHARES,
+    Task,
+    Trial,
+    aligned,
+    cross_validate,
+    learning_curve,
+    start_trials,
+    stratified_folds,
+)
+from separatrix.data.block import Float
+from separatrix.data.tables import read_table
+from separatrix.decide.losses import as_names, best_actions
+from separatrix.geometry.separability import separability
+
+# A linear programme of so many unknowns takes about a second.
+_UNKNOWNS = 600
+
+
+@dataclass
+class Comparison:
+    """What `compare` found. Printing it gives the ranked table and the reasons.
+
+    Parameters
+    ----------
+    rows : Rows
+        The columns that were learnt from, rows with a target only.
+    schema : TableSchema
+        What each column means, and the findings about the data.
+    codes : ndarray of shape (n,)
+        The class of every row, as a place in `classes`.
+    classes : ndarray of shape (n_classes,)
+    folds : ndarray of shape (n,)
+        The fold that leaves out each row (in the first repeat).
+    candidates : list of Candidate
+        The best first.
+    failures : dict
+        Families that were left out, each with the reason.
+    recommended : Candidate
+        The simplest of those as good as the best.
+    reason : str
+        Why, with the figures.
+    ranked_by : {"cost", "log_loss", "accuracy"}
+    loss : ndarray of shape (n_classes, n_actions) or None
+    actions : list or None
+        Names of the columns of the loss.
+    separability : str
+        Whether a linear rule separates the classes, in a sentence.
+    learning_curve : dict
+        Of the recommended family: "score" (its name), "sizes", and lists of "train_mean", "train_error", "test_mean",
+        "test_error".
+    table_name : str
+        The name of the file, if there was one.
+    notes : list of str
+        What else should be known.
+    """
+
+    rows: Rows
+    schema: TableSchema
+    codes: NDArray[np.intp]
+    classes: NDArray[Any]
+    folds: NDArray[np.intp]
+    candidates: list[Candidate]
+    failures: dict[str, str]
+    recommended: Candidate
+    reason: str
+    ranked_by: str
+    loss: Float | None
+    actions: list[Any] | None
+    separability: str
+    learning_curve: dict[str, Any]
+    table_name: str
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def best(self) -> TableModel:
+        """The recommended model, fitted to all rows."""
+        return self.recommended.model
+
+    def table(self) -> list[dict[str, Any]]:
+        """One dictionary of plain values a candidate, the best first.
+
+        Returns
+        -------
+        list of dict
+        """
+        return plain_rows(self)
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+def compare(
+    data: Any,
+    target: str,
+    *,
+    families: Sequence[str] | None = None,
+    loss: Any = None,
+    actions: Iterable[Any] | None = None,
+    folds: int = 5,
+    repeats: int = 1,
+    random_state: int = 0,
+    progress: Callable[[str, float], None] | None = None,
+) -> Comparison:
+    """Compare all families of linear classifiers on a table, and recommend one.
+
+    Parameters
+    ----------
+    data : pandas, polars or pyarrow table, or path of a file
+        Numbers, flags, categories, and holes.
+    target : str
+        The column to predict. Rows without it do not count.
+    families : sequence of str, optional
+        Some of `separatrix.comparison.families.FAMILIES`; all by default.
+    loss : array-like of shape (n_classes, n_actions), mapping, table or path, optional
+        What an action costs, given the true class: a matrix in the order of the sorted classes, {class: {action: cost}}, or a
+        table whose first column is the class and whose others are the actions. Candidates are then ranked by cost.
+    actions : iterable, optional
+        Names of the columns of a loss given as a matrix; by default they are the classes.
+    folds : int, default=5
+        Stratified, and fewer where a class has fewer rows.
+    repeats : int, default=1
+        How often all folds are drawn.
+    random_state : int, default=0
+        Everything random depends on it alone.
+    progress : callable, optional
+        Called often as ``progress(label, fraction)``.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import compare
+    >>> iris = load_iris(as_frame=True).frame
+    >>> found = compare(iris, "target", families=["baseline", "lda", "qda"])
+    >>> [candidate.family for candidate in found.candidates]
+    ['lda', 'qda', 'baseline']
+    >>> found.recommended.family, found.best.predict(iris.head(2)).tolist()
+    ('lda', [0, 0])
+    """
+    wanted = [find_family(name) for name in dict.fromkeys(FAMILIES if families is None else families)]
+    if not wanted:
+        raise ValueError(f"families is empty; choose from {', '.join(FAMILIES)}.")
+    table_name = Path(data).name if isinstance(data, str | os.PathLike) else ""
+    with warnings.catch_warnings(record=True) as caught, stoppable() as check:
+        warnings.simplefilter("always")
+        task, notes = _task(
+            read_table(data) if table_name else data, target, loss, actions, folds, repeats, random_state
+        )
+        trials, failures, substituted = start_trials(wanted, task)
+        fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials)
+        steps = Steps(progress, check, fits + len(LEARNING_SHARES) * task.n_folds + 1)
+        encoder = TableEncoder(task.schema).fit(task.rows)
+        steps("separability")
+        verdict, sentence = _separability(encoder, task)
+        failures |= cross_validate(task, trials, steps)
+        candidates = []
+        for name, trial in trials.items():
+            steps(f"all rows: {trial.family.label}")
+            try:
+                candidates.append(_candidate(task, trial, encoder, verdict))
+            except Exception as error:  # whatever it is, the other families go on
+                failures[name] = in_words(error, task.classes)
+        if not candidates:
+            reasons = " ".join(f"{name}: {reason}" for name, reason in failures.items())
+            raise ValueError(f"No family could be fitted to these data. {reasons}")
+        by = "cost" if task.loss is not None else "log_loss"
+        by = by if any(by in candidate.scores for candidate in candidates) else "accuracy"
+        ordered = rank(candidates, by, task.n_folds)
+        chosen, reason = recommend(ordered, by, task.n_folds)
+        curve = learning_curve(task, trials[chosen.family], steps)
+        steps.end()
+    return Comparison(
+        rows=task.rows,
+        schema=task.schema,
+        codes=task.codes,
+        classes=task.classes,
+        folds=task.folds[0],
+        candidates=ordered,
+        failures=failures,
+        recommended=chosen,
+        reason=reason,
+        ranked_by=by,
+        loss=task.loss,
+        actions=task.actions,
+        separability=sentence,
+        learning_curve=curve,
+        table_name=table_name,
+        notes=[*notes, *substituted, *dict.fromkeys(str(one.message) for one in caught)],
+    )
+
+
+def _task(
+    table: Any, target: str, loss: Any, actions: Iterable[Any] | None, folds: int, repeats: int, seed: int
+) -> tuple[Task, list[str]]:
+    schema = TableSchema.infer(table, target)
+    codes, known = schema.read_target(table)
+    rows, codes, classes = schema.read(table).take(known), codes[known], as_names(schema.classes)
+    matrix, names = as_loss(loss, classes, actions)
+    numbers, notes = stratified_folds(codes, classes, folds, repeats, seed)
+    return Task(rows, schema, codes, classes, numbers, matrix, names, seed), notes
+
+
+def _candidate(task: Task, trial: Trial, encoder: TableEncoder, verdict: str) -> Candidate:
+    """The scores of a trial, and its model of all rows."""
+    family, loss = trial.family, None if trial.proba is None else task.loss
+    X = encoder.transform(task.rows) if family.encoded else task.rows.frame()
+    trained = train(family, trial.build, X, task.codes, task.seed)
+    scores = measure(task.codes, task.folds, trial.predicted, trial.proba, loss)
+    proba = None if trial.proba is None else trial.proba[0]
+    model = TableModel(
+        task.schema,
+        encoder if family.encoded else None,
+        trained.estimator,
+        family=family.name,
+        loss=loss,
+        actions=None if loss is None else task.actions,
+        scores={name: {"mean": score.mean, "error": score.error} for name, score in scores.items()},
+    )
+    return Candidate(
+        family=family.name,
+        label=family.label,
+        simplicity=family.simplicity,
+        scores=scores,
+        fit_seconds=trained.seconds,
+        tuned=trained.parameters,
+        model=model,
+        certificate=certificate_of(trained.estimator),
+        separability=verdict,
+        predicted=trial.predicted[0],
+        proba=proba,
+        taken=None if proba is None or loss is None else best_actions(proba, loss),
+        fold_coefs=aligned(trial.coefs, encoder.feature_names_),
+        notes=gathered(trial.notes + trained.notes),
+    )
+
+
+def _separability(encoder: TableEncoder, task: Task) -> tuple[str, str]:
+    """The verdict in a word and in a sentence, unless it would take long: that depends on the unknowns, not on the rows."""
+    unknowns = (len(encoder.features_) + 1) * (1 if len(task.classes) == 2 else len(task.classes))
+    if unknowns > _UNKNOWNS:
+        return "not examined", f"Separability was not examined: a rule with {unknowns} unknowns would take long."
+    found = separability(encoder.transform(task.rows), task.codes)
+    return found.verdict, str(replace(found, classes=task.classes, feature_names=np.array(encoder.feature_names_)))

@@ -1,0 +1,227 @@
+"""The families that are compared, how each is built, and how its penalty is chosen from the rows it is trained on.
+
+    logistic (L2, L1)      C by folds along the path of penalties; beyond 20 000 rows by approximate leave-one-out
+    RDA, least squares     (α, γ) and α by exact leave-one-out
+    machines               C by three folds and the share of right answers
+    the others             nothing to choose, or chosen by the fit itself (the evidence, for the Bayesian one)
+
+A choice sees the training part of a fold and nothing else. Among equal choices the stronger penalty wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+from separatrix.data.block import Codes
+from separatrix.models.bayesian_logistic import BayesianLogisticRegression
+from separatrix.models.linear_discriminant import LinearDiscriminantAnalysis
+from separatrix.models.linear_svc import LinearSVC
+from separatrix.models.logistic import LogisticRegression
+from separatrix.models.logistic_cv import LogisticRegressionCV
+from separatrix.models.logistic_path import logistic_path
+from separatrix.models.mixed_nb import MixedNB
+from separatrix.models.perceptron import Perceptron
+from separatrix.models.quadratic_discriminant import QuadraticDiscriminantAnalysis
+from separatrix.models.regularized_discriminant import RegularizedDiscriminantAnalysis
+from separatrix.models.ridge import Ridge
+from separatrix.models.ridge_classifier import RidgeClassifier
+from separatrix.models.svc import SVC
+
+Tuner = Callable[[Any, Codes, int], dict[str, Any]]
+"""Parameters chosen from rows, class codes and a seed."""
+
+# Beyond these numbers of rows a machine with a kernel, or one that is fitted six times for its probabilities, takes minutes.
+RBF_ROWS, CALIBRATED_ROWS = 5_000, 3_000
+_MANY_ROWS, _MANY_COLUMNS = 20_000, 50
+_CS = np.logspace(-3, 2, 11)
+_TOLERANCE = 1e-8
+
+
+def _nothing_to_tune(X: Any, y: Codes, seed: int) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of model.
+
+    Parameters
+    ----------
+    name : str
+        What it is called on the command line.
+    label : str
+        What it is called in a table.
+    simplicity : int
+        Among models that predict equally well the one with the smallest number is recommended.
+    encoded : bool
+        Whether it reads the numbers of a `TableEncoder`; otherwise the columns themselves.
+    build : callable
+        An estimator, from parameters.
+    tune : callable
+        The parameters to build with, from rows, class codes and a seed.
+    limit : int, optional
+        Most rows for which it is compared.
+    beyond : callable, optional
+        What is built instead for more rows than that; None leaves the family out.
+    """
+
+    name: str
+    label: str
+    simplicity: int
+    encoded: bool
+    build: Callable[..., Any]
+    tune: Tuner = _nothing_to_tune
+    limit: int | None = None
+    beyond: Callable[..., Any] | None = None
+
+
+def inner_folds(y: Codes, most: int, seed: int) -> StratifiedKFold | None:
+    """Folds of the training rows, fewer where a class is small; None where a class has a single row."""
+    folds = min(most, int(np.unique(y, return_counts=True)[1].min()))
+    return StratifiedKFold(folds, shuffle=True, random_state=seed) if folds > 1 else None
+
+
+def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int) -> dict[str, Any]:
+    if len(y) > _MANY_ROWS:
+        search = LogisticRegressionCV(Cs=_CS, l1_ratios=[l1_ratio], cv="alo", scoring="neg_log_loss")
+        return {"C": search.fit(X, y).C_}
+    cv = inner_folds(y, 5, seed)
+    if cv is None:
+        return {}
+    losses = np.zeros(len(_CS))
+    for inside, outside in cv.split(X, y):
+        path = logistic_path(X[inside], y[inside], Cs=_CS, l1_ratio=l1_ratio)
+        scores = path.coefs @ X[outside].T + path.intercepts[:, :, None]  # (Cs, 1 or classes, rows)
+        if scores.shape[1] == 1:
+            scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+        losses -= log_softmax(scores, axis=1)[:, y[outside], np.arange(len(outside))].sum(axis=1)
+    return {"C": float(_CS[losses.argmin()])}
+
+
+def _tune_least_squares(X: Any, y: Codes, seed: int) -> dict[str, Any]:
+    targets = 2.0 * np.eye(int(y.max()) + 1)[y] - 1.0
+    return {"alpha": float(Ridge(alpha="loo").fit(X, targets).alpha_)}
+
+
+def _tune_rda(X: Any, y: Codes, seed: int) -> dict[str, Any]:
+    if inner_folds(y, 2, seed) is None:
+        return {}
+    grid = np.linspace(0.0, 1.0, 11 if X.shape[1] <= _MANY_COLUMNS else 5)
+    chosen = RegularizedDiscriminantAnalysis(alpha="loo", gamma="loo", alphas=grid, gammas=grid).fit(X, y)
+    return {"alpha": chosen.alpha_, "gamma": chosen.gamma_}
+
+
+def _tune_machine(estimator: Any, Cs: list[float], X: Any, y: Codes, seed: int) -> dict[str, Any]:
+    cv = inner_folds(y, 3, seed)
+    if cv is None:
+        return {}
+    search = GridSearchCV(estimator, {"C": Cs}, scoring="accuracy", cv=cv, refit=False, error_score="raise")
+    return {"C": search.fit(X, y).best_params_["C"]}
+
+
+def _tune_linear_machine(X: Any, y: Codes, seed: int) -> dict[str, Any]:
+    """By the machine itself, one class against the rest; for many rows with the loss of the machine that stands in."""
+    loss: Any = "hinge" if len(y) <= CALIBRATED_ROWS else "squared_hinge"
+    return _tune_machine(LinearSVC(loss=loss, random_state=0), [0.01, 0.1, 1.0, 10.0], X, y, seed)
+
+
+_CALIBRATED: dict[str, Any] = {"calibration": "platt", "random_state": 0}
+_LISTED = [
+    Family("baseline", "class shares", 0, True, partial(DummyClassifier, strategy="prior")),
+    Family("naive-bayes", "naive Bayes", 1, False, MixedNB),
+    Family("least-squares", "least squares", 2, True, RidgeClassifier, _tune_least_squares),
+    Family("lda", "linear discriminant analysis", 3, True, LinearDiscriminantAnalysis),
+    Family(
+        "logistic-l1",
+        "logistic regression, L1",
+        4,
+        True,
+        partial(LogisticRegression, l1_ratio=1.0, tol=_TOLERANCE),
+        partial(_tune_logistic, 1.0),
+    ),
+    Family(
+        "logistic",
+        "logistic regression",
+        5,
+        True,
+        partial(LogisticRegression, tol=_TOLERANCE),
+        partial(_tune_logistic, 0.0),
+    ),
+    Family("bayesian-logistic", "Bayesian logistic regression", 6, True, BayesianLogisticRegression),
+    Family("perceptron", "averaged perceptron", 7, True, partial(Perceptron, variant="averaged")),
+    Family(
+        "linear-svm",
+        "linear support vector machine",
+        8,
+        True,
+        partial(SVC, kernel="linear", **_CALIBRATED),
+        _tune_linear_machine,
+        CALIBRATED_ROWS,
+        partial(LinearSVC, random_state=0),
+    ),
+    Family("rda", "regularised discriminant analysis", 9, True, RegularizedDiscriminantAnalysis, _tune_rda),
+    Family("qda", "quadratic discriminant analysis", 10, True, QuadraticDiscriminantAnalysis),
+    Family(
+        "svm-rbf",
+        "support vector machine, RBF kernel",
+        11,
+        True,
+        partial(SVC, **_CALIBRATED),
+        partial(_tune_machine, SVC(), [0.1, 1.0, 10.0, 100.0]),
+        RBF_ROWS,
+    ),
+]
+FAMILIES: dict[str, Family] = {family.name: family for family in _LISTED}
+"""The families by name, the simplest first."""
+
+
+def find_family(name: str) -> Family:
+    """The family of this name; an unknown one is an error with the name that was probably meant."""
+    if name not in FAMILIES:
+        raise ValueError(f"There is no family {name!r}{_meant(name, list(FAMILIES))}")
+    return FAMILIES[name]
+
+
+def build(name: str, **parameters: Any) -> Any:
+    """An estimator of a family, not fitted.
+
+    Parameters
+    ----------
+    name : str
+        One of `FAMILIES`.
+    **parameters
+        Parameters of the estimator that differ from the family's own.
+
+    Returns
+    -------
+    estimator
+
+    Examples
+    --------
+    >>> from separatrix.comparison.families import build
+    >>> build("logistic-l1", C=0.5).get_params()["l1_ratio"]
+    1.0
+    >>> build("logistc")
+    Traceback (most recent call last):
+    ValueError: There is no family 'logistc'; did you mean 'logistic'?
+    """
+    family = find_family(name)
+    known = list(family.build().get_params(deep=False))
+    for parameter in parameters:
+        if parameter not in known:
+            raise ValueError(f"{family.label} has no parameter {parameter!r}{_meant(parameter, known)}")
+    return family.build(**parameters)
+
+
+def _meant(given: str, known: list[str]) -> str:
+    close = get_close_matches(given, known, 1)
+    return f"; did you mean {close[0]!r}?" if close else f"; choose from {', '.join(known)}."

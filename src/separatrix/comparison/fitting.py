@@ -1,0 +1,148 @@
+"""One fit of a comparison: its penalty chosen, its warnings kept as sentences, its proof in a few words, and Ctrl-C obeyed."""
+
+from __future__ import annotations
+
+import math
+import re
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.comparison.families import Family
+from separatrix.data.block import Codes, Float
+from separatrix.data.labels import shown
+from separatrix.result import Fit, Status
+
+_CLOSED = {
+    Status.EXACT: "exact, closed form",
+    Status.PSEUDO: "exact, where the rows vary",
+    Status.RANK_DEFICIENT: "exact, of least norm",
+}
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A fitted estimator, the parameters chosen for it, how long both took, and what was warned of."""
+
+    estimator: Any
+    parameters: dict[str, Any]
+    seconds: float
+    notes: list[str]
+
+    def predict(self, X: Any) -> tuple[Codes, Float | None]:
+        """Class codes, and probabilities where the model has them."""
+        if not hasattr(self.estimator, "predict_proba"):
+            return np.asarray(self.estimator.predict(X), dtype=np.intp), None
+        proba = self.estimator.predict_proba(X)
+        return proba.argmax(axis=1), proba
+
+
+def train(
+    family: Family, build: Callable[..., Any], X: Any, y: Codes, seed: int, parameters: dict[str, Any] | None = None
+) -> Trained:
+    """Choose the parameters of a family, unless they are given, and fit it."""
+    start = perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        chosen = family.tune(X, y, seed) if parameters is None else parameters
+        estimator = build(**chosen).fit(X, y)
+    return Trained(estimator, chosen, perf_counter() - start, [str(one.message) for one in caught])
+
+
+def gathered(notes: list[str]) -> list[str]:
+    """One sentence for warnings that differ in their numbers only."""
+    first: dict[str, str] = {}
+    for note in notes:
+        sentence = " ".join(note.split())
+        first.setdefault(re.sub(r"[\d.e+-]+", "", sentence), sentence)
+    return list(first.values())
+
+
+def in_words(error: Exception, classes: NDArray[Any]) -> str:
+    """Why a family failed, in a sentence that names classes by their labels; the models know them by number."""
+    text = " ".join(str(error).split()) or type(error).__name__
+
+    def label(found: re.Match[str]) -> str:
+        code = int(found[2])
+        return f"{found[1]} {shown(classes[code])}" if code < len(classes) else found[0]
+
+    text = re.sub(r"\b([Cc]lass) (\d+)\b", label, text)
+    return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
+
+
+def certificate_of(estimator: Any) -> str:
+    """How good the fit is proven to be, in a few words."""
+    fit: Fit | None = getattr(estimator, "fit_", None)
+    if fit is None:
+        return "exact, counts"
+    if fit.status in _CLOSED:
+        return _CLOSED[fit.status]
+    if fit.status is Status.SEPARATES:
+        return "no training row wrong"
+    gap = math.inf if fit.certificate is None else fit.certificate.relative_gap
+    if fit.status is Status.MISTAKES_LEFT:
+        assert fit.certificate is not None
+        return f"no proof; {fit.certificate.gap:.0f} training rows wrong"
+    early = "" if fit.status is Status.CONVERGED else "stopped early, "
+    return f"{early}gap ≤ {_rounded_up(gap)}" if math.isfinite(gap) else "no proof of an optimum"
+
+
+def _rounded_up(gap: float) -> str:
+    """One digit, never below the gap."""
+    if gap <= 0.0:
+        return "0"
+    power = math.floor(math.log10(gap))
+    digit = math.ceil(gap / 10.0**power * (1.0 - 1e-12))
+    return f"{digit}e{power}" if digit < 10 else f"1e{power + 1}"
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], None]]:
+    """Solvers answer Ctrl-C with the best they have so far; the check that this gives raises it again."""
+    stopped = threading.Event()
+
+    def check() -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt("The comparison was stopped.")
+
+    previous = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(previous):
+        yield check  # only the main thread may listen to signals
+        return
+
+    def note(number: int, frame: Any) -> None:
+        stopped.set()
+        previous(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+class Steps:
+    """How far the work is; every step is a chance to stop."""
+
+    def __init__(self, progress: Callable[[str, float], None] | None, check: Callable[[], None], total: int) -> None:
+        self._progress, self._check, self._total, self._done = progress, check, total, 0
+
+    def __call__(self, label: str) -> None:
+        """What is done next."""
+        self._check()
+        if self._progress is not None:
+            self._progress(label, self._done / self._total)
+        self._done += 1
+
+    def end(self) -> None:
+        """All is done."""
+        self._done = self._total
+        self("done")

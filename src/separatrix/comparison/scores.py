@@ -1,0 +1,225 @@
+"""What is measured on rows that a model has not seen, which model is best, and which are as good.
+
+    log-loss     −(1/n) Σ log p(yᵢ|xᵢ)            accuracy   share of right classes
+    cost         (1/n) Σ L[yᵢ, a(xᵢ)],  a(x) = argmin_a Σ_k L[k,a] p(k|x)
+    calibration  Σ_b (n_b/n)|observed_b − predicted_b|, of all left-out rows together
+
+The error of a mean over k folds is s/√k, s the standard deviation of the folds. Repeating the folds steadies the mean but adds
+no rows, so k stays. The calibration error is no mean over folds (it grows as a fold shrinks): it is that of all rows, with the
+error of the jackknife, which leaves out a fold at a time and for a mean gives s/√k again.
+
+A candidate is tied with the best when the mean of its differences from the best, fold by fold, is at most the standard error
+of that mean. Differences are taken within folds because a hard fold is hard for every model. Reference: Breiman et al.,
+Classification and Regression Trees, 1984, sect. 3.4.3 (the rule of one standard error); Efron and Tibshirani, An Introduction
+to the Bootstrap, 1993, eq. 11.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import log_loss
+
+from separatrix.comparison.table_model import TableModel
+from separatrix.data.block import Codes, Float
+from separatrix.decide.calibration import expected_calibration_error
+from separatrix.decide.losses import best_actions
+
+SCORE_LABELS = {
+    "cost": "cost",
+    "log_loss": "log-loss",
+    "accuracy": "accuracy",
+    "calibration_error": "calibration error",
+}
+
+
+@dataclass
+class Score:
+    """One measure of one candidate.
+
+    Parameters
+    ----------
+    mean : float
+        Over the folds; for the calibration error that of all left-out rows together.
+    error : float
+        Its standard error.
+    folds : ndarray
+        The value in every fold, repeat after repeat.
+    """
+
+    mean: float
+    error: float
+    folds: Float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g} ± {self.error:.2g}"
+
+
+@dataclass
+class Candidate:
+    """A family, what it scored on rows that were left out, and its model of all rows.
+
+    Parameters
+    ----------
+    family, label : str
+        Its short and its long name.
+    simplicity : int
+        The smaller the simpler.
+    scores : dict of Score
+        "accuracy"; with probabilities "log_loss" and "calibration_error" too, and "cost" where a loss was given.
+    fit_seconds : float
+        Time to choose the penalty and to fit all rows.
+    tuned : dict
+        What was chosen from all rows.
+    model : TableModel
+        Fitted to all rows.
+    certificate : str
+        How far the fit can be from its optimum.
+    separability : str
+        Whether a linear rule separates the classes: of the data, hence the same for all.
+    predicted : ndarray of shape (n,)
+        Class codes, each row left out (in the first repeat).
+    proba : ndarray of shape (n, n_classes) or None
+        Probabilities, likewise.
+    taken : ndarray of shape (n,) or None
+        Codes of the actions of least expected loss, likewise; None without a loss or without probabilities.
+    fold_coefs : ndarray of shape (folds, m, n_features) or None
+        Coefficients in every fold, in the columns of the model of all rows; 0 for a column that a fold did not have.
+    notes : list of str
+        What the fits warned of.
+    tied : bool
+        Whether it is as good as the best.
+    rank : int
+        1 for the best.
+    """
+
+    family: str
+    label: str
+    simplicity: int
+    scores: dict[str, Score]
+    fit_seconds: float
+    tuned: dict[str, Any]
+    model: TableModel
+    certificate: str
+    separability: str
+    predicted: NDArray[np.intp]
+    proba: Float | None = None
+    taken: NDArray[np.intp] | None = None
+    fold_coefs: Float | None = None
+    notes: list[str] = field(default_factory=list)
+    tied: bool = False
+    rank: int = 0
+
+
+def standard_error(values: Float, n_folds: int) -> float:
+    """s/√k of the values of every fold, for any number of repeats of the k folds."""
+    return float(np.std(values, ddof=1) / np.sqrt(n_folds))
+
+
+def measure(codes: Codes, folds: Codes, predicted: Codes, proba: Float | None, loss: Float | None) -> dict[str, Score]:
+    """All scores of left-out predictions.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        True classes.
+    folds, predicted : ndarray of shape (repeats, n)
+        The fold that leaves out each row, and the class it was given there.
+    proba : ndarray of shape (repeats, n, n_classes) or None
+    loss : ndarray of shape (n_classes, n_actions) or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.comparison.scores import measure
+    >>> scores = measure(np.array([0, 1, 0, 1]), np.array([[0, 0, 1, 1]]), np.array([[0, 1, 1, 1]]), None, None)
+    >>> print(scores["accuracy"])
+    0.75 ± 0.25
+    """
+    n_folds = int(folds.max()) + 1
+    parts = [(r, np.flatnonzero(folds[r] == k)) for r in range(len(folds)) for k in range(n_folds)]
+
+    def over_folds(values: list[float]) -> Score:
+        found = np.array(values)
+        return Score(float(found.mean()), standard_error(found, n_folds), found)
+
+    scores = {"accuracy": over_folds([float((predicted[r, at] == codes[at]).mean()) for r, at in parts])}
+    if proba is None:
+        return scores
+    labels = np.arange(proba.shape[2])
+    scores["log_loss"] = over_folds([float(log_loss(codes[at], proba[r, at], labels=labels)) for r, at in parts])
+    scores["calibration_error"] = _calibration(codes, folds, proba, parts)
+    if loss is not None:
+        scores["cost"] = over_folds(
+            [float(loss[codes[at], best_actions(proba[r, at], loss)].mean()) for r, at in parts]
+        )
+    return scores
+
+
+def _calibration(codes: Codes, folds: Codes, proba: Float, parts: list[tuple[int, Codes]]) -> Score:
+    labels = np.arange(proba.shape[2])
+
+    def error(r: int, at: Any) -> float:
+        return expected_calibration_error(codes[at], proba[r, at], classes=labels)
+
+    n_folds = int(folds.max()) + 1
+    whole = np.mean([error(r, slice(None)) for r in range(len(folds))])
+    without = np.array([[error(r, folds[r] != k) for k in range(n_folds)] for r in range(len(folds))])
+    jackknife = np.sqrt((n_folds - 1) * without.var(axis=1).mean())
+    return Score(float(whole), float(jackknife), np.array([error(r, at) for r, at in parts]))
+
+
+def rank(candidates: list[Candidate], by: str, n_folds: int) -> list[Candidate]:
+    """The candidates best first, with `rank` and `tied` set; those without the score come last, by accuracy."""
+    sign = -1.0 if by == "accuracy" else 1.0
+
+    def key(candidate: Candidate) -> tuple[bool, float, int]:
+        judged = by in candidate.scores
+        value = sign * candidate.scores[by].mean if judged else -candidate.scores["accuracy"].mean
+        return not judged, value, candidate.simplicity
+
+    ordered = sorted(candidates, key=key)
+    for place, candidate in enumerate(ordered):
+        candidate.rank = place + 1
+        candidate.tied = by in candidate.scores and _behind(candidate, ordered[0], by, n_folds)[2]
+    return ordered
+
+
+def _behind(candidate: Candidate, best: Candidate, by: str, n_folds: int) -> tuple[float, float, bool]:
+    """How much worse than the best, the standard error of that, and whether it is a tie."""
+    sign = -1.0 if by == "accuracy" else 1.0
+    differences = sign * (candidate.scores[by].folds - best.scores[by].folds)
+    mean, error = float(differences.mean()), standard_error(differences, n_folds)
+    return mean, error, mean <= error
+
+
+def recommend(ordered: list[Candidate], by: str, n_folds: int) -> tuple[Candidate, str]:
+    """The simplest of those tied with the best, and why, in a sentence."""
+    best, score = ordered[0], SCORE_LABELS[by]
+    tied = [candidate for candidate in ordered if candidate.tied]
+    chosen = min(tied, key=lambda candidate: candidate.simplicity)
+    if chosen is not best:
+        mean, error, _ = _behind(chosen, best, by, n_folds)
+        reason = (
+            f"{chosen.label} is the simplest of the {len(tied)} candidates within one standard error of the best: its "
+            f"{score} is {chosen.scores[by]}, that of the best, {best.label}, {best.scores[by]}, and the difference over "
+            f"the folds {mean:.2g} ± {error:.2g}."
+        )
+    else:
+        extreme = "highest" if by == "accuracy" else "lowest"
+        reason = f"{best.label} has the {extreme} {score}, {best.scores[by]}, and no simpler candidate is as good"
+        others = [candidate for candidate in ordered[1:] if by in candidate.scores and not candidate.tied]
+        if len(tied) > 1:
+            names = ", ".join(candidate.label for candidate in tied[1:])
+            reason += f" (within one standard error of it, but less simple: {names})."
+        elif others:
+            mean, error, _ = _behind(others[0], best, by, n_folds)
+            reason += f": the next, {others[0].label}, is behind by {mean:.2g} ± {error:.2g} over the folds."
+        else:
+            reason += "."
+    if chosen.family == "baseline" and len(ordered) > 1:
+        reason += " So nothing in these columns is shown to tell the classes apart."
+    return chosen, reason[0].upper() + reason[1:]

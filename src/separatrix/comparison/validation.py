@@ -1,0 +1,242 @@
+"""Stratified folds, shared by all families, and what each family says of the rows that a fold leaves out.
+
+Everything that is learnt, the encoding of the columns and the penalty included, is learnt from the training part of the fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, log_loss
+from sklearn.model_selection import StratifiedKFold
+
+from separatrix.comparison.encoder import TableEncoder
+from separatrix.comparison.families import Family
+from separatrix.comparison.fitting import Trained, in_words, train
+from separatrix.comparison.rows import Rows
+from separatrix.comparison.schema import TableSchema
+from separatrix.comparison.scores import standard_error
+from separatrix.data.block import Codes, Float
+from separatrix.data.labels import shown
+
+LEARNING_SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows that are learnt from and those that are left out, as each kind of family reads them."""
+
+    rows: Rows
+    schema: TableSchema
+    inside: Codes
+    outside: Codes
+
+    @cached_property
+    def encoder(self) -> TableEncoder:
+        """Learnt from the rows inside."""
+        return TableEncoder(self.schema).fit(self._rows[0])
+
+    @cached_property
+    def _rows(self) -> tuple[Rows, Rows]:
+        return self.rows.take(self.inside), self.rows.take(self.outside)
+
+    @cached_property
+    def _encoded(self) -> tuple[Float, Float]:
+        return self.encoder.transform(self._rows[0]), self.encoder.transform(self._rows[1])
+
+    @cached_property
+    def _frames(self) -> tuple[Any, Any]:
+        return self._rows[0].frame(), self._rows[1].frame()
+
+    def of(self, family: Family) -> tuple[Any, Any]:
+        """The inside and the outside, for a family."""
+        return self._encoded if family.encoded else self._frames
+
+
+@dataclass(frozen=True)
+class Task:
+    """The table, its classes, the folds of every repeat, and what actions cost."""
+
+    rows: Rows
+    schema: TableSchema
+    codes: Codes
+    classes: NDArray[Any]
+    folds: Codes
+    loss: Float | None
+    actions: list[Any] | None
+    seed: int
+
+    @property
+    def n_folds(self) -> int:
+        """Of each repeat."""
+        return int(self.folds.max()) + 1
+
+    def part(self, inside: Codes, outside: Codes) -> Part:
+        """Rows to learn from and rows that are left out."""
+        return Part(self.rows, self.schema, inside, outside)
+
+
+@dataclass
+class Trial:
+    """A family on its way through the folds."""
+
+    family: Family
+    build: Callable[..., Any]
+    predicted: Codes
+    proba: Float | None = None
+    coefs: list[tuple[list[str], Float]] = field(default_factory=list)
+    parameters: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def stratified_folds(
+    codes: Codes, classes: NDArray[Any], folds: int, repeats: int, seed: int
+) -> tuple[Codes, list[str]]:
+    """(repeats, n) numbers of the fold that leaves out each row, and a note where there had to be fewer folds."""
+    if folds < 2 or repeats < 1:
+        raise ValueError(f"folds={folds} and repeats={repeats}: give at least two folds and one repeat.")
+    counts = np.bincount(codes, minlength=len(classes))
+    rarest = int(counts.argmin())
+    if counts[rarest] < 2:
+        raise ValueError(
+            f"Class {shown(classes[rarest])} has {counts[rarest]} row{'' if counts[rarest] == 1 else 's'}, which cannot be "
+            "both learnt from and left out: give at least two rows of every class, or drop this one."
+        )
+    notes, k = [], min(folds, int(counts[rarest]))
+    if k < folds:
+        notes.append(
+            f"Class {shown(classes[rarest])} has {counts[rarest]} rows, so there are {k} folds instead of {folds}."
+        )
+    found = np.empty((repeats, len(codes)), dtype=np.intp)
+    for r in range(repeats):
+        splitter = StratifiedKFold(k, shuffle=True, random_state=seed + r)
+        for number, (_, test) in enumerate(splitter.split(codes, codes)):
+            found[r, test] = number
+    return found, notes
+
+
+def start_trials(wanted: list[Family], task: Task) -> tuple[dict[str, Trial], dict[str, str], list[str]]:
+    """What will be tried, what is left out for its cost, and notes on what stands in."""
+    trials: dict[str, Trial] = {}
+    failures: dict[str, str] = {}
+    notes: list[str] = []
+    n = len(task.codes)
+    for family in wanted:
+        build = family.build
+        if family.limit is not None and n > family.limit:
+            if family.beyond is None:
+                failures[family.name] = (
+                    f"It is compared up to {family.limit} rows, and there are {n}: it would take long."
+                )
+                continue
+            build = family.beyond
+            notes.append(
+                f"The {family.label} is fitted without probabilities beyond {family.limit} rows, so it is judged by its "
+                "accuracy alone."
+            )
+        trials[family.name] = Trial(family, build, np.empty(task.folds.shape, dtype=np.intp))
+    return trials, failures, notes
+
+
+def cross_validate(task: Task, trials: dict[str, Trial], step: Step) -> dict[str, str]:
+    """Fill the trials fold by fold; a family that fails is taken out of them, and why is returned."""
+    failures: dict[str, str] = {}
+    for r, numbers in enumerate(task.folds):
+        for k in range(task.n_folds):
+            part = task.part(np.flatnonzero(numbers != k), np.flatnonzero(numbers == k))
+            for name, trial in list(trials.items()):
+                step(f"fold {k + 1}: {trial.family.label}")
+                try:
+                    _try(task, trial, part, r)
+                except Exception as error:  # whatever it is, the other families go on
+                    failures[name] = in_words(error, task.classes)
+                    del trials[name]
+    return failures
+
+
+def _try(task: Task, trial: Trial, part: Part, r: int) -> None:
+    family = trial.family
+    X, X_left_out = part.of(family)
+    trained = train(family, trial.build, X, task.codes[part.inside], task.seed)
+    predicted, proba = trained.predict(X_left_out)
+    if proba is not None:
+        if not np.isfinite(proba).all():
+            raise ValueError("Its probabilities of left-out rows are not finite.")
+        if trial.proba is None:
+            trial.proba = np.empty((*task.folds.shape, len(task.classes)))
+        trial.proba[r, part.outside] = proba
+    trial.predicted[r, part.outside] = predicted
+    trial.parameters.append(trained.parameters)
+    trial.notes.extend(trained.notes)
+    coef = getattr(trained.estimator, "coef_", None)
+    if coef is not None and family.encoded:
+        trial.coefs.append((part.encoder.feature_names_, np.atleast_2d(coef)))
+
+
+def aligned(coefs: list[tuple[list[str], Float]], names: list[str]) -> Float | None:
+    """(folds, m, p) coefficients in the columns of these names; 0 where a fold had no such column."""
+    if not coefs:
+        return None
+    result = np.zeros((len(coefs), len(coefs[0][1]), len(names)))
+    places = {name: j for j, name in enumerate(names)}
+    for one, (own, coef) in zip(result, coefs, strict=True):
+        shared = [(i, places[name]) for i, name in enumerate(own) if name in places]
+        one[:, [j for _, j in shared]] = coef[:, [i for i, _ in shared]]
+    return result
+
+
+def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
+    """Scores on the rows learnt from and on those left out, for five sizes of the training part of each fold.
+
+    The parameters are those that the whole training part of the fold chose. A size too small to fit is left out.
+    """
+    folds, codes, family = task.folds[0], task.codes, trial.family
+    found: list[tuple[float, Float]] = []
+    for share in LEARNING_SHARES:
+        sizes, scores = [], []
+        for k in range(task.n_folds):
+            step(f"learning curve: {share:.0%} of the rows")
+            inside = _first(np.flatnonzero(folds != k), codes, share, task.seed)
+            part = task.part(inside, np.flatnonzero(folds == k))
+            try:
+                X, X_left_out = part.of(family)
+                trained = train(family, trial.build, X, codes[inside], task.seed, trial.parameters[k])
+                scores.append([_score(trained, X, codes[inside]), _score(trained, X_left_out, codes[part.outside])])
+            except Exception:  # too few rows for this family, which is what the gap in the curve says
+                break
+            sizes.append(len(inside))
+        if len(sizes) == task.n_folds:
+            found.append((float(np.mean(sizes)), np.array(scores)))
+    curve: dict[str, Any] = {"score": "accuracy" if trial.proba is None else "log_loss"}
+    curve["sizes"] = [round(size) for size, _ in found]
+    for at, side in enumerate(("train", "test")):
+        curve[f"{side}_mean"] = [float(scores[:, at].mean()) for _, scores in found]
+        curve[f"{side}_error"] = [standard_error(scores[:, at], task.n_folds) for _, scores in found]
+    return curve
+
+
+def _score(trained: Trained, X: Any, codes: Codes) -> float:
+    predicted, proba = trained.predict(X)
+    if proba is None:
+        return float(accuracy_score(codes, predicted))
+    return float(log_loss(codes, proba, labels=np.arange(proba.shape[1])))
+
+
+def _first(inside: Codes, codes: Codes, share: float, seed: int) -> Codes:
+    """A share of the rows, the same of every class, two of each at least; larger shares contain smaller ones."""
+    order = np.random.default_rng(seed).permutation(inside)
+    depth = np.empty(len(order))
+    fewest = 0
+    for code in np.unique(codes[order]):
+        own = np.flatnonzero(codes[order] == code)
+        depth[own] = (np.arange(len(own)) + 0.5) / len(own)
+        depth[own[:2]] = 0.0
+        fewest += min(2, len(own))
+    size = max(fewest, round(share * len(order)))
+    return np.sort(order[np.argsort(depth, kind="stable")[:size]])

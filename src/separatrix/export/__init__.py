@@ -1,0 +1,1 @@
+"""Models that leave Python: safe files, SQL, ONNX, JSON."""

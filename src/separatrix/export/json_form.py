@@ -1,0 +1,136 @@
+"""A classifier as a JSON document: its numbers, and the formulas that turn them into probabilities, in words.
+
+Numbers have the digits that give the same double back. Whoever reads it needs arithmetic, exp, log and sqrt.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from separatrix.comparison.table_model import TableModel
+from separatrix.export.form import Additive, Form, Linear
+from separatrix.export.model_file import library_version
+from separatrix.export.written import form_of
+
+_COLUMNS = (
+    "columns: a 'number' is read as a double. A 'flag' is 1 if its text, in small letters, is among 'true', and 0 if it is "
+    "among 'false'. A 'text' is stripped; where it is among 'missing' it is missing. So is what is absent or NaN."
+)
+_FEATURES = (
+    "features: z_j = (v - centre)/scale. For 'value' v is the number in the column, or fill where it is missing (without a "
+    "fill nothing may be missing). For 'missing' v is 1 where the column is missing, else 0. For 'level' v is 1 where the "
+    "column is that level, else 0."
+)
+_RULES = {
+    "linear": "scores: s_k = constants[k] + sum over j of weights[k][j] * (z_j - centre[j]).",
+    "above": "Before that every z_j is replaced by 1 where it is greater than above, else by 0.",
+    "spread": "Then s is divided by sqrt(1 + pi*v/8), v = sum over i of (g[i] + sum over j of G[j][i] * (z_j - centre[j]))^2.",
+    "quadratic": "scores: s_k = constants[k] - 1/2 * sum over i of (sum over j of factors[k][j][i] * (z_j - means[k][j]))^2.",
+    "additive": "scores: s_k = constants[k] + the sum of the terms; a term of a missing column is 0.",
+}
+_TERMS = {
+    "gaussian": "gaussian term: constants[k] - 1/2 * ((x - means[k])/scales[k])^2.",
+    "table": "table term: logs[i][k] for the i-th of values, other[k] for a value that is not among them.",
+    "rate": "rate term: x * log(rates[k]) - rates[k].",
+    "group": "group term: sum over its observed columns j of x_j * log(shares[k][j] / S_k), S_k the sum of their shares[k].",
+}
+_SINGLE = "There is one score s for two classes."
+_LINKS = {
+    "softmax": "probabilities: p_k = exp(s_k - m) / sum over l of exp(s_l - m), m the largest score.",
+    "single": "probabilities: that of the second class is 1/(1 + exp(-s)), that of the first 1/(1 + exp(s)).",
+    "shares": "probabilities: q_k = 1/(1 + exp(-s_k)); p_k = q_k / sum of q.",
+    "platt": (
+        "probabilities: that of the second class is p = 1/(1 + exp(slope * s + constant)); if s > 0 at least, else at most, "
+        "the double next to 1/2; within [1e-7, 1 - 1e-7]. That of the first is 1 - p."
+    ),
+    "none": "The model has no probabilities.",
+}
+_ARGMAX = "prediction: the class with the largest score, the first of those that tie."
+_SIGN = "prediction: the second class where s > 0, else the first."
+_ACTION = (
+    "prediction: the action a with the least sum over k of p_k * loss[k][a]; reject_action where that sum exceeds reject_cost, "
+    "or where no p_k reaches reject_below (null: never)."
+)
+
+
+def to_json(model: Any) -> str:
+    """A JSON document from which the model can be written again in any language.
+
+    Parameters
+    ----------
+    model : TableModel or classifier of separatrix
+        With scores that are sums over columns, as for `to_sql`.
+
+    Returns
+    -------
+    str
+        An object with ``classes``, ``columns``, ``features``, ``rule``, ``link``, ``decision`` and ``formula``: sentences that
+        say what to compute.
+
+    Examples
+    --------
+    >>> import json
+    >>> import numpy as np
+    >>> import separatrix as sx
+    >>> model = sx.LogisticRegression().fit(np.array([[0.0], [1.0], [2.0], [3.0]]), ["no", "yes", "no", "yes"])
+    >>> document = json.loads(sx.to_json(model))
+    >>> document["rule"]["weights"] == model.coef_.tolist()
+    True
+    >>> print(document["formula"][-1])
+    prediction: the second class where s > 0, else the first.
+    """
+    form = form_of(model, "JSON")
+    rule = _plain(form.rule)
+    if isinstance(form.rule, Linear):
+        spread = rule.pop("spread")
+        rule = {**rule, "G": None, "g": None} if spread is None else {**rule, "G": spread[0], "g": spread[1]}
+    link: dict[str, Any] = {"kind": form.link}
+    if form.link == "platt":
+        link |= dict(zip(("slope", "constant"), form.platt, strict=True))
+    document = {
+        "format": "separatrix scores",
+        "version": 1,
+        "library_version": library_version(),
+        "family": model.family if isinstance(model, TableModel) else type(model).__name__,
+        "formula": _formula(form),
+        "classes": form.classes,
+        "columns": [asdict(column) for column in form.columns],
+        "features": [asdict(feature) for feature in form.features],
+        "rule": rule,
+        "link": link,
+        "decision": None if form.decision is None else _plain(form.decision),
+    }
+    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
+
+
+def _kind(part: Any) -> str:
+    return type(part).__name__.removesuffix("Term").lower()
+
+
+def _plain(part: Any) -> Any:
+    """Arrays as lists, and the parts of a rule as objects that say what they are."""
+    if isinstance(part, np.ndarray):
+        return part.tolist()
+    if isinstance(part, list | tuple):
+        return [_plain(item) for item in part]
+    if is_dataclass(part):
+        return {"kind": _kind(part), **{field.name: _plain(getattr(part, field.name)) for field in fields(part)}}
+    return part
+
+
+def _formula(form: Form) -> list[str]:
+    rule, single = form.rule, isinstance(form.rule, Linear) and len(form.rule.weights) == 1
+    sentences = [_COLUMNS, *([] if isinstance(rule, Additive) else [_FEATURES]), _RULES[_kind(rule)]]
+    if isinstance(rule, Linear):
+        sentences += [_RULES["above"]] * (rule.above is not None) + [_RULES["spread"]] * (rule.spread is not None)
+    if isinstance(rule, Additive):
+        sentences += [_TERMS[kind] for kind in dict.fromkeys(map(_kind, rule.terms))]
+    if single:
+        sentences.append(_SINGLE)
+    sentences.append(_LINKS["single" if single and form.link == "softmax" else form.link])
+    sentences.append(_ACTION if form.decision is not None else _SIGN if single else _ARGMAX)
+    return sentences

@@ -1,0 +1,321 @@
+"""Model files: arrays and JSON in one `.safetensors` file, checked before anything is made of them.
+
+    header     __metadata__: format, format_version, library_version, family, classes, schema, scores, state, checksum
+    buffer     the tensors that the state refers to
+    checksum   SHA-256 of the whole file, with zeros in the place of its own digits
+
+The state (see `state`) names classes of a fixed table and holds values; loading calls nothing that a file could name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import safetensors
+from numpy.typing import NDArray
+from safetensors.numpy import save as safetensors_bytes
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.comparison.table_model import TableModel
+from separatrix.export.registry import name_of
+from separatrix.export.state import TENSOR_TYPES, decode, encode
+
+FORMAT = "separatrix model"
+FORMAT_VERSION = "1.0"
+LARGEST_HEADER = 100_000_000
+_CHECKSUM = re.compile(rb'"checksum":"([0-9a-f]{64})"')
+_NO_CHECKSUM = "0" * 64
+_FITTED = ("fit_", "estimator_", "estimators_")
+_CHUNK = 1 << 20
+
+
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file that holds arrays and plain values only.
+
+    Parameters
+    ----------
+    model : TableModel or estimator of separatrix
+        Fitted. What it holds must be numbers, strings, arrays and objects of separatrix: a Python function (of a kernel or a
+        loss) or somebody else's object is refused by name.
+    path : path
+        Usually ending in ``.safetensors``. The file is written beside it first and then renamed, so that an interruption leaves
+        the old file, or none.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> import separatrix as sx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = sx.LinearDiscriminantAnalysis().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "iris.safetensors"
+    ...     sx.save_model(model, path)
+    ...     loaded = sx.load_model(path)
+    >>> bool((loaded.predict_proba(X) == model.predict_proba(X)).all())
+    True
+    """
+    _write(_serialised(model), Path(path))
+
+
+def _serialised(model: Any) -> bytes:
+    name = type(model).__name__
+    if name_of(type(model)) is None or not isinstance(model, BaseEstimator | TableModel):
+        raise TypeError(f"save_model takes a fitted model of separatrix, and this is {_article(name)}.")
+    if isinstance(model, BaseEstimator):
+        check_is_fitted(model, _FITTED, all_or_any=any)
+    state, tensors = encode(model, name)
+    header = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "library_version": library_version(),
+        "checksum": _NO_CHECKSUM,
+        **{key: json.dumps(value) for key, value in _described(model).items()},
+        "state": json.dumps(state, allow_nan=False),
+    }
+    if sum(len(value) for value in header.values()) > LARGEST_HEADER // 2:  # quotes are escaped in the file
+        raise ValueError(
+            f"This {name} holds more text than the header of a model file can; shorten labels or categories."
+        )
+    content = safetensors_bytes(tensors, metadata=header)
+    at, _ = _checksum_place(content[: 8 + int.from_bytes(content[:8], "little")])
+    return content[:at] + hashlib.sha256(content).hexdigest().encode() + content[at + 64 :]
+
+
+def _article(name: str) -> str:
+    return f"an {name}" if name[:1] in "AEIOU" else f"a {name}"
+
+
+def library_version() -> str:
+    """The version of separatrix; the root of the package stands above this room, and is there whenever it is used."""
+    return str(sys.modules["separatrix"].__version__)
+
+
+def _described(model: Any) -> dict[str, Any]:
+    """What `inspect_model` tells without making the model."""
+    if isinstance(model, TableModel):
+        return {
+            "family": model.family,
+            "classes": model.classes_.tolist(),
+            "schema": model.schema.to_json(),
+            "scores": _plain(model.scores),
+        }
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "family": type(model).__name__,
+        "classes": _plain(getattr(model, "classes_", None)),
+        "schema": {
+            "columns": int(getattr(model, "n_features_in_", 0)) if names is None else [str(name) for name in names]
+        },
+        "scores": None,
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _write(content: bytes, path: Path) -> None:
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with open(beside, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:  # also Ctrl-C
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save_model` wrote. No code of the file is run, whoever wrote it.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    TableModel or estimator
+        Its predictions are those of the saved one, bit for bit.
+
+    Examples
+    --------
+    >>> import separatrix as sx
+    >>> sx.load_model("pyproject.toml")
+    Traceback (most recent call last):
+    ...
+    ValueError: 'pyproject.toml' is not a model file: ...
+    """
+    path = Path(path)
+    with open(path, "rb") as file:
+        header, intact = _checked(file, path)
+        if not intact:
+            raise ValueError(
+                f"{str(path)!r} is damaged: its checksum does not match its content. Save or copy it again."
+            )
+        file.seek(0)
+        content = file.read()
+    try:
+        parts = safetensors.deserialize(content)  # type: ignore[no-untyped-call]  # safetensors ships no types for it
+        model = decode(json.loads(header["state"]), {name: _tensor(part) for name, part in parts})
+    except (safetensors.SafetensorError, ValueError, RecursionError) as fault:
+        raise ValueError(f"{str(path)!r} cannot be read as a model: {fault}") from fault
+    _probe(model, path)
+    return model
+
+
+def _checked(file: BinaryIO, path: Path) -> tuple[dict[str, str], bool]:
+    """The header of a file of a format that is known, and whether the checksum in it is that of the whole file."""
+    header = _header(file, path)
+    _check_version(header, path)
+    length = file.tell()
+    file.seek(0)
+    head = file.read(length)
+    at, digits = _checksum_place(head, path)
+    digest = hashlib.sha256(head[:at] + _NO_CHECKSUM.encode() + head[at + 64 :])
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+    return header, digest.hexdigest() == digits
+
+
+def _tensor(part: dict[str, Any]) -> NDArray[Any]:
+    if part["dtype"] not in TENSOR_TYPES:
+        raise ValueError(f"an array has the type {part['dtype']}, which no model has.")
+    dtype = np.dtype(TENSOR_TYPES[part["dtype"]])
+    array = np.frombuffer(part["data"], dtype=dtype.newbyteorder("<")).reshape(part["shape"])
+    return array.astype(dtype)  # a copy: the buffer of the file is let go
+
+
+def _header(file: BinaryIO, path: Path) -> dict[str, str]:
+    """The metadata of the header, read without the tensors."""
+    refusal = f"{str(path)!r} is not a model file: "
+    size = os.fstat(file.fileno()).st_size
+    length = int.from_bytes(file.read(8), "little")
+    if size < 8 or length > size - 8:
+        raise ValueError(f"{refusal}it is shorter than its beginning says, or not in the safetensors format.")
+    if length > LARGEST_HEADER:
+        raise ValueError(f"{refusal}its header has {length} bytes, more than the {LARGEST_HEADER} that are allowed.")
+    try:
+        header = json.loads(file.read(length).decode("utf-8"))
+    except (ValueError, RecursionError) as fault:
+        raise ValueError(f"{refusal}its header is not JSON.") from fault
+    metadata = header.get("__metadata__") if isinstance(header, dict) else None
+    needed = ("format_version", "library_version", "checksum", "family", "classes", "schema", "scores", "state")
+    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+        raise ValueError(f"{refusal}save_model did not write it.")
+    if not all(isinstance(metadata.get(name), str) for name in needed):
+        raise ValueError(f"{refusal}its header is incomplete.")
+    return metadata
+
+
+def _check_version(header: dict[str, str], path: Path) -> None:
+    major = header["format_version"].partition(".")[0]
+    ours = FORMAT_VERSION.partition(".")[0]
+    if not major.isdecimal() or int(major) > int(ours):
+        raise ValueError(
+            f"{str(path)!r} has format {header['format_version'][:20]!r}, of separatrix {header['library_version'][:20]}, and "
+            f"this version reads format {ours}: upgrade separatrix to load it."
+        )
+
+
+def _checksum_place(head: bytes, path: Path | str = "") -> tuple[int, str]:
+    found = list(_CHECKSUM.finditer(head))
+    if len(found) != 1:
+        raise ValueError(f"{str(path)!r} is not a model file: it has no checksum, or several.")
+    return found[0].start(1), found[0].group(1).decode()
+
+
+def _probe(model: Any, path: Path) -> None:
+    """Predict one row: arrays of shapes that do not go together are found here and not in production."""
+    try:
+        if name_of(type(model)) is None or not isinstance(model, BaseEstimator | TableModel):
+            raise TypeError(f"the file holds {_article(type(model).__name__)}")
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            if isinstance(model, TableModel):
+                import pyarrow as pa
+
+                nothing = pa.table({column.name: pa.nulls(1, pa.string()) for column in model.schema.columns})
+                _ask(model.estimator, model.encode(nothing))
+                model.predict(nothing)
+            else:
+                _ask(model, _row(model))
+    except Exception as fault:
+        raise ValueError(
+            f"{str(path)!r} cannot be used: its parts do not fit together ({type(fault).__name__}: {fault})."
+        ) from fault
+
+
+def _ask(estimator: Any, row: Any) -> None:
+    n_classes = len(getattr(estimator, "classes_", ()))
+    single = {1} if n_classes == 2 else set()
+    sizes = {"predict_proba": {n_classes}, "decision_function": {n_classes, n_classes * (n_classes - 1) // 2} | single}
+    methods = ("predict", "predict_proba", "decision_function") if hasattr(estimator, "predict") else ("transform",)
+    for method in methods:
+        if method != "predict" and not hasattr(estimator, method):
+            continue
+        answer = np.asarray(getattr(estimator, method)(row))
+        if len(answer) != 1 or answer.size not in sizes.get(method, {answer.size}):
+            raise ValueError(f"{method} gives an answer of shape {answer.shape}")
+
+
+def _row(model: Any) -> Any:
+    from separatrix.models.mixed_nb import MixedNB
+
+    kept = getattr(model, "_kept", None)  # machines on precomputed kernels: all rows' values are given
+    width = int(model.n_features_in_) if kept is None else 1 + max(int(at.max()) for at in kept)
+    return np.full((1, width), None, dtype=object) if isinstance(model, MixedNB) else np.zeros((1, width))
+
+
+def inspect_model(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a model file says about itself; the model is not made.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+        ``family``, ``classes``, ``schema``, ``scores``, ``library_version``, ``format_version``, ``checksum`` and ``intact``:
+        whether the checksum matches the content.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> import separatrix as sx
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "iris.safetensors"
+    ...     sx.save_model(sx.GaussianNB().fit(*load_iris(return_X_y=True)), path)
+    ...     about = sx.inspect_model(path)
+    >>> about["family"], about["classes"], about["intact"]
+    ('GaussianNB', [0, 1, 2], True)
+    """
+    path = Path(path)
+    with open(path, "rb") as file:
+        header, intact = _checked(file, path)
+    try:
+        told = {name: json.loads(header[name]) for name in ("family", "classes", "schema", "scores")}
+    except (ValueError, RecursionError) as fault:
+        raise ValueError(f"{str(path)!r} is not a model file: its description is not JSON.") from fault
+    versions = {name: header[name] for name in ("library_version", "format_version", "checksum")}
+    return {**told, **versions, "intact": intact}

@@ -1,0 +1,103 @@
+"""The classes that a model file may hold, by the name they have in it.
+
+A file says "LinearDiscriminantAnalysis", and this table says which class that is. A name that is not here is refused: nothing
+is ever imported because a file names it. Names stay when code moves; two classes of one name are told apart by a prefix.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+_OURS = {
+    "bayes.gibbs": ["Draws"],
+    "bayes.posterior": ["BlockPosterior", "DiagonalPosterior", "FullPosterior", "LowRankPosterior"],
+    "comparison.columns": ["ColumnSchema"],
+    "comparison.encoder": ["EncodedFeature", "TableEncoder"],
+    "comparison.schema": ["TableSchema"],
+    "comparison.table_model": ["TableModel"],
+    "decide.bayes_rule": ["BayesRule"],
+    "decide.one_vs_one": ["OneVsOneClassifier"],
+    "decide.one_vs_rest": ["OneVsRestClassifier"],
+    "dual.given_kernels": ["Columns", "Precomputed"],
+    "dual.kernels": [
+        *("CentredLinear", "LaplacianKernel", "LinearKernel", "Multiple", "PolynomialKernel", "Product"),
+        *("RBFKernel", "SigmoidKernel", "Sum"),
+    ],
+    "dual.machine": ["dual.Machine"],
+    "dual.points": ["Points"],
+    "geometry.separability": ["Separability"],
+    "models.bayesian_logistic": ["BayesianLogisticRegression"],
+    "models.bernoulli_nb": ["BernoulliNB"],
+    "models.categorical_nb": ["CategoricalNB"],
+    "models.families": [
+        *("BernoulliReader", "CategoricalReader", "GaussianReader", "MultinomialReader", "PoissonReader"),
+    ],
+    "models.feature_map": ["FeatureMap"],
+    "models.fisher": ["FisherDiscriminant"],
+    "models.gaussian_nb": ["GaussianNB"],
+    "models.linear_classifier": ["LinearClassifier"],
+    "models.linear_discriminant": ["LinearDiscriminantAnalysis"],
+    "models.linear_svc": ["LinearSVC"],
+    "models.logistic": ["LogisticRegression"],
+    "models.logistic_cv": ["LogisticRegressionCV"],
+    "models.mixed_nb": ["MixedNB"],
+    "models.multinomial_nb": ["ComplementNB", "MultinomialNB"],
+    "models.perceptron": ["Perceptron"],
+    "models.quadratic_discriminant": ["QuadraticDiscriminantAnalysis"],
+    "models.regularized_discriminant": ["RegularizedDiscriminantAnalysis"],
+    "models.ridge": ["LinearRegression", "Ridge"],
+    "models.ridge_classifier": ["RidgeClassifier"],
+    "models.score_calibration": ["Isotonic", "Platt"],
+    "models.summary_table": ["Inference"],
+    "models.svc": ["SVC"],
+    "online.perceptron": ["online.Machine"],
+    "result": ["Certificate", "Fit", "Status"],
+    "statistics.columns": ["MixedCounts", "Moments", "Sums", "Table"],
+    "statistics.counts": ["CategoryCounts", "ClassCounts"],
+    "statistics.gram": ["Gram"],
+    "statistics.metric": ["DenseMetric", "ThinMetric"],
+    "statistics.moments": ["ClassMoments"],
+    "statistics.scatter": ["Scatter"],
+}
+# Plain holders of numbers that our own models may be built with.
+_SCIKIT_LEARN = {
+    "calibration": ["CalibratedClassifierCV", "_CalibratedClassifier", "_SigmoidCalibration"],
+    "dummy": ["DummyClassifier"],
+    "frozen": ["FrozenEstimator"],
+    "model_selection": ["KFold", "StratifiedKFold"],
+    "preprocessing": ["PolynomialFeatures", "StandardScaler"],
+}
+_HOMES = {
+    name: f"{package}.{home}"
+    for package, homes in (("separatrix", _OURS), ("sklearn", _SCIKIT_LEARN))
+    for home, names in homes.items()
+    for name in names
+}
+_CLASSES = {name.rpartition(".")[2] for name in _HOMES}
+
+
+@cache
+def class_named(name: str) -> Any:
+    """The class of a name in a file; a ValueError for one that is not in the table."""
+    if name not in _HOMES:
+        raise ValueError(f"The file holds an object of the unknown class {name[:100]!r}, which is refused.")
+    return getattr(import_module(_HOMES[name]), name.rpartition(".")[2])
+
+
+def name_of(kind: type[Any]) -> str | None:
+    """The name a class has in files, or None for a class that files cannot hold."""
+    if kind.__name__ not in _CLASSES:
+        return None
+    room = kind.__module__.removeprefix("separatrix.").partition(".")[0]
+    for name in (kind.__name__, f"{room}.{kind.__name__}"):
+        if name in _HOMES and _home_matches(name, kind):
+            return name
+    return None
+
+
+def _home_matches(name: str, kind: type[Any]) -> bool:
+    home = _HOMES[name]
+    # A subclass of the same name elsewhere is another class; scikit-learn's homes are the public ones of private modules.
+    return kind.__module__.startswith(home) and class_named(name) is kind

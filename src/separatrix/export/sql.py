@@ -1,0 +1,358 @@
+"""A classifier as one SELECT: read, encode, score, normalise, decide, each step a common table expression.
+
+    p_k = e^{s_k − m}/Σ_j e^{s_j − m},  m = max s        two classes: e = e^{−|s|},  p = 1/(1 + e) on the side of s
+
+No exponential exceeds 1, and below e⁻⁷⁰⁰ it is 0, where PostgreSQL would stop with an error. Sums are written as balanced
+trees: engines limit the depth of an expression, not its length. Names and texts are quoted; numbers have all their digits and
+are of type double (a plain 1.5 would be a decimal).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from separatrix.data.block import Float
+from separatrix.export.form import (
+    Additive,
+    Decision,
+    Feature,
+    Form,
+    GaussianTerm,
+    GroupTerm,
+    InputColumn,
+    Linear,
+    Quadratic,
+    RateTerm,
+    TableTerm,
+    Term,
+)
+from separatrix.export.sql_words import DIALECTS, Words, identifier, text, total
+from separatrix.export.written import form_of
+
+Dialect = Literal["duckdb", "postgresql", "sqlite"]
+_LEAST_EXPONENT = -700.0
+
+
+def to_sql(
+    model: Any, *, dialect: Dialect = "duckdb", table: str | Sequence[str] = "data", keep: Sequence[str] = ()
+) -> str:
+    """A SELECT that gives the probability of every class and the prediction, for every row of a table.
+
+    Parameters
+    ----------
+    model : TableModel or classifier of separatrix
+        With scores that are sums over columns: logistic regressions, discriminants, naive Bayes, linear machines, and a
+        `BayesRule` on one of them. The columns are those of the model's table; of an estimator fitted on an array x0, x1, ….
+    dialect : {"duckdb", "postgresql", "sqlite"}, default="duckdb"
+    table : str or sequence of str, default="data"
+        The table that is read; several names are a schema and a table in it.
+    keep : sequence of str, optional
+        Columns of the table that come along, such as a key.
+
+    Returns
+    -------
+    str
+        The columns of its result are those kept, ``probability_<class>`` for every class (``score`` or ``score_<class>`` for
+        a model without probabilities), and ``prediction``: the class, or the action where the model has losses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import separatrix as sx
+    >>> model = sx.LogisticRegression(C=1e3).fit(np.array([[0.0], [1.0], [2.0], [3.0]]), ["no", "yes", "no", "yes"])
+    >>> print(sx.to_sql(model, table="visits", keep=["id"]).splitlines()[-1])
+    SELECT k0 AS "id", p0 AS "probability_no", p1 AS "probability_yes", decided AS "prediction" FROM separatrix_decision
+    """
+    if dialect not in DIALECTS:
+        raise ValueError(f"dialect is {dialect!r}; give {', '.join(map(repr, DIALECTS))}.")
+    if isinstance(keep, str):
+        raise ValueError(f"keep is the text {keep!r}; give a list of column names.")
+    return _Query(form_of(model, "SQL"), DIALECTS[dialect]).write(table, list(keep))
+
+
+class _Query:
+    def __init__(self, form: Form, words: Words) -> None:
+        self.form, self.words = form, words
+        self.place = {column.name: f"c{j}" for j, column in enumerate(form.columns)}
+        self.steps: list[tuple[str, list[str]]] = []
+
+    def number(self, value: float) -> str:
+        shown = self.words.number(value)
+        return f"({shown})" if shown.startswith("-") else shown
+
+    def literal(self, value: Any) -> str:
+        if value is None:
+            return "NULL"
+        if isinstance(value, bool):
+            return self.words.booleans[value]
+        if isinstance(value, int):
+            return str(value)
+        return self.number(value) if isinstance(value, float) else text(str(value))
+
+    def write(self, table: str | Sequence[str], keep: list[str]) -> str:
+        """The whole statement."""
+        form = self.form
+        # The alias makes a column that is missing an error in SQLite, which reads an unknown "name" as a text.
+        read = [f"{self.read(column)} AS {self.place[column.name]}" for column in form.columns]
+        self.step("input", read)
+        scores = self.scores()
+        self.step("scores", [f"{score} AS s{k}" for k, score in enumerate(scores)])
+        outputs = self.probabilities(len(scores))
+        self.decide(outputs, len(scores))
+        names = [identifier(name) for name in keep]
+        kept = [f"k{j}" for j in range(len(keep))]
+        source = ".".join(map(identifier, [table] if isinstance(table, str) else table))
+        lines: list[str] = []
+        before = f"{source} AS t"
+        for name, expressions in self.steps:
+            carried = [f"t.{own} AS {alias}" for own, alias in zip(names, kept, strict=True)] if not lines else kept
+            told = ",\n    ".join([*carried, *expressions])
+            head, tail = self.words.fence
+            lines.append(f"separatrix_{name} AS{head} (\n  SELECT {told}\n  FROM {before}{tail}\n)")
+            before = f"separatrix_{name}"
+        results = [f"{alias} AS {own}" for own, alias in zip(names, kept, strict=True)]
+        results += [f"{alias} AS {identifier(name)}" for alias, name in [*outputs, ("decided", "prediction")]]
+        steps = ",\n".join(lines)
+        return f"WITH {steps}\nSELECT {', '.join(results)} FROM {before}"
+
+    def step(self, name: str, expressions: list[str]) -> None:
+        self.steps.append((name, expressions))
+
+    # -- columns and features -------------------------------------------------------------------------------------
+
+    def read(self, column: InputColumn) -> str:
+        """A column as a double, or as a text; NULL where it is missing."""
+        own, words = f"t.{identifier(column.name)}", self.words
+        if column.kind == "number":
+            cast = f"CAST({own} AS {words.double})"
+            return f"NULLIF({cast}, CAST('NaN' AS {words.double}))" if words.nan else cast
+        said = f"CAST({own} AS {words.string})"
+        if column.kind == "flag":
+            # As text a flag may be a boolean, a number or one of its own two words.
+            true, false = (", ".join(map(text, dict.fromkeys(group))) for group in (column.true, column.false))
+            said = f"LOWER(TRIM({said}))"
+            return (
+                f"CASE WHEN {said} IN ({true}) THEN {self.number(1)} WHEN {said} IN ({false}) THEN {self.number(0)} END"
+            )
+        if not column.missing:
+            return said
+        return f"CASE WHEN TRIM({said}) NOT IN ({', '.join(map(text, column.missing))}) THEN TRIM({said}) END"
+
+    def feature(self, feature: Feature, centre: float, above: float | None) -> str:
+        """An encoded value, less the centre of the rule."""
+        own, one, zero = self.place[feature.column], self.number(1), self.number(0)
+        if feature.what == "value":
+            value = own if feature.fill is None else f"COALESCE({own}, {self.number(feature.fill)})"
+        else:
+            # A missing level is no level: the comparison with NULL is not true.
+            condition = f"{own} IS NULL" if feature.what == "missing" else f"{own} = {text(feature.level)}"
+            value = f"CASE WHEN {condition} THEN {one} ELSE {zero} END"
+        if feature.centre != 0.0:
+            value = f"({value} - {self.number(feature.centre)})"
+        if feature.scale != 1.0:
+            value = f"{value} / {self.number(feature.scale)}"
+        if above is not None:
+            limit = self.number(above)
+            value = f"CASE WHEN {value} > {limit} THEN {one} WHEN {value} <= {limit} THEN {zero} END"
+        return f"{value} - {self.number(centre)}" if centre != 0.0 else value
+
+    # -- scores ---------------------------------------------------------------------------------------------------
+
+    def scores(self) -> list[str]:
+        rule = self.form.rule
+        if isinstance(rule, Additive):
+            each = [self.term(term, len(rule.constants)) for term in rule.terms]
+            return [total([self.number(b), *(term[k] for term in each)]) for k, b in enumerate(rule.constants.tolist())]
+        centre = rule.centre if isinstance(rule, Linear) else np.zeros(len(self.form.features))
+        above = rule.above if isinstance(rule, Linear) else None
+        features = [
+            f"{self.feature(feature, c, above)} AS f{j}"
+            for j, (feature, c) in enumerate(zip(self.form.features, centre.tolist(), strict=True))
+        ]
+        self.step("features", features or ["1 AS f0"])
+        if isinstance(rule, Linear) and rule.spread is not None:
+            return self.moderated(rule, *rule.spread)
+        if isinstance(rule, Linear):
+            return [
+                total([self.number(b), *self.products(w)])
+                for w, b in zip(rule.weights, rule.constants.tolist(), strict=True)
+            ]
+        return self.quadratic(rule)
+
+    def products(self, weights: Float) -> list[str]:
+        return [f"{self.number(w)} * f{j}" for j, w in enumerate(weights.tolist()) if w != 0.0]
+
+    def moderated(self, rule: Linear, slopes: Float, constants: Float) -> list[str]:
+        """The score over √(1 + πv/8)."""
+        coordinates = [
+            total([self.number(g), *self.products(G)]) for G, g in zip(slopes.T, constants.tolist(), strict=True)
+        ]
+        score = total([self.number(rule.constants[0]), *self.products(rule.weights[0])])
+        named = [f"{expression} AS g{i}" for i, expression in enumerate(coordinates)]
+        self.step("coordinates", [f"{score} AS a", *named])
+        variance = total([f"g{i} * g{i}" for i in range(len(named))])
+        return [f"a / SQRT({self.number(1)} + {self.number(math.pi / 8.0)} * ({variance}))"]
+
+    def quadratic(self, rule: Quadratic) -> list[str]:
+        """Every coordinate has a name of its own, so that its square is the product of two names."""
+        coordinates, scores = [], []
+        for k, (mean, factor, b) in enumerate(zip(rule.means, rule.factors, rule.constants.tolist(), strict=True)):
+            squares = []
+            for i, column in enumerate(factor.T):
+                parts = [
+                    f"{self.number(w)} * (f{j} - {self.number(mean[j])})"
+                    for j, w in enumerate(column.tolist())
+                    if w != 0.0
+                ]
+                coordinates.append(f"{total(parts)} AS g{k}_{i}")
+                squares.append(f"g{k}_{i} * g{k}_{i}")
+            scores.append(f"{self.number(b)} - {self.number(0.5)} * ({total(squares)})")
+        self.step("coordinates", coordinates)
+        return scores
+
+    def term(self, term: Term, n_classes: int) -> list[str]:
+        """What a column adds to the score of every class."""
+        if isinstance(term, GroupTerm):
+            return [self.group(term, shares) for shares in term.shares]
+        own, zero = self.place[term.column], self.number(0)
+        if isinstance(term, GaussianTerm):
+            logs = [
+                f"{self.number(b)} - {self.number(0.5 / (s * s))} * ({own} - {self.number(m)}) * ({own} - {self.number(m)})"
+                for m, s, b in zip(term.means.tolist(), term.scales.tolist(), term.constants.tolist(), strict=True)
+            ]
+        elif isinstance(term, RateTerm):
+            logs = [f"{self.number(math.log(rate))} * {own} - {self.number(rate)}" for rate in term.rates.tolist()]
+        else:
+            logs = [self.table(term, own, k) for k in range(n_classes)]
+        return [f"CASE WHEN {own} IS NULL THEN {zero} ELSE {log} END" for log in logs]
+
+    def table(self, term: TableTerm, own: str, k: int) -> str:
+        cases = [
+            f"WHEN {text(value) if isinstance(value, str) else self.number(value)} THEN {self.number(log)}"
+            for value, log in zip(term.values, term.logs[:, k].tolist(), strict=True)
+        ]
+        return f"CASE {own} {' '.join(cases)} ELSE {self.number(term.other[k])} END"
+
+    def group(self, term: GroupTerm, shares: Float) -> str:
+        own = [self.place[column] for column in term.columns]
+        zero = self.number(0)
+        logs = [
+            f"COALESCE({name} * {self.number(math.log(share))}, {zero})"
+            for name, share in zip(own, shares.tolist(), strict=True)
+        ]
+        counts = [f"COALESCE({name}, {zero})" for name in own]
+        left = [
+            f"CASE WHEN {name} IS NULL THEN {zero} ELSE {self.number(share)} END"
+            for name, share in zip(own, shares.tolist(), strict=True)
+        ]
+        # Where nothing is observed the logarithm of 0 would be asked for.
+        seen = " AND ".join(f"{name} IS NULL" for name in own)
+        return f"CASE WHEN {seen} THEN {zero} ELSE {total(logs)} - ({total(counts)}) * LN({total(left)}) END"
+
+    # -- probabilities --------------------------------------------------------------------------------------------
+
+    def probabilities(self, n_scores: int) -> list[tuple[str, str]]:
+        """Adds the steps from scores to probabilities; the result's columns as pairs of alias and name."""
+        classes, s = self.form.classes, [f"s{k}" for k in range(n_scores)]
+        if self.form.link == "none":
+            names = ["score"] if n_scores == 1 else [f"score_{label}" for label in classes]
+            return list(zip(s, names, strict=True))
+        p = [f"p{k}" for k in range(len(classes))]
+        one = self.number(1)
+        if self.form.link == "platt":
+            A, B = self.form.platt
+            self.step("curve", [*s, f"{self.number(-A)} * s0 - {self.number(B)} AS h0"])
+            self.step("exponentials", [*s, "h0", f"{self.exponential('-ABS(h0)')} AS e0"])
+            self.step("sides", [*s, f"{self.side('h0', 'e0')} AS q0"])
+            low, high = self.number(math.nextafter(0.5, 0.0)), self.number(math.nextafter(0.5, 1.0))
+            up, down = f"{self.words.greatest}(q0, {high})", f"{self.words.least}(q0, {low})"
+            self.step("agreeing", [*s, f"CASE WHEN s0 > 0 THEN {up} WHEN s0 <= 0 THEN {down} END AS q0"])
+            inside = self.clipped("q0", 1e-7, 1.0 - 1e-7)
+            self.step("probabilities", [*s, f"{one} - {inside} AS p0", f"{inside} AS p1"])
+        elif n_scores == 1:
+            self.step("exponentials", [*s, f"{self.exponential('-ABS(s0)')} AS e0"])
+            self.step("probabilities", [*s, f"{self.side('-s0', 'e0')} AS p0", f"{self.side('s0', 'e0')} AS p1"])
+        else:
+            if self.form.link == "shares":
+                powers = [self.exponential(f"-ABS({own})") for own in s]
+                self.step("exponentials", [*s, *(f"{power} AS e{k}" for k, power in enumerate(powers))])
+                weights = [self.side(own, f"e{k}") for k, own in enumerate(s)]
+            else:
+                self.step("largest", [*s, f"{self.largest(s)} AS m"])
+                weights = [self.exponential(f"{own} - m") for own in s]
+            weights = [f"{weight} AS q{k}" for k, weight in enumerate(weights)]
+            self.step("weights", [*s, *weights])
+            whole = total([f"q{k}" for k in range(n_scores)])
+            self.step("sum", [*s, *(f"q{k}" for k in range(n_scores)), f"{whole} AS z"])
+            self.step("probabilities", [*s, *(f"q{k} / z AS p{k}" for k in range(n_scores))])
+        return list(zip(p, [f"probability_{label}" for label in classes], strict=True))
+
+    def exponential(self, exponent: str) -> str:
+        return f"CASE WHEN {exponent} < {self.number(_LEAST_EXPONENT)} THEN {self.number(0)} ELSE EXP({exponent}) END"
+
+    def side(self, score: str, exponential: str) -> str:
+        """1/(1 + e^{−s}), given e^{−|s|}."""
+        one = self.number(1)
+        return (
+            f"CASE WHEN {score} >= 0 THEN {one} / ({one} + {exponential}) "
+            f"WHEN {score} < 0 THEN {exponential} / ({one} + {exponential}) END"
+        )
+
+    def largest(self, names: list[str]) -> str:
+        """The largest of several values; NULL where one is, which GREATEST would pass over."""
+        return f"CASE WHEN {total(names)} IS NOT NULL THEN {self.words.greatest}({', '.join(names)}) END"
+
+    def clipped(self, value: str, low: float, high: float) -> str:
+        # GREATEST passes over NULL, and what is missing must stay so.
+        inside = f"{self.words.greatest}({self.words.least}({value}, {self.number(high)}), {self.number(low)})"
+        return f"CASE WHEN {value} IS NOT NULL THEN {inside} END"
+
+    # -- decision -------------------------------------------------------------------------------------------------
+
+    def decide(self, outputs: list[tuple[str, str]], n_scores: int) -> None:
+        carried = [alias for alias, _ in outputs]
+        if self.form.decision is not None:
+            self.act(self.form.decision, carried)
+            return
+        labels = [self.literal(label) for label in self.form.classes]
+        if n_scores == 1:
+            decided = f"CASE WHEN s0 > 0 THEN {labels[1]} WHEN s0 <= 0 THEN {labels[0]} END"
+            self.step("decision", [*carried, f"{decided} AS decided"])
+            return
+        s = [f"s{k}" for k in range(n_scores)]
+        self.step("winner", [*dict.fromkeys([*carried, *s]), f"{self.largest(s)} AS m"])
+        cases = " ".join(f"WHEN {a} = m THEN {label}" for a, label in zip(s, labels, strict=True))
+        self.step("decision", [*carried, f"CASE {cases} END AS decided"])
+
+    def act(self, decision: Decision, p: list[str]) -> None:
+        """The action of least expected loss, or none."""
+        loss = decision.loss
+        relative = loss - loss.max(
+            axis=1, keepdims=True
+        )  # as BayesRule compares: a constant of a class decides nothing
+        n_actions = loss.shape[1]
+        risks = []
+        for name, table in (("r", relative), ("l", loss)):
+            for at, column in enumerate(table.T.tolist()):
+                parts = [f"{self.number(value)} * {own}" for own, value in zip(p, column, strict=True)]
+                risks.append(f"{total(parts)} AS {name}{at}")
+        self.step("risks", [*p, *risks])
+        r, least = [f"r{a}" for a in range(n_actions)], [f"l{a}" for a in range(n_actions)]
+        smallest = [f"{_fewest(self.words.least, r)} AS r", f"{_fewest(self.words.least, least)} AS l"]
+        self.step("least", [*p, *r, *smallest, f"{_fewest(self.words.greatest, p)} AS top"])
+        cases = [f"WHEN {a} = r THEN {self.literal(name)}" for a, name in zip(r, decision.actions, strict=True)]
+        if decision.reject_cost is not None:
+            cases.insert(0, f"WHEN l > {self.number(decision.reject_cost)} THEN {self.literal(decision.reject_action)}")
+        if decision.reject_below is not None:
+            cases.insert(
+                0, f"WHEN top < {self.number(decision.reject_below)} THEN {self.literal(decision.reject_action)}"
+            )
+        self.step("decision", [*p, f"CASE {' '.join(cases)} END AS decided"])
+
+
+def _fewest(function: str, names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{function}({', '.join(names)})"

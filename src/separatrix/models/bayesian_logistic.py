@@ -1,0 +1,385 @@
+"""Bayesian logistic regression: a distribution over the coefficients, at the price of one fit.
+
+    p(θ | D) ∝ Π p(yᵢ | xᵢ, θ)^sᵢ · N(w | m₀, Λ⁻¹)            the intercept has a flat prior
+    p(k | x, D) = ∫ p(k | x, θ) p(θ | D) dθ
+
+`posterior="laplace"` takes the Gaussian with the mode and the curvature of the posterior (bayes/laplace.py), "gibbs" draws from
+the posterior itself (bayes/gibbs.py). The mode comes with the certificate of the logistic engine. More than two classes have
+one score a class with the same prior, so no class is special; what is the same for all of them is held by the prior alone,
+and the intercepts, which have none, sum to zero.
+
+Reference: Bishop (2006), Pattern Recognition and Machine Learning, sections 4.4 and 4.5; Polson, Scott and Windle (2013),
+J. American Statistical Association 108.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from separatrix.bayes.evidence import log_evidence, maximise_evidence
+from separatrix.bayes.laplace import STRUCTURES, choose_covariance, laplace
+from separatrix.bayes.posterior import FullPosterior, Posterior
+from separatrix.data import Source
+from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
+from separatrix.models.bayesian_prediction import PosteriorPrediction
+from separatrix.models.bayesian_prior import as_prior, groups_of, log_size, prior_of, seen_before
+from separatrix.models.logistic_problem import Problem, build_problem
+from separatrix.models.progress import Progress
+from separatrix.objectives.linear import LinearObjective
+from separatrix.result import Status
+from separatrix.settings import threads_of
+from separatrix.solvers.state import Solution
+
+# Up to this many coefficients Newton's method is quickest, and the Hessian is needed anyway.
+_NEWTON = 600
+# Chains that agree to this, and this many independent draws in all, make means and intervals trustworthy.
+_AGREE, _ENOUGH = 1.01, 400.0
+_WIDE = (
+    "The evidence rises with ever wider priors, as it does when the classes are separable; prior_precision_ is where it is "
+    "greatest with the intercepts measured in units of the prior."
+)
+
+
+class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
+    """Logistic regression whose coefficients and probabilities carry their uncertainty.
+
+    Parameters
+    ----------
+    prior_precision : "evidence", float, array-like or (mean, covariance), default="evidence"
+        Of the Gaussian prior of the coefficients. "evidence" chooses one number (one for each of `groups`) that makes the
+        data most probable; a number or one for each column are precisions about zero; a tuple gives mean and covariance, each a
+        number, one a column, or (covariance) a matrix. The intercept has a flat prior.
+    posterior : {"laplace", "gibbs"}, default="laplace"
+        The Gaussian at the mode, or draws from the posterior itself by Pólya–Gamma Gibbs sampling.
+    predictive : {"probit", "quadrature", "samples"}, default="probit"
+        How probabilities are integrated over the posterior: the probit approximation (within 0.02 for two classes),
+        numerically (to rounding for two classes), or as the average over draws.
+    covariance : {"auto", "full", "block", "diagonal", "low_rank"}, default="auto"
+        Shape of the covariance; "auto" takes the one that `separatrix.bayes.laplace.choose_covariance` names.
+    rank : int, default=100
+        Directions that covariance="low_rank" keeps.
+    groups : array-like of shape (n_features,), optional
+        Labels of the columns; prior_precision="evidence" finds one precision for each.
+    fit_intercept : bool, default=True
+    tol : float, default=1e-4
+        The mode is found to within this many posterior standard deviations.
+    max_iter : int, default=100
+        Limit on the number of steps.
+    n_chains, n_draws, n_warmup : int, default=4, 1000, 250
+        Chains of the Gibbs sampler, draws of each that are kept, and draws before them that are not.
+    n_samples : int, default=1000
+        Draws that predictive="samples" averages over after posterior="laplace".
+    random_state : int, RandomState or None, default=None
+        Of the Gibbs sampler and of predictive="samples".
+    verbose : int, default=0
+        Positive: report every step.
+    n_jobs : int, optional
+        Threads; by default those of `separatrix.config`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Posterior mode after "laplace", posterior mean after "gibbs".
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    coef_cov_ : ndarray
+        Posterior covariance of ``coef_.ravel()``.
+    covariance_ : ndarray
+        Of all coefficients, score by score, the intercept last within each.
+    covariance_structure_ : str
+        The shape that was used.
+    prior_precision_ : float, ndarray or tuple
+        The precision that was used; one for each group after groups were given, in the order of their sorted labels.
+    log_evidence_ : float
+        Log marginal likelihood in Laplace's approximation.
+    draws_ : Draws or None
+        The chains, with R-hat and effective sample sizes, after posterior="gibbs".
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : ndarray of shape (1,)
+    fit_ : Fit
+        Status, passes over the data, and the certificate of the mode.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from separatrix import BayesianLogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> model = BayesianLogisticRegression(predictive="quadrature").fit(X, y)
+    >>> proba, lower, upper = model.predict_proba(X[541:542], return_interval=0.95)
+    >>> proba.round(2), lower.round(2), upper.round(2)
+    (array([[0.51, 0.49]]), array([[0.15, 0.13]]), array([[0.87, 0.85]]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "prior_precision": "no_validation",
+        "posterior": [StrOptions({"laplace", "gibbs"})],
+        "predictive": [StrOptions({"probit", "quadrature", "samples"})],
+        "covariance": [StrOptions({"auto", *STRUCTURES})],
+        "rank": [Interval(Integral, 1, None, closed="left")],
+        "groups": ["array-like", None],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "n_chains": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 4, None, closed="left")],
+        "n_warmup": [Interval(Integral, 0, None, closed="left")],
+        "n_samples": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        prior_precision: Any = "evidence",
+        *,
+        posterior: Literal["laplace", "gibbs"] = "laplace",
+        predictive: Literal["probit", "quadrature", "samples"] = "probit",
+        covariance: Literal["auto", "full", "block", "diagonal", "low_rank"] = "auto",
+        rank: int = 100,
+        groups: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        n_chains: int = 4,
+        n_draws: int = 1000,
+        n_warmup: int = 250,
+        n_samples: int = 1000,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.prior_precision = prior_precision
+        self.posterior = posterior
+        self.predictive = predictive
+        self.covariance = covariance
+        self.rank = rank
+        self.groups = groups
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_chains = n_chains
+        self.n_draws = n_draws
+        self.n_warmup = n_warmup
+        self.n_samples = n_samples
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Self:
+        """Find the posterior.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row standing twice.
+        offset : array-like of shape (n_samples,) or (n_samples, n_classes), optional
+            Added to the scores of the rows while fitting; predictions are made without it.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        return self._unchanged_by_errors(self._fit, X, y, sample_weight, offset)
+
+    def update(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more rows: the posterior so far is their prior.
+
+        The precision of the Gaussian adds up exactly; what is lost is how the curvature of the earlier rows changes when
+        the mode moves on, so the result is close to that of one fit to all rows, the closer the larger the parts.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset
+            As for `fit`; labels must be among ``classes_``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_ready()
+        return self._unchanged_by_errors(self._update, X, y, sample_weight, offset)
+
+    def _unchanged_by_errors(self, work: Any, *arguments: Any) -> Self:
+        known = dict(self.__dict__)
+        try:
+            with threads_of(self.n_jobs):
+                work(*arguments)
+            return self
+        except BaseException:  # a refused fit leaves the model as it was
+            self.__dict__.clear()
+            self.__dict__.update(known)
+            raise
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
+        watch = Stopwatch()
+        watch.start_at(X.passes if isinstance(X, Source) else 0)
+        source = self._read(X, y, sample_weight, reset=True).labelled()
+        assert source.classes is not None
+        check_two_classes(source.classes)
+        self.classes_ = source.classes
+        prior = prior_of(self.prior_precision, self.n_features_in_)
+        shift = None if offset is None else np.asarray(offset, dtype=np.float64)
+        problem = build_problem(
+            source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), prior=prior, offset=shift
+        )
+        m, p = problem.shape
+        chosen = choose_covariance(p, m) if self.covariance == "auto" else self.covariance
+        if problem.objective.penalty.matrix is not None and chosen == "low_rank":
+            raise ValueError("covariance='low_rank' needs a prior with one precision a column; give covariance='full'.")
+        if self.posterior == "gibbs" and chosen != "full":
+            raise ValueError(f"posterior='gibbs' draws all {m * p} coefficients jointly; set covariance='full' for it.")
+        self.covariance_structure_ = chosen
+        self._scaling = problem.centre, problem.scale
+        if isinstance(self.prior_precision, str):
+            self._find_prior(problem, watch)
+        else:
+            if self.groups is not None:
+                raise ValueError("groups are for prior_precision='evidence'; leave them out, or set that.")
+            given = self.prior_precision
+            self.prior_precision_: Any = given if isinstance(given, tuple) else np.asarray(given, dtype=np.float64)[()]
+            solution = self._mode(problem, problem.objective, None)
+            posterior, value = laplace(problem.objective, problem.source, solution.theta, chosen, int(self.rank))
+            self._keep(problem, solution, posterior, log_evidence(value, posterior, problem.objective), watch)
+
+    def _find_prior(self, problem: Problem, watch: Stopwatch) -> None:
+        found = maximise_evidence(
+            problem.objective,
+            problem.source,
+            groups_of(self.groups, self.n_features_in_),
+            lambda objective, before: self._mode(problem, objective, before),
+            self.covariance_structure_,
+            int(self.rank),
+            start=log_size(problem),
+        )
+        self.prior_precision_ = found.precisions if self.groups is not None else float(found.precisions[0])
+        at = replace(problem, objective=found.objective)
+        self._keep(at, found.solution, found.posterior, found.log_evidence, watch)
+        if found.unbounded:
+            self.fit_ = replace(self.fit_, detail=f"{self.fit_.detail} {_WIDE}")
+        if not found.converged:
+            warnings.warn(
+                f"The evidence was still rising after {found.steps} steps; prior_precision_ is the best so far. Give "
+                "prior_precision as a number, or fewer groups.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def _mode(self, problem: Problem, objective: LinearObjective, before: Solution | None) -> Solution:
+        """The mode to within `tol` posterior standard deviations: F at most ½ tol² above its least value."""
+        at, gap = replace(problem, objective=objective), 0.5 * float(self.tol) ** 2
+        small = self.covariance_structure_ == "full" and np.prod(problem.shape) <= _NEWTON
+        solver, theta = "newton" if small else "auto", problem.start() if before is None else before.theta
+        progress = Progress(type(self).__name__, int(self.verbose))
+        guess = float(np.log(2.0) * (problem.source.n_rows or 1)) if before is None else before.certificate.objective
+        try:
+            for _ in range(
+                2
+            ):  # the tolerance of a solver is relative: once with a guess of F, once more if it was too large
+                found = at.solve(solver, theta, gap / max(1.0, guess), int(self.max_iter), progress, before)
+                if found.status is not Status.CONVERGED or found.certificate.gap <= gap:
+                    break
+                theta, before, guess = found.theta, found, found.certificate.objective
+            return found
+        finally:
+            progress.close()
+
+    def _keep(
+        self, problem: Problem, solution: Solution, posterior: Posterior, evidence: float, watch: Stopwatch
+    ) -> None:
+        self._posterior, self.log_evidence_ = posterior, evidence
+        self.n_iter_ = np.array([solution.iterations], dtype=np.int32)
+        self._total = solution.total
+        self.draws_ = None
+        m, p = problem.shape
+        shape = self.covariance_structure_.replace("_", " ")
+        status, detail = solution.status, f"Laplace's approximation, {shape} covariance of {m * p} coefficients."
+        if self.posterior == "gibbs" and status is not Status.INTERRUPTED:
+            status, detail = self._sample(problem, solution)
+        self.coef_, self.intercept_ = self._finish(self._posterior.mean)
+        certificate = problem.published(solution)
+        self.fit_ = watch.fit(status, problem.source.passes, detail, certificate, solution.iterations)
+        self.fit_.trace.extend(solution.trace)
+        if status in (Status.MAX_ITER, Status.STALLED, Status.UNMIXED):
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=6)
+        chance = check_random_state(self.random_state)
+        self._seed = int(chance.randint(np.iinfo(np.int32).max))
+
+    def _sample(self, problem: Problem, solution: Solution) -> tuple[Status, str]:
+        from separatrix.bayes.gibbs import sample_gibbs
+
+        assert isinstance(self._posterior, FullPosterior)
+        chance = check_random_state(self.random_state)
+        progress = Progress(type(self).__name__, int(self.verbose))
+        try:
+            draws = sample_gibbs(
+                problem.objective,
+                problem.source,
+                solution.theta,
+                self._posterior.factor,
+                n_chains=int(self.n_chains),
+                n_warmup=int(self.n_warmup),
+                n_draws=int(self.n_draws),
+                seed=np.random.SeedSequence(int(chance.randint(np.iinfo(np.int32).max))),
+                callback=progress.sweep,
+            )
+        finally:
+            progress.close()
+        if not np.isfinite(draws.rhat).any():  # stopped before there were draws to speak of
+            return (
+                Status.INTERRUPTED,
+                "Laplace's approximation, full covariance; the sampler was stopped in its first draws.",
+            )
+        self.draws_ = draws
+        flat = draws.theta.reshape(-1, *problem.shape)
+        self._posterior = FullPosterior.of_draws(flat, self._posterior.gauge)
+        known = np.isfinite(draws.rhat)
+        rhat, ess = float(draws.rhat[known].max(initial=1.0)), float(draws.ess[known].min(initial=np.inf))
+        detail = f"{draws.theta.shape[0]} chains of {draws.theta.shape[1]} draws: R-hat at most {rhat:.4f}, at least "
+        detail += f"{ess:.0f} effective draws of every coefficient."
+        if draws.interrupted:
+            return Status.INTERRUPTED, detail
+        return Status.SAMPLED if rhat <= _AGREE and ess >= _ENOUGH else Status.UNMIXED, detail
+
+    def _update(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
+        watch = Stopwatch()
+        watch.start_at(X.passes if isinstance(X, Source) else 0)
+        posterior, before, total, passes = self._posterior, self.log_evidence_, self._total, self.fit_.passes
+        source = self._read(X, y, sample_weight, reset=False).labelled(self.classes_)
+        penalty, gauge = as_prior(posterior)
+        shift = None if offset is None else np.asarray(offset, dtype=np.float64)
+        built = build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), offset=shift)
+        problem = seen_before(
+            replace(built, objective=replace(built.objective, penalty=penalty)), source, *self._scaling
+        )
+        solution = self._mode(problem, problem.objective, None)
+        structure = self.covariance_structure_
+        new, value = laplace(problem.objective, problem.source, solution.theta, structure, int(self.rank), gauge)
+        self._keep(problem, solution, new, before + log_evidence(value, new, problem.objective), watch)
+        self._total += total
+        self.fit_ = replace(self.fit_, passes=self.fit_.passes + passes)

@@ -1,0 +1,112 @@
+"""The report of a comparison: one HTML file that needs nothing else.
+
+No script, no font, no picture comes from outside; the content security policy in its head forbids the browser to fetch any.
+Names and values of the table are data: the templates escape all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from separatrix.report.tables import count
+
+if TYPE_CHECKING:
+    from separatrix.comparison.comparison import Comparison
+
+POINTS, POINTS_OF_OTHERS = 2_000, 400
+
+
+def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> None:
+    """Write the report of a comparison: the data, the ranking, and every model with its evidence, in one HTML file.
+
+    The file is written under another name beside its place and then renamed, so that there is never half a report.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        From `separatrix.compare`.
+    path : path-like
+        Where to write it; a file of that name is replaced.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import separatrix as sx
+    >>> from sklearn.datasets import load_iris
+    >>> table = load_iris(as_frame=True).frame
+    >>> found = sx.compare(table, "target", families=["lda"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sx.write_report(found, pathlib.Path(folder) / "report.html")
+    ...     print((pathlib.Path(folder) / "report.html").read_text(encoding="utf-8")[:15])
+    <!DOCTYPE html>
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write the report {target.name!r} into.")
+    html = render_report(comparison).encode("utf-8", errors="replace")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(html)
+        os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private, a report is as public as any other file
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def render_report(comparison: Comparison) -> str:
+    """The report as a string of HTML."""
+    import jinja2
+
+    from separatrix.report.svg import page_style
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("separatrix.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    with page_style():
+        context = _context(comparison)
+    return environment.get_template("report.html.j2").render(context)
+
+
+def _context(comparison: Comparison) -> dict[str, Any]:
+    """Everything the template shows."""
+    from separatrix.report import overview
+    from separatrix.report.sections import Ground, model_section
+
+    ground = Ground.of(comparison)
+    best = comparison.recommended
+    others = [candidate for candidate in comparison.candidates if candidate is not best]
+    used = sum(column.kind != "left_out" for column in comparison.schema.columns)
+    return {
+        "version": version("separatrix"),
+        "comparison": comparison,
+        "summary": (
+            f"{count(len(comparison.codes), 'row')}, {count(used, 'column')} used of {len(comparison.schema.columns)}, "
+            f"{count(len(comparison.classes), 'class', 'classes')}"
+        ),
+        "classes": overview.class_table(comparison),
+        "columns": overview.column_table(comparison),
+        "outliers": ground.pooled_outliers(),
+        "ranking": overview.ranking_table(comparison),
+        "ranking_drawing": overview.ranking_drawing(comparison),
+        "failures": overview.failures(comparison),
+        "loss": overview.loss_table(comparison),
+        "learning": overview.learning_drawing(comparison),
+        "best": model_section(ground, best, POINTS),
+        "others": [model_section(ground, candidate, POINTS_OF_OTHERS) for candidate in others],
+    }

@@ -1,0 +1,542 @@
+"""Model files: what is loaded predicts the same bits, and no file makes load_model do anything but say no."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
+
+import separatrix as sx
+from separatrix.comparison.families import FAMILIES
+from separatrix.comparison.table_model import TableModel
+from separatrix.export import model_file, registry
+from separatrix.export.state import decode, encode
+from separatrix.models.families import Family
+from separatrix.result import Fit, Status
+
+X, CODES = load_iris(return_X_y=True)
+X = np.round(2.0 * X)
+Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
+TWO = CODES > 0
+
+ESTIMATORS = {
+    "lda": sx.LinearDiscriminantAnalysis(),
+    "lda shrunk": sx.LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto"),
+    "lda lsqr": sx.LinearDiscriminantAnalysis(solver="lsqr"),
+    "qda": sx.QuadraticDiscriminantAnalysis(priors=[0.2, 0.3, 0.5]),
+    "rda": sx.RegularizedDiscriminantAnalysis(alpha="loo", gamma="loo"),
+    "fisher": sx.FisherDiscriminant(),
+    "gaussian": sx.GaussianNB(),
+    "multinomial": sx.MultinomialNB(),
+    "multinomial, alpha=0": sx.MultinomialNB(alpha=0),
+    "complement": sx.ComplementNB(),
+    "bernoulli": sx.BernoulliNB(binarize=6.0),
+    "categorical": sx.CategoricalNB(),
+    "mixed": sx.MixedNB(["gaussian", "poisson", "multinomial", "multinomial"]),
+    "logistic": sx.LogisticRegression(),
+    "maximum likelihood": sx.LogisticRegression(C=np.inf, solver="newton-cg"),
+    "logistic cv": sx.LogisticRegressionCV(Cs=3, cv=3),
+    "bayesian": sx.BayesianLogisticRegression(),
+    "bayesian, diagonal": sx.BayesianLogisticRegression(covariance="diagonal"),
+    "linear": sx.LinearClassifier("hinge", "l1"),
+    "linear svc": sx.LinearSVC(),
+    "svc": sx.SVC(calibration="platt", random_state=0),
+    "svc isotonic": sx.SVC(kernel="poly", calibration="isotonic", random_state=0),
+    "svc linear": sx.SVC(kernel="linear", multi_class="ovr"),
+    "svc of kernels": sx.SVC(kernel=0.5 * sx.RBFKernel(0.1) * sx.LaplacianKernel(0.2) + sx.LinearKernel()),
+    "perceptron": sx.Perceptron(variant="averaged"),
+    "pocket": sx.Perceptron(variant="pocket"),
+    "ridge classifier": sx.RidgeClassifier(),
+    "ridge": sx.Ridge(alpha=0.3),
+    "least squares": sx.LinearRegression(),
+    "rule": sx.BayesRule(sx.GaussianNB(), loss=[[0, 1, 4], [1, 0, 1], [4, 1, 0]], reject_cost=0.4),
+    "calibrated rule": sx.BayesRule(sx.LinearSVC(random_state=0), calibration="sigmoid", cv=3),
+    "one against rest": sx.OneVsRestClassifier(sx.LogisticRegression()),
+    "one against one": sx.OneVsOneClassifier(sx.RidgeClassifier()),
+    "feature map": sx.FeatureMap(PolynomialFeatures(2), sx.LinearDiscriminantAnalysis()),
+}
+ANSWERS = ("predict", "predict_proba", "decision_function", "transform", "log_density", "mahalanobis")
+
+
+def fitted(estimator):
+    target = CODES.astype(float) if isinstance(estimator, sx.Ridge | sx.LinearRegression) else Y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator.fit(X, target)
+
+
+def copied(model, folder):
+    path = folder / "model.safetensors"
+    sx.save_model(model, path)
+    return sx.load_model(path)
+
+
+def same(one, two):
+    """Equal in type, shape and bits."""
+    one, two = np.asarray(one), np.asarray(two)
+    assert one.dtype == two.dtype and one.shape == two.shape
+    if one.dtype.kind in "UO":
+        assert one.tolist() == two.tolist()
+    else:
+        assert one.tobytes() == two.tobytes()
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_loaded_model_gives_the_same_bits(name, tmp_path):
+    model = fitted(ESTIMATORS[name])
+    loaded = copied(model, tmp_path)
+    assert type(loaded) is type(model)
+    asked = 0
+    for method in ANSWERS:
+        try:
+            expected = getattr(model, method)(X)
+        except (AttributeError, NotImplementedError):
+            continue
+        same(getattr(loaded, method)(X), expected)
+        asked += 1
+    assert asked
+    assert repr(loaded) == repr(model)
+    assert loaded.get_params().keys() == model.get_params().keys()
+
+
+def test_every_estimator_of_the_library_is_covered():
+    public = {
+        name
+        for name in sx.__all__
+        if isinstance(getattr(sx, name), type) and issubclass(getattr(sx, name), BaseEstimator)
+    }
+    covered = {type(estimator).__name__ for estimator in ESTIMATORS.values()}
+    assert public <= covered
+    for name in registry._HOMES:
+        assert registry.name_of(registry.class_named(name)) == name
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_and_single_precision(dtype, tmp_path):
+    rows = sp.csr_array((X - 8.0).astype(dtype))
+    for estimator in (sx.SVC(), sx.LinearSVC(), sx.RidgeClassifier()):
+        model = estimator.fit(rows, Y)
+        loaded = copied(model, tmp_path)
+        same(loaded.decision_function(rows), model.decision_function(rows))
+        assert np.asarray(loaded.intercept_).dtype == np.asarray(model.intercept_).dtype
+
+
+def test_precomputed_kernels_and_machines_of_them(tmp_path):
+    values = X @ X.T
+    for estimator in (sx.SVC(kernel="precomputed"), sx.OneVsOneClassifier(sx.SVC(kernel="precomputed"))):
+        model = estimator.fit(values, Y)
+        same(copied(model, tmp_path).decision_function(values), model.decision_function(values))
+
+
+def test_a_loaded_model_goes_on_learning(tmp_path):
+    model = sx.LinearDiscriminantAnalysis().partial_fit(X[::2], Y[::2])
+    loaded = copied(model, tmp_path)
+    same(loaded.partial_fit(X[1::2], Y[1::2]).coef_, model.partial_fit(X[1::2], Y[1::2]).coef_)
+    online = sx.Perceptron().fit(X, Y)
+    again = copied(online, tmp_path)
+    same(again.partial_fit(X, Y).coef_, online.partial_fit(X, Y).coef_)
+
+
+def patients(n=240, seed=0):
+    rng = np.random.default_rng(seed)
+    age, city = rng.normal(50, 15, n), rng.choice(["Ghent", "Lyon", "Turin", "Bonn"], n, p=[0.4, 0.3, 0.2, 0.1])
+    smoker = rng.random(n) < 0.4
+    score = 0.08 * (age - 50) + smoker + (city == "Turin") + rng.logistic(size=n)
+    return pa.table(
+        {
+            "age": pa.array(np.where(rng.random(n) < 0.1, np.nan, age), from_pandas=True),
+            "smoker": pa.array(np.where(smoker, "yes", "no"), mask=rng.random(n) < 0.1),
+            "city": pa.array(city, mask=rng.random(n) < 0.1),
+            "ill": np.select([score < -0.5, score < 1.0], ["no", "a little"], "very"),
+        }
+    )
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_table_models(name, tmp_path):
+    family, table = FAMILIES[name], patients()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = TableModel.fit(
+            table,
+            "ill",
+            family.build(),
+            family=name,
+            encode=family.encoded,
+            loss=[[0, 1, 2], [1, 0, 1], [5, 3, 0]] if hasattr(family.build(), "predict_proba") else None,
+        )
+    model.scores = {"accuracy": {"mean": 0.5, "folds": np.array([0.4, 0.6])}, "log_loss": np.float64(0.7)}
+    loaded = copied(model, tmp_path)
+    new = patients(50, seed=1)
+    same(loaded.predict(new), model.predict(new))
+    if model.has_probabilities:
+        same(loaded.predict_proba(new), model.predict_proba(new))
+    assert loaded.schema == model.schema
+    about = sx.inspect_model(tmp_path / "model.safetensors")
+    assert about["family"] == name and about["classes"] == ["a little", "no", "very"] and about["intact"]
+    assert about["schema"] == json.loads(json.dumps(model.schema.to_json()))
+    assert about["scores"] == {"accuracy": {"mean": 0.5, "folds": [0.4, 0.6]}, "log_loss": 0.7}
+    assert about["library_version"] == sx.__version__
+
+
+@pytest.mark.parametrize(
+    "labels", [[0, 1], [-3.0, 2.0], [False, True], ["a", "ä\n"], np.array(["u", "v"], dtype=object)]
+)
+def test_labels_keep_their_type(labels, tmp_path):
+    y = np.asarray(labels)[TWO.astype(int)]
+    model = sx.GaussianNB().fit(X, y)
+    loaded = copied(model, tmp_path)
+    same(loaded.classes_, model.classes_)
+    same(loaded.predict(X), model.predict(X))
+
+
+# -- the encoding of values -----------------------------------------------------------------------------------------------
+
+
+def returned(value):
+    node, tensors = encode(value, "value")
+    return decode(json.loads(json.dumps(node, allow_nan=False)), tensors)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "int8", "int32", "int64", "uint8", "uint64", "bool"]
+)
+def test_arrays_keep_type_shape_bits_and_layout(dtype):
+    base = np.arange(24).reshape(4, 6).astype(dtype)
+    for array in (
+        *(
+            base,
+            base.T,
+            base[::2, 1::2],
+            base[::-1],
+            np.asfortranarray(base),
+            base[:, :0],
+            base[0, 0],
+            base.ravel()[:5],
+        ),
+        *(np.array(7).astype(dtype), base.reshape(2, 3, 4), base.reshape(2, 3, 4).T, base[:0]),
+    ):
+        back = returned(array)
+        same(back, array)
+        assert type(back) is type(array)
+        if isinstance(array, np.ndarray) and array.ndim == 2:
+            assert back.flags.f_contiguous == array.copy(order="K").flags.f_contiguous
+
+
+def test_special_floats_and_foreign_byte_order():
+    values = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 5e-324, 1.7976931348623157e308])
+    same(returned(values), values)
+    same(returned(values.astype(">f8")), values)
+    for value in (np.inf, -np.inf, -0.0, 0.1, 5e-324, np.nan):
+        assert np.array(returned(value)).tobytes() == np.array(value).tobytes()
+
+
+def test_other_values():
+    record = np.zeros(2, dtype=[("scale", np.float64), ("n", np.int64)])
+    record["scale"] = [1.5, -2.0]
+    same(returned(record)["scale"], record["scale"])
+    assert returned(record).dtype == record.dtype
+    matrix = sp.random_array((5, 4), density=0.4, format="csr", rng=np.random.default_rng(0))
+    assert (returned(matrix) != matrix).nnz == 0 and type(returned(matrix)) is sp.csr_array
+    assert returned(np.dtype(np.float32)) == np.float32
+    family = returned(Family("gaussian", "it holds real numbers"))
+    assert (family, family.reason) == ("gaussian", "it holds real numbers")
+    assert returned(Status.CONVERGED) is Status.CONVERGED
+    assert returned(Fit(Status.EXACT, 1, 0.5)) == Fit(Status.EXACT, 1, 0.5)
+    assert returned({("a", 1): [None, True], 2: (3.5, "x"), None: {}}) == {
+        ("a", 1): [None, True],
+        2: (3.5, "x"),
+        None: {},
+    }
+    same(returned(np.array([["a", "bc"], ["", "é\x00d"]])), np.array([["a", "bc"], ["", "é\x00d"]]))
+    same(returned(np.array(["x", None, 1.5], dtype=object)), np.array(["x", None, 1.5], dtype=object))
+    assert returned(np.str_("x")) == "x" and type(returned(np.str_("x"))) is np.str_
+
+
+plain_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text() | st.integers() | st.tuples(st.text(), st.integers()), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(plain_values)
+def test_plain_values_come_back(value):
+    back = returned(value)
+    assert repr(back) == repr(value)
+
+
+def test_shared_arrays_are_written_once():
+    shared = np.arange(5.0)
+    node, tensors = encode([shared, shared, {"again": shared}], "value")
+    assert len(tensors) == 1
+    assert len(decode(node, tensors)) == 3
+
+
+# -- what is refused when saving --------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_saved_is_named(tmp_path):
+    path = tmp_path / "model.safetensors"
+    rule = sx.BayesRule(sx.GaussianNB(), loss=lambda truth, action: float(truth != action)).fit(X, Y)
+    with pytest.raises(ValueError, match=r"BayesRule\.loss holds a function, which a model file cannot"):
+        sx.save_model(rule, path)
+    with pytest.raises(ValueError, match=r"SVC\.kernel holds a function"):
+        sx.save_model(sx.SVC(kernel=lambda a, b: a @ b.T).fit(X, Y), path)
+    with pytest.raises(ValueError, match=r"SVC\.random_state holds .* Give random_state a whole number"):
+        sx.save_model(sx.SVC(random_state=np.random.RandomState(0)).fit(X, Y), path)
+    mapped = sx.FeatureMap(SplineTransformer(), sx.LinearDiscriminantAnalysis()).fit(X, Y)
+    with pytest.raises(ValueError, match=r"FeatureMap\.transformer holds a SplineTransformer"):
+        sx.save_model(mapped, path)
+
+    class LinearDiscriminantAnalysis(sx.LinearDiscriminantAnalysis):
+        pass
+
+    with pytest.raises(TypeError, match="takes a fitted model of separatrix"):
+        sx.save_model(LinearDiscriminantAnalysis().fit(X, Y), path)
+    with pytest.raises(TypeError, match="this is a dict"):
+        sx.save_model({"coef": 1}, path)
+    with pytest.raises(NotFittedError):
+        sx.save_model(sx.LogisticRegression(), path)
+    model = sx.GaussianNB().fit(X, Y)
+    model.itself = [model]
+    with pytest.raises(ValueError, match=r"GaussianNB\.itself\[0\] contains itself"):
+        sx.save_model(model, path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, OSError])
+@pytest.mark.parametrize("where", ["fsync", "replace"])
+def test_an_interruption_leaves_the_old_file_and_nothing_else(fault, where, tmp_path, monkeypatch):
+    path = tmp_path / "model.safetensors"
+    sx.save_model(sx.GaussianNB().fit(X, Y), path)
+    before = path.read_bytes()
+
+    def stop(*_):
+        raise fault("stopped")
+
+    monkeypatch.setattr(os, where, stop)
+    with pytest.raises(fault):
+        sx.save_model(sx.LinearDiscriminantAnalysis().fit(X, Y), path)
+    assert list(tmp_path.iterdir()) == [path] and path.read_bytes() == before
+
+
+def test_saving_honours_the_usual_permissions(tmp_path):
+    path, plain = tmp_path / "model.safetensors", tmp_path / "plain"
+    sx.save_model(sx.GaussianNB().fit(X, Y), path)
+    plain.write_bytes(b"")
+    assert path.stat().st_mode == plain.stat().st_mode
+
+
+# -- what is refused when loading -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def content():
+    return model_file._serialised(sx.LogisticRegression().fit(X, Y))
+
+
+def test_damaged_files_are_never_a_model(content, tmp_path):
+    path, rng = tmp_path / "model.safetensors", np.random.default_rng(0)
+    header = 8 + int.from_bytes(content[:8], "little")
+    places = {*range(8), *rng.integers(0, header, 150).tolist(), *rng.integers(header, len(content), 60).tolist()}
+    for at in places:
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(damaged))
+        with pytest.raises(ValueError, match="model"):
+            sx.load_model(path)
+        with contextlib.suppress(ValueError):  # where the header itself cannot be read
+            assert sx.inspect_model(path)["intact"] is False
+    for length in (0, 1, 7, 8, 9, header - 1, header, len(content) - 1):
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match=r"not a model file|damaged"):
+            sx.load_model(path)
+    for longer in (content + b"\x00", content + content):
+        path.write_bytes(longer)
+        with pytest.raises(ValueError, match="damaged"):
+            sx.load_model(path)
+    path.write_bytes(content)
+    same(sx.load_model(path).predict(X), sx.LogisticRegression().fit(X, Y).predict(X))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=400))
+def test_noise_is_not_a_model(data, tmp_path):
+    path = tmp_path / "noise"
+    for noise in (data, len(data).to_bytes(8, "little") + data):
+        path.write_bytes(noise)
+        with pytest.raises(ValueError, match="is not a model file"):
+            sx.load_model(path)
+
+
+def signed(header, buffer):
+    """A file with any header, and the checksum that belongs to it."""
+    header["__metadata__"]["checksum"] = "0" * 64
+    head = json.dumps(header, separators=(",", ":")).encode()
+    raw = len(head).to_bytes(8, "little") + head + buffer
+    digest = hashlib.sha256(raw).hexdigest()
+    return raw.replace(b'"checksum":"' + b"0" * 64, b'"checksum":"' + digest.encode(), 1)
+
+
+def forged(content, change):
+    """The file after a change of its header or its state, with a right checksum."""
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    state = json.loads(header["__metadata__"]["state"])
+    state = change(header, state) or state
+    header["__metadata__"]["state"] = json.dumps(state)
+    return signed(header, content[8 + length :])
+
+
+def attributes(state):
+    return state["state"]
+
+
+def set_attribute(name, node):
+    def change(header, state):
+        attributes(state)[name] = node
+
+    return change
+
+
+def drop_attribute(name):
+    def change(header, state):
+        del attributes(state)[name]
+
+    return change
+
+
+def metadata(**values):
+    def change(header, state):
+        header["__metadata__"].update(values)
+
+    return change
+
+
+def tensor_type(dtype):
+    def change(header, state):
+        header[attributes(state)["coef_"]["tensor"]]["dtype"] = dtype
+
+    return change
+
+
+def tensor_shape(shape):
+    def change(header, state):
+        header[attributes(state)["coef_"]["tensor"]]["shape"] = shape
+
+    return change
+
+
+def nested(depth):
+    node = []
+    for _ in range(depth):
+        node = [node]
+    return node
+
+
+FORGERIES = {
+    "newer format": (metadata(format_version="2.0"), "upgrade separatrix"),
+    "no version": (metadata(format_version="x"), "upgrade separatrix"),
+    "another format": (metadata(format="something else"), "save_model did not write it"),
+    "unknown class": (
+        lambda header, state: {"$": "object", "class": "os.system", "state": {}},
+        "unknown class 'os.system'",
+    ),
+    "builtin": (lambda header, state: {"$": "object", "class": "eval", "state": {}}, "unknown class 'eval'"),
+    "unknown kind": (set_attribute("coef_", {"$": "pickle", "data": "gASV"}), "unknown kind 'pickle'"),
+    "no kind": (set_attribute("coef_", {}), "does not describe a model"),
+    "dunder": (set_attribute("__class__", "x"), "sets the attribute '__class__'"),
+    "not a name": (set_attribute("a b", 1), "sets the attribute 'a b'"),
+    "unknown tensor": (set_attribute("coef_", {"$": "array", "tensor": "t999", "transposed": False}), "'t999'"),
+    "texts of objects": (
+        set_attribute("coef_", {"$": "texts", "dtype": "<f8", "shape": [1], "items": ["1"]}),
+        "texts of the type float64",
+    ),
+    "dtype": (set_attribute("coef_", {"$": "dtype", "name": "object"}), "'object'"),
+    "enumeration": (set_attribute("coef_", {"$": "enum", "class": "Status", "name": "mro"}), "does not have"),
+    "enum of a class": (set_attribute("coef_", {"$": "enum", "class": "SVC", "name": "fit"}), "does not have"),
+    "object of an enum": (set_attribute("coef_", {"$": "object", "class": "Status", "state": {}}), "enumeration"),
+    "list as key": (set_attribute("coef_", {"$": "dict", "items": [[[1], 2]]}), "does not describe a model"),
+    "plain value": (lambda header, state: 5, "do not fit together"),
+    "a part": (lambda header, state: {"$": "enum", "class": "Status", "name": "EXACT"}, "do not fit together"),
+    "missing attribute": (drop_attribute("coef_"), "do not fit together"),
+    "not an array": (set_attribute("coef_", "many"), "do not fit together"),
+    "wrong shape": (tensor_shape([4, 3]), "do not fit together"),
+    "impossible shape": (tensor_shape([4, 300]), "cannot be read as a model"),
+    "unexpected type": (tensor_type("F8_E5M2"), "cannot be read as a model"),
+    "other type of the same size": (tensor_type("BF16"), "cannot be read as a model"),
+    "half of the classes": (
+        set_attribute("classes_", {"$": "texts", "dtype": "<U1", "shape": [1], "items": ["a"]}),
+        "fit",
+    ),
+    "deep": (set_attribute("coef_", nested(600)), "do not fit together|cannot be read"),
+    "family is no JSON": (metadata(state="{"), "cannot be read as a model"),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forged_files_are_refused_in_words(name, content, tmp_path):
+    change, words = FORGERIES[name]
+    path = tmp_path / "model.safetensors"
+    length = int.from_bytes(content[:8], "little")
+    if name == "family is no JSON":
+        header = json.loads(content[8 : 8 + length])
+        change(header, None)
+        path.write_bytes(signed(header, content[8 + length :]))
+    else:
+        path.write_bytes(forged(content, change))
+    with pytest.raises(ValueError, match=words):
+        sx.load_model(path)
+
+
+def test_headers_without_end(content, tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes((1 << 62).to_bytes(8, "little") + content[8:])
+    with pytest.raises(ValueError, match="shorter than its beginning says"):
+        sx.load_model(path)
+    with open(path, "wb") as file:  # a sparse file: its length costs nothing
+        file.write((model_file.LARGEST_HEADER + 1).to_bytes(8, "little"))
+        file.truncate(model_file.LARGEST_HEADER + 100)
+    with pytest.raises(ValueError, match="more than the 100000000 that are allowed"):
+        sx.load_model(path)
+    deep = b"[" * 100_000
+    path.write_bytes(len(deep).to_bytes(8, "little") + deep)
+    with pytest.raises(ValueError, match="header is not JSON"):
+        sx.load_model(path)
+
+
+def test_inspection_makes_no_model(content, tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(forged(content, lambda header, state: {"$": "object", "class": "nothing we have", "state": {}}))
+    about = sx.inspect_model(path)
+    assert about["family"] == "LogisticRegression" and about["classes"] == ["setosa", "versicolor", "virginica"]
+    assert about["schema"] == {"columns": 4} and about["intact"]
+    damaged = bytearray(content)
+    damaged[-1] ^= 1
+    path.write_bytes(bytes(damaged))
+    assert sx.inspect_model(path)["intact"] is False
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path):
+    for read in (sx.load_model, sx.inspect_model):
+        with pytest.raises(FileNotFoundError):
+            read(tmp_path / "nowhere.safetensors")

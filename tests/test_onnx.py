@@ -1,0 +1,227 @@
+"""ONNX graphs against predict_proba, in ONNX Runtime."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import onnx
+import onnxruntime
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+
+import separatrix as sx
+from separatrix.comparison.families import FAMILIES
+from separatrix.comparison.table_model import TableModel
+
+X, CODES = load_iris(return_X_y=True)
+X = np.round(2.0 * X)
+Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
+TWO = CODES > 0
+
+BARE = {
+    "logistic": sx.LogisticRegression(C=100.0),
+    "logistic cv": sx.LogisticRegressionCV(Cs=2, cv=3),
+    "lda": sx.LinearDiscriminantAnalysis(),
+    "qda": sx.QuadraticDiscriminantAnalysis(reg_param=0.01),
+    "rda": sx.RegularizedDiscriminantAnalysis(),
+    "gaussian": sx.GaussianNB(),
+    "multinomial": sx.MultinomialNB(),
+    "complement": sx.ComplementNB(),
+    "bernoulli": sx.BernoulliNB(binarize=6.0),
+    "categorical": sx.CategoricalNB(),
+    "mixed": sx.MixedNB(["gaussian", "poisson", "multinomial", "multinomial"]),
+    "ridge": sx.RidgeClassifier(),
+    "linear svc": sx.LinearSVC(),
+    "perceptron": sx.Perceptron(),
+    "one against rest": sx.OneVsRestClassifier(sx.LogisticRegression()),
+    "rule": sx.BayesRule(sx.GaussianNB(), loss=[[0, 1, 4], [1, 0, 1], [4, 1, 0]]),
+    "rejecting rule": sx.BayesRule(sx.LinearDiscriminantAnalysis(), reject_cost=0.02, reject_below=0.9),
+}
+TWO_CLASSES = {
+    **{
+        name: BARE[name]
+        for name in ("logistic", "lda", "qda", "gaussian", "multinomial", "mixed", "ridge", "perceptron")
+    },
+    "svc": sx.SVC(kernel="linear", calibration="platt", random_state=0),
+    "svc without": sx.SVC(kernel="linear"),
+    "bayesian": sx.BayesianLogisticRegression(),
+}
+
+
+def quiet_fit(model, *arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(*arguments)
+
+
+def session(model):
+    made = sx.to_onnx(model)
+    onnx.checker.check_model(made, full_check=True)
+    return onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def agrees(model, feed, given):
+    run = session(model)
+    values, labels = run.run(None, feed)
+    has = hasattr(model, "predict_proba") and getattr(model, "has_probabilities", True)
+    assert [output.name for output in run.get_outputs()] == ["probabilities" if has else "scores", "label"]
+    assert values.dtype == np.float64
+    expected = (
+        model.predict_proba(given) if has else np.asarray(model.decision_function(given)).reshape(len(values), -1)
+    )
+    np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-9)
+    assert labels.tolist() == model.predict(given).tolist()
+
+
+@pytest.mark.parametrize("name", BARE)
+def test_bare_estimators(name):
+    agrees(quiet_fit(BARE[name], X, Y), {"X": X}, X)
+
+
+@pytest.mark.parametrize("name", TWO_CLASSES)
+def test_two_classes(name):
+    agrees(quiet_fit(TWO_CLASSES[name], X, TWO), {"X": X}, X)
+
+
+def test_extreme_scores_give_probabilities_and_not_nan():
+    model = sx.LogisticRegression().fit(X, TWO)
+    model.coef_, model.intercept_ = np.array([[1.0, 0.0, 0.0, 0.0]]), np.array([0.0])
+    rows = np.zeros((5, 4))
+    rows[:, 0] = [-800.0, -40.0, 0.0, 40.0, 800.0]
+    agrees(model, {"X": rows}, rows)
+    small = session(model).run(["probabilities"], {"X": rows})[0][3, 0]
+    assert small == pytest.approx(np.exp(-40.0), rel=1e-12)
+
+
+def test_missing_values_of_mixed_naive_bayes_are_nan():
+    rows = X.copy()
+    rows[np.random.default_rng(0).random(rows.shape) < 0.3] = np.nan
+    rows[0] = np.nan
+    model = sx.MixedNB(["gaussian", "poisson", "multinomial", "multinomial"], priors=[0.2, 0.3, 0.5]).fit(rows, Y)
+    agrees(model, {"X": rows}, rows)
+
+
+def test_labels_of_every_type():
+    for labels in ([3, 5], [False, True], [1.0, 2.0], ["a", "b"]):
+        model = sx.GaussianNB().fit(X, np.array(labels)[TWO.astype(int)])
+        found = session(model).run(["label"], {"X": X})[0]
+        assert found.tolist() == model.predict(X).tolist()
+    assert session(sx.GaussianNB().fit(X, CODES)).run(["label"], {"X": X})[0].dtype == np.int64
+
+
+def test_no_rows_are_no_rows():
+    values, labels = session(sx.LinearDiscriminantAnalysis().fit(X, Y)).run(None, {"X": X[:0]})
+    assert values.shape == (0, 3) and labels.shape == (0,)
+
+
+# -- tables ---------------------------------------------------------------------------------------------------------------
+
+
+def people(n=300, seed=0, unseen=False):
+    rng = np.random.default_rng(seed)
+    age, city = rng.normal(50, 15, n), rng.choice(["Ghent", "Lyon", "Turin"], n)
+    smoker = rng.random(n) < 0.4
+    score = 0.06 * (age - 50) + smoker + (city == "Ghent") + rng.logistic(size=n)
+    if unseen:
+        city[::7] = "Nowhere"
+        age[::5] *= 1e4
+    return pa.table(
+        {
+            "label": pa.array(np.where(rng.random(n) < 0.15, np.nan, age), from_pandas=True),  # the name of an output
+            "smoker": pa.array(smoker, mask=rng.random(n) < 0.15),
+            "a column; --": np.exp(rng.normal(10, 1, n)),
+            "city": pa.array(city.tolist(), mask=rng.random(n) < 0.15),
+            "ill": np.select([score < -0.5, score < 1.2], ["no", "a little"], "very"),
+        }
+    )
+
+
+def feed_of(model, table):
+    rows = model.schema.read(table)
+    feed = {}
+    for name, values in rows.columns.items():
+        column = np.array(["" if value is None else value for value in values]) if values.dtype == object else values
+        feed["column label" if name == "label" else name] = column.reshape(-1, 1)
+    return feed
+
+
+@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_on_a_table_with_holes_and_unseen_values(name, two):
+    family, table = FAMILIES[name], people()
+    if two:
+        table = table.set_column(4, "ill", pa.array((np.asarray(table["ill"]) == "very").tolist()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = TableModel.fit(table, "ill", family.build(), family=name, encode=family.encoded)
+    if name == "svm-rbf" or (name in ("linear-svm", "bayesian-logistic") and not two):
+        with pytest.raises(ValueError, match=r"cannot be written as ONNX: .* (Use|keep) "):
+            sx.to_onnx(model)
+        return
+    new = people(150, seed=1, unseen=True)
+    agrees(model, feed_of(model, new), new)
+
+
+def test_losses_choose_an_action():
+    loss, actions = [[0, 2, 1], [9, 0, 1], [9, 1, 1]], ["send home", "operate", "ask"]
+    model = TableModel.fit(people(), "ill", sx.LogisticRegression(), family="logistic", loss=loss, actions=actions)
+    new = people(100, seed=2)
+    agrees(model, feed_of(model, new), new)
+    assert len(set(model.predict(new).tolist())) > 1
+
+
+def test_texts_that_stand_for_a_missing_value():
+    model = TableModel.fit(people(), "ill", sx.LogisticRegression(), family="logistic")
+    feed = feed_of(model, people(40, seed=3))
+    run = session(model)
+    expected = run.run(["probabilities"], feed)[0]
+    feed["city"] = np.where(feed["city"] == "", "NA", feed["city"])
+    np.testing.assert_array_equal(run.run(["probabilities"], feed)[0], expected)
+
+
+def test_a_frame_of_texts_has_an_input_a_column():
+    frame = pd.DataFrame(
+        {"words": [3.0, 0.0, 5.0, 1.0, np.nan, 2.0] * 10, "kind": ["a", "b", None, "a", "c", "b"] * 10}
+    )
+    model = sx.MixedNB({"words": "poisson"}).fit(frame, np.tile(["p", "q", "p"], 20))
+    feed = {
+        "words": frame[["words"]].to_numpy(),
+        "kind": frame[["kind"]].fillna("").to_numpy(dtype=object),
+    }
+    agrees(model, feed, frame)
+
+
+def test_the_graph_asks_for_old_operators_only():
+    made = sx.to_onnx(sx.LinearDiscriminantAnalysis().fit(X, Y))
+    assert {entry.domain: entry.version for entry in made.opset_import} == {"": 13, "ai.onnx.ml": 2}
+    assert made.ir_version == 7 and made.producer_name == "separatrix"
+
+
+def test_what_cannot_be_written_says_why():
+    for words, model in {
+        "a kernel compares each row": sx.SVC(),
+        "vote between pairs": sx.SVC(kernel="linear"),
+        "alpha > 0": sx.CategoricalNB(alpha=0),
+        "not a sum over columns": sx.OneVsOneClassifier(sx.LogisticRegression()),
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            sx.to_onnx(model.fit(X, Y))
+
+
+def test_without_the_package_the_sentence_says_what_to_install(monkeypatch):
+    import builtins
+
+    real = builtins.__import__
+
+    def without(name, *arguments, **keywords):
+        if name == "onnx":
+            raise ImportError(name)
+        return real(name, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"pip install 'separatrix\[onnx\]'"):
+        sx.to_onnx(sx.GaussianNB().fit(X, Y))

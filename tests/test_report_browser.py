@@ -1,0 +1,148 @@
+"""The report as a browser shows it: quiet, self-contained, readable on a phone, in the dark and on paper."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from test_report import BOLD, SCRIPT, hostile_table
+
+import separatrix as sx
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser, and it is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to open the report with")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    found = sx.compare(hostile_table(), "kind", families=["naive-bayes", "lda", "perceptron"], folds=3)
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    sx.write_report(found, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_page(browser, report):
+    contexts = []
+
+    def opened(width: int = 1280, **options):
+        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.complaints, page.requests = [], []
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (page.complaints.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.goto(report.as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def test_nothing_is_asked_for_and_nothing_complains(open_page, report):
+    page = open_page()
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    outside = [url for url in page.requests if not url.startswith("data:")]
+    assert outside == [report.as_uri()] and page.complaints == []
+    assert report.stat().st_size < 3_000_000
+
+
+def test_every_picture_has_words(open_page):
+    page = open_page()
+    names = page.eval_on_selector_all(
+        "img, svg", "all => all.map(one => one.getAttribute('aria-label') || one.alt || '')"
+    )
+    assert len(names) > 10 and all(len(name) > 30 for name in names)
+    assert page.get_by_role("img").count() > 5  # as a screen reader finds them
+
+
+def test_names_from_the_table_are_shown_as_text(open_page):
+    page = open_page()
+    shown = page.inner_text("main")
+    assert SCRIPT in shown and BOLD in shown
+    assert page.locator("script").count() == 0 and page.locator("main b").count() == 0
+    drawn = page.eval_on_selector_all("svg text", "all => all.map(one => one.textContent)")
+    assert any("$a_{b$" in text for text in drawn)
+    fonts = page.eval_on_selector_all("body, svg text", "all => all.map(one => getComputedStyle(one).fontFamily)")
+    assert len(set(fonts)) == 1  # the page's own
+
+
+@pytest.mark.parametrize("width", [320, 360, 768, 1440])
+def test_the_page_never_scrolls_sideways(open_page, width):
+    page = open_page(width)
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    wide = page.evaluate(
+        "[...document.querySelectorAll('body *')].filter(one => !one.closest('.scroll, svg')"
+        " && one.getBoundingClientRect().right > innerWidth + 1).map(one => one.tagName + one.className)"
+    )
+    assert wide == []
+
+
+def test_a_wide_table_scrolls_in_its_own_box(open_page):
+    page = open_page(360)
+    boxes = page.eval_on_selector_all(".scroll", "all => all.map(one => one.scrollWidth - one.clientWidth)")
+    assert max(boxes) > 100
+    assert page.locator(".scroll:not([tabindex='0'])").count() == 0  # the keyboard reaches them
+
+
+CONTRAST = """
+selector => {
+  const light = colour => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).map(Number).map(v => v / 255)
+      .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const page = light(getComputedStyle(document.body).backgroundColor);
+  return [...document.querySelectorAll(selector)].map(one => {
+    const style = getComputedStyle(one), ink = light(one instanceof SVGElement ? style.fill : style.color);
+    return (Math.max(ink, page) + 0.05) / (Math.min(ink, page) + 0.05);
+  });
+}
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_by_day_and_by_night(open_page, scheme):
+    page = open_page(color_scheme=scheme)
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, background[4:-1].split(","))) > 384) == (scheme == "light")
+    assert min(page.evaluate(CONTRAST, "p, li, td, th, dd, h1, h2, h3")) >= 4.5
+    assert min(page.evaluate(CONTRAST, "caption, figcaption, dt, a")) >= 4.5
+    assert min(page.evaluate(CONTRAST, "svg text")) >= 4.5
+
+
+def test_on_paper_everything_is_open_and_nothing_is_cut(open_page):
+    page = open_page(680)  # A4 less its margins
+    hidden = page.locator("details.model h4").first
+    assert not hidden.is_visible()
+    page.emulate_media(media="print", color_scheme="dark")
+    heights = page.eval_on_selector_all(
+        "details.model > div", "all => all.map(one => one.getBoundingClientRect().height)"
+    )
+    assert len(heights) == 2 and min(heights) > 500
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    ends = page.eval_on_selector_all("table", "all => all.map(one => one.getBoundingClientRect().right)")
+    assert max(ends) <= 681
+    assert page.eval_on_selector_all(".scroll", "all => all.every(one => getComputedStyle(one).overflowX == 'visible')")
+
+
+def test_the_contents_lead_to_every_section_and_open_it(open_page):
+    page = open_page(reduced_motion="reduce")
+    for link in page.locator("nav a").all():
+        target = page.locator(link.get_attribute("href"))
+        link.click()
+        assert target.is_visible()
