@@ -18,12 +18,12 @@ PEER = Peer("NumPyro", distribution="numpyro", module="numpyro")
 
 
 def model(rows: Any, targets: Any = None) -> None:
-    """w ~ N(0, 1), b flat, y ~ Bernoulli(σ(Xw + b))."""
+    """w ~ N(0, 1), b as good as flat, y ~ Bernoulli(σ(Xw + b))."""
     pyro: Any = import_module("numpyro")
     distributions: Any = import_module("numpyro.distributions")
     jax: Any = import_module("jax")
     w = pyro.sample("w", distributions.Normal(0.0, 1.0).expand([rows.shape[1]]).to_event(1))
-    b = pyro.sample("b", distributions.ImproperUniform(distributions.constraints.real, (), ()))
+    b = pyro.sample("b", distributions.Normal(0.0, 1000.0))
     pyro.sample("y", distributions.Bernoulli(logits=jax.numpy.dot(rows, w) + b), obs=targets)
 
 
@@ -32,7 +32,7 @@ def sampler(chains: int, warm_up: int, draws: int) -> Any:
     infer: Any = import_module("numpyro.infer")
     kernel = infer.NUTS(model)
     return infer.MCMC(
-        kernel, num_warmup=warm_up, num_samples=draws, num_chains=chains, chain_method="vectorized", progress_bar=False
+        kernel, num_warmup=warm_up, num_samples=draws, num_chains=chains, chain_method="sequential", progress_bar=False
     )
 
 
@@ -61,7 +61,9 @@ class Laplace:
         optim: Any = import_module("numpyro.optim")
         jax.config.update("jax_enable_x64", True)
         rows, targets = jax.numpy.asarray(X), jax.numpy.asarray(y)
-        guide = guides.AutoLaplaceApproximation(model)
+        guide = guides.AutoLaplaceApproximation(
+            model, init_loc_fn=infer.init_to_value(values={"w": np.zeros(X.shape[1]), "b": 0.0})
+        )
         svi = infer.SVI(model, guide, optim.Minimize(), infer.Trace_ELBO())
         found = svi.run(jax.random.PRNGKey(0), 1, rows, targets, progress_bar=False)
         posterior = guide.get_posterior(found.params)

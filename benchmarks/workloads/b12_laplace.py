@@ -59,7 +59,8 @@ WORKLOAD = FitWorkload(
     data=logistic_rows(100_000, 50, 2),
     contenders=(
         OURS.contender("BayesianLogisticRegression", Ours),
-        torch.PEER.contender("L-BFGS and Hessian by hand", torch.Laplace, default=True),
+        torch.PEER.contender("L-BFGS, Hessian by autograd", lambda: torch.Laplace(autograd=True), default=True),
+        torch.PEER.contender("L-BFGS, Hessian by the formula", lambda: torch.Laplace(autograd=False)),
         numpyro.PEER.contender("AutoLaplaceApproximation", numpyro.Laplace),
     ),
     check=check,

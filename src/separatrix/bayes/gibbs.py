@@ -11,14 +11,17 @@ so that, with every ω given, θ_k is Gaussian, and with θ given, the ω are in
     ω_i | θ        ~ PG(s_i, ψ_i)
     θ_k | ω, θ_−k  ~ N(V(Σ_i (κ_i − ω_i(ψ_i − θ_kx_i)) x_i + (Λm₀)_{k|−k}),  V),      V = (Σ_i ω_i x_ix_iᵀ + Λ_kk)⁻¹
 
+Between the sweeps, chains take steps proposed by Laplace's Gaussian where these are mostly accepted (independence.py): they
+leave the same posterior as it is and are worth many sweeps.
+
 A softmax without a baseline does not notice one vector added to the coefficients of every class; `_Shift` moves along it.
 
 Reference: Polson, Scott and Windle (2013), J. American Statistical Association 108, theorem 1; for more classes
 Holmes and Held (2006), Bayesian Analysis 1.
 
 **Complexity** O(n C p (p + m)) a class and iteration for C chains, most of it the n C Pólya–Gamma draws when p < 50.
-**Passes over the data** one an iteration for two classes, one a score and iteration for more: the draw of θ_k needs the sum
-over all rows, and the scores of the next class need θ_k. All chains share a pass.
+**Passes over the data** one a sweep for two classes, one a score and sweep for more: the draw of θ_k needs the sum over all
+rows, and the scores of the next class need θ_k. All chains share a pass, and the steps between two sweeps share one.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from separatrix.bayes.diagnostics import LEAST_DRAWS, bulk_ess, rhat
+from separatrix.bayes.independence import Proposals
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
@@ -40,6 +44,8 @@ from separatrix.settings import one_blas_thread
 _EPS = float(np.finfo(np.float64).eps)
 # Rows a task (a few milliseconds of draws), and bytes of rows that stay in cache for the products of every chain.
 _ROWS, _CACHED = 4096, 1 << 20
+# Proposals are made when a trial of this many is worth this share of as many draws; then so many between two sweeps.
+_TRIED, _WORTH, _STEPS = 64, 0.3, 9
 # The compiled sampler for PG(1, z) is exact, but not made for larger |z|.
 _FAR_OUT = 100.0
 _TERMS, _ALL_REST, _LARGEST_TILT = 6, 12.0, 1e50
@@ -61,6 +67,8 @@ class Draws:
         How many times the rows were read.
     interrupted : bool
         Whether the run was stopped before all draws were made.
+    accepted : float
+        Share of the proposals of Laplace's Gaussian that were accepted; NaN when none were made.
     """
 
     theta: Float
@@ -68,6 +76,7 @@ class Draws:
     ess: Float
     passes: int
     interrupted: bool
+    accepted: float = np.nan
 
 
 def sample_gibbs(
@@ -80,6 +89,7 @@ def sample_gibbs(
     n_warmup: int,
     n_draws: int,
     seed: np.random.SeedSequence,
+    proposals: Proposals | None = None,
     callback: Callable[[int, int], None] | None = None,
 ) -> Draws:
     """Draw θ from exp(−F(θ)), F the objective, with several chains that read the rows together.
@@ -101,6 +111,8 @@ def sample_gibbs(
         Chains, iterations of each that are thrown away, and iterations that are kept.
     seed : SeedSequence
         The draws depend on it and on the rows alone, not on the number of threads.
+    proposals : Proposals, optional
+        A Gaussian near the posterior. Where it is near enough, nine of ten iterations are steps that it proposes.
     callback : callable, optional
         Called with the iterations done and their total after each; KeyboardInterrupt ends the run with what there is.
 
@@ -132,13 +144,20 @@ def sample_gibbs(
     sampler = _Sampler(objective, source, seed)
     theta = sampler.starts(start, spread, n_chains)
     kept = np.empty((n_chains, n_draws, *start.shape))
-    before, done, total = source.passes, 0, n_warmup + n_draws
+    before, done, total, offered, accepted = source.passes, 0, n_warmup + n_draws, 0, 0
     try:
+        if proposals is not None and proposals.share(sampler.generator(3), _TRIED) < _WORTH:
+            proposals = None
         while done < total:
             theta = sampler.sweep(theta, done)
-            if done >= n_warmup:
-                kept[:, done - n_warmup] = theta
-            done += 1
+            states, steps = theta[None], min(_STEPS, total - done - 1)
+            if proposals is not None and steps:
+                moved, taken = proposals.steps(theta, steps, sampler.generator(4, done))
+                states, theta = np.concatenate([states, moved]), moved[-1]
+                offered, accepted = offered + steps * n_chains, accepted + taken
+            new = states[max(0, n_warmup - done) :]
+            done += len(states)
+            kept[:, done - n_warmup - len(new) : done - n_warmup] = new.swapaxes(0, 1)
             if callback is not None:
                 callback(done, total)
     except KeyboardInterrupt:
@@ -151,6 +170,7 @@ def sample_gibbs(
         bulk_ess(kept) if enough else unknown,
         source.passes - before,
         kept.shape[1] < n_draws,
+        accepted / offered if offered else np.nan,
     )
 
 
@@ -179,19 +199,19 @@ class _Sampler:
         self.prior = [_prior_precision(objective.penalty, k) for k in range(loss.n_scores)]
         self.shift = _Shift(objective.penalty) if self.baseline is None else None
 
-    def _generator(self, *key: int) -> np.random.Generator:
+    def generator(self, *key: int) -> np.random.Generator:
         """A stream of its own for every task, so that their order does not matter."""
         return np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=key))
 
     def starts(self, start: Float, spread: Float, n_chains: int) -> Float:
         """(C, m, p) places around `start`."""
-        z = self._generator(0).standard_normal((n_chains, start.size))
+        z = self.generator(0).standard_normal((n_chains, start.size))
         return start + (z @ spread.T).reshape(n_chains, *start.shape)
 
     def sweep(self, theta: Float, iteration: int) -> Float:
         """Every class once, then the direction that the likelihood does not notice."""
         theta = theta.copy()
-        generator = self._generator(1, iteration)
+        generator = self.generator(1, iteration)
         with one_blas_thread():
             for k in range(theta.shape[1]):
                 gram, linear = self._sums(theta, k, iteration)
@@ -212,7 +232,7 @@ class _Sampler:
         stacked = np.ascontiguousarray(theta.reshape(chains * m, p).T)
 
         def of_block(block: Block) -> tuple[Float, Float]:
-            generator = self._generator(2, iteration, k, block.start)
+            generator = self.generator(2, iteration, k, block.start)
             gram, linear = np.zeros((chains, p, p)), np.zeros((chains, p))
             for piece in block.pieces(_CACHED):
                 rows, offset = self.objective.counted(piece)

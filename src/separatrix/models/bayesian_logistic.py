@@ -293,16 +293,16 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
     def _mode(self, problem: Problem, objective: LinearObjective, before: Solution | None) -> Solution:
         """The mode to within `tol` posterior standard deviations: F at most ½ tol² above its least value."""
         at, gap = replace(problem, objective=objective), 0.5 * float(self.tol) ** 2
-        small = self.covariance_structure_ == "full" and np.prod(problem.shape) <= _NEWTON
-        solver, theta = "newton" if small else "auto", problem.start() if before is None else before.theta
-        progress = Progress(type(self).__name__, int(self.verbose))
+        theta = problem.start() if before is None else before.theta
         guess = float(np.log(2.0) * (problem.source.n_rows or 1)) if before is None else before.certificate.objective
+        progress = Progress(type(self).__name__, int(self.verbose))
+        small = self.covariance_structure_ == "full" and np.prod(problem.shape) <= _NEWTON
         try:
-            for _ in range(
-                2
-            ):  # the tolerance of a solver is relative: once with a guess of F, once more if it was too large
+            # The tolerance of a solver is relative to F, of which there is only a guess at first; and Newton's method knows
+            # the last digits that others may not reach.
+            for solver in ("auto", "newton" if small else "auto"):
                 found = at.solve(solver, theta, gap / max(1.0, guess), int(self.max_iter), progress, before)
-                if found.status is not Status.CONVERGED or found.certificate.gap <= gap:
+                if found.status is Status.INTERRUPTED or found.certificate.gap <= gap:
                     break
                 theta, before, guess = found.theta, found, found.certificate.objective
             return found
@@ -320,7 +320,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         shape = self.covariance_structure_.replace("_", " ")
         status, detail = solution.status, f"Laplace's approximation, {shape} covariance of {m * p} coefficients."
         if self.posterior == "gibbs" and status is not Status.INTERRUPTED:
-            status, detail = self._sample(problem, solution)
+            status, detail = self._sample(problem)
         self.coef_, self.intercept_ = self._finish(self._posterior.mean)
         certificate = problem.published(solution)
         self.fit_ = watch.fit(status, problem.source.passes, detail, certificate, solution.iterations)
@@ -330,22 +330,25 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         chance = check_random_state(self.random_state)
         self._seed = int(chance.randint(np.iinfo(np.int32).max))
 
-    def _sample(self, problem: Problem, solution: Solution) -> tuple[Status, str]:
+    def _sample(self, problem: Problem) -> tuple[Status, str]:
         from separatrix.bayes.gibbs import sample_gibbs
+        from separatrix.bayes.independence import Proposals
 
-        assert isinstance(self._posterior, FullPosterior)
+        near = self._posterior
+        assert isinstance(near, FullPosterior)
         chance = check_random_state(self.random_state)
         progress = Progress(type(self).__name__, int(self.verbose))
         try:
             draws = sample_gibbs(
                 problem.objective,
                 problem.source,
-                solution.theta,
-                self._posterior.factor,
+                near.mean,
+                2.0 * near.factor,
                 n_chains=int(self.n_chains),
                 n_warmup=int(self.n_warmup),
                 n_draws=int(self.n_draws),
                 seed=np.random.SeedSequence(int(chance.randint(np.iinfo(np.int32).max))),
+                proposals=Proposals(problem.objective, problem.source, near.mean, near.factor, near.precision),
                 callback=progress.sweep,
             )
         finally:
@@ -357,11 +360,13 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
             )
         self.draws_ = draws
         flat = draws.theta.reshape(-1, *problem.shape)
-        self._posterior = FullPosterior.of_draws(flat, self._posterior.gauge)
+        self._posterior = FullPosterior.of_draws(flat, near.gauge)
         known = np.isfinite(draws.rhat)
         rhat, ess = float(draws.rhat[known].max(initial=1.0)), float(draws.ess[known].min(initial=np.inf))
         detail = f"{draws.theta.shape[0]} chains of {draws.theta.shape[1]} draws: R-hat at most {rhat:.4f}, at least "
         detail += f"{ess:.0f} effective draws of every coefficient."
+        if np.isfinite(draws.accepted):
+            detail += f" {draws.accepted:.0%} of the steps proposed between sweeps were accepted."
         if draws.interrupted:
             return Status.INTERRUPTED, detail
         return Status.SAMPLED if rhat <= _AGREE and ess >= _ENOUGH else Status.UNMIXED, detail

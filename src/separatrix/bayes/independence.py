@@ -1,0 +1,120 @@
+"""Steps of a chain that do not depend on where it is: proposals from Laplace's Gaussian, accepted or refused.
+
+    θ' ~ q = N(θ̂, S),    accepted with probability min(1, r(θ')/r(θ)),    log r(θ) = −F(θ) + ½(θ − θ̂)ᵀS⁻¹(θ − θ̂) + const
+
+With many rows a coefficient the posterior is nearly q, almost every proposal is accepted, and a draw is almost independent of
+the one before. The proposals of several steps, and of all chains, are evaluated in one pass. Such steps alone can be stuck
+where q has too little mass; between Gibbs sweeps, which leave the same posterior as it is and get everywhere, they cannot.
+
+    Σ log(1 + e^{−|m|}) = log Π (1 + e^{−|m|}):  a factor is at most 2, so a thousand of them need one logarithm
+
+Reference: Tierney (1994), Annals of Statistics 22, sections 2.3.3 and 2.4.
+
+**Complexity** O(n N m p) for N proposals.
+**Passes over the data** one for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from separatrix.data.block import Block, Float
+from separatrix.data.source import Source
+from separatrix.objectives.linear import LinearObjective
+from separatrix.objectives.losses import Logistic
+
+# Numbers (rows × proposals) that are worked on at once, and factors of one product.
+_CACHED, _FACTORS = 1 << 16, 1000
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """N(θ̂, S) with S = FFᵀ, and how much more the posterior makes of a point than it does.
+
+    Parameters
+    ----------
+    objective : LinearObjective
+    source : Source
+    mean : ndarray of shape (m, p)
+    factor : ndarray of shape (mp, q)
+        F.
+    precision : ndarray of shape (mp, mp)
+        S⁻¹ on the space that F spans.
+    """
+
+    objective: LinearObjective
+    source: Source
+    mean: Float
+    factor: Float
+    precision: Float
+
+    def draw(self, generator: np.random.Generator, n: int) -> Float:
+        """(n, m, p) proposals."""
+        z = generator.standard_normal((n, self.factor.shape[1]))
+        return self.mean + (z @ self.factor.T).reshape(n, *self.mean.shape)
+
+    def log_ratios(self, theta: Float) -> Float:
+        """(N,) log r of θ (N, m, p), up to a constant. One pass."""
+        deviation = (theta - self.mean).reshape(len(theta), -1)
+        quadratic = 0.5 * np.einsum("ni,ij,nj->n", deviation, self.precision, deviation, optimize=True)
+        penalty = np.array([self.objective.penalty.value(own) for own in theta])
+        return quadratic - penalty - self._losses(theta)
+
+    def _losses(self, theta: Float) -> Float:
+        """(N,) Σ s ℓ."""
+        count, m, p = theta.shape
+        stacked = np.ascontiguousarray(theta.reshape(count * m, p).T)
+        loss = self.objective.loss
+
+        def of_block(block: Block) -> Float:
+            total = np.zeros(count)
+            step = max(64, _CACHED // (count * m))
+            for start in range(0, block.n, step):
+                rows, offset = self.objective.counted(block.part(slice(start, min(start + step, block.n))))
+                scores = rows.matvec(stacked).reshape(rows.n, count, m)
+                if offset is not None:
+                    scores = scores + offset[:, None, :]
+                if isinstance(loss, Logistic) and rows.weights is None:
+                    total += _summed(np.where(rows.codes == 1, 1.0, -1.0)[:, None] * scores[:, :, 0])
+                    continue
+                for j in range(count):
+                    values = loss.value(rows.codes, np.ascontiguousarray(scores[:, j]))
+                    total[j] += float(values.sum() if rows.weights is None else values @ rows.weights)
+            return total
+
+        return self.source.reduce(of_block, np.add)
+
+    def share(self, generator: np.random.Generator, n: int) -> float:
+        """How many of n proposals, weighted by r, are worth as much as one draw of the posterior; a share of n. One pass."""
+        logs = self.log_ratios(self.draw(generator, n))
+        weights = np.exp(logs - logs.max())
+        return float(np.square(weights.sum()) / np.square(weights).sum() / n)
+
+    def steps(self, theta: Float, n: int, generator: np.random.Generator) -> tuple[Float, int]:
+        """(n, C, m, p) the next n states of C chains at θ (C, m, p), and how many proposals were accepted. One pass."""
+        chains = len(theta)
+        proposed = self.draw(generator, n * chains)
+        logs = self.log_ratios(np.concatenate([theta, proposed]))
+        now, logs = logs[:chains].copy(), logs[chains:].reshape(n, chains)
+        proposed = proposed.reshape(n, chains, *self.mean.shape)
+        chance = np.log(generator.random((n, chains)))
+        states, accepted = np.empty_like(proposed), 0
+        for i in range(n):
+            taken = chance[i] < logs[i] - now
+            theta = np.where(taken[:, None, None], proposed[i], theta)
+            now = np.where(taken, logs[i], now)
+            states[i], accepted = theta, accepted + int(taken.sum())
+        return states, accepted
+
+
+def _summed(margins: Float) -> Float:
+    """(N,) Σ log(1 + e^{−m}) over the rows of (n, N) margins, which are overwritten."""
+    total: Float = -np.minimum(margins, 0.0).sum(axis=0)
+    np.abs(margins, out=margins)
+    np.negative(margins, out=margins)
+    np.exp(margins, out=margins)
+    margins += 1.0
+    starts = np.arange(0, len(margins), _FACTORS)
+    return total + np.log(np.multiply.reduceat(margins, starts, axis=0)).sum(axis=0)
