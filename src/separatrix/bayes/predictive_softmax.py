@@ -31,13 +31,12 @@ arXiv:2006.07584; Joe and Kuo (2008), SIAM J. Sci. Comput. 30, for the Sobol' nu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr, logsumexp, ndtri, softmax
+from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 
 from separatrix.bayes.predictive import check_level, interval, quadrature
@@ -52,10 +51,6 @@ _ROUNDING = 1e-8
 _INDEFINITE = (
     "The covariance of row {} is not positive semi-definite, so it is no covariance matrix; check how it was made."
 )
-
-
-def _kappa(v: Float) -> Float:
-    return 1.0 / np.sqrt(1.0 + (math.pi / 8.0) * v)
 
 
 def softmax_probit(mean: ArrayLike, covariance: ArrayLike) -> Float:
@@ -74,7 +69,7 @@ def softmax_probit(mean: ArrayLike, covariance: ArrayLike) -> Float:
 
     Notes
     -----
-    **Complexity** O(nK³), in blocks of rows; from about 40 classes on `softmax_quadrature` takes no longer.
+    **Complexity** O(nK³).
 
     Examples
     --------
@@ -83,36 +78,12 @@ def softmax_probit(mean: ArrayLike, covariance: ArrayLike) -> Float:
     >>> softmax_probit([[2.0, 0.0, 0.0]], 4.0 * np.eye(3)[None]).round(3)
     array([[0.591, 0.204, 0.204]])
     """
+    from separatrix.kernels.softmax_normal import matched_probabilities
+
     mu, S = _contrasts(mean, covariance)
     p = np.empty_like(mu)
-    for rows in _blocks(len(mu), S.shape[1] ** 2):
-        p[rows] = _probit_block(mu[rows], S[rows])
+    matched_probabilities(mu, S, p)
     return p
-
-
-def _probit_block(mu: Float, S: Float) -> Float:
-    K = mu.shape[1]
-    variances = np.einsum("nkk->nk", S)
-    kappa = _kappa(np.maximum(variances[:, :, None] + variances[:, None, :] - 2.0 * S, 0.0))
-    contrasts = kappa * (mu[:, None, :] - mu[:, :, None])
-    logs = np.empty_like(mu)
-    for k in range(K):
-        others = np.delete(np.arange(K), k)
-        pairs = np.ix_(np.arange(len(mu)), others, others)
-        r = softmax(-logsumexp(contrasts[pairs], axis=2), axis=1)
-        weights = r[:, :, None] * r[:, None, :]
-        apart = weights * (1.0 - np.eye(K - 1))
-        total = apart.sum(axis=(1, 2))
-        # Without a second class that counts there is no scale, and what it multiplies is 0.
-        scale = np.where(total > 0.0, (apart / kappa[pairs]).sum(axis=(1, 2)) / np.where(total > 0.0, total, 1.0), 1.0)
-        mean = np.einsum("nl,nl->n", r, mu[:, others]) + scale * entr(r).sum(axis=1)
-        shared = np.einsum("nkl,nl->nk", S[:, :, others], r)
-        linear = np.einsum("nl,nl->n", shared[:, others], r)
-        T = S[pairs] - shared[:, others, None] - shared[:, None, others] + linear[:, None, None]
-        variance = linear + 0.5 * (weights * (T / scale[:, None, None]) ** 2).sum(axis=(1, 2))
-        v = np.maximum(variances[:, k] + variance - 2.0 * shared[:, k], 0.0)
-        logs[:, k] = -np.logaddexp(0.0, _kappa(v) * (mean - mu[:, k]))
-    return softmax(logs, axis=1)
 
 
 def softmax_quadrature(mean: ArrayLike, covariance: ArrayLike) -> Float:
