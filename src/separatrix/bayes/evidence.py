@@ -8,9 +8,10 @@ precision α_g a group of n_g coefficients, v = θ̂ − m₀, S = H⁻¹ and t 
     ∂/∂log α_g = ½ (n_g − α_g ‖v_g‖² − α_g tr S_g + α_g tᵀS v_g)
 
 The last term is how the curvature changes because the mode moves; leaving it out, with α_g ← (n_g − α_g tr S_g)/‖v_g‖², is
-MacKay's fixed point. Here the loss is replaced by its quadratic at the mode, the evidence of that model, with the last term
-added to first order, is maximised without reading the rows, and the mode is found anew: the gradient of the model is exact, so
-where it stops the evidence itself is stationary. A step that loses evidence is halved.
+MacKay's fixed point, which is far off when coefficients are many for the rows. Here the loss is replaced by its quadratic at
+the mode, the evidence of that model, with the last term added to first order, is maximised without reading the rows, and the
+mode is found anew: the gradient of the model is exact, so where it stops the evidence itself is stationary. A step that loses
+evidence is halved.
 
 A flat intercept lets the evidence of separable classes grow for ever wider priors: the wider, the more intercepts separate
 them. Where the search runs away like that it is made again with the intercepts measured in units of the prior, b√α, which adds
@@ -39,6 +40,7 @@ from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Softmax
 from separatrix.objectives.penalties import Penalty
+from separatrix.settings import one_blas_thread
 from separatrix.solvers.state import Solution
 
 Minimise = Callable[[LinearObjective, Solution | None], Solution]
@@ -47,12 +49,15 @@ Minimise = Callable[[LinearObjective, Solution | None], Solution]
 _BELOW, _ABOVE = -2.0 * float(np.log(100.0)), 25.0
 _FARTHEST = 4.0  # of a step; beyond it the quadratic says little about the loss
 _STEPS, _HALVINGS = 25, 6
-_STATIONARY = 1e-4
+_STATIONARY, _UNNOTICED = 1e-4, 1e-7
+_ALIKE = 4.0
 _PIECE = 1 << 20
 
 
 def log_evidence(value: float, posterior: Posterior, objective: LinearObjective) -> float:
-    """The evidence in Laplace's approximation, given F at the mode."""
+    """The evidence in Laplace's approximation, given F at the mode; NaN for a covariance that leaves out some of |H|."""
+    if not isinstance(posterior, FullPosterior):
+        return np.nan
     penalty, free = objective.penalty, objective.penalty.free
     flat = int(free.sum()) - len(gauge_directions(objective))
     if penalty.matrix is None:
@@ -76,7 +81,7 @@ class Evidence:
     """(G,) α of every group, in units of the penalty that was given."""
     objective: LinearObjective
     solution: Solution
-    posterior: Posterior
+    posterior: FullPosterior
     value: float
     log_evidence: float
     steps: int
@@ -86,13 +91,7 @@ class Evidence:
 
 
 def maximise_evidence(
-    objective: LinearObjective,
-    source: Source,
-    groups: Codes,
-    minimise: Minimise,
-    structure: str,
-    rank: int,
-    start: float = 0.0,
+    objective: LinearObjective, source: Source, groups: Codes, minimise: Minimise, sizes: Float
 ) -> Evidence:
     """Choose one factor of the penalty for each group of columns.
 
@@ -105,39 +104,44 @@ def maximise_evidence(
         Group of every column; the intercept, if any, is the column after these.
     minimise : callable
         Finds the mode of an objective, from an earlier solution where there is one.
-    structure, rank
-        As for `laplace`.
-    start : float
-        log α to begin with.
+    sizes : ndarray of shape (d,)
+        log α for which the prior allows a column one unit of log-odds a standard deviation; NaN for constant columns.
     """
+    own = [sizes[(groups == g) & np.isfinite(sizes)] for g in range(int(groups.max()) + 1)]
+    least, middle, most = (np.array([at(x) if len(x) else 0.0 for x in own]) for at in (np.min, np.mean, np.max))
     count = np.bincount(groups).astype(np.float64)
-    search = _Search(
-        objective, source, groups, minimise, structure, rank, start + _BELOW, start + _ABOVE, np.zeros(len(count))
-    )
-    found = _climb(search, start)
+    search = _Search(objective, source, groups, minimise, least + _BELOW, most + _ABOVE, np.zeros(len(count)))
+    starts = [middle]
+    if (most - least).max() > _ALIKE:  # columns of very different size: the evidence may have several maxima
+        starts = [least + share * (most - least) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    found = _climb(search, starts)
     flat = int(objective.penalty.free.sum()) - len(gauge_directions(objective))
     if not found.unbounded or flat == 0:
         return found
-    again = _climb(replace(search, tilt=0.5 * flat * count / count.sum()), start)
+    again = _climb(replace(search, tilt=0.5 * flat * count / count.sum()), starts)
     return replace(again, unbounded=True)
 
 
-def _climb(search: _Search, start: float) -> Evidence:
-    point, before = search.at(np.full(len(search.tilt), start), None), None
+def _climb(search: _Search, starts: list[Float]) -> Evidence:
+    before: Float | None = None
+    point = search.at(starts[0], None)
+    for start in starts[1:]:
+        other = search.at(start, point.solution)
+        point = other if search.gain(other, point) > 0 else point
     for step in range(_STEPS):
         slope = search.slope(point)
         at_bound = np.where(slope < 0, point.log_alpha <= search.low, point.log_alpha >= search.high)
-        if np.abs(np.where(at_bound, 0.0, slope)).max() <= search.small:
+        if np.abs(np.where(at_bound, 0.0, slope)).max() <= _STATIONARY:
             return point.result(step, True, bool((at_bound & (slope < 0)).any()))
         goal = search.farther(point, search.goal(point, slope), slope, before)
         before = slope
         for _ in range(_HALVINGS):
             new = search.at(goal, point.solution)
-            if search.accepts(new, point):
+            if search.gain(new, point) >= -_UNNOTICED:
                 break
             goal = 0.5 * (goal + point.log_alpha)
         else:
-            return point.result(step, False)
+            return point.result(step, bool(np.abs(slope).max() <= 100.0 * _STATIONARY))
         point = new
     return point.result(_STEPS, False)
 
@@ -147,7 +151,7 @@ class _Point:
     log_alpha: Float
     objective: LinearObjective
     solution: Solution
-    posterior: Posterior
+    posterior: FullPosterior
     value: float
     log_evidence: float
 
@@ -162,10 +166,8 @@ class _Search:
     source: Source
     groups: Codes
     minimise: Minimise
-    structure: str
-    rank: int
-    low: float
-    high: float
+    low: Float
+    high: Float
     tilt: Float
     """(G,) added to the slopes: Σ tilt log α is added to the evidence."""
 
@@ -178,7 +180,8 @@ class _Search:
     def at(self, log_alpha: Float, before: Solution | None) -> _Point:
         objective = replace(self.objective, penalty=self._penalty(log_alpha))
         solution = self.minimise(objective, before)
-        posterior, value = laplace(objective, self.source, solution.theta, self.structure, self.rank)
+        posterior, value = laplace(objective, self.source, solution.theta, "full")
+        assert isinstance(posterior, FullPosterior)
         return _Point(log_alpha, objective, solution, posterior, value, log_evidence(value, posterior, objective))
 
     def _by_group(self, values: Float) -> Float:
@@ -193,25 +196,17 @@ class _Search:
         size = self._by_group(penalty.quadratic * np.square(deviation))
         return count, size, self._by_group(penalty.quadratic * point.posterior.variances())
 
-    @property
-    def small(self) -> float:
-        """A slope that ends the search; MacKay's fixed point is itself off by more than its last digits."""
-        return _STATIONARY if self.structure == "full" else 100.0 * _STATIONARY
-
-    def accepts(self, new: _Point, old: _Point) -> bool:
-        """Whether a step gained; a covariance that is not full has no evidence whose maximum the fixed point were."""
-        gain = new.log_evidence - old.log_evidence + float(self.tilt @ (new.log_alpha - old.log_alpha))
-        return self.structure != "full" or gain >= -1e-9 * abs(old.log_evidence)
+    def gain(self, new: _Point, old: _Point) -> float:
+        """By how much the evidence, with the tilt, is greater."""
+        return new.log_evidence - old.log_evidence + float(self.tilt @ (new.log_alpha - old.log_alpha))
 
     def slope(self, point: _Point) -> Float:
-        """∂/∂log α; without the term of the moving mode where the covariance is not full."""
+        """∂/∂log α, with the tilt."""
         count, size, trace = self._known(point)
-        slope = 0.5 * (count - size - trace) + self.tilt
-        return slope + self._moving(point) if isinstance(point.posterior, FullPosterior) else slope
+        return 0.5 * (count - size - trace) + self.tilt + self._moving(point)
 
     def _moving(self, point: _Point) -> Float:
         """½ α_g tᵀS v_g. One pass."""
-        assert isinstance(point.posterior, FullPosterior)
         penalty, theta = point.objective.penalty, point.solution.theta
         pulled = point.posterior.times(_log_determinant_gradient(point, self.source))
         return 0.5 * self._by_group(pulled * penalty.quadratic * (theta - penalty.mean))
@@ -227,9 +222,6 @@ class _Search:
     def goal(self, point: _Point, slope: Float) -> Float:
         """Where the model of the evidence about this point is greatest."""
         count, size, trace = self._known(point)
-        if not isinstance(point.posterior, FullPosterior):  # MacKay's fixed point
-            factor = np.maximum(count - trace + 2.0 * self.tilt, 1e-3) / np.maximum(size, 1e-300)
-            return np.clip(point.log_alpha + np.log(factor), self.low, self.high)
         extra = slope - 0.5 * (count - size - trace)
         model = _Model(point, self)
 
@@ -237,9 +229,12 @@ class _Search:
             value, gradient = model.evaluate(log_alpha)
             return -value - float(extra @ log_alpha), -gradient - extra
 
-        near = np.stack([point.log_alpha - _FARTHEST, point.log_alpha + _FARTHEST], axis=1)
-        bounds = np.clip(near, self.low, self.high)
-        found = minimize(negative, point.log_alpha, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 30})
+        lower = np.maximum(point.log_alpha - _FARTHEST, self.low)
+        bounds = np.stack([lower, np.minimum(point.log_alpha + _FARTHEST, self.high)], axis=1)
+        with one_blas_thread():
+            found = minimize(
+                negative, point.log_alpha, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 30}
+            )
         return np.asarray(found.x)
 
 
@@ -247,7 +242,6 @@ class _Model:
     """The evidence if the loss were its quadratic at the mode."""
 
     def __init__(self, point: _Point, search: _Search) -> None:
-        assert isinstance(point.posterior, FullPosterior)
         self._search, self._point = search, point
         penalty = point.objective.penalty
         self._loss = point.posterior.precision - np.diag(penalty.quadratic.ravel())

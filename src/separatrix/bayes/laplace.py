@@ -33,7 +33,7 @@ LOW_RANK_COEFFICIENTS = 200_000
 _PIECE = 1 << 20
 _OVERSAMPLED = 10
 
-_SINGULAR = (
+SINGULAR = (
     "The posterior has no proper covariance: its curvature is numerically singular. Raise prior_precision, or rescale the "
     "columns to similar size."
 )
@@ -104,7 +104,7 @@ def laplace(
             return _low_rank(objective, source, theta, rank), value
         return (_block if structure == "block" else _diagonal)(objective, source, theta), value
     except np.linalg.LinAlgError:
-        raise ValueError(_SINGULAR) from None
+        raise ValueError(SINGULAR) from None
 
 
 def gauge_directions(objective: LinearObjective) -> Float:

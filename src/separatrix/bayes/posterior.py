@@ -26,6 +26,9 @@ import scipy.linalg as sla
 from separatrix.data.block import Block, Float
 from separatrix.settings import one_blas_thread
 
+# Numbers that the products of some rows with a factor may fill.
+_AT_ONCE = 1 << 21
+
 
 class Posterior(ABC):
     """N(θ̂, S); `gauge` directions, which no score notices, have no variance."""
@@ -87,6 +90,10 @@ class FullPosterior(Posterior):
 
     def spread(self, rows: Block) -> Float:
         m, p = self.mean.shape
+        step = max(1, _AT_ONCE // (m * m * p))
+        if rows.n > step:  # m vectors of mp numbers a row
+            parts = [rows.part(slice(at, min(at + step, rows.n))) for at in range(0, rows.n, step)]
+            return np.concatenate([self.spread(part) for part in parts])
         moved = [rows.matvec(part) for part in self.factor.reshape(m, p, -1)]
         if m == 1:
             return np.einsum("iq,iq->i", moved[0], moved[0])[:, None, None]
@@ -191,7 +198,6 @@ class LowRankPosterior(Posterior):
 
     def spread(self, rows: Block) -> Float:
         root, (m, d) = np.sqrt(self.prior_variance), self.prior_variance.shape
-        shrunk = np.sqrt(self.strengths / (1.0 + self.strengths))
         pad = np.zeros((m, self.mean.shape[1] - d))
         variances = rows.row_squares(np.concatenate([self.prior_variance, pad], axis=1).T)
         if self.centre is not None:  # Σ v(x − x̄)² = Σ vx² − 2 Σ vxx̄ + Σ vx̄²; the last in the place of the intercept
@@ -199,27 +205,32 @@ class LowRankPosterior(Posterior):
             constant = (slope * self.centre).sum(axis=1) + self.intercept_variance
             variances = variances + rows.matvec(np.column_stack([-2.0 * slope, constant]).T)
         for k in range(m):
-            narrow = root[k][:, None] * self.directions[k] * shrunk[k]
+            along = root[k][:, None] * self.directions[k]
             if self.centre is not None:
-                narrow = np.concatenate([narrow, -(self.centre[k] @ narrow)[None]])
-            variances[:, k] -= np.square(rows.matvec(narrow)).sum(axis=1)
-        return _diagonal(np.maximum(variances, 0.0))
+                along = np.concatenate([along, -(self.centre[k] @ along)[None]])
+            squares = np.square(rows.matvec(along))
+            # What lies across the directions, then along them: their difference alone would be lost to rounding.
+            across = np.maximum(variances[:, k] - squares.sum(axis=1), self.intercept_variance[k])
+            variances[:, k] = across + squares @ (1.0 / (1.0 + self.strengths[k]))
+        return _diagonal(variances)
 
     def variances(self) -> Float:
-        shrunk = self.strengths / (1.0 + self.strengths)
-        own = self.prior_variance * (1.0 - np.einsum("kjr,kr->kj", np.square(self.directions), shrunk))
+        left, squares = 1.0 / (1.0 + self.strengths), np.square(self.directions)
+        across = np.maximum(1.0 - squares.sum(axis=2), 0.0)
+        own = self.prior_variance * (across + np.einsum("kjr,kr->kj", squares, left))
         if self.centre is None:
             return own
         scaled = self.centre * np.sqrt(self.prior_variance)
         inner = np.square(np.einsum("kj,kjr->kr", scaled, self.directions))
-        intercept = np.square(scaled).sum(axis=1) - (inner * shrunk).sum(axis=1) + self.intercept_variance
-        return np.column_stack([own, intercept])
+        across = np.maximum(np.square(scaled).sum(axis=1) - inner.sum(axis=1), 0.0)
+        return np.column_stack([own, across + (inner * left).sum(axis=1) + self.intercept_variance])
 
     def covariance(self) -> Float:
-        blocks = []
+        blocks, marginal = [], self.variances()
         for k, root in enumerate(np.sqrt(self.prior_variance)):
-            narrow = root[:, None] * self.directions[k] * np.sqrt(self.strengths[k] / (1.0 + self.strengths[k]))
-            own = np.diag(np.square(root)) - narrow @ narrow.T
+            lost = self.directions[k] * (self.strengths[k] / (1.0 + self.strengths[k]))
+            own = root[:, None] * (np.eye(len(root)) - lost @ self.directions[k].T) * root
+            own[np.diag_indices(len(root))] = marginal[k, : len(root)]
             if self.centre is not None:
                 border = -own @ self.centre[k]
                 corner = float(-self.centre[k] @ border + self.intercept_variance[k])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +43,7 @@ def _activations(mean: ArrayLike, variance: ArrayLike) -> tuple[Float, Float]:
 
 def check_level(level: float) -> None:
     """Refuse what is no level of an interval."""
-    if not 0.0 < level < 1.0:
+    if not (isinstance(level, Real) and 0.0 < level < 1.0):
         raise ValueError(f"level must be a probability between 0 and 1, such as 0.95; got {level!r}.")
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,12 +26,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.bayes.evidence import log_evidence, maximise_evidence
-from separatrix.bayes.laplace import STRUCTURES, choose_covariance, laplace
+from separatrix.bayes.laplace import FULL_COEFFICIENTS, SINGULAR, STRUCTURES, choose_covariance, laplace
 from separatrix.bayes.posterior import FullPosterior, Posterior
 from separatrix.data import Source
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
 from separatrix.models.bayesian_prediction import PosteriorPrediction
-from separatrix.models.bayesian_prior import as_prior, groups_of, log_size, prior_of, seen_before
+from separatrix.models.bayesian_prior import (
+    as_prior,
+    groups_of,
+    log_sizes,
+    prior_of,
+    scaled_prior,
+    seen_before,
+    validated_precision,
+)
+from separatrix.models.bayesian_sampling import sampled
 from separatrix.models.logistic_problem import Problem, build_problem
 from separatrix.models.progress import Progress
 from separatrix.objectives.linear import LinearObjective
@@ -39,10 +48,6 @@ from separatrix.result import Status
 from separatrix.settings import threads_of
 from separatrix.solvers.state import Solution
 
-# Up to this many coefficients Newton's method is quickest, and the Hessian is needed anyway.
-_NEWTON = 600
-# Chains that agree to this, and this many independent draws in all, make means and intervals trustworthy.
-_AGREE, _ENOUGH = 1.01, 400.0
 _WIDE = (
     "The evidence rises with ever wider priors, as it does when the classes are separable; prior_precision_ is where it is "
     "greatest with the intercepts measured in units of the prior."
@@ -56,8 +61,9 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
     ----------
     prior_precision : "evidence", float, array-like or (mean, covariance), default="evidence"
         Of the Gaussian prior of the coefficients. "evidence" chooses one number (one for each of `groups`) that makes the
-        data most probable; a number or one for each column are precisions about zero; a tuple gives mean and covariance, each a
-        number, one a column, or (covariance) a matrix. The intercept has a flat prior.
+        data most probable; beyond 2000 coefficients, one that makes left-out rows most probable (cross-validation). A number
+        or one for each column are precisions about zero; a tuple gives mean and covariance, each a number, one a column, or
+        (covariance) a matrix. The intercept has a flat prior.
     posterior : {"laplace", "gibbs"}, default="laplace"
         The Gaussian at the mode, or draws from the posterior itself by Pólya–Gamma Gibbs sampling.
     predictive : {"probit", "quadrature", "samples"}, default="probit"
@@ -99,7 +105,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
     prior_precision_ : float, ndarray or tuple
         The precision that was used; one for each group after groups were given, in the order of their sorted labels.
     log_evidence_ : float
-        Log marginal likelihood in Laplace's approximation.
+        Log marginal likelihood in Laplace's approximation; NaN where the covariance is not full, which leaves out some of it.
     draws_ : Draws or None
         The chains, with R-hat and effective sample sizes, after posterior="gibbs".
     classes_ : ndarray of shape (n_classes,)
@@ -250,42 +256,58 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         )
         m, p = problem.shape
         chosen = choose_covariance(p, m) if self.covariance == "auto" else self.covariance
+        chosen = "full" if chosen == "block" and m == 1 else chosen  # one block is all of it
         if problem.objective.penalty.matrix is not None and chosen == "low_rank":
             raise ValueError("covariance='low_rank' needs a prior with one precision a column; give covariance='full'.")
         if self.posterior == "gibbs" and chosen != "full":
             raise ValueError(f"posterior='gibbs' draws all {m * p} coefficients jointly; set covariance='full' for it.")
         self.covariance_structure_ = chosen
         self._scaling = problem.centre, problem.scale
-        if isinstance(self.prior_precision, str):
+        if isinstance(self.prior_precision, str) and m * p <= FULL_COEFFICIENTS:
             self._find_prior(problem, watch)
+            return
+        if self.groups is not None:
+            raise ValueError("groups are for prior_precision='evidence' and at most 2000 coefficients; leave them out.")
+        note = ""
+        if isinstance(self.prior_precision, str):
+            if offset is not None:
+                raise ValueError(
+                    "prior_precision='evidence' with more than 2000 coefficients leaves rows out, which offset does not allow; "
+                    "give a number."
+                )
+            found = validated_precision(self, X, y, sample_weight, log_sizes(problem))
+            self.prior_precision_: Any = found
+            problem = replace(problem, objective=scaled_prior(problem.objective, found))
+            note = " The prior was chosen by five-fold cross-validation: the evidence needs a full covariance."
         else:
-            if self.groups is not None:
-                raise ValueError("groups are for prior_precision='evidence'; leave them out, or set that.")
             given = self.prior_precision
-            self.prior_precision_: Any = given if isinstance(given, tuple) else np.asarray(given, dtype=np.float64)[()]
-            solution = self._mode(problem, problem.objective, None)
-            posterior, value = laplace(problem.objective, problem.source, solution.theta, chosen, int(self.rank))
-            self._keep(problem, solution, posterior, log_evidence(value, posterior, problem.objective), watch)
+            self.prior_precision_ = given if isinstance(given, tuple) else np.array(given, dtype=np.float64)[()]
+        solution = self._mode(problem, problem.objective, None)
+        posterior, value = laplace(problem.objective, problem.source, solution.theta, chosen, int(self.rank))
+        self._keep(problem, solution, posterior, log_evidence(value, posterior, problem.objective), watch, note)
 
     def _find_prior(self, problem: Problem, watch: Stopwatch) -> None:
-        found = maximise_evidence(
-            problem.objective,
-            problem.source,
-            groups_of(self.groups, self.n_features_in_),
-            lambda objective, before: self._mode(problem, objective, before),
-            self.covariance_structure_,
-            int(self.rank),
-            start=log_size(problem),
-        )
+        try:
+            found = maximise_evidence(
+                problem.objective,
+                problem.source,
+                groups_of(self.groups, self.n_features_in_),
+                lambda objective, before: self._mode(problem, objective, before),
+                log_sizes(problem),
+            )
+        except np.linalg.LinAlgError:
+            raise ValueError(SINGULAR) from None
         self.prior_precision_ = found.precisions if self.groups is not None else float(found.precisions[0])
-        at = replace(problem, objective=found.objective)
-        self._keep(at, found.solution, found.posterior, found.log_evidence, watch)
-        if found.unbounded:
-            self.fit_ = replace(self.fit_, detail=f"{self.fit_.detail} {_WIDE}")
+        at, posterior = replace(problem, objective=found.objective), cast(Posterior, found.posterior)
+        if self.covariance_structure_ != "full":
+            posterior, _ = laplace(
+                at.objective, at.source, found.solution.theta, self.covariance_structure_, int(self.rank)
+            )
+        self._keep(at, found.solution, posterior, found.log_evidence, watch, f" {_WIDE}" if found.unbounded else "")
         if not found.converged:
             warnings.warn(
-                f"The evidence was still rising after {found.steps} steps; prior_precision_ is the best so far. Give "
-                "prior_precision as a number, or fewer groups.",
+                f"The search for the prior ended after {found.steps} steps before the evidence was stationary; the best so far "
+                "is prior_precision_. Give prior_precision as a number.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -296,21 +318,32 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         theta = problem.start() if before is None else before.theta
         guess = float(np.log(2.0) * (problem.source.n_rows or 1)) if before is None else before.certificate.objective
         progress = Progress(type(self).__name__, int(self.verbose))
-        small = self.covariance_structure_ == "full" and np.prod(problem.shape) <= _NEWTON
+        exact = (
+            np.prod(problem.shape) <= FULL_COEFFICIENTS
+        )  # a Hessian of that size is affordable, and mostly needed anyway
+        first = at.solver("auto")
         try:
             # The tolerance of a solver is relative to F, of which there is only a guess at first; and Newton's method knows
-            # the last digits that others may not reach.
-            for solver in ("auto", "newton" if small else "auto"):
-                found = at.solve(solver, theta, gap / max(1.0, guess), int(self.max_iter), progress, before)
+            # the last digits, which products with the Hessian are too many for.
+            loose = 1e-7 if exact and first == "newton-cg" else 0.0
+            for solver, floor in ((first, loose), ("newton" if exact else first, 0.0)):
+                found = at.solve(solver, theta, max(gap / max(1.0, guess), floor), int(self.max_iter), progress, before)
                 if found.status is Status.INTERRUPTED or found.certificate.gap <= gap:
                     break
                 theta, before, guess = found.theta, found, found.certificate.objective
-            return found
+            proven = found.certificate.gap <= gap and found.status is not Status.INTERRUPTED
+            return replace(found, status=Status.CONVERGED) if proven else found
         finally:
             progress.close()
 
     def _keep(
-        self, problem: Problem, solution: Solution, posterior: Posterior, evidence: float, watch: Stopwatch
+        self,
+        problem: Problem,
+        solution: Solution,
+        posterior: Posterior,
+        evidence: float,
+        watch: Stopwatch,
+        note: str = "",
     ) -> None:
         self._posterior, self.log_evidence_ = posterior, evidence
         self.n_iter_ = np.array([solution.iterations], dtype=np.int32)
@@ -320,62 +353,29 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         shape = self.covariance_structure_.replace("_", " ")
         status, detail = solution.status, f"Laplace's approximation, {shape} covariance of {m * p} coefficients."
         if self.posterior == "gibbs" and status is not Status.INTERRUPTED:
-            status, detail = self._sample(problem)
+            assert isinstance(posterior, FullPosterior)
+            self.draws_, self._posterior, status, detail = sampled(self, problem, posterior)
         self.coef_, self.intercept_ = self._finish(self._posterior.mean)
         certificate = problem.published(solution)
-        self.fit_ = watch.fit(status, problem.source.passes, detail, certificate, solution.iterations)
+        self.fit_ = watch.fit(status, problem.source.passes, detail + note, certificate, solution.iterations)
         self.fit_.trace.extend(solution.trace)
         if status in (Status.MAX_ITER, Status.STALLED, Status.UNMIXED):
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=6)
         chance = check_random_state(self.random_state)
         self._seed = int(chance.randint(np.iinfo(np.int32).max))
 
-    def _sample(self, problem: Problem) -> tuple[Status, str]:
-        from separatrix.bayes.gibbs import sample_gibbs
-        from separatrix.bayes.independence import Proposals
-
-        near = self._posterior
-        assert isinstance(near, FullPosterior)
-        chance = check_random_state(self.random_state)
-        progress = Progress(type(self).__name__, int(self.verbose))
-        try:
-            draws = sample_gibbs(
-                problem.objective,
-                problem.source,
-                near.mean,
-                2.0 * near.factor,
-                n_chains=int(self.n_chains),
-                n_warmup=int(self.n_warmup),
-                n_draws=int(self.n_draws),
-                seed=np.random.SeedSequence(int(chance.randint(np.iinfo(np.int32).max))),
-                proposals=Proposals(problem.objective, problem.source, near.mean, near.factor, near.precision),
-                callback=progress.sweep,
-            )
-        finally:
-            progress.close()
-        if not np.isfinite(draws.rhat).any():  # stopped before there were draws to speak of
-            return (
-                Status.INTERRUPTED,
-                "Laplace's approximation, full covariance; the sampler was stopped in its first draws.",
-            )
-        self.draws_ = draws
-        flat = draws.theta.reshape(-1, *problem.shape)
-        self._posterior = FullPosterior.of_draws(flat, near.gauge)
-        known = np.isfinite(draws.rhat)
-        rhat, ess = float(draws.rhat[known].max(initial=1.0)), float(draws.ess[known].min(initial=np.inf))
-        detail = f"{draws.theta.shape[0]} chains of {draws.theta.shape[1]} draws: R-hat at most {rhat:.4f}, at least "
-        detail += f"{ess:.0f} effective draws of every coefficient."
-        if np.isfinite(draws.accepted):
-            detail += f" {draws.accepted:.0%} of the steps proposed between sweeps were accepted."
-        if draws.interrupted:
-            return Status.INTERRUPTED, detail
-        return Status.SAMPLED if rhat <= _AGREE and ess >= _ENOUGH else Status.UNMIXED, detail
-
     def _update(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
         watch = Stopwatch()
         watch.start_at(X.passes if isinstance(X, Source) else 0)
         posterior, before, total, passes = self._posterior, self.log_evidence_, self._total, self.fit_.passes
-        source = self._read(X, y, sample_weight, reset=False).labelled(self.classes_)
+        try:
+            source = self._read(X, y, sample_weight, reset=False).labelled(self.classes_)
+        except ValueError as error:
+            if "not among the classes" not in str(error):
+                raise
+            raise ValueError(
+                f"{str(error).split(';')[0]}: update learns about the classes that fit has seen."
+            ) from None
         penalty, gauge = as_prior(posterior)
         shift = None if offset is None else np.asarray(offset, dtype=np.float64)
         built = build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), offset=shift)

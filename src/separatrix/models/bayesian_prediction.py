@@ -5,10 +5,12 @@ a = θφ ~ N(θ̂φ, φᵀSφ),     p(k | x, D) = E softmax_k(a)          see ba
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, softmax
 from sklearn.utils import check_random_state
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 # Rows times draws whose scores are held at once.
 _AT_ONCE = 1 << 20
 _TINY = float(np.finfo(np.float64).tiny)
+_FAR = 1e100
 # Beyond this many coefficients a covariance is not written out.
 _WRITTEN_OUT = 20_000
 
@@ -57,7 +60,9 @@ class PosteriorPrediction(Probabilities):
         if return_interval is None:
             return proba
         check_level(return_interval)
-        limits: Float = self._map_rows(X, lambda block: self._limits(block, return_interval))  # type: ignore[attr-defined]
+        sampled = self.draws_ is not None or self.predictive == "samples"  # type: ignore[attr-defined]
+        draws = self._draws() if sampled else None
+        limits: Float = self._map_rows(X, lambda block: self._limits(block, return_interval, draws))  # type: ignore[attr-defined]
         n_classes = proba.shape[1]
         return proba, limits[:, :n_classes], limits[:, n_classes:]
 
@@ -65,7 +70,9 @@ class PosteriorPrediction(Probabilities):
 
     def _scores(self, X: Any) -> Float:
         """Log-odds of the integrated probability (two classes), or its logarithm for every class."""
-        result: Float = self._map_rows(X, self._score_block)  # type: ignore[attr-defined]  # mixed into a Classifier
+        self._check_ready()  # type: ignore[attr-defined]  # mixed into a Classifier
+        draws = self._draws() if self.predictive == "samples" else None  # type: ignore[attr-defined]
+        result: Float = self._map_rows(X, lambda block: self._score_block(block, draws))  # type: ignore[attr-defined]
         return result
 
     def _linear_scores(self, X: Any) -> Float:
@@ -77,63 +84,67 @@ class PosteriorPrediction(Probabilities):
             block = Standardised.block(block, centre, scale)
         return Intercept.block(block) if self.fit_intercept else block  # type: ignore[attr-defined]
 
-    def _activations(self, block: Block) -> tuple[Float, Float] | None:
-        """Means and covariances of the scores; ``None`` where the rows hold what is not finite."""
-        rows = self._seen(block)
-        mean = rows.matvec(self._posterior.mean.T)
-        if not np.isfinite(mean).all():
-            return None
-        spread = self._posterior.spread(rows)
-        return (mean, spread) if np.isfinite(spread).all() else None
+    def _bounded(self, rows: Block) -> Block:
+        """Rows whose squares would overflow, made smaller: far out, probabilities depend on the direction alone."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = rows.row_squares(np.ones(rows.shape[1]))
+        if np.isfinite(size).all() and size.max(initial=0.0) < _FAR**2:
+            return rows
+        dense = rows.dense().copy()
+        largest = np.abs(dense).max(axis=1)
+        far = np.isfinite(largest) & (largest > _FAR)
+        dense[far] *= (_FAR / largest[far])[:, None]
+        return DenseBlock(dense, rows.y, rows.weights, rows.start)
 
-    def _score_block(self, block: Block) -> Float:
+    def _activations(self, block: Block) -> tuple[NDArray[np.bool_], Float, Float]:
+        """Which rows are finite, and the means and covariances of their scores."""
+        rows = self._bounded(self._seen(block))
+        mean = rows.matvec(self._posterior.mean.T)
+        spread = self._posterior.spread(rows)
+        known: NDArray[np.bool_] = np.isfinite(mean).all(axis=1) & np.isfinite(spread.sum(axis=(1, 2)))
+        return known, mean[known], spread[known]
+
+    def _score_block(self, block: Block, draws: Float | None) -> Float:
         m = len(self._posterior.mean)
-        if self.predictive == "samples":  # type: ignore[attr-defined]
-            scores = self._over_draws(block, lambda p: p.mean(axis=1))
-            if scores is None:
-                return np.full((block.n, m), np.nan)
-            if m > 1:
-                return np.log(np.maximum(scores, _TINY))
-            return (np.log(np.maximum(scores[:, 1], _TINY)) - np.log(np.maximum(scores[:, 0], _TINY)))[:, None]
-        known = self._activations(block)
-        if known is None:
-            return np.full((block.n, m), np.nan)
-        mean, spread = known
+        scores = np.full((block.n, m), np.nan)
+        if draws is not None:
+            logs = np.log(np.maximum(self._over_draws(block, draws, lambda p: p.mean(axis=1)), _TINY))
+            return logs if m > 1 else (logs[:, 1] - logs[:, 0])[:, None]
+        known, mean, spread = self._activations(block)
         exact = self.predictive == "quadrature"  # type: ignore[attr-defined]
         if m > 1:
-            return np.log(np.maximum((softmax_quadrature if exact else softmax_probit)(mean, spread), _TINY))
+            scores[known] = np.log(np.maximum((softmax_quadrature if exact else softmax_probit)(mean, spread), _TINY))
+            return scores
         # The smaller of the two probabilities keeps its digits; the scores of both sides mirror each other.
         small = np.maximum((quadrature if exact else probit)(-np.abs(mean[:, 0]), spread[:, 0, 0]), _TINY)
-        return np.where(mean[:, 0] > 0, 1.0, -1.0)[:, None] * (np.log1p(-small) - np.log(small))[:, None]
+        scores[known, 0] = np.where(mean[:, 0] > 0, 1.0, -1.0) * (np.log1p(-small) - np.log(small))
+        return scores
 
-    def _limits(self, block: Block, level: float) -> Float:
+    def _limits(self, block: Block, level: float, draws: Float | None) -> Float:
         """(n, 2K) lower and upper limits."""
-        if self.draws_ is not None or self.predictive == "samples":  # type: ignore[attr-defined]
+        if draws is not None:
             tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
-            limits = self._over_draws(block, lambda p: np.concatenate(np.quantile(p, tails, axis=1), axis=1))
-            return np.full((block.n, 2 * max(2, len(self._posterior.mean))), np.nan) if limits is None else limits
-        known = self._activations(block)
-        if known is None:
-            return np.full((block.n, 2 * max(2, len(self._posterior.mean))), np.nan)
-        mean, spread = known
+            return self._over_draws(block, draws, lambda p: np.concatenate(np.quantile(p, tails, axis=1), axis=1))
+        known, mean, spread = self._activations(block)
+        limits = np.full((block.n, 2 * max(2, len(self._posterior.mean))), np.nan)
         if len(self._posterior.mean) > 1:
-            return np.concatenate(softmax_interval(mean, spread, level), axis=1)
-        lower, upper = interval(mean[:, 0], spread[:, 0, 0], level)
-        return np.column_stack([1.0 - upper, lower, 1.0 - lower, upper])
+            limits[known] = np.concatenate(softmax_interval(mean, spread, level), axis=1)
+        else:
+            lower, upper = interval(mean[:, 0], spread[:, 0, 0], level)
+            limits[known] = np.column_stack([1.0 - upper, lower, 1.0 - lower, upper])
+        return limits
 
-    def _over_draws(self, block: Block, reduce: Any) -> Float | None:
-        """A function of the (n, draws, K) probabilities, a few rows at a time; ``None`` where rows are not finite."""
-        draws = self._draws()
+    def _over_draws(self, block: Block, draws: Float, reduce: Callable[[Float], Float]) -> Float:
+        """A function of the (n, draws, K) probabilities, a few rows at a time; NaN for rows that are not finite."""
         count, m, p = draws.shape
-        parts, step = [], max(1, _AT_ONCE // (count * max(2, m)))
+        flat, parts, step = draws.reshape(count * m, p).T, [], max(1, _AT_ONCE // (count * max(2, m)))
         for start in range(0, block.n, step):
-            rows = self._seen(block.part(slice(start, min(start + step, block.n))))
-            scores = rows.matvec(draws.reshape(count * m, p).T).reshape(rows.n, count, m)
-            if not np.isfinite(scores).all():
-                return None
+            rows = self._bounded(self._seen(block.part(slice(start, min(start + step, block.n)))))
+            scores = rows.matvec(flat).reshape(rows.n, count, m)
             if m == 1:
                 scores = np.concatenate([np.zeros_like(scores), scores], axis=2)
-            parts.append(reduce(softmax(scores, axis=2)))
+            with np.errstate(invalid="ignore"):
+                parts.append(reduce(softmax(scores, axis=2)))
         return np.concatenate(parts)
 
     def _draws(self) -> Float:
@@ -245,6 +256,9 @@ class PosteriorPrediction(Probabilities):
             When asked for.
         """
         self._check_ready()  # type: ignore[attr-defined]
+        if not isinstance(n, Integral) or n < 1:
+            raise ValueError(f"n is {n!r}; give how many draws you want, a whole number ≥ 1.")
+        n = int(n)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         if self.draws_ is None:
@@ -283,12 +297,16 @@ class PosteriorPrediction(Probabilities):
         ]
         facts = [
             ("Observations", f"{self._total:.10g}"),  # type: ignore[attr-defined]
-            ("Log evidence", f"{self.log_evidence_:.10g}"),  # type: ignore[attr-defined]
+            ("Log evidence", _evidence(self.log_evidence_)),  # type: ignore[attr-defined]
             ("Prior precision", _precision(self.prior_precision_)),  # type: ignore[attr-defined]
         ]
         kind = "Equal-tailed credible intervals" if self.draws_ is not None else "Credible intervals of the Gaussian"
         method = f"{kind} at level {level:g}. {self.fit_.detail}"  # type: ignore[attr-defined]
         return PosteriorSummary(rows, titles, level, facts, method)
+
+
+def _evidence(value: float) -> str:
+    return f"{value:.10g}" if np.isfinite(value) else "not known: it needs a full covariance"
 
 
 def _precision(value: ArrayLike | tuple[Any, Any]) -> str:

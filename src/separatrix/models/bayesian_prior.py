@@ -11,19 +11,32 @@ from separatrix.bayes.posterior import DiagonalPosterior, FullPosterior, Posteri
 from separatrix.data import Source
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.views import Intercept, Standardised
+from separatrix.models.logistic_cv import LogisticRegressionCV
 from separatrix.models.logistic_problem import Problem
+from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.penalties import Penalty
+
+_TOO_MANY = (
+    "prior_precision='evidence' needs a full covariance (at most 2000 coefficients), or rows that can be left out of a fit, "
+    "which a source is not; give prior_precision as a number."
+)
 
 
 def prior_of(given: Any, n_features: int) -> tuple[Any, Any]:
     """(mean, covariance) of the coefficients; of unit precision where evidence is to choose it."""
     if isinstance(given, tuple):
-        return given  # `build_problem` says what is wrong with another number of entries
+        if len(given) != 2:
+            raise ValueError(
+                f"prior_precision is a tuple of {len(given)}; a tuple is (mean, covariance), a list has one precision a column."
+            )
+        if not np.isfinite(_numbers(given[1])).all():
+            raise ValueError("The covariance in prior_precision has infinite or missing values; give finite variances.")
+        return given
     if isinstance(given, str):
         if given != "evidence":
             raise ValueError(f"prior_precision is {given!r}; give 'evidence', numbers, or (mean, covariance).")
         return 0.0, 1.0
-    precision = np.asarray(given, dtype=np.float64)
+    precision = _numbers(given)
     if precision.shape not in ((), (n_features,)) or not ((precision > 0) & np.isfinite(precision)).all():
         raise ValueError(
             "prior_precision must be 'evidence', a positive number, one positive number for each of the "
@@ -32,20 +45,27 @@ def prior_of(given: Any, n_features: int) -> tuple[Any, Any]:
     return 0.0, 1.0 / precision
 
 
+def _numbers(given: Any) -> Float:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"prior_precision holds {given!r}; give numbers.") from None
+
+
 def groups_of(groups: Any, n_features: int) -> Codes:
     """Group of every column, in the order of the sorted labels; one for all without any."""
     if groups is None:
         return np.zeros(n_features, dtype=np.intp)
-    labels = np.asarray(groups)
+    labels = np.array([str(label) for label in groups])
     if labels.shape != (n_features,):
         raise ValueError(f"groups has shape {labels.shape}; give one label for each of the {n_features} columns.")
     return np.unique(labels, return_inverse=True)[1]
 
 
-def log_size(problem: Problem) -> float:
-    """log of the (geometric) mean variance of the columns, in the user's units. One pass.
+def log_sizes(problem: Problem) -> Float:
+    """(d,) log variances of the columns in the user's units, NaN for constant ones. One pass.
 
-    A prior of that precision allows one unit of log-odds for one standard deviation of a column.
+    A prior of that precision allows a column one unit of log-odds for one standard deviation.
     """
 
     def of_block(block: Block) -> tuple[float, Float, Float]:
@@ -59,9 +79,42 @@ def log_size(problem: Problem) -> float:
     problem.source.check_finite(sums, squares)
     d = len(problem.scale)
     mean = sums[:d] / total if problem.fit_intercept else 0.0
-    variances = (squares[:d] / total - np.square(mean)) * np.square(problem.scale)
-    seen = np.isfinite(variances) & (variances > 0)
-    return float(np.log(variances[seen]).mean()) if seen.any() else 0.0
+    variances = squares[:d] / total - np.square(mean)
+    seen = variances > 0
+    return np.where(seen, np.log(np.where(seen, variances, 1.0)) + 2.0 * np.log(problem.scale), np.nan)
+
+
+def validated_precision(model: Any, X: Any, y: Any, sample_weight: Any, sizes: Float) -> float:
+    """The precision with the best log-loss on left-out rows: for coefficients too many for the evidence.
+
+    Nine precisions, from a prior as wide as a hundred units of log-odds for a standard deviation of a column to one that
+    allows a tenth of a unit to all columns together; the best of them moved to the top of the parabola through its neighbours.
+    """
+    if isinstance(X, Source):
+        raise ValueError(_TOO_MANY)
+    known = sizes[np.isfinite(sizes)]
+    middle = float(known.mean()) if len(known) else 0.0
+    at = np.linspace(middle - 4.6, middle + float(np.log(len(sizes))) + 4.6, 9)
+    search = LogisticRegressionCV(
+        Cs=np.exp(-at),
+        cv=5,
+        scoring="neg_log_loss",
+        fit_intercept=model.fit_intercept,
+        refit=False,
+        n_jobs=model.n_jobs,
+    )
+    scores = search.fit(X, y, sample_weight).scores_.mean(axis=0)[0]
+    best = int(np.argmax(scores))
+    if not 0 < best < len(at) - 1:
+        return float(np.exp(at[best]))
+    left, top, right = scores[best - 1 : best + 2]
+    bend = left - 2.0 * top + right
+    return float(np.exp(at[best] + (at[1] - at[0]) * (0.5 * (left - right) / bend if bend < 0 else 0.0)))
+
+
+def scaled_prior(objective: LinearObjective, precision: float) -> LinearObjective:
+    """An objective whose prior is of unit precision, with another one."""
+    return replace(objective, penalty=objective.penalty.scaled(precision))
 
 
 def as_prior(posterior: Posterior) -> tuple[Penalty, Float | None]:
