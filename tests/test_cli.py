@@ -224,6 +224,31 @@ def test_a_messy_file_from_end_to_end(tmp_path):
     np.testing.assert_allclose(written[["prob_no", "prob_yes"]].sum(axis=1), 1.0, rtol=1e-12)
 
 
+def test_an_unseen_value_of_a_flag_is_missing_and_counted(tmp_path):
+    data = written(tmp_path, "data.csv", "size,flag,y\n" + "1.5,yes,a\n2.5,no,b\n4,yes,b\n3,no,a\n" * 5)
+    done("fit", data, "--target", "y", "--model", "logistic", "-o", tmp_path / "m.safetensors")
+    new = written(tmp_path, "new.csv", "size,flag\n1,yes\n2,maybe\n3,\n4,maybe\n")
+    result = done("predict", tmp_path / "m.safetensors", new, "-o", tmp_path / "p.csv")
+    assert "Column 'flag': 1 value missing." in result.stderr
+    assert (
+        "Column 'flag': 2 values of no category that the model knows, such as 'maybe', read as missing."
+        in result.stderr
+    )
+    assert "100% 4 rows" in result.stderr
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 4
+
+
+def test_lists_are_kept_in_parquet_only(tmp_path, species):
+    pd.read_csv(PENGUINS).head(3).assign(tags=[["a"], [], ["b", "c"]]).to_parquet(tmp_path / "in.parquet")
+    failed(
+        *("predict", species, tmp_path / "in.parquet", "-o", tmp_path / "p.csv", "--keep", "tags", "--quiet"),
+        words=["'tags'", ".parquet"],
+    )
+    done("predict", species, tmp_path / "in.parquet", "-o", tmp_path / "p.parquet", "--keep", "tags")
+    assert pq.read_table(tmp_path / "p.parquet").column("tags").to_pylist() == [["a"], [], ["b", "c"]]
+    assert not (tmp_path / "p.csv").exists()
+
+
 def test_text_output_is_quoted_where_it_must_be(tmp_path, species):
     notes = ["a,b", 'say "hi"', "two\nlines", "plain"]
     pd.read_csv(PENGUINS).head(4).assign(**{"a, b": notes}).to_parquet(tmp_path / "in.parquet")

@@ -33,7 +33,8 @@ from separatrix import (
 from separatrix.comparison.costs import as_loss, read_loss
 from separatrix.comparison.encoder import TableEncoder
 from separatrix.comparison.families import FAMILIES, Family, build
-from separatrix.comparison.fitting import certificate_of, gathered, in_words, stoppable
+from separatrix.comparison.fitting import by_name, certificate_of, fit_sentence, gathered, in_words, stoppable
+from separatrix.comparison.schema import TableSchema
 from separatrix.comparison.scores import Candidate, Score, measure, rank, recommend, standard_error
 from separatrix.comparison.validation import stratified_folds
 
@@ -460,7 +461,18 @@ def test_an_unforeseen_failure_does_not_stop_the_others(iris, monkeypatch):
 
     monkeypatch.setitem(FAMILIES, "qda", replace(FAMILIES["qda"], build=broken))
     found = compare(iris, "target", families=["qda", "lda"])
-    assert found.failures == {"qda": "RuntimeError: it broke"} and found.recommended.family == "lda"
+    assert found.failures == {"qda": "In fold 1, which learns from 120 rows: RuntimeError: it broke"}
+    assert found.recommended.family == "lda"
+
+
+def test_a_separability_that_is_not_solved_is_said_and_stops_nothing(iris, monkeypatch):
+    def unsolved(*given):
+        raise RuntimeError("The linear programme was not solved.")
+
+    monkeypatch.setattr("separatrix.comparison.comparison.separability", unsolved)
+    found = compare(iris, "target", families=["lda"])
+    assert found.separability == "Separability was not examined. The linear programme was not solved."
+    assert found.candidates[0].separability == "not examined"
 
 
 def test_warnings_become_notes(iris, monkeypatch, recwarn):
@@ -577,7 +589,7 @@ def test_every_family_runs_on_two_classes():
     found = compare(cancer, "target", folds=3)
     assert {one.family for one in found.candidates} == set(FAMILIES) and not found.failures
     proved = {one.family: one.certificate for one in found.candidates}
-    assert proved["lda"] == "exact, closed form" and proved["logistic"].startswith("gap ≤ ")
+    assert proved["lda"] == "exact, closed form" and proved["logistic"].startswith("relative gap ≤ ")
     assert proved["baseline"] == "exact, counts"
     for name in ("logistic", "logistic-l1", "linear-svm", "svm-rbf"):
         assert by_family(found)[name].tuned["C"] > 0
@@ -616,6 +628,8 @@ def test_build_knows_the_families_and_their_parameters():
         ValueError, match="linear discriminant analysis has no parameter 'shrinkge'; did you mean 'shrink"
     ):
         build("lda", shrinkge=0.1)
+    with pytest.raises(ValueError, match="no parameter 'c'; did you mean 'C'"):
+        build("logistic", c=1)
     places = [family.simplicity for family in FAMILIES.values()]
     assert places == sorted(set(places))
 
@@ -624,18 +638,52 @@ def test_certificates_never_understate_the_gap(iris):
     X, y = iris.drop(columns="target").to_numpy(), iris["target"].to_numpy()
     for tol in (1e-3, 1e-5, 1e-8):
         model = LogisticRegression(tol=tol).fit(X, y)
-        said = float(certificate_of(model).removeprefix("gap ≤ "))
+        said = float(certificate_of(model, X, y).removeprefix("relative gap ≤ "))
         assert model.fit_.certificate.relative_gap <= said <= 10 * model.fit_.certificate.relative_gap
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         stopped = LogisticRegression(max_iter=1, tol=1e-12).fit(X, y)
-    assert certificate_of(stopped).startswith("stopped early, gap ≤ ")
-    assert "training rows wrong" in certificate_of(build("perceptron").fit(X, y))
+    assert certificate_of(stopped, X, y).startswith("stopped early, relative gap ≤ ")
+    assert "training rows wrong" in certificate_of(build("perceptron").fit(X, y), X, y)
+
+
+def test_what_a_fit_says_fits_its_family(iris):
+    X, y = iris.drop(columns="target").to_numpy(), iris["target"].to_numpy()
+    assert fit_sentence(build("lda").fit(X, y).fit_) == "Solved exactly, in closed form."
+    averaged = build("perceptron").fit(X, y)
+    assert averaged.fit_.certificate.gap > 0
+    wrong = fit_sentence(averaged.fit_)
+    assert f"{averaged.fit_.certificate.gap:.0f} training rows on the wrong side" in wrong and "variant" not in wrong
+    right = build("perceptron").fit(X, y == 0)
+    assert "every training row" in fit_sentence(right.fit_)
+
+
+def test_notes_of_a_perceptron_advise_no_other_variant(iris, monkeypatch):
+    family = FAMILIES["perceptron"]
+    short = replace(family, build=lambda **given: family.build(max_iter=1, **given))
+    monkeypatch.setitem(FAMILIES, "perceptron", short)
+    found = compare(iris, "target", families=["perceptron"])
+    note = found.candidates[0].notes[0]
+    assert "the average of all rules has" in note and "variant" not in note and "class 0" not in note
+
+
+@pytest.mark.parametrize("n_classes, rarest, unbalanced", [(2, 12, False), (2, 9, True), (12, 9, False), (12, 3, True)])
+def test_balance_is_judged_by_the_number_of_classes(n_classes, rarest, unbalanced):
+    counts = [rarest] + [(100 - rarest) // (n_classes - 1)] * (n_classes - 1)
+    codes = np.repeat(np.arange(n_classes), np.array(counts) * 10)
+    frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=len(codes)), "kind": codes})
+    assert any("unbalanced" in sentence for sentence in TableSchema.infer(frame, "kind").findings) == unbalanced
 
 
 def test_sentences():
     assert in_words(ValueError("Class 1 is rare;\n class 12 is not"), np.array(["a", "b"])) == (
         "Class 'b' is rare; class 12 is not"
+    )
+    assert by_name("Rows of the machine for class 1: separability(X, y == 1)", np.array(["a", "b"])) == (
+        "Rows of the machine for class 'b': separability(X, y == 'b')"
+    )
+    assert by_name("The rule never predicts 0, 2 on its training data", np.array(["a", "b", "c"])) == (
+        "The rule never predicts 'a', 'c' on its training data"
     )
     assert in_words(RuntimeError(), np.array(["a"])) == "RuntimeError: RuntimeError"
     assert gathered(["gap 1.5e-3 left", "gap 2.0e-4 left", "other"]) == ["gap 1.5e-3 left", "other"]

@@ -9,12 +9,13 @@ import os
 import warnings
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
@@ -134,6 +135,28 @@ def test_sparse_and_single_precision(dtype, tmp_path):
         assert np.asarray(loaded.intercept_).dtype == np.asarray(model.intercept_).dtype
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        sx.MixedNB(),
+        sx.MixedNB({"n": "poisson"}),
+        sx.MixedNB({("n", "m"): "multinomial"}),
+        sx.BayesRule(sx.MixedNB()),
+        sx.BayesRule(sx.MixedNB(), calibration="sigmoid", cv=3),
+        sx.OneVsOneClassifier(sx.MixedNB()),
+        sx.OneVsRestClassifier(sx.MixedNB()),
+    ],
+    ids=str,
+)
+def test_models_of_a_frame_with_columns_of_every_kind(estimator, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": X[:, 0], "n": rng.integers(5, size=150), "m": rng.integers(9, size=150)})
+    frame["kind"], frame["on"] = rng.choice(list("xyz"), 150), rng.random(150) < 0.5
+    model = clone(estimator).fit(frame, Y)
+    method = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
+    same(getattr(copied(model, tmp_path), method)(frame), getattr(model, method)(frame))
+
+
 def test_precomputed_kernels_and_machines_of_them(tmp_path):
     values = X @ X.T
     for estimator in (sx.SVC(kernel="precomputed"), sx.OneVsOneClassifier(sx.SVC(kernel="precomputed"))):
@@ -190,6 +213,16 @@ def test_table_models(name, tmp_path):
     assert about["schema"] == json.loads(json.dumps(model.schema.to_json()))
     assert about["scores"] == {"accuracy": {"mean": 0.5, "folds": [0.4, 0.6]}, "log_loss": 0.7}
     assert about["library_version"] == sx.__version__
+
+
+def test_a_loss_needs_probabilities():
+    for estimator, labels in ((sx.Perceptron(), None), (sx.RidgeClassifier(), ["no", "yes"])):
+        table = patients()
+        if labels:
+            table = table.set_column(3, "ill", pa.array(np.array(labels)[np.arange(240) % 2]))
+        n_classes = 2 if labels else 3
+        with pytest.raises(ValueError, match="A loss is weighed by probabilities, and the model 'p' gives none"):
+            TableModel.fit(table, "ill", estimator, family="p", loss=1 - np.eye(n_classes))
 
 
 @pytest.mark.parametrize(
@@ -346,6 +379,33 @@ def test_saving_honours_the_usual_permissions(tmp_path):
     assert path.stat().st_mode == plain.stat().st_mode
 
 
+def test_a_link_stays_a_link(tmp_path):
+    path, link = tmp_path / "model.safetensors", tmp_path / "link"
+    path.write_bytes(b"")
+    link.symlink_to(path)
+    sx.save_model(sx.GaussianNB().fit(X, Y), link)
+    assert link.is_symlink()
+    same(sx.load_model(path).classes_, np.unique(Y))
+
+
+def test_the_longest_name_can_be_saved(tmp_path):
+    assert isinstance(copied(sx.GaussianNB().fit(X, Y), tmp_path), sx.GaussianNB)
+    path = tmp_path / ("m" * 255)
+    sx.save_model(sx.GaussianNB().fit(X, Y), path)
+    assert list(path.parent.glob("m" * 255)) == [path]
+
+
+def test_errors_name_the_path_that_was_given(tmp_path):
+    model = sx.GaussianNB().fit(X, Y)
+    with pytest.raises(IsADirectoryError) as folder:
+        sx.save_model(model, tmp_path)
+    assert folder.value.filename == str(tmp_path) and folder.value.filename2 is None
+    with pytest.raises(FileNotFoundError) as nowhere:
+        sx.save_model(model, tmp_path / "nowhere" / "model")
+    assert nowhere.value.filename == str(tmp_path / "nowhere" / "model")
+    assert list(tmp_path.parent.glob(".separatrix-*")) == []
+
+
 # -- what is refused when loading -------------------------------------------------------------------------------------------
 
 
@@ -453,8 +513,37 @@ def nested(depth):
     return node
 
 
+def twice(header, state):
+    attributes(state)["classes_"]["items"] = ["setosa", "setosa", "virginica"]
+    header["__metadata__"]["classes"] = '["setosa", "setosa", "virginica"]'
+
+
+def replaced(header, state, name, shape):
+    """The array is the beginning of the one that was there; the rest of its place goes to an array nobody asks for."""
+    entry = header[attributes(state)[name]["tensor"]]
+    start, end = entry["data_offsets"]
+    middle = start + 8 * int(np.prod(shape))
+    entry.update(shape=shape, data_offsets=[start, middle])
+    header[f"rest of {name}"] = {"dtype": "F64", "shape": [(end - middle) // 8], "data_offsets": [middle, end]}
+
+
 FORGERIES = {
     "newer format": (metadata(format_version="2.0"), "upgrade separatrix"),
+    "older format": (metadata(format_version="0.1"), "save the model again"),
+    "endless version": (metadata(format_version="1" * 5000), "upgrade separatrix"),
+    "another family": (metadata(family='"SVC"'), "disagree about the family"),
+    "other classes": (metadata(classes='["a", "b", "c"]'), "disagree about the classes"),
+    "other columns": (metadata(schema='{"columns": 5}'), "disagree about the schema"),
+    "classes twice": (lambda header, state: twice(header, state), "a class occurs twice in classes_"),
+    "one row for three classes": (
+        lambda header, state: replaced(header, state, "coef_", [1, 4]),
+        r"coef_ has the shape \(1, 4\) and intercept_ \(3,\)",
+    ),
+    "one score for three classes": (
+        lambda header, state: replaced(header, state, "coef_", [1, 4]) or replaced(header, state, "intercept_", [1]),
+        r"coef_ has the shape \(1, 4\), for 3 classes",
+    ),
+    "too few columns": (lambda header, state: replaced(header, state, "coef_", [3, 1]), r"\(3, 1\), for 4 columns"),
     "no version": (metadata(format_version="x"), "upgrade separatrix"),
     "another format": (metadata(format="something else"), "save_model did not write it"),
     "unknown class": (
@@ -506,6 +595,100 @@ def test_forged_files_are_refused_in_words(name, content, tmp_path):
         path.write_bytes(forged(content, change))
     with pytest.raises(ValueError, match=words):
         sx.load_model(path)
+
+
+@pytest.mark.parametrize("name", ["coef_", "intercept_"])
+@pytest.mark.parametrize("kind", [np.nan, np.inf, bool])
+def test_weights_that_are_no_numbers_are_refused(name, kind, tmp_path):
+    model = sx.LogisticRegression().fit(X, Y)
+    values = getattr(model, name)
+    if kind is bool:
+        setattr(model, name, values > 0)
+    else:
+        values[-1] = kind
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(model_file._serialised(model))
+    with pytest.raises(ValueError, match=f"{name} holds what is not a number"):
+        sx.load_model(path)
+
+
+def test_a_class_of_prior_zero_is_no_fault(tmp_path):
+    for priors in ([0.0, 0.5, 0.5], [1.0, 0.0, 0.0]):
+        model = sx.LinearDiscriminantAnalysis(priors=priors).fit(X, Y)
+        same(copied(model, tmp_path).predict_proba(X), model.predict_proba(X))
+    model = sx.MultinomialNB(class_prior=[0.0, 1.0]).fit(X, TWO)
+    same(copied(model, tmp_path).predict_proba(X), model.predict_proba(X))
+
+
+def test_machines_inside_are_looked_at_as_well(tmp_path):
+    for model in (sx.BayesRule(sx.LogisticRegression()), sx.OneVsRestClassifier(sx.LogisticRegression())):
+        model.fit(X, Y)
+        inner = getattr(model, "estimator_", None) or model.estimators_[1]
+        inner.coef_ = inner.coef_ > 0
+        path = tmp_path / "model.safetensors"
+        path.write_bytes(model_file._serialised(model))
+        with pytest.raises(ValueError, match="coef_ holds what is not a number"):
+            sx.load_model(path)
+
+
+def other_classes(model):
+    model.classes_ = np.array(["x", "y", "z"])
+
+
+def codes_out_of_range(model):
+    model.estimator.classes_ = np.array([0, 1, 7])
+
+
+def codes_of_text(model):
+    model.estimator.classes_ = np.array(["0", "1", "2"])
+
+
+def half_a_loss(model):
+    model.loss, model.actions = np.ones((2, 3)), model.classes_
+
+
+def infinite_loss(model):
+    model.loss, model.actions = np.full((3, 3), np.inf), model.classes_
+
+
+def loss_without_probabilities(model):
+    model.estimator = sx.RidgeClassifier().fit(model.encode(patients()), CODES[np.arange(240) % 150])
+    model.loss, model.actions = np.ones((3, 3)), model.classes_
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (other_classes, "the classes are not those of the schema"),
+        (codes_out_of_range, "not among the codes of 3 classes"),
+        (codes_of_text, "not among the codes of 3 classes"),
+        (half_a_loss, "its loss is not a table of 3 classes times 3 actions"),
+        (infinite_loss, "its loss is not a table of 3 classes times 3 actions"),
+        (loss_without_probabilities, "its estimator has no probabilities"),
+    ],
+)
+def test_table_models_whose_parts_do_not_fit(change, words, tmp_path):
+    model = TableModel.fit(patients(), "ill", sx.LogisticRegression(), family="logistic")
+    change(model)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(model_file._serialised(model))
+    with pytest.raises(ValueError, match=words):
+        sx.load_model(path)
+
+
+def test_probabilities_that_are_no_numbers_are_found(tmp_path):
+    model = sx.GaussianNB().fit(X, Y)
+    model.theta_[0, 0] = np.nan
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(model_file._serialised(model))
+    with pytest.raises(ValueError, match="probabilities that sum to nan"):
+        sx.load_model(path)
+
+
+def test_a_file_does_not_choose_how_wide_texts_are():
+    node, tensors = encode(np.array(["a", "bc"]), "value")
+    assert decode({**node, "dtype": "<U500000000"}, tensors).dtype == np.dtype("<U2")
+    assert decode({**node, "dtype": "<U500000000", "items": ["", ""]}, tensors).tolist() == ["", ""]
 
 
 def test_headers_without_end(content, tmp_path):

@@ -166,6 +166,59 @@ def test_every_family_on_a_table_with_holes_and_unseen_values(name, two):
     agrees(model, feed_of(model, new), new)
 
 
+@pytest.mark.parametrize("scale", [1e-150, 1e-50, 1e-30, 1.0, 1e100])
+@pytest.mark.parametrize("name", ["logistic", "lda", "qda", "bayesian-logistic", "linear-svm", "naive-bayes"])
+def test_one_column_on_any_scale_keeps_its_digits(name, scale):
+    # ONNX Runtime's optimiser compares and keeps single numbers in single precision: more than 1e-9 was lost here.
+    rng, family = np.random.default_rng(0), FAMILIES[name]
+    x = rng.normal(3.0, 1.0, 200)
+    table = pa.table({"x": x * scale, "ill": x + rng.normal(size=200) > 3.0})
+    for standardise in (True, False) if name in ("lda", "qda") else (True,):  # these centre by themselves
+        model = TableModel.fit(
+            table, "ill", family.build(), family=name, encode=family.encoded, standardise=standardise
+        )
+        found = session(model).run(["probabilities"], {"x": (x * scale).reshape(-1, 1)})[0]
+        np.testing.assert_allclose(found, model.predict_proba(table), rtol=1e-12, atol=1e-13)
+
+
+def test_a_scale_next_to_one_is_not_taken_for_one():
+    table = pa.table({"x": np.tile([-1.0, 1.0], 50) * (1.0 + 3e-8), "ill": np.arange(100) % 3 > 0})
+    model = TableModel.fit(table, "ill", sx.LogisticRegression(C=np.inf), family="logistic")
+    model.estimator.coef_ = np.array([[1.0 + 2e-8]])
+    far = pa.table({"x": np.linspace(-9.0, 9.0, 7)})
+    assert model.encoder.features_[0].scale != 1.0 and np.float32(model.encoder.features_[0].scale) == 1.0
+    found = session(model).run(["probabilities"], {"x": np.linspace(-9.0, 9.0, 7).reshape(-1, 1)})[0]
+    np.testing.assert_allclose(found, model.predict_proba(far), rtol=1e-13)
+
+
+def test_a_class_that_is_one_point():
+    rows = X.copy()
+    rows[CODES == 1] = 3.0
+    agrees(sx.QuadraticDiscriminantAnalysis(singular="pseudo").fit(rows, Y), {"X": rows}, rows)
+
+
+@pytest.mark.parametrize("labels", [[3, 5, 8], [1.0, 2.0, 4.0], ["a", "b", "c"], [False, True]], ids=str)
+@pytest.mark.parametrize("reject", ["reject", -1])
+def test_rejection_beside_labels_of_every_type(labels, reject):
+    y = np.array(labels)[CODES] if len(labels) == 3 else CODES > 1
+    model = sx.BayesRule(sx.LinearDiscriminantAnalysis(), reject_below=0.99, reject_action=reject).fit(X, y)
+    found = session(model).run(["label"], {"X": X})[0].tolist()
+    names = {label: label if type(labels[0]) is type(reject) else str(label) for label in (*labels, reject)}
+    assert found == [names[label] for label in model.predict(X).tolist()]
+    assert 0 < found.count(names[reject]) < len(X)
+
+
+def test_columns_may_have_the_names_of_outputs_and_their_replacements():
+    names = ["label", "column label", "column column label", "separatrix/0", "probabilities"]
+    table = pa.table({**dict(zip(names, np.random.default_rng(0).normal(size=(5, 90)), strict=True)), "y": CODES[:90]})
+    model = TableModel.fit(table, "y", sx.LogisticRegression(), family="logistic")
+    run = session(model)
+    inputs = [entry.name for entry in run.get_inputs()]
+    assert inputs[1:3] == names[1:3] and len(set(inputs)) == 5
+    feed = {own: table[name].to_numpy().reshape(-1, 1) for own, name in zip(inputs, names, strict=True)}
+    np.testing.assert_allclose(run.run(["probabilities"], feed)[0], model.predict_proba(table), rtol=1e-12)
+
+
 def test_losses_choose_an_action():
     loss, actions = [[0, 2, 1], [9, 0, 1], [9, 1, 1]], ["send home", "operate", "ask"]
     model = TableModel.fit(people(), "ill", sx.LogisticRegression(), family="logistic", loss=loss, actions=actions)

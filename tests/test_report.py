@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import colorsys
 import re
+import warnings
 from html.parser import HTMLParser
+from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from markupsafe import Markup
 from scipy.stats import chi2
 from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score
 
 import separatrix as sx
+from separatrix.cli import inspect
+from separatrix.report import style
+from separatrix.report.figures import Drawing
 from separatrix.report.planes import Plane, discriminant_plane
 from separatrix.report.sections import Ground, cross_table, mistake_table, model_section, out_of_fold_scores
 from separatrix.report.svg import inline_svg, page_style
@@ -128,6 +135,73 @@ def test_names_are_text_everywhere(html, comparison):
         assert str(name) in page.text
 
 
+def test_no_control_character_comes_through(html, comparison, tmp_path, capsys):
+    assert "\x07" in "".join(column.name for column in comparison.schema.columns)
+    assert re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", html) is None
+    assert "_hidden\ufffd" in html
+    table = pd.DataFrame({"z\x1b[31mred": np.sqrt(np.arange(20.0)), "kind": ["a\x07", "b"] * 10})
+    found = sx.compare(table, "kind", families=["lda"], folds=2)
+    sx.save_model(found.best, tmp_path / "model.safetensors")
+    inspect.run(tmp_path / "model.safetensors")
+    for said in (capsys.readouterr().out, str(found), found._repr_html_()):
+        assert "\x1b" not in said and "\x07" not in said
+    inspect.run(tmp_path / "model.safetensors")
+    said = capsys.readouterr().out
+    assert r"z\x1b[31mred: numeric" in said and r"classes: a\x07, b" in said
+
+
+def page_colours() -> list[tuple[str, list[str]]]:
+    """The background and the colours of the classes by day, by night and on paper."""
+    css = files("separatrix.report").joinpath("templates/style.css").read_text(encoding="utf-8")
+    found = [block for block in re.findall(r":root \{(.*?)\}", css, flags=re.S) if "--class-0" in block]
+    return [
+        (re.search(r"--page: (#\w+)", block)[1], [re.search(rf"--class-{k}: (#\w+)", block)[1] for k in range(6)])
+        for block in found
+    ]
+
+
+def test_colours_of_the_page_are_those_of_the_regions():
+    def channels(colour: str) -> list[float]:
+        digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+        return [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+
+    def light(colour: str) -> float:
+        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in channels(colour)]
+        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+    schemes = page_colours()
+    assert len(schemes) == 3
+    for page, classes in schemes:
+        for own, drawn in zip(classes, style.COLOURS, strict=True):
+            turn = abs(colorsys.rgb_to_hls(*channels(own))[0] - colorsys.rgb_to_hls(*channels(drawn))[0])
+            assert min(turn, 1 - turn) < 8 / 360, (own, drawn)
+            dark, bright = sorted([light(own), light(page)])
+            assert (bright + 0.05) / (dark + 0.05) >= 3.0, (own, page)
+
+
+def test_every_class_of_twelve_has_its_own_place_in_the_legend():
+    classes = [f"class {k}" for k in range(12)]
+    css = files("separatrix.report").joinpath("templates/style.css").read_text(encoding="utf-8")
+    for points in (False, True):
+        looks = [look for look, _ in Drawing(Markup(), "", classes, points).legend]
+        assert len(set(looks)) == 12
+        marks = {look.split()[1] for look in looks} - {"l0", "p1"}  # a plain bar is a full line, and a square
+        assert all(f".{mark} {{" in css for mark in marks)
+
+
+def test_twelve_classes_are_told_apart_in_the_page():
+    from separatrix.report.page import render_report
+
+    rng = np.random.default_rng(5)
+    codes = np.arange(240) % 12
+    table = pd.DataFrame(rng.normal(size=(12, 3))[codes] * 3 + rng.normal(size=(240, 3)), columns=list("abc"))
+    page = render_report(sx.compare(table.assign(kind=codes), "kind", families=["lda"], folds=2))
+    legends = re.findall(r'<span class="legend">(.*?)</span></span>', page)
+    marks = [re.findall(r'<i class="([^"]+)">', legend) for legend in legends]
+    assert [len(set(one)) for one in marks if len(one) > 2] == [12] * 4
+    assert "Colours repeat after 6 classes" in page
+
+
 def test_colours_of_figures_are_the_page_s_own(html):
     figures = "".join(re.findall(r"<svg.*?</svg>", html, flags=re.S))
     assert set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", figures)) == set()
@@ -152,10 +226,10 @@ def test_the_ranking_the_reason_and_the_failures(comparison, html):
 def test_the_data_are_described(comparison, html):
     text = Page(html).text
     for column in comparison.schema.columns:
-        assert column.name in text and column.reason in text
+        assert column.name.replace("\x07", "\ufffd") in text and column.reason in text
     assert comparison.schema.findings
     for sentence in comparison.schema.findings:
-        assert sentence in text
+        assert sentence.replace("\x07", "\ufffd") in text
     for n in np.bincount(comparison.codes):
         assert percent(n / len(comparison.codes)) in text
 
@@ -267,6 +341,55 @@ def test_intervals_of_others_are_ranges_over_folds_and_say_so(two_classes):
     assert first[2:] == [number(candidate.fold_coefs[:, 0, j].min()), number(candidate.fold_coefs[:, 0, j].max())]
 
 
+def test_intervals_of_a_perceptron_compare_directions(two_classes):
+    candidate = next(one for one in two_classes.candidates if one.family == "perceptron")
+    estimates = candidate.model.estimator.coef_[0]
+    folds = candidate.fold_coefs[:, 0]
+    scaled = folds / np.linalg.norm(folds, axis=1, keepdims=True) * np.linalg.norm(estimates)
+    section = model_section_of(two_classes, "perceptron")
+    assert "direction alone" in section.coefficients.caption
+    cells = {row[0]: row[2:] for row in section.coefficients.rows}
+    for j, name in enumerate(candidate.model.encoder.feature_names_):
+        assert cells[name] == [number(scaled[:, j].min()), number(scaled[:, j].max())]
+
+
+def test_a_constant_model_has_no_curves(comparison):
+    section = model_section_of(comparison, "baseline")
+    starts = [drawing.caption.split(",")[0] for drawing in section.drawings]
+    assert not any(start.startswith(("ROC", "Precision", "The lead")) for start in starts)
+    assert any("same of every row" in note for note in section.notes)
+    assert any(drawing.caption.startswith("ROC") for drawing in model_section_of(comparison, "lda").drawings)
+
+
+def test_fits_are_told_in_the_words_of_the_table():
+    rng = np.random.default_rng(2)
+    codes = np.repeat([0, 1, 2], [60, 30, 60])  # least squares masks a class between larger ones
+    table = pd.DataFrame({"a": codes + rng.normal(0, 0.3, 150), "b": rng.normal(size=150)})
+    table["kind"] = np.array(["low", "middle", "high"])[codes]
+    found = sx.compare(table, "kind", families=["least-squares", "rda", "perceptron", "logistic"], folds=2)
+    told = {family: dict(model_section_of(found, family).fit) for family in by_family(found)}
+    assert "never predicts 'middle'" in told["least-squares"]["fit"]
+    for facts in told.values():
+        assert "nothing to tune" not in facts["fit"] and "variant" not in facts["fit"]
+    assert "the average of all rules" in told["perceptron"]["fit"]
+    assert by_family(found)["logistic"].certificate in told["logistic"]["certificate"]
+    assert "relative gap" in told["logistic"]["certificate"]
+
+
+def by_family(comparison):
+    return {candidate.family: candidate for candidate in comparison.candidates}
+
+
+def test_letters_that_a_font_lacks_are_no_warning(tmp_path):
+    table = hostile_table(60, 2).rename(columns={"ringed": "日本語"})
+    found = sx.compare(table, "kind", families=["lda"], folds=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sx.write_report(found, tmp_path / "report.html")
+    drawn = re.findall(r"<text[^>]*>(.*?)</text>", (tmp_path / "report.html").read_text(encoding="utf-8"), flags=re.S)
+    assert any("日本語" in text for text in drawn)
+
+
 def test_models_without_probabilities_are_shown_by_their_scores(two_classes):
     candidate = next(one for one in two_classes.candidates if one.family == "perceptron")
     scores = out_of_fold_scores(two_classes, candidate)
@@ -323,6 +446,25 @@ def test_many_columns_show_those_that_tell_the_classes_apart(tmp_path):
     ground = Ground.of(found)
     assert len(ground.columns) == 12 and "noise 17" in [column.name for column in ground.columns]
     assert "12 of 20 columns" in ground.pooled_outliers().caption
+
+
+@pytest.mark.parametrize("n_columns", [30, 31])
+def test_a_long_list_of_columns_is_folded(n_columns):
+    from separatrix.report.page import render_report
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(80, n_columns)), columns=[f"c{j}" for j in range(n_columns)])
+    page = render_report(sx.compare(table.assign(y=np.arange(80) % 2), "y", families=["baseline"], folds=2))
+    assert ("<summary>The columns, one by one</summary>" in page) == (n_columns > 30)
+    assert all(f">c{j}</th>" in page for j in range(n_columns))
+
+
+def test_long_names_are_cut_where_they_head_a_narrow_column():
+    name = "a very long name of a column " * 5 + "of length"
+    table = hostile_table().rename(columns={SCRIPT: name})
+    found = sx.compare(table, "kind", families=["lda"], folds=2)
+    heads = Ground.of(found).pooled_outliers().head
+    assert max(map(len, heads)) <= 48 and any(head.endswith("of length") for head in heads)
 
 
 def test_many_classes_get_tables_but_no_tangle_of_curves():

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 
+import numpy as np
+import pandas as pd
 import pytest
+from PIL import Image
 from test_report import BOLD, SCRIPT, hostile_table
 
 import separatrix as sx
@@ -30,11 +34,24 @@ def browser():
         opened.close()
 
 
+@pytest.fixture(scope="module")
+def wordy_report(tmp_path_factory):
+    """Two classes and six columns with long names."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(90) % 2
+    names = ["a_name_without_any_space_" * 4, "mean concave points of the nucleus of the cell in the worst image"]
+    table = pd.DataFrame(rng.normal(size=(90, 6)) + codes[:, None], columns=[*names, "b", "c", "d", "e"])
+    table["kind"] = np.array(["neither_improved_nor_deteriorated_since_the_last_visit", "improved a good deal"])[codes]
+    path = tmp_path_factory.mktemp("wordy") / "report.html"
+    sx.write_report(sx.compare(table, "kind", families=["lda"], folds=3), path)
+    return path
+
+
 @pytest.fixture
 def open_page(browser, report):
     contexts = []
 
-    def opened(width: int = 1280, **options):
+    def opened(width: int = 1280, report=report, **options):
         context = browser.new_context(viewport={"width": width, "height": 800}, **options)
         contexts.append(context)
         page = context.new_page()
@@ -97,6 +114,40 @@ def test_a_wide_table_scrolls_in_its_own_box(open_page):
     boxes = page.eval_on_selector_all(".scroll", "all => all.map(one => one.scrollWidth - one.clientWidth)")
     assert max(boxes) > 100
     assert page.locator(".scroll:not([tabindex='0'])").count() == 0  # the keyboard reaches them
+
+
+def right_edge(box) -> tuple[int, ...]:
+    """The colour beside the caption of a table, a few points inside the right end of its box."""
+    picture = Image.open(io.BytesIO(box.screenshot())).convert("RGB")
+    return picture.getpixel((picture.width - 3, 3))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_shadow_shows_where_a_table_goes_on(open_page, scheme):
+    page = open_page(360, color_scheme=scheme)
+    background = tuple(map(int, page.evaluate("getComputedStyle(document.body).backgroundColor")[4:-1].split(",")))
+    classes = page.locator("#data .scroll").first
+    assert classes.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert right_edge(classes) == background
+    ranking = page.locator("#ranking .scroll").first
+    assert ranking.evaluate("one => one.scrollWidth > one.clientWidth")
+    contrast = np.abs(np.subtract(right_edge(ranking), background)).max()
+    assert contrast > 40
+    ranking.evaluate("one => one.scrollLeft = one.scrollWidth")
+    assert right_edge(ranking) == background
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_long_names_leave_tables_readable(open_page, wordy_report, width):
+    page = open_page(width, wordy_report)
+    confusion = page.locator(".shaded").first
+    assert confusion.evaluate("one => one.closest('.scroll').scrollWidth <= one.closest('.scroll').clientWidth")
+    heights = page.eval_on_selector_all("thead", "all => all.map(one => one.getBoundingClientRect().height)")
+    assert max(heights) <= 200
+    widest = page.eval_on_selector_all("thead th", "all => all.map(one => one.getBoundingClientRect().width)")
+    assert max(widest) <= 22 * 16 + 1
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 CONTRAST = """

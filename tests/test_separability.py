@@ -204,6 +204,11 @@ def test_programme_and_proofs_agree(seed: int) -> None:
     A[:, 0] = np.abs(A[:, 0])
     moved, direction = cone.solve_programme(A)
     assert (A @ direction >= -1e-8).all() and (A @ direction > 0.1)[moved].all()
+    for form in (cone._primal, cone._dual):
+        message, theta = form(sp.csr_array(A), "highs")
+        assert theta is not None, message
+        np.testing.assert_array_equal(A @ theta > 0.1, moved)
+        assert (A @ theta >= -1e-8).all()
     proven = cone._prove(A)
     if proven is not None:
         np.testing.assert_array_equal(proven[0], moved)
@@ -349,6 +354,18 @@ def test_many_rows_of_three_classes() -> None:
     check(X, y, "complete")
     y[:30] = np.arange(30) % 3
     check(X, y, "overlap")
+
+
+def test_twelve_classes_of_which_one_stands_apart() -> None:
+    """HiGHS gives up on the programme itself here, with any of its methods; its dual has no free unknowns."""
+    rng = np.random.default_rng(275326)
+    means = rng.normal(size=(12, 5)) * 2
+    y = rng.integers(0, 12, 600)
+    X = means[y] + rng.normal(size=(600, 5))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    check(X, y, "quasi")
+    assert separability(X, y == 9).verdict == "complete"
+    check(X[y != 9], y[y != 9], "overlap")
 
 
 def test_many_columns_stay_sparse(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,20 @@
-"""SQL against predict_proba, on the engines themselves; PostgreSQL's text is read by DuckDB, whose grammar is PostgreSQL's."""
+"""SQL against predict_proba, on the engines themselves; PostgreSQL's text is also read by DuckDB, whose grammar is its."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
+import os
+import shutil
 import sqlite3
+import subprocess
+import tempfile
 import warnings
 from functools import cache
+from glob import glob
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -21,7 +29,7 @@ from sklearn.preprocessing import PolynomialFeatures
 import separatrix as sx
 from separatrix.comparison.families import FAMILIES
 from separatrix.comparison.table_model import TableModel
-from separatrix.export.sql_words import total
+from separatrix.export.sql_words import WHITESPACE, identifier, total
 
 AWKWARD = "a\"b'; DROP TABLE x; --"
 DUCKDB = duckdb.connect(config={"threads": 1})
@@ -276,6 +284,123 @@ def test_mixed_naive_bayes_on_a_frame():
         agrees(model, dialect, pa.Table.from_pandas(frame, preserve_index=False), frame)
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("labels", [[3, 5, 8], [1.0, 2.0, 4.0], ["a", "b", "c"], [False, True]], ids=str)
+@pytest.mark.parametrize("reject", ["reject", -1, -1.5, None])
+def test_rejection_beside_labels_of_every_type(dialect, labels, reject):
+    y = np.array(labels)[CODES] if len(labels) == 3 else CODES > 1
+    model = sx.BayesRule(sx.LinearDiscriminantAnalysis(), reject_below=0.99, reject_action=reject).fit(X, y)
+    found = [row[-1] for row in answers(sx.to_sql(model, dialect=dialect), dialect, matrix_table(X))[1]]
+    expected = model.predict(X).tolist()
+    if len({type(label) for label in (*labels, reject)} - {type(None)}) > 1:  # a column has one type: text
+        names = {label: str(label) for label in (*labels, reject)}
+        expected = [names[label] for label in expected]
+    assert found == expected
+    assert 0 < sum(label in (reject, str(reject)) for label in found) < len(X)
+
+
+WHITE = [chr(code) for code in range(0x110000) if chr(code).isspace()]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_white_space_is_what_python_takes_it_for(dialect):
+    assert sorted(map(ord, WHITE)) == sorted(WHITESPACE)
+    table = people(200)
+    words = table.set_column(1, "smoker", pa.array(["yes" if flag else "no" for flag in table["smoker"].to_pylist()]))
+    model = quiet_fit_table(words, FAMILIES["logistic"])
+    n = len(WHITE)
+    cities = [f"{space}Ghent{space}" for space in WHITE] + [f"{space}NA" for space in WHITE] + ["Gh\u200bent", "G hent"]
+    flags = [f"{space}YES" for space in WHITE] + [f"no{space}" for space in WHITE] + ["yes", "no"]
+    new = pa.table({AWKWARD: [40.0] * (2 * n + 2), "income": [2e4] * (2 * n + 2), "smoker": flags, "city": cities})
+    _, rows = answers(sx.to_sql(model, dialect=dialect), dialect, new)
+    numbers = np.array([row[:-1] for row in rows], dtype=float)
+    np.testing.assert_allclose(numbers, model.predict_proba(new), rtol=0, atol=1e-9)
+    assert len(np.unique(numbers[:n].round(9), axis=0)) == 1  # every city is Ghent, every flag yes
+
+
+def test_text_in_a_numeric_column_of_sqlite_is_its_number_or_nothing():
+    said = [
+        "12.5",
+        " 12.5 ",
+        "-3",
+        "1e2",
+        ".5",
+        "5.",
+        "+7",
+        "",
+        "NA",
+        "?",
+        "abc",
+        "12,5",
+        "12.5 kg",
+        "0x10",
+        None,
+        b"12",
+    ]
+    numbers = [12.5, 12.5, -3.0, 100.0, 0.5, 5.0, 7.0, *[None] * 9]
+    model = quiet_fit_table(people(), FAMILIES["logistic"])
+    expected = model.predict_proba(
+        pa.table(
+            {
+                AWKWARD: pa.array(numbers, pa.float64()),
+                "income": [2e4] * 16,
+                "smoker": [True] * 16,
+                "city": ["Ghent"] * 16,
+            }
+        )
+    )
+    bare = sx.GaussianNB().fit(pd.DataFrame({AWKWARD: X[:, 0]}), TWO)
+    for kind in ("TEXT", "", "NUMERIC"):
+        connection = sqlite3.connect(":memory:")
+        name = '"' + AWKWARD.replace('"', '""') + '"'
+        connection.execute(f"CREATE TABLE data ({name} {kind}, income REAL, smoker INTEGER, city TEXT)")
+        connection.executemany("INSERT INTO data VALUES (?, 20000.0, 1, 'Ghent')", [(value,) for value in said])
+        found = connection.execute(sx.to_sql(model, dialect="sqlite")).fetchall()
+        np.testing.assert_allclose(np.array([row[:-1] for row in found], dtype=float), expected, atol=1e-9)
+        plainly = connection.execute(sx.to_sql(bare, dialect="sqlite")).fetchall()
+        assert [row[0] is None for row in plainly] == [value is None for value in numbers]
+    whole = 2**53 + 1  # not a double: CAST rounds it, and it is a number none the less
+    connection.executemany("INSERT INTO data VALUES (?, 20000.0, 1, 'Ghent')", [(whole,), (str(whole),)])
+    assert None not in [row[0] for row in connection.execute(sx.to_sql(bare, dialect="sqlite")).fetchall()[-2:]]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_class_that_is_one_point_adds_nothing_but_its_constant(dialect):
+    rows = X.copy()
+    rows[CODES == 1] = 3.0
+    model = sx.QuadraticDiscriminantAnalysis(singular="pseudo").fit(rows, Y)
+    agrees(model, dialect, matrix_table(rows), rows)
+    assert (np.linalg.matrix_rank(np.cov(rows[CODES == 1].T))) == 0
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("scale", [1e-150, 1e-100, 1e100, 1e150])
+def test_naive_bayes_on_scales_whose_squares_are_hardly_numbers(dialect, scale):
+    model = sx.MixedNB(var_smoothing=0).fit(X * scale, Y)
+    agrees(model, dialect, matrix_table(X * scale), X * scale)
+
+
+def test_a_number_that_is_none_is_refused():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        model = sx.MixedNB().fit(X * 1e170, Y)
+    for write in (sx.to_sql, sx.to_json):
+        with pytest.raises(ValueError, match="the variance of column 'x0' is too large"):
+            write(model)
+    model = sx.LogisticRegression().fit(X, TWO)
+    model.coef_[0, 0] = np.inf
+    with pytest.raises(ValueError, match="holds the number inf, which SQL cannot compute with"):
+        sx.to_sql(model)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_booleans_under_a_plain_estimator_are_zero_and_one(dialect):
+    frame = pd.DataFrame({"x": X[:, 0], "on": CODES > 1})
+    model = sx.LogisticRegression().fit(frame, TWO)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    agrees(model, dialect, table, frame)
+
+
 # -- the text itself --------------------------------------------------------------------------------------------------------
 
 
@@ -290,6 +415,40 @@ def test_kept_columns_names_of_tables_and_labels_of_every_type():
             assert columns[0] == 'the "key"' and [row[0] for row in rows] == list(range(len(X)))
             assert [row[-1] for row in rows] == model.predict(X).tolist()
     assert '"main"."data"' in sx.to_sql(model, table=("main", "data"))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", ["separatrix_input", "SEPARATRIX__decision", "separatrix_"])
+def test_a_table_may_be_called_like_a_step(dialect, name):
+    agrees(fitted("logistic"), dialect, matrix_table(X), X, name=name)
+
+
+def test_names_of_the_result_differ_in_more_than_capitals():
+    y = np.array(["a", "A", "a_2"])[CODES]
+    model = sx.GaussianNB().fit(X, y)
+    sql = sx.to_sql(model)
+    columns, rows = answers(sql, "duckdb", matrix_table(X))
+    assert columns == ["probability_A", "probability_a_2", "probability_a_2_2", "prediction"]
+    np.testing.assert_allclose(np.array([row[:-1] for row in rows], dtype=float), model.predict_proba(X), atol=1e-9)
+    assert DUCKDB.execute(f"SELECT COUNT(*) FROM ({sql})").fetchall() == [(150,)]
+    for keep in (["Prediction"], ["id", "ID"], ["probability_a"]):
+        with pytest.raises(ValueError, match=f"keep names '{keep[0]}', and the result would have two columns"):
+            sx.to_sql(model, keep=keep)
+
+
+def test_the_command_line_takes_a_schema_and_a_table(tmp_path):
+    from separatrix.cli import export
+
+    sx.save_model(fitted("logistic"), tmp_path / "model")
+    for table, said in (("main.rows", '"main"."rows" AS t'), ("rows", '"rows" AS t'), ("a.b.c", '"a.b.c" AS t')):
+        export.run(tmp_path / "model", "sql", "duckdb", table, tmp_path / "query.sql")
+        assert f"FROM {said}" in (tmp_path / "query.sql").read_text()
+
+
+def test_an_empty_name_is_refused():
+    for arguments in ({"table": ""}, {"table": ("", "t")}, {"keep": [""]}):
+        with pytest.raises(ValueError, match="A name is empty"):
+            sx.to_sql(fitted("logistic"), **arguments)
 
 
 def test_nothing_of_a_name_or_text_leaves_its_quotes():
@@ -368,6 +527,113 @@ def test_what_cannot_be_written_says_why():
     frame = pd.DataFrame({"a\x00b": X[:, 0], "c": X[:, 1]})
     with pytest.raises(ValueError, match="zero byte"):
         sx.to_sql(sx.GaussianNB().fit(frame, Y))
+
+
+# -- PostgreSQL itself, where there is one -----------------------------------------------------------------------------------
+
+PROGRAMS = shutil.which("initdb") or next(iter(sorted(glob("/usr/lib/postgresql/*/bin/initdb"))[::-1]), None)
+if PROGRAMS is not None:
+    PROGRAMS = Path(PROGRAMS).resolve().parent
+    if os.name == "nt" or not all((PROGRAMS / program).exists() for program in ("initdb", "pg_ctl", "psql")):
+        PROGRAMS = None
+TYPES = {"double": "double precision", "bool": "boolean", "string": "text", "int64": "bigint", "float": "real"}
+
+
+@pytest.fixture(scope="module")
+def postgresql():
+    """Rows of a query over an Arrow table, from a server of its own in a folder of its own."""
+    if PROGRAMS is None:
+        pytest.skip("PostgreSQL is not installed here")
+    folder = Path(tempfile.mkdtemp())
+    owner = {"user": "nobody"} if os.geteuid() == 0 else {}  # PostgreSQL does not run as root
+    if owner:
+        shutil.chown(folder, "nobody")
+
+    def run(program, *arguments, **options):
+        command = [str(PROGRAMS / program), *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, cwd=folder, check=False, **owner, **options)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode()
+
+    def ask(sql, table, name="data"):
+        columns = [identifier(column) for column in table.column_names]
+        kinds = [TYPES[str(kind)] for kind in table.schema.types]
+        declared = ", ".join(f"{column} {kind}" for column, kind in zip(columns, kinds, strict=True))
+        content = io.StringIO()
+        rows = zip(
+            *([r"\N" if value is None else value for value in c.to_pylist()] for c in table.columns), strict=True
+        )
+        csv.writer(content, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
+        reading = rf"FORMAT csv, NULL '\N', FORCE_NULL ({', '.join(columns)})"
+        script = (
+            f"CREATE TEMPORARY TABLE {identifier(name)} ({declared});\nCOPY {identifier(name)} FROM STDIN ({reading});\n"
+            f"{content.getvalue()}\\.\n{sql};\n"
+        )
+        flags = ("-X", "-q", "--csv", "-v", "ON_ERROR_STOP=1", "-P", "null=NULL", "-h", folder, "-U", "tester")
+        found = csv.reader(io.StringIO(run("psql", *flags, "postgres", input=script.encode())))
+        names, *rows = found
+        return names, [[None if value == "NULL" else value for value in row] for row in rows]
+
+    try:
+        run("initdb", "-D", folder / "rows", "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        options = f"-F -k {folder} -c listen_addresses=''"
+        run("pg_ctl", "-D", folder / "rows", "-w", "-l", folder / "log", "-o", options, "start")
+        yield ask
+        run("pg_ctl", "-D", folder / "rows", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def postgresql_agrees(ask, model, table, given, labels=str):
+    _, rows = ask(sx.to_sql(model, dialect="postgresql"), table)
+    has = getattr(model, "has_probabilities", hasattr(model, "predict_proba"))
+    expected = model.predict_proba(given) if has else model.decision_function(given)
+    numbers = np.array([row[:-1] for row in rows], dtype=float)
+    np.testing.assert_allclose(numbers, np.reshape(expected, (len(rows), -1)), rtol=1e-9, atol=1e-9)
+    assert [row[-1] for row in rows] == [labels(label) for label in model.predict(given).tolist()]
+
+
+@pytest.mark.parametrize("name", [*(f"{name}, two" for name in TWO_CLASSES), *BARE])
+def test_postgresql_computes_the_same(name, postgresql):
+    two = name.endswith(", two")
+    postgresql_agrees(postgresql, fitted(name.removesuffix(", two"), two), matrix_table(X), X)
+
+
+def test_postgresql_computes_the_same_of_table_models(postgresql, table_models):
+    new = people(100, seed=1, unseen=True)
+    for name, model in table_models.items():
+        if name not in WITHOUT_SQL:
+            labels = (lambda label: "ft"[label]) if name.endswith("two classes") else str
+            postgresql_agrees(postgresql, model, new, new, labels)
+
+
+def test_postgresql_reads_columns_of_every_type(postgresql):
+    single = X[:, 1].astype(np.float32) / np.float32(3)
+    table = pa.table({"a": X[:, 0], "b": single, "c": X[:, 2].astype(int), "d": TWO == "yes"})
+    frame = table.to_pandas()
+    postgresql_agrees(postgresql, sx.LogisticRegression(C=100.0).fit(frame, Y), table, frame)
+    holes = pa.table({**{name: table[name] for name in "abc"}, "d": pa.array([None] * 150, pa.bool_())})
+    _, rows = postgresql(sx.to_sql(sx.GaussianNB().fit(frame, Y), dialect="postgresql"), holes)
+    assert {value for row in rows for value in row} == {None}
+
+
+def test_postgresql_rejects_strips_and_takes_awkward_names(postgresql):
+    for labels in ([3, 5, 8], ["a", "b", "c"]):
+        model = sx.BayesRule(sx.LinearDiscriminantAnalysis(), reject_below=0.99).fit(X, np.array(labels)[CODES])
+        postgresql_agrees(postgresql, model, matrix_table(X), X)
+    table = people(200)
+    model = quiet_fit_table(table, FAMILIES["logistic"])
+    spaced = pa.array(
+        [f"{WHITE[at % len(WHITE)]}{city or 'NA'}\t" for at, city in enumerate(table["city"].to_pylist())]
+    )
+    other = table.set_column(3, "city", spaced)
+    postgresql_agrees(postgresql, model, other, table)
+    names, rows = postgresql(
+        sx.to_sql(fitted("lda"), dialect="postgresql", table="separatrix_input", keep=["x0"]),
+        matrix_table(X),
+        "separatrix_input",
+    )
+    assert names[0] == "x0" and len(rows) == 150
 
 
 # -- the JSON document ------------------------------------------------------------------------------------------------------

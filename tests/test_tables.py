@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from separatrix.comparison.rows import MISSING
+from separatrix.comparison.rows import MISSING, NO_LABEL
 from separatrix.comparison.schema import ColumnSchema, TableSchema
 from separatrix.data.tables import read_table, table_batches
 
@@ -80,6 +80,10 @@ MESSY = {
     "utf16.csv": "a\tb\n1\tx\n2\ty\n".encode("utf-16"),
     "packed.csv.gz": gzip.compress(b"a,b\n1,x\n2,y\n"),
     "CAPITALS.CSV": "a,b\n1,x\n2,y\n",
+    "excel.csv": "sep=;\r\na;b\r\n1;x\r\n2;y\r\n",
+    "excel_bom.csv": b'\xef\xbb\xbf"sep=|"\na|b\n1|x\n2|y\n',
+    "spaced_quotes.csv": 'a, "b"\n1, "x"\n2,  "y"\n',
+    "spaced_quotes.csv.gz": gzip.compress(b'a, "b"\n1, "x"\n2, "y"\n'),
 }
 
 
@@ -95,10 +99,19 @@ def test_quotes_hold_delimiters_newlines_and_quotes(tmp_path):
     assert read_table(path).to_pydict() == {"a": ['x, "y"\r\nz', '5" pipe;2;3'], "b": ["1", "2"]}
 
 
+def test_blanks_before_a_quotation_mark_are_dropped_wherever_a_file_is_cut(tmp_path):
+    lines = [f'{i},  "text, {i}", 5' for i in range(40_000)]  # several parts of the file
+    table = read_table(write(tmp_path, "t.csv", "a,b,c\n" + "\n".join(lines)))
+    assert table.column("b").to_pylist() == [f"text, {i}" for i in range(40_000)]
+    assert table.column("c").to_pylist() == [" 5"] * 40_000
+
+
 def test_a_last_field_of_several_lines_is_whole(tmp_path):
     text = 'a,b\n1,"two\n""lines""\n"\n'
     for name, data in (("t.csv", text), ("t.csv.gz", gzip.compress(text.encode())), ("u.csv", text.rstrip())):
         assert read_table(write(tmp_path, name, data)).to_pydict() == {"a": ["1"], "b": ['two\n"lines"\n']}
+    spaced = read_table(write(tmp_path, "t.csv", 'a,b\n1,"two\nlines" \n'))
+    assert spaced.column("b").to_pylist() == ["two\nlines "]
 
 
 @pytest.mark.parametrize(
@@ -109,6 +122,8 @@ def test_a_last_field_of_several_lines_is_whole(tmp_path):
         ('"a,b,c,d";x\n1;2\n', ";"),  # commas inside quotes
         ("a|b;c|d\n1|2|3\n4|5|6\n", "|"),
         ("only\n1\n2\n", ","),
+        ("a,1;b\n1,5;2\n2,5;3\n", ";"),  # a tie: commas stand in names and numbers too
+        ("sep=;\na,b,c;d\n1,2,3;4\n", ";"),
     ],
 )
 def test_the_delimiter_is_the_one_that_cuts_every_line_alike(tmp_path, text, delimiter):
@@ -146,6 +161,8 @@ def test_a_header_longer_than_what_is_sniffed(tmp_path):
         ("t.csv", '"a,b\n' + "1,2\n" * 99_999, ["line 1", "quotation mark left open"]),
         ("t.csv", "a,b,a\n1,2,3\n", ["2 columns named 'a'", "rename"]),
         ("t.csv", "a,b,\n1,2,\n3,4,5\n", ["last column has no name", "row 2"]),
+        ("t.csv", "sep=;\na;b\n1;2\n1;2;3\n", ["line 4", "3 fields", "header has 2"]),
+        ("t.csv", "sep=;\n", ["empty", "header"]),
         ("t.csv", "", ["empty", "header"]),
         ("t.csv", "\n\n", ["empty", "header"]),
         ("t.csv", "a,b\n", ["no rows"]),
@@ -313,9 +330,41 @@ def test_missing_codes(code):
     np.testing.assert_array_equal(rows.columns["x"], [np.nan, 1, np.nan, 2.5])
     assert rows.columns["c"].tolist() == ["u", None, "v", "u"]
     np.testing.assert_array_equal(rows.columns["f"], [1, 0, np.nan, 0])
-    assert schema.read_target(table)[0].tolist() == [0, 1, -1, 0]
-    assert schema.read_target(table)[1].tolist() == [True, True, False, True]
-    assert any("1 of 4 rows have no value in the target 'y'" in finding for finding in schema.findings)
+    codes, known = schema.read_target(table)
+    assert known.tolist() == [True, True, code not in NO_LABEL, True]
+    if code in NO_LABEL:
+        assert codes.tolist() == [0, 1, -1, 0]
+        named = f" ({code!r} in 1 row)" if code else ""
+        assert f"1 of 4 rows have no value in the target 'y'{named} and are not used." in schema.findings
+    else:  # it may be the name of a class
+        assert schema.classes[codes[2]] == code
+
+
+def test_missing_codes_in_capitals_and_small_letters():
+    assert {
+        "n/a",
+        "Null",
+        "<NA>",
+        "<na>",
+        "N.A.",
+        "n.a.",
+        "k.A.",
+        "K.A.",
+        "#DIV/0!",
+        "#VALUE!",
+        "#REF!",
+        "#NULL!",
+        "--",
+    } <= {*MISSING}
+    assert "none" not in MISSING  # no garage is a kind of garage
+
+
+@pytest.mark.parametrize("labels", [["+", "-"], ["None", "Mild", "Severe"], ["?", "!"], [".", ".."]])
+def test_labels_that_mean_missing_elsewhere(labels):
+    table = pa.table({"x": np.arange(30) ** 2, "y": [labels[i % len(labels)] for i in range(30)]})
+    schema = TableSchema.infer(table, "y")
+    assert set(schema.classes) == set(labels)
+    assert schema.read_target(table)[1].all()
 
 
 @pytest.mark.parametrize("pair", ["yes no", "Yes No", "TRUE FALSE", "y n", "T F", "true false"])
@@ -328,9 +377,8 @@ def test_flags(pair):
     np.testing.assert_array_equal(later, [1, 0, 1, 0, np.nan, 1, 0])
     np.testing.assert_array_equal(schema.read(pa.table({"f": [True, False, None]})).columns["f"], [1, 0, np.nan])
     np.testing.assert_array_equal(schema.read(pa.table({"f": [1, 0, None]})).columns["f"], [1, 0, np.nan])
-    for strange in (["maybe"], [2]):
-        with pytest.raises(ValueError, match=r"column 'f', row 1 .* is neither"):
-            schema.read(pa.table({"f": strange}))
+    for strange in (["maybe", one], [2, 1]):  # as an unseen category, it does not stop a prediction
+        np.testing.assert_array_equal(schema.read(pa.table({"f": strange})).columns["f"], [np.nan, 1])
 
 
 def test_zeros_and_ones_are_numbers_and_so_are_codes():
@@ -394,6 +442,12 @@ def test_columns_that_are_left_out_and_why():
     assert "dates" in left_out([f"2024-01-{1 + i % 28:02d}T12:00:00Z" for i in range(n)])
     assert "dates" in left_out(pd.Series(pd.date_range("2024-01-01", periods=n)).dt.date.tolist())
     assert "type list" in left_out([[1, 2]] * n)
+    assert "dates or times" in left_out([f"{i % 24}:{i % 60:02d}" for i in range(n)])
+    assert "dates or times" in left_out([f"{1 + i % 12}:{i % 60:02d} pm" for i in range(n)])
+    assert "dates or times" in left_out([f"Jan {1 + i % 28} 2023" for i in range(n)])
+    assert "dates or times" in left_out([f"March {1 + i % 28}, 2023" for i in range(n)])
+    assert "dates or times" in left_out([f"{1 + i % 28}. März 2023 12:30" for i in range(n)])
+    assert "dates or times" in left_out([f"{1 + i % 28}-Oct-23" for i in range(n)])
 
 
 def test_columns_that_look_odd_but_stay():
@@ -434,6 +488,8 @@ def test_findings_on_rows_and_classes():
     assert "repeat" not in findings({"x": np.r_[x, x[:3]], "y": np.r_[clean["y"], 1 - clean["y"][:3]]})
     assert "repeat" not in findings({"x": np.arange(100) // 2 % 2, "y": clean["y"]})  # alike, as coarse columns are
     assert "unbalanced: 1 is 6.0% of the rows" in findings({"x": x, "y": [int(i < 6) for i in range(100)]})
+    eleven = np.arange(110) % 11
+    assert findings({"x": rng.normal(size=110), "y": eleven}) == ""  # each is a fair share of eleven
     assert "Class 'c' has only 1 row:" in findings({"x": x, "y": [*"ab" * 49, "a", "c"]})
     holes = {
         "x": [None if i < 7 else v for i, v in enumerate(x)],
@@ -447,6 +503,45 @@ def test_findings_on_rows_and_classes():
     almost = [str(v) for v in x[:-1]] + ["unknown"]
     assert "'w' is read as text" in findings(clean | {"w": almost})
     assert "'unknown'" in findings(clean | {"w": almost})
+    swallowed = ["x\n" + "1,2\n" * 9, *"uv" * 49, "u"]
+    assert "'t' has a text of 10 lines: is a quotation mark left open" in findings(clean | {"t": swallowed})
+    assert "has a label of 10 lines" in findings({"x": x, "y": swallowed})
+
+
+def test_findings_count_only_rows_that_are_used():
+    x = np.random.default_rng(4).normal(size=40)
+    labels = ["a", "b"] * 10 + [None] * 20
+    copies = np.r_[x[:20], np.repeat(x[0], 20)]  # the copies have no label
+    assert "repeat" not in findings({"x": copies, "y": labels})
+    holes = [*x[:20], *[None] * 20]
+    assert "missing" not in findings({"x": holes, "z": x, "y": labels})
+    assert "'z' is missing in 50%" in findings({"x": x, "z": [*x[:10], *[None] * 30], "y": labels})
+
+
+def test_spellings_that_differ_in_capitals_only_are_told():
+    x = np.random.default_rng(5).normal(size=40)
+    told = findings({"x": x, "c": ["Rome", "rome", "Oslo", "New  York"] * 10, "y": ["Yes", "yes ", "NO", "no"] * 10})
+    assert "The target 'y' holds 'NO' and 'no', 'Yes' and 'yes', which are taken for different values" in told
+    assert "Column 'c' holds 'Rome' and 'rome'" in told
+    assert "different values" not in findings({"x": x, "c": ["Rome", "Oslo"] * 20, "y": ["yes", "no"] * 20})
+
+
+def test_a_column_that_determines_the_target_is_told():
+    rng = np.random.default_rng(6)
+    y, x = rng.permutation(np.arange(60) % 3), rng.normal(size=60)
+    classes = np.array(["a", "b", "c"])[y]
+    for leak in (y * 10, [f"group {k}" for k in y], [f"{k}{'xy'[i % 2]}" for i, k in enumerate(y)]):
+        told = findings({"x": x, "leak": leak, "y": classes})
+        assert "Column 'leak' determines the target 'y' in every row: is it known before the outcome?" in told
+        assert "'x' determines" not in told
+    death = [f"{v:.2f}" if k == 2 else None for k, v in zip(y, x, strict=True)]  # that it is there says all
+    assert "'leak' determines" in findings({"x": x, "leak": death, "y": classes == "c"})
+    nearly = np.r_[y[1:2], y[1:]] if y[0] != y[1] else np.r_[(y[:1] + 1) % 3, y[1:]]
+    assert "determines" not in findings({"x": x, "leak": nearly, "y": classes})
+    few = {"x": x[:6], "leak": [0, 0, 0, 1, 1, 1], "y": [0, 0, 0, 1, 1, 1]}  # six rows prove nothing
+    assert "determines" not in findings(few)
+    many = {"leak": np.r_[np.arange(3000) % 7, 7, 7], "y": np.r_[np.arange(3000) % 7 > 2, True, False]}
+    assert "determines" not in findings(many)  # the first rows do not decide
 
 
 @pytest.mark.parametrize(
@@ -547,6 +642,31 @@ def test_a_schema_needs_a_target_rows_and_columns(people):
         TableSchema.infer({"x": [1]}, "y")
     with pytest.raises(ValueError, match="column 'x' mixes types"):
         TableSchema.infer(pd.DataFrame({"x": [1, "a"], "y": [0, 1]}), "y")
+    with pytest.raises(ValueError, match="no column but the target 'y'"):
+        TableSchema.infer(pa.table({"y": [0, 1]}), "y")
+
+
+def test_odd_types_are_read_or_named():
+    cut = pd.DataFrame({"x": pd.cut([1.0, 2.0, 3.0, np.nan], 2), "y": [0, 1, 0, 1]})
+    schema = TableSchema.infer(cut, "y")
+    assert column(schema, "x").categories == ("(0.998, 2.0]", "(2.0, 3.0]")
+    assert schema.read(cut).columns["x"].tolist() == ["(0.998, 2.0]", "(0.998, 2.0]", "(2.0, 3.0]", None]
+    stored = pa.table({"x": pa.DictionaryArray.from_arrays([0, 1, 0], pa.array([{"a": 1}, {"a": 2}])), "z": [1, 2, 4]})
+    schema = TableSchema.infer(stored.append_column("y", pa.array([0, 1, 0])), "y")
+    assert "neither numbers nor text" in column(schema, "x").reason
+    sparse = pd.DataFrame({"x": pd.arrays.SparseArray([0.0, 1.5, 0.0]), "y": [0, 1, 0]})
+    np.testing.assert_array_equal(TableSchema.infer(sparse, "y").read(sparse).columns["x"], [0, 1.5, 0])
+    with pytest.raises(ValueError, match="column 'x' is of type complex128, which is neither"):
+        TableSchema.infer(pd.DataFrame({"x": [1j, 2j], "y": [0, 1]}), "y")
+    with pytest.raises(ValueError, match="column 'x' is of type Int128, which is neither"):
+        TableSchema.infer(pl.DataFrame({"x": pl.Series([1, 2], dtype=pl.Int128), "y": [0, 1]}), "y")
+
+
+def test_a_target_whose_name_is_a_number():
+    frame = pd.DataFrame({0: [1.5, 2.5, 4.0], 1: [0, 1, 0]})
+    schema = TableSchema.infer(frame, 1)
+    assert (schema.target, kinds(schema)) == ("1", {"0": "numeric"})
+    assert schema.read_target(frame)[0].tolist() == [0, 1, 0]
 
 
 def test_json_round_trip(people):

@@ -20,7 +20,8 @@ def run(
 
     output, fitted = place(output), separatrix.load_model(model)
     if to == "sql":
-        content = separatrix.to_sql(fitted, dialect=dialect, table=table).encode()
+        name = table.split(".") if table.count(".") == 1 else table  # a schema and a table in it
+        content = separatrix.to_sql(fitted, dialect=dialect, table=name).encode()
     elif to == "onnx":
         content = separatrix.to_onnx(fitted).SerializeToString()
     else:

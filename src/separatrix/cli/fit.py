@@ -15,11 +15,12 @@ def run(data: Path, target: str, name: str, settings: list[str], loss: Path | No
 
     from separatrix.comparison.costs import read_loss
     from separatrix.comparison.families import FAMILIES, build
-    from separatrix.comparison.fitting import in_words
+    from separatrix.comparison.fitting import by_name, fit_sentence, in_words
     from separatrix.comparison.schema import TableSchema
     from separatrix.comparison.table_model import TableModel
     from separatrix.data.tables import read_table
     from separatrix.export.model_file import save_model
+    from separatrix.result import Status
 
     parameters, output = _parameters(settings), place(output)
     build(name, **parameters)  # a wrong name is said before the table is read
@@ -35,7 +36,10 @@ def run(data: Path, target: str, name: str, settings: list[str], loss: Path | No
     except ValueError as error:  # the estimator knows the classes by number
         raise ValueError(in_words(error, np.asarray(TableSchema.infer(table, target).classes))) from error
     save_model(model, output)
-    print(getattr(model.estimator, "fit_", f"Fitted {FAMILIES[name].label}."))
+    fit = getattr(model.estimator, "fit_", None)
+    print(f"Fitted {FAMILIES[name].label}." if fit is None else by_name(fit_sentence(fit), model.classes_))
+    if fit is not None and fit.certificate is not None and fit.status not in (Status.SEPARATES, Status.MISTAKES_LEFT):
+        print(f"Certificate: {fit.certificate}")
     for finding in model.schema.findings:
         print(f"- {finding}")
     print(f"Wrote {output}.")

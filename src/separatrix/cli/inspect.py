@@ -8,25 +8,29 @@ from typing import Any
 
 def run(path: Path) -> None:
     """Print family, classes, columns and scores; a file whose checksum is wrong is an error."""
+    from separatrix.comparison.listing import printable
     from separatrix.export.model_file import inspect_model
+
+    def say(line: str) -> None:
+        print(printable(line))
 
     about = inspect_model(path)
     if not about["intact"]:
         raise ValueError(f"{path} is damaged: its checksum does not match its content. Copy or save it again.")
-    print(f"{path}: {about['family']}, written by separatrix {about['library_version']}, checksum right")
+    say(f"{path}: {about['family']}, written by separatrix {about['library_version']}, checksum right")
     if about["classes"] is not None:
-        print(f"classes: {', '.join(map(str, about['classes']))}")
+        say(f"classes: {', '.join(map(str, about['classes']))}")
     schema = about["schema"]
     if "target" in schema:
-        print(f"target: {schema['target']}")
-        print("columns:")
+        say(f"target: {schema['target']}")
+        say("columns:")
         for column in schema["columns"]:
-            print(f"  {column['name']}: {_kind(column)}")
+            say(f"  {column['name']}: {_kind(column)}")
         for name, score in (about["scores"] or {}).items():
-            print(f"{name.replace('_', ' ')}: {score['mean']:.4g} ± {score['error']:.2g} on left-out rows")
+            say(f"{name.replace('_', ' ')}: {score['mean']:.4g} ± {score['error']:.2g} on left-out rows")
     else:
         columns = schema["columns"]
-        print(f"columns: {columns if isinstance(columns, int) else ', '.join(columns)}")
+        say(f"columns: {columns if isinstance(columns, int) else ', '.join(columns)}")
 
 
 def _kind(column: dict[str, Any]) -> str:

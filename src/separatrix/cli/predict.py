@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from separatrix.cli.output import place, whole
 from separatrix.cli.progress import ProgressLine
-from separatrix.cli.writers import SUFFIXES, table_writer
+from separatrix.cli.writers import DELIMITERS, SUFFIXES, table_writer
 
 if TYPE_CHECKING:
     from separatrix.comparison.rows import Rows
@@ -61,10 +61,12 @@ def followed(batches: Iterator[Any], path: Path, progress: ProgressLine) -> Iter
     total = _size(path)
     rows = done = 0
     for batch in batches:
+        if rows:  # the last batch is told of when it is done, below
+            progress(f"{rows} rows", None if total is None else min(done / total, 1.0))
         yield batch
         rows += batch.num_rows
         done += _text_bytes(batch) if path.suffix.lower() in (".csv", ".tsv", ".txt") else batch.num_rows
-        progress(f"{rows} rows", None if total is None else min(done / total, 1.0))
+    progress(f"{rows} rows", 1.0)
 
 
 def _size(path: Path) -> int | None:
@@ -84,7 +86,12 @@ def _text_bytes(batch: Any) -> int:
 
 
 def _write(batches: Iterator[Any], sink: BinaryIO, suffix: str) -> None:
+    from pyarrow.types import is_nested
+
     first = next(batches)
+    nested = next((field.name for field in first.schema if suffix in DELIMITERS and is_nested(field.type)), None)
+    if nested is not None:
+        raise ValueError(f"Column {nested!r} holds lists or records, which {suffix} cannot; write .parquet instead.")
     with table_writer(sink, suffix, first.schema) as write:
         write(first)
         for batch in batches:
@@ -104,6 +111,7 @@ class Prediction:
         if twice := next((name for name, count in Counter(self._names).items() if count > 1), None):
             raise ValueError(f"The output would have two columns {twice!r}; leave it out of --keep.")
         self._known = {c.name: frozenset(c.categories) for c in model.schema.columns if c.kind == "categorical"}
+        self._flags = {c.name: c for c in model.schema.columns if c.kind == "boolean"}
         self._missing: Counter[str] = Counter()
         self._unseen: Counter[str] = Counter()
         self._example: dict[str, str] = {}
@@ -115,7 +123,7 @@ class Prediction:
         kept = [self._kept(batch, name) for name in self._keep]
         rows = self._model.schema.read(batch)
         self.n_rows += len(rows)
-        self._count(rows)
+        self._count(rows, batch)
         labels, proba = self._decide(rows)
         return pa.record_batch([*kept, labels, *(pa.array(column) for column in proba)], names=self._names)
 
@@ -124,7 +132,8 @@ class Prediction:
         notes = [f"Column {name!r}: {_counted(n)} missing." for name, n in self._missing.items() if n]
         for name, n in self._unseen.items():
             notes.append(
-                f"Column {name!r}: {_counted(n)} of no category that the model knows, such as {self._example[name]!r}."
+                f"Column {name!r}: {_counted(n)} of no category that the model knows, such as {self._example[name]!r}"
+                f"{', read as missing' if name in self._flags else ''}."
             )
         if not self._model.has_probabilities:
             notes.append(
@@ -145,13 +154,21 @@ class Prediction:
         codes = proba.argmax(axis=1) if model.loss is None else best_actions(proba, model.loss)
         return self._labels.take(pa.array(codes)), proba.T
 
-    def _count(self, rows: Rows) -> None:
+    def _count(self, rows: Rows, batch: Any) -> None:
         import numpy as np
         import pyarrow as pa
 
+        from separatrix.comparison.rows import plain
+
         for name, values in rows.columns.items():
             if name not in self._known:
-                self._missing[name] += int(np.isnan(values).sum())
+                holes = np.isnan(values)
+                # A flag that is a hole in the rows but not in the batch is neither of its two values.
+                strange = plain(batch.column(name)).filter(pa.array(holes)).drop_null() if name in self._flags else []
+                self._missing[name] += int(holes.sum()) - len(strange)
+                if len(strange):
+                    self._unseen[name] += len(strange)
+                    self._example.setdefault(name, str(strange[0]))
                 continue
             for found in pa.array(values, pa.string()).value_counts():
                 level, n = found["values"].as_py(), found["counts"].as_py()

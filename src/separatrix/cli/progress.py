@@ -40,7 +40,7 @@ class ProgressLine:
 
             total = None if fraction is None else 1.0
             self._bar.update(self._task, description=escape(label), total=total, completed=fraction or 0.0)
-        elif not self._quiet and perf_counter() >= self._due:
+        elif not self._quiet and (perf_counter() >= self._due or fraction == 1.0):
             done = "" if fraction is None else f"{fraction:4.0%} "
             print(f"{done}{label}", file=sys.stderr, flush=True)
             self._due = perf_counter() + _SECONDS_BETWEEN_LINES

@@ -11,6 +11,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from separatrix.comparison.costs import as_loss
 from separatrix.comparison.encoder import TableEncoder
 from separatrix.comparison.families import FAMILIES, find_family
-from separatrix.comparison.fitting import Steps, certificate_of, gathered, in_words, stoppable, train
+from separatrix.comparison.fitting import Steps, by_name, certificate_of, gathered, in_words, stoppable, train
 from separatrix.comparison.listing import as_html, as_text, plain_rows
 from separatrix.comparison.rows import Rows
 from separatrix.comparison.schema import TableSchema
@@ -41,7 +42,7 @@ from separatrix.data.tables import read_table
 from separatrix.decide.losses import as_names, best_actions
 from separatrix.geometry.separability import separability
 
-# A linear programme of so many unknowns takes about a second.
+# A linear programme of so many unknowns takes about a second for two classes and ten for twelve.
 _UNKNOWNS = 600
 
 
@@ -127,7 +128,7 @@ def compare(
     data: Any,
     target: str,
     *,
-    families: Sequence[str] | None = None,
+    families: Sequence[str] | str | None = None,
     loss: Any = None,
     actions: Iterable[Any] | None = None,
     folds: int = 5,
@@ -143,7 +144,7 @@ def compare(
         Numbers, flags, categories, and holes.
     target : str
         The column to predict. Rows without it do not count.
-    families : sequence of str, optional
+    families : sequence of str, or names in a string with commas between them, optional
         Some of `separatrix.comparison.families.FAMILIES`; all by default.
     loss : array-like of shape (n_classes, n_actions), mapping, table or path, optional
         What an action costs, given the true class: a matrix in the order of the sorted classes, {class: {action: cost}}, or a
@@ -174,14 +175,20 @@ def compare(
     >>> found.recommended.family, found.best.predict(iris.head(2)).tolist()
     ('lda', [0, 0])
     """
-    wanted = [find_family(name) for name in dict.fromkeys(FAMILIES if families is None else families)]
+    if isinstance(families, str):
+        families = [name.strip() for name in families.split(",")]
+    wanted = [find_family(name) for name in dict.fromkeys(FAMILIES if families is None else families) if name]
     if not wanted:
         raise ValueError(f"families is empty; choose from {', '.join(FAMILIES)}.")
-    table_name = Path(data).name if isinstance(data, str | os.PathLike) else ""
+    if not (isinstance(random_state, Integral) and 0 <= random_state <= 2**32 - repeats):
+        raise ValueError(
+            f"random_state={random_state!r}: give a whole number from 0 to {2**32 - repeats}, to have the same folds again."
+        )
+    from_file = isinstance(data, str | os.PathLike)
     with warnings.catch_warnings(record=True) as caught, stoppable() as check:
         warnings.simplefilter("always")
         task, notes = _task(
-            read_table(data) if table_name else data, target, loss, actions, folds, repeats, random_state
+            read_table(data) if from_file else data, target, loss, actions, folds, repeats, int(random_state)
         )
         trials, failures, substituted = start_trials(wanted, task)
         fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials)
@@ -201,7 +208,13 @@ def compare(
             reasons = " ".join(f"{name}: {reason}" for name, reason in failures.items())
             raise ValueError(f"No family could be fitted to these data. {reasons}")
         by = "cost" if task.loss is not None else "log_loss"
-        by = by if any(by in candidate.scores for candidate in candidates) else "accuracy"
+        if not any(by in candidate.scores for candidate in candidates):
+            by = "accuracy"
+            if task.loss is not None:
+                notes.append(
+                    "The loss is not used: expected costs need probabilities, which no candidate has. Add a family that has "
+                    "them, such as logistic."
+                )
         ordered = rank(candidates, by, task.n_folds)
         chosen, reason = recommend(ordered, by, task.n_folds)
         curve = learning_curve(task, trials[chosen.family], steps)
@@ -221,7 +234,7 @@ def compare(
         actions=task.actions,
         separability=sentence,
         learning_curve=curve,
-        table_name=table_name,
+        table_name=Path(data).name if from_file else "",
         notes=[*notes, *substituted, *dict.fromkeys(str(one.message) for one in caught)],
     )
 
@@ -261,13 +274,13 @@ def _candidate(task: Task, trial: Trial, encoder: TableEncoder, verdict: str) ->
         fit_seconds=trained.seconds,
         tuned=trained.parameters,
         model=model,
-        certificate=certificate_of(trained.estimator),
+        certificate=certificate_of(trained.estimator, X, task.codes),
         separability=verdict,
         predicted=trial.predicted[0],
         proba=proba,
         taken=None if proba is None or loss is None else best_actions(proba, loss),
         fold_coefs=aligned(trial.coefs, encoder.feature_names_),
-        notes=gathered(trial.notes + trained.notes),
+        notes=[by_name(note, task.classes) for note in gathered(trial.notes + trained.notes)],
     )
 
 
@@ -276,5 +289,8 @@ def _separability(encoder: TableEncoder, task: Task) -> tuple[str, str]:
     unknowns = (len(encoder.features_) + 1) * (1 if len(task.classes) == 2 else len(task.classes))
     if unknowns > _UNKNOWNS:
         return "not examined", f"Separability was not examined: a rule with {unknowns} unknowns would take long."
-    found = separability(encoder.transform(task.rows), task.codes)
+    try:
+        found = separability(encoder.transform(task.rows), task.codes)
+    except RuntimeError as error:  # a remark on the data that fails must not stop the work on them
+        return "not examined", f"Separability was not examined. {error}"
     return found.verdict, str(replace(found, classes=task.classes, feature_names=np.array(encoder.feature_names_)))

@@ -72,6 +72,8 @@ class Family:
         Most rows for which it is compared.
     beyond : callable, optional
         What is built instead for more rows than that; None leaves the family out.
+    tune_beyond : callable, optional
+        Its parameters.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Family:
     tune: Tuner = _nothing_to_tune
     limit: int | None = None
     beyond: Callable[..., Any] | None = None
+    tune_beyond: Tuner = _nothing_to_tune
 
 
 def inner_folds(y: Codes, most: int, seed: int) -> StratifiedKFold | None:
@@ -128,12 +131,7 @@ def _tune_machine(estimator: Any, Cs: list[float], X: Any, y: Codes, seed: int) 
     return {"C": search.fit(X, y).best_params_["C"]}
 
 
-def _tune_linear_machine(X: Any, y: Codes, seed: int) -> dict[str, Any]:
-    """By the machine itself, one class against the rest; for many rows with the loss of the machine that stands in."""
-    loss: Any = "hinge" if len(y) <= CALIBRATED_ROWS else "squared_hinge"
-    return _tune_machine(LinearSVC(loss=loss, random_state=0), [0.01, 0.1, 1.0, 10.0], X, y, seed)
-
-
+_LINEAR_CS = [0.01, 0.1, 1.0, 10.0]
 _CALIBRATED: dict[str, Any] = {"calibration": "platt", "random_state": 0}
 _LISTED = [
     Family("baseline", "class shares", 0, True, partial(DummyClassifier, strategy="prior")),
@@ -164,9 +162,10 @@ _LISTED = [
         8,
         True,
         partial(SVC, kernel="linear", **_CALIBRATED),
-        _tune_linear_machine,
+        partial(_tune_machine, SVC(kernel="linear"), _LINEAR_CS),
         CALIBRATED_ROWS,
         partial(LinearSVC, random_state=0),
+        partial(_tune_machine, LinearSVC(random_state=0), _LINEAR_CS),
     ),
     Family("rda", "regularised discriminant analysis", 9, True, RegularizedDiscriminantAnalysis, _tune_rda),
     Family("qda", "quadratic discriminant analysis", 10, True, QuadraticDiscriminantAnalysis),
@@ -223,5 +222,6 @@ def build(name: str, **parameters: Any) -> Any:
 
 
 def _meant(given: str, known: list[str]) -> str:
-    close = get_close_matches(given, known, 1)
-    return f"; did you mean {close[0]!r}?" if close else f"; choose from {', '.join(known)}."
+    spelt = {name.lower(): name for name in known}
+    close = get_close_matches(given.lower(), spelt, 1)
+    return f"; did you mean {spelt[close[0]]!r}?" if close else f"; choose from {', '.join(known)}."

@@ -26,6 +26,10 @@ _CLOSED = {
     Status.PSEUDO: "exact, where the rows vary",
     Status.RANK_DEFICIENT: "exact, of least norm",
 }
+# Where sentences of the models speak of classes, which they know by number.
+_BY_NUMBER = re.compile(
+    r"\b(?:[Cc]lass|y ==) \d+\b|\b(?:never predicts|singular covariance:|This is so for) \d+(?:, \d+)*\b"
+)
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,15 @@ def train(
     start = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        chosen = family.tune(X, y, seed) if parameters is None else parameters
+        tune = family.tune if build is family.build else family.tune_beyond
+        chosen = tune(X, y, seed) if parameters is None else parameters
         estimator = build(**chosen).fit(X, y)
-    return Trained(estimator, chosen, perf_counter() - start, [str(one.message) for one in caught])
+    seconds, fit = perf_counter() - start, getattr(estimator, "fit_", None)
+    notes = [str(one.message) for one in caught]
+    if fit is not None:
+        own = f"{fit.status} {fit.detail}".strip()
+        notes = [note.replace(own, fit_sentence(fit)) for note in notes]
+    return Trained(estimator, chosen, seconds, notes)
 
 
 def gathered(notes: list[str]) -> list[str]:
@@ -68,31 +78,46 @@ def gathered(notes: list[str]) -> list[str]:
 
 def in_words(error: Exception, classes: NDArray[Any]) -> str:
     """Why a family failed, in a sentence that names classes by their labels; the models know them by number."""
-    text = " ".join(str(error).split()) or type(error).__name__
-
-    def label(found: re.Match[str]) -> str:
-        code = int(found[2])
-        return f"{found[1]} {shown(classes[code])}" if code < len(classes) else found[0]
-
-    text = re.sub(r"\b([Cc]lass) (\d+)\b", label, text)
+    text = by_name(" ".join(str(error).split()) or type(error).__name__, classes)
     return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
 
 
-def certificate_of(estimator: Any) -> str:
-    """How good the fit is proven to be, in a few words."""
+def by_name(text: str, classes: NDArray[Any]) -> str:
+    """A sentence of a model with the labels of the classes it speaks of."""
+
+    def label(code: re.Match[str]) -> str:
+        return shown(classes[int(code[0])]) if int(code[0]) < len(classes) else code[0]
+
+    return _BY_NUMBER.sub(lambda found: re.sub(r"\d+", label, found[0]), text)
+
+
+def fit_sentence(fit: Fit) -> str:
+    """What a fit says of itself, to a reader who sees what was chosen for it elsewhere, and chooses no other estimator."""
+    if fit.status is Status.EXACT:
+        return f"Solved exactly, in closed form. {fit.detail}".strip()
+    if fit.status is Status.SEPARATES:
+        return f"After {fit.iterations} epochs the average of all rules has every training row on its side."
+    if fit.status is Status.MISTAKES_LEFT and fit.certificate is not None:
+        return (
+            f"After {fit.iterations} epochs the average of all rules has {fit.certificate.gap:.0f} training rows on the wrong "
+            "side; with more than two classes a row counts once for each class whose rule has it wrong."
+        )
+    return f"{fit.status} {fit.detail}".strip()
+
+
+def certificate_of(estimator: Any, X: Any, y: Codes) -> str:
+    """How good the fit to these rows is proven to be, in a few words."""
     fit: Fit | None = getattr(estimator, "fit_", None)
     if fit is None:
         return "exact, counts"
     if fit.status in _CLOSED:
         return _CLOSED[fit.status]
-    if fit.status is Status.SEPARATES:
-        return "no training row wrong"
+    if fit.status in (Status.SEPARATES, Status.MISTAKES_LEFT):  # of several machines each counts mistakes of its own
+        wrong = int((estimator.predict(X) != y).sum())
+        return f"no proof; {wrong} training row{'' if wrong == 1 else 's'} wrong" if wrong else "no training row wrong"
     gap = math.inf if fit.certificate is None else fit.certificate.relative_gap
-    if fit.status is Status.MISTAKES_LEFT:
-        assert fit.certificate is not None
-        return f"no proof; {fit.certificate.gap:.0f} training rows wrong"
     early = "" if fit.status is Status.CONVERGED else "stopped early, "
-    return f"{early}gap ≤ {_rounded_up(gap)}" if math.isfinite(gap) else "no proof of an optimum"
+    return f"{early}relative gap ≤ {_rounded_up(gap)}" if math.isfinite(gap) else "no proof of an optimum"
 
 
 def _rounded_up(gap: float) -> str:

@@ -11,6 +11,18 @@ if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
 
 
+def printable(text: str) -> str:
+    r"""The text with escapes for what would move a cursor, colour a terminal or turn the direction of reading.
+
+    Examples
+    --------
+    >>> from separatrix.comparison.listing import printable
+    >>> print(printable("red: \x1b[31m"))
+    red: \x1b[31m
+    """
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
 def plain_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """One dictionary a candidate, the best first."""
     return [_plain_row(comparison, candidate) for candidate in comparison.candidates]
@@ -49,7 +61,7 @@ def _cells(comparison: Comparison) -> list[list[str]]:
         tuned = ", ".join(f"{name}={_short(value)}" for name, value in candidate.tuned.items()) or "–"
         seconds = f"{candidate.fit_seconds:.2g} s"
         rows.append([f"{candidate.rank}{mark}", candidate.label, *scores, seconds, tuned, candidate.certificate])
-    return rows
+    return [[printable(cell) for cell in row] for row in rows]
 
 
 def _short(value: Any) -> str:
@@ -61,7 +73,7 @@ def _sentences(comparison: Comparison) -> list[str]:
     found += comparison.notes
     found += [f"{candidate.label}: {note}" for candidate in comparison.candidates for note in candidate.notes]
     found += [f"Left out: {name}. {reason}" for name, reason in comparison.failures.items()]
-    return [sentence for sentence in found if sentence]
+    return [printable(sentence) for sentence in found if sentence]
 
 
 def _title(comparison: Comparison) -> str:

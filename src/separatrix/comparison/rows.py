@@ -16,10 +16,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.comparison.numbers import cast_to_numbers, parsed
 from separatrix.data.readers import numbers
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?", "-", ".", "#N/A")
-"""Texts that stand for a missing value."""
+_NO_LABEL = ("", "NA", "N/A", "NaN", "<NA>", "#N/A")
+_NO_VALUE = ("null", "?", "-", "--", ".", "n.a.", "k.A.", "#DIV/0!", "#VALUE!", "#REF!", "#NULL!", "#NUM!")
+
+
+def _spellings(codes: tuple[str, ...]) -> tuple[str, ...]:
+    """Each code in capitals, in small letters, and with one capital."""
+    return tuple(dict.fromkeys(f(code) for code in codes for f in (str, str.upper, str.lower, str.capitalize)))
+
+
+NO_LABEL = _spellings(_NO_LABEL)
+"""Texts that stand for a missing label: fewer, because "-" and "None" may be names of classes."""
+MISSING = (*NO_LABEL, *_spellings(_NO_VALUE), "None")
+"""Texts that stand for a missing value. "none" is not among them: it is how people write that there is none of something."""
 # In a column known to hold flags these are read as well, so that it may come from another kind of file.
 _TRUE, _FALSE = ("true", "t", "1", "1.0"), ("false", "f", "0", "0.0")
 
@@ -101,9 +113,16 @@ def as_arrow(table: Any) -> Any:
         columns = {}
         for name, series in zip(frame.columns, frame.iter_columns(), strict=True):  # without pandas' index
             try:
-                columns[str(name)] = series.to_arrow()
+                columns[str(name)] = _series(series)
             except (pa.ArrowException, TypeError) as error:
-                raise ValueError(f"column {name!r} mixes types ({error}); make it all numbers or all text.") from None
+                if series.dtype == nw.Object:
+                    raise ValueError(
+                        f"column {name!r} mixes types ({error}); make it all numbers or all text."
+                    ) from None
+                raise ValueError(
+                    f"column {name!r} is of type {series.to_native().dtype}, which is neither numbers nor text that can be "
+                    f"read ({error}); turn it into one of them, or remove it."
+                ) from None
         if len(columns) < len(frame.columns):
             raise ValueError("two columns have the same name; rename one of them.")
         table = pa.table(columns)
@@ -111,6 +130,27 @@ def as_arrow(table: Any) -> Any:
         twice = next(name for name in table.column_names if table.column_names.count(name) > 1)
         raise ValueError(f"there are several columns named {twice!r}; rename all but one.")
     return table
+
+
+def _series(series: Any) -> Any:
+    """A narwhals series as an Arrow array; intervals, as `pandas.cut` makes them, as text."""
+    import narwhals.stable.v1 as nw
+    import pyarrow as pa
+
+    try:
+        array = series.to_arrow()
+    except TypeError:
+        if not hasattr(series.to_native(), "sparse"):
+            raise
+        return pa.array(series.to_numpy(), from_pandas=True)
+    return series.cast(nw.String).to_arrow() if _unreadable_levels(array.type) else array
+
+
+def _unreadable_levels(dtype: Any) -> bool:
+    from pyarrow import BaseExtensionType, types
+
+    levels = dtype.value_type if types.is_dictionary(dtype) else None
+    return levels is not None and (isinstance(levels, BaseExtensionType) or types.is_nested(levels))
 
 
 def is_text(dtype: Any) -> bool:
@@ -137,43 +177,20 @@ def is_boolean(dtype: Any) -> bool:
     return bool(types.is_boolean(dtype.value_type if types.is_dictionary(dtype) else dtype))
 
 
-def plain(column: Any) -> Any:
+def plain(column: Any, missing: tuple[str, ...] = MISSING) -> Any:
     """A column without dictionary; text is stripped, and null where it stands for a missing value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(column.type):
+    if pa.types.is_dictionary(column.type) and not _unreadable_levels(column.type):
         column = column.cast(column.type.value_type)
     if not is_text(column.type):
         return column
     if pa.types.is_string_view(column.type):
         column = column.cast(pa.large_string())  # few kernels read views
     stripped = pc.utf8_trim_whitespace(column)
-    codes = pc.is_in(stripped, pa.array(MISSING, stripped.type))
+    codes = pc.is_in(stripped, pa.array(missing, stripped.type))
     return pc.if_else(codes, pa.scalar(None, stripped.type), stripped)
-
-
-def parsed(text: Any, decimal: str) -> Any | None:
-    """Stripped text as float64; None when some of it is not a number."""
-    import pyarrow.compute as pc
-
-    if decimal == ",":
-        if pc.any(pc.match_substring(text, ".")).as_py():
-            return None
-        text = pc.replace_substring(text, ",", ".")
-    found = _cast(text)
-    if found is None and pc.any(pc.starts_with(text, "+")).as_py():
-        found = _cast(pc.replace_substring_regex(text, r"^\+([0-9.])", r"\1"))
-    return found
-
-
-def _cast(text: Any) -> Any | None:
-    import pyarrow as pa
-
-    try:
-        return text.cast(pa.float64())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # the second: dictionaries and views, before they are plain
-        return None
 
 
 class Unreadable(ValueError):
@@ -184,11 +201,11 @@ class Unreadable(ValueError):
         self.value, self.at, self.what = value, at, what
 
 
-def read_numeric(column: Any, decimal: str) -> NDArray[Any]:
-    """An Arrow array as float64, NaN for what is missing."""
-    values = _cast(column) if decimal == "." and is_text(column.type) else None  # clean columns need no more
+def read_numeric(column: Any, decimal: str, absent: str = "") -> NDArray[Any]:
+    """An Arrow array as float64, NaN for what is missing, which the text `absent` is too."""
+    values = cast_to_numbers(column) if decimal == "." and is_text(column.type) else None  # clean columns need no more
     if values is None:
-        values = plain(column)
+        values = plain(column, (*MISSING, absent))
     if is_text(values.type):
         found = parsed(values, decimal)
         if found is None:
@@ -205,7 +222,7 @@ def read_numeric(column: Any, decimal: str) -> NDArray[Any]:
 
 
 def read_boolean(column: Any, categories: tuple[str, ...], true: str) -> NDArray[Any]:
-    """An Arrow array of flags as 0 and 1, NaN for what is missing. Capitals make no difference."""
+    """An Arrow array of flags as 0 and 1, NaN for what is missing or neither. Capitals make no difference."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -214,17 +231,11 @@ def read_boolean(column: Any, categories: tuple[str, ...], true: str) -> NDArray
         lower = pc.utf8_lower(values)
         zeros = [*(name.lower() for name in categories if name != true), *_FALSE]
         zero, one = (pc.is_in(lower, pa.array(words, lower.type)) for words in (zeros, [true.lower(), *_TRUE]))
-        strange = pc.invert(pc.or_(pc.or_(zero, one), pc.is_null(lower)))
-        if pc.any(strange).as_py():
-            at = strange.index(True).as_py()
-            raise Unreadable(values[at].as_py(), at, f"is neither {categories[0]!r} nor {categories[1]!r}")
-        values = pc.if_else(pc.is_valid(lower), one, None)
+        values = pc.if_else(pc.or_(zero, one), one, None)
     elif not (is_number(values.type) or is_boolean(values.type)):
         raise _of_wrong_type(values, "true or false")
     read = np.array(numbers(values.cast(pa.uint8()) if is_boolean(values.type) else values))
-    strange = np.flatnonzero(~np.isnan(read) & (read != 0) & (read != 1))
-    if len(strange):
-        raise Unreadable(float(read[strange[0]]), int(strange[0]), "is neither 0 nor 1")
+    read[(read != 0) & (read != 1)] = np.nan
     return read
 
 

@@ -7,7 +7,6 @@ the same thing in a file read whole, in a batch of a stream, and in the rows to 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -16,28 +15,28 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.columns import (
-    FEW,
-    MOST_LEVELS,
-    NUMBER,
-    ColumnSchema,
-    decimal_mark,
-    infer_column,
-    without_copies,
+from separatrix.comparison.columns import ColumnSchema, infer_column, without_copies
+from separatrix.comparison.findings import (
+    class_findings,
+    column_findings,
+    joined,
+    leak_findings,
+    row_findings,
+    spelling_findings,
 )
-from separatrix.comparison.findings import class_findings, column_findings, joined, row_findings
+from separatrix.comparison.numbers import decimal_mark
 from separatrix.comparison.rows import (
+    NO_LABEL,
     Rows,
     Unreadable,
     as_arrow,
-    is_boolean,
-    is_number,
     is_text,
     plain,
     read_boolean,
     read_categorical,
     read_numeric,
 )
+from separatrix.comparison.target import as_label, classes_of, unlabelled
 from separatrix.data.labels import is_missing
 from separatrix.data.tables import DELIMITER, FIRST_ROW
 
@@ -101,16 +100,21 @@ class TableSchema:
         TableSchema
         """
         table = as_arrow(table)
-        if target not in table.column_names:
+        if str(target) in table.column_names:  # a frame may have numbers for names
+            target = str(target)
+        else:
             near = difflib.get_close_matches(str(target), table.column_names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"the columns are {_quoted(table.column_names)}."
             raise ValueError(f"The table has no target column {target!r}; {hint}")
         if not table.num_rows:
             raise ValueError("The table has no rows; give at least two rows of each class.")
-        classes = _classes(target, table.column(target))
+        if table.num_columns == 1:
+            raise ValueError(f"The table has no column but the target {target!r}; give some to learn it from.")
+        classes = classes_of(target, table.column(target))
         names = [name for name in table.column_names if name != target]
-        delimiter = (table.schema.metadata or {}).get(DELIMITER, b"")
-        decimal = "." if delimiter == b"," else decimal_mark(table, names)
+        delimiter = (table.schema.metadata or {}).get(DELIMITER, b"").decode()
+        texts = (plain(table.column(name)) for name in names if is_text(table.column(name).type))
+        decimal = decimal_mark(texts, delimiter)
         inferred = [infer_column(name, table.column(name), decimal) for name in names]
         schema = cls(tuple(column for column, _ in inferred), target, classes, decimal)
         rows = schema.read(table)
@@ -118,12 +122,15 @@ class TableSchema:
         if not schema.used:
             why = " ".join(f"Column {column.name!r}: {column.reason}" for column in schema.columns[:5])
             raise ValueError(f"No column is left to learn {target!r} from. {why}")
-        codes, _ = schema.read_target(table)
+        codes, known = schema.read_target(table)
+        rows, labelled = rows.take(known), codes[known]  # all that is learnt from
         findings = [
-            *class_findings(target, classes, codes),
-            *column_findings(schema.columns, len(rows)),
-            *(remark for _, remark in inferred if remark),
-            *row_findings(rows, codes),
+            *class_findings(target, classes, codes, unlabelled(table.column(target))),
+            *spelling_findings(target, classes, schema.columns),
+            *column_findings(schema.columns, rows),
+            *leak_findings(target, rows, labelled),
+            *(remark for _, remarks in inferred for remark in remarks),
+            *row_findings(rows, labelled),
         ]
         return replace(schema, findings=tuple(findings))
 
@@ -215,7 +222,7 @@ class TableSchema:
 
     def _read(self, column: ColumnSchema, chunk: Any) -> NDArray[Any]:
         if column.kind == "numeric":
-            return read_numeric(chunk, self.decimal)
+            return read_numeric(chunk, self.decimal, column.absent)
         if column.kind == "boolean":
             return read_boolean(chunk, column.categories, column.true)
         return read_categorical(chunk)
@@ -224,81 +231,16 @@ class TableSchema:
         """The code of every label of an array; labels are few, so each is looked up once."""
         import pyarrow as pa
 
-        coded = plain(chunk).dictionary_encode()
+        coded = plain(chunk, NO_LABEL).dictionary_encode()
         labels = coded.dictionary.to_pylist()
         like = self.classes[0]
-        codes = np.array([*(-1 if is_missing(label) else place.get(_label(label, like), -2) for label in labels), -1])
+        codes = np.array([*(-1 if is_missing(label) else place.get(as_label(label, like), -2) for label in labels), -1])
         found = codes[np.from_dlpack(coded.indices.cast(pa.int64()).fill_null(len(labels)))].astype(np.intp)
         strange = np.flatnonzero(found == -2)
         if len(strange):
             value = chunk[int(strange[0])].as_py()
             raise Unreadable(value, int(strange[0]), f"is not one of the classes {_quoted(self.classes)}")
         return found
-
-
-# -- the target -------------------------------------------------------------------------------------------------------
-
-
-def _number(value: Any) -> int | float:
-    """Text or a number as a number, whole where it is."""
-    if isinstance(value, str) and re.fullmatch(r"[+-]?\d+", value):
-        return int(value)
-    number = value if isinstance(value, int) else float(value)
-    return int(number) if isinstance(number, float) and number.is_integer() else number
-
-
-def _sorted_numbers(values: list[Any]) -> list[Any]:
-    """Whole numbers if all are, else all as floats; text stays text where a whole number is too long for an array."""
-    labels = {_number(value) for value in values}
-    if all(isinstance(label, int) and -(2**63) <= label < 2**63 for label in labels):
-        return sorted(labels)
-    if all(isinstance(value, str) for value in values) and all(isinstance(label, int) for label in labels):
-        return sorted(set(values))
-    return sorted({float(label) for label in labels})
-
-
-def _label(value: Any, like: Any) -> Any:
-    """A value of the target as a label of the type that the classes have; None when it cannot be one."""
-    try:
-        if isinstance(like, bool):
-            return {"true": True, "false": False, "1": True, "0": False}.get(str(value).lower())
-        if isinstance(like, int | float):
-            return None if isinstance(value, bool) else _number(value)
-        return str(value)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _classes(target: str, column: Any) -> tuple[Any, ...]:
-    """The labels in a column, sorted."""
-    values = plain(column)
-    if not (is_text(values.type) or is_number(values.type) or is_boolean(values.type)):
-        raise ValueError(f"The target {target!r} is of type {values.type}; a class is text, a number or a boolean.")
-    observed = values.drop_null()
-    distinct = [value for value in observed.unique().to_pylist() if value == value]
-    numeric = not is_boolean(values.type)
-    if is_text(values.type):
-        numeric = all(re.match(NUMBER, value) and "," not in value for value in distinct)
-    labels = _sorted_numbers(distinct) if numeric else sorted(set(distinct))
-    numeric = numeric and not isinstance(labels[0] if labels else "", str)
-    many = len(labels) > MOST_LEVELS or (len(labels) > FEW and not all(isinstance(x, int) for x in labels))
-    if numeric and many:
-        raise ValueError(
-            f"The target {target!r} holds {len(labels)} different numbers: that looks like a quantity, which is regression. "
-            "Name a column of classes, or cut this one into classes first."
-        )
-    if len(labels) > MOST_LEVELS and len(labels) > len(observed) / 2:
-        raise ValueError(
-            f"The target {target!r} has {len(labels)} different values in {len(observed)} rows: that looks like an identifier "
-            "or free text. Name a column of classes."
-        )
-    if len(labels) < 2:
-        only = f"only one class, {labels[0]!r}" if labels else "no value at all"
-        raise ValueError(f"The target {target!r} has {only}; a classifier needs rows of at least two classes.")
-    infinite = [label for label in labels if isinstance(label, float) and not np.isfinite(label)]
-    if infinite:
-        raise ValueError(f"The target {target!r} holds {infinite[0]}; a class is a finite number.")
-    return tuple(labels)
 
 
 def _chunks(table: Any, name: str, read: Callable[[Any], NDArray[Any]]) -> Iterator[NDArray[Any]]:

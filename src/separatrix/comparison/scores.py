@@ -9,9 +9,11 @@ no rows, so k stays. The calibration error is no mean over folds (it grows as a 
 error of the jackknife, which leaves out a fold at a time and for a mean gives s/√k again.
 
 A candidate is tied with the best when the mean of its differences from the best, fold by fold, is at most the standard error
-of that mean. Differences are taken within folds because a hard fold is hard for every model. Reference: Breiman et al.,
-Classification and Regression Trees, 1984, sect. 3.4.3 (the rule of one standard error); Efron and Tibshirani, An Introduction
-to the Bootstrap, 1993, eq. 11.5.
+of that mean, and at most that of the best's own mean. Differences are taken within folds because a hard fold is hard for every
+model. The second bound is for a model that fails in one fold: a difference D there makes a mean D/k with the error D/k. The
+simplest of the tied is recommended, unless a still simpler one is ahead of it. Reference: Breiman et al., Classification and
+Regression Trees, 1984, sect. 3.4.3 (the rule of one standard error); Efron and Tibshirani, An Introduction to the Bootstrap,
+1993, eq. 11.5.
 """
 
 from __future__ import annotations
@@ -34,6 +36,12 @@ SCORE_LABELS = {
     "accuracy": "accuracy",
     "calibration_error": "calibration error",
 }
+# Smaller figures are rounding errors and shown as 0; smaller differences, in parts, are of no importance.
+_ROUNDING, _NEGLIGIBLE = 1e-12, 1e-6
+_WHY_ACCURACY_DISAGREES = {
+    "log_loss": "A few confident mistakes, often on outliers, ruin a log-loss and hardly change an accuracy.",
+    "cost": "What mistakes cost is not how many there are.",
+}
 
 
 @dataclass
@@ -55,7 +63,8 @@ class Score:
     folds: Float
 
     def __str__(self) -> str:
-        return f"{self.mean:.4g} ± {self.error:.2g}"
+        mean, error = (0.0 if abs(value) < _ROUNDING else value for value in (self.mean, self.error))
+        return f"{mean:.4g} ± {error:.2g}"
 
 
 @dataclass
@@ -174,11 +183,10 @@ def _calibration(codes: Codes, folds: Codes, proba: Float, parts: list[tuple[int
 
 def rank(candidates: list[Candidate], by: str, n_folds: int) -> list[Candidate]:
     """The candidates best first, with `rank` and `tied` set; those without the score come last, by accuracy."""
-    sign = -1.0 if by == "accuracy" else 1.0
 
     def key(candidate: Candidate) -> tuple[bool, float, int]:
         judged = by in candidate.scores
-        value = sign * candidate.scores[by].mean if judged else -candidate.scores["accuracy"].mean
+        value = _sign(by) * candidate.scores[by].mean if judged else -candidate.scores["accuracy"].mean
         return not judged, value, candidate.simplicity
 
     ordered = sorted(candidates, key=key)
@@ -188,38 +196,75 @@ def rank(candidates: list[Candidate], by: str, n_folds: int) -> list[Candidate]:
     return ordered
 
 
-def _behind(candidate: Candidate, best: Candidate, by: str, n_folds: int) -> tuple[float, float, bool]:
-    """How much worse than the best, the standard error of that, and whether it is a tie."""
-    sign = -1.0 if by == "accuracy" else 1.0
-    differences = sign * (candidate.scores[by].folds - best.scores[by].folds)
+def _sign(by: str) -> float:
+    return -1.0 if by == "accuracy" else 1.0
+
+
+def _behind(candidate: Candidate, other: Candidate, by: str, n_folds: int) -> tuple[float, float, bool]:
+    """How much worse than another, the standard error of that, and whether it is a tie."""
+    own, its = candidate.scores[by], other.scores[by]
+    differences = _sign(by) * (own.folds - its.folds)
     mean, error = float(differences.mean()), standard_error(differences, n_folds)
-    return mean, error, mean <= error
+    return mean, error, mean <= max(min(error, its.error), _negligible(own, its, by))
+
+
+def _negligible(one: Score, other: Score, by: str) -> float:
+    """A difference of no importance; costs have any unit, the other scores that of 1."""
+    return _NEGLIGIBLE * max(abs(one.mean), abs(other.mean), 0.0 if by == "cost" else 1.0)
+
+
+def _simpler_and_ahead(candidate: Candidate, ordered: list[Candidate], by: str) -> Candidate | None:
+    """The best of the simpler candidates, where it has the better mean."""
+    own = candidate.scores[by]
+    for other in ordered:
+        if other.simplicity < candidate.simplicity and by in other.scores:
+            its = other.scores[by]
+            return other if _sign(by) * (own.mean - its.mean) > _negligible(own, its, by) else None
+    return None
 
 
 def recommend(ordered: list[Candidate], by: str, n_folds: int) -> tuple[Candidate, str]:
-    """The simplest of those tied with the best, and why, in a sentence."""
+    """The simplest of those tied with the best that no simpler one is ahead of, and why, in sentences."""
     best, score = ordered[0], SCORE_LABELS[by]
     tied = [candidate for candidate in ordered if candidate.tied]
-    chosen = min(tied, key=lambda candidate: candidate.simplicity)
+    eligible = [candidate for candidate in tied if _simpler_and_ahead(candidate, ordered, by) is None]
+    chosen = min(eligible, key=lambda candidate: candidate.simplicity)
+    passed = [candidate for candidate in tied if candidate.simplicity < chosen.simplicity]
     if chosen is not best:
         mean, error, _ = _behind(chosen, best, by, n_folds)
         reason = (
-            f"{chosen.label} is the simplest of the {len(tied)} candidates within one standard error of the best: its "
-            f"{score} is {chosen.scores[by]}, that of the best, {best.label}, {best.scores[by]}, and the difference over "
-            f"the folds {mean:.2g} ± {error:.2g}."
+            f"{chosen.label} is the simplest of the {len(tied) - len(passed)} candidates within one standard error of the "
+            f"best: its {score} is {chosen.scores[by]}, that of the best, {best.label}, {best.scores[by]}, and the difference "
+            f"over the folds {mean:.2g} ± {error:.2g}."
         )
     else:
         extreme = "highest" if by == "accuracy" else "lowest"
         reason = f"{best.label} has the {extreme} {score}, {best.scores[by]}, and no simpler candidate is as good"
         others = [candidate for candidate in ordered[1:] if by in candidate.scores and not candidate.tied]
-        if len(tied) > 1:
-            names = ", ".join(candidate.label for candidate in tied[1:])
-            reason += f" (within one standard error of it, but less simple: {names})."
+        if less_simple := [candidate.label for candidate in tied if candidate.simplicity > best.simplicity]:
+            reason += f" (within one standard error of it, but less simple: {', '.join(less_simple)})."
         elif others:
             mean, error, _ = _behind(others[0], best, by, n_folds)
-            reason += f": the next, {others[0].label}, is behind by {mean:.2g} ± {error:.2g} over the folds."
+            more = ", more than the standard error of the best" if mean <= error else ""
+            reason += f": the next, {others[0].label}, is behind by {mean:.2g} ± {error:.2g} over the folds{more}."
         else:
             reason += "."
+    for candidate in passed:
+        ahead = _simpler_and_ahead(candidate, ordered, by)
+        assert ahead is not None
+        reason += f" Not {candidate.label}, which is within it too: {ahead.label} is simpler still and ahead of it."
     if chosen.family == "baseline" and len(ordered) > 1:
-        reason += " So nothing in these columns is shown to tell the classes apart."
+        reason += f" {_of_the_class_shares(chosen, ordered, by, n_folds)}"
     return chosen, reason[0].upper() + reason[1:]
+
+
+def _of_the_class_shares(baseline: Candidate, ordered: list[Candidate], by: str, n_folds: int) -> str:
+    """What it means that nothing better is recommended; a candidate may have the better accuracy all the same."""
+    best = max(ordered, key=lambda candidate: candidate.scores["accuracy"].mean)
+    behind, error, _ = _behind(baseline, best, "accuracy", n_folds)
+    if behind <= 2.0 * error:  # the best of many accuracies is one standard error ahead by chance
+        return "So nothing in these columns is shown to tell the classes apart."
+    return (
+        f"But the accuracy of {best.label} is {best.scores['accuracy']}, that of the class shares "
+        f"{baseline.scores['accuracy']}: the scores disagree. {_WHY_ACCURACY_DISAGREES[by]}"
+    )

@@ -71,6 +71,11 @@ class TableModel:
         self.loss: NDArray[np.float64] | None = None
         self.actions: NDArray[Any] | None = None
         if loss is not None:
+            if not self.has_probabilities:
+                raise ValueError(
+                    f"A loss is weighed by probabilities, and the model {family!r} gives none; leave the loss out, or choose "
+                    f"a model that does, such as 'logistic'."
+                )
             self.loss, self.actions = loss_table(loss, self.classes_, actions)
 
     @classmethod

@@ -155,7 +155,8 @@ def cross_validate(task: Task, trials: dict[str, Trial], step: Step) -> dict[str
                 try:
                     _try(task, trial, part, r)
                 except Exception as error:  # whatever it is, the other families go on
-                    failures[name] = in_words(error, task.classes)
+                    where = f"In fold {k + 1}, which learns from {len(part.inside)} rows"
+                    failures[name] = f"{where}: {in_words(error, task.classes)}"
                     del trials[name]
     return failures
 

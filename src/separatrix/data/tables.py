@@ -18,7 +18,6 @@ from typing import Any
 
 from separatrix.data.readers import ParquetReader
 
-DELIMITERS = ",;\t|"
 DELIMITER = b"separatrix.delimiter"
 """Key of a table's metadata: what stood between the fields of a text file."""
 FIRST_ROW = b"separatrix.first_row"
@@ -27,6 +26,8 @@ FIRST_ROW = b"separatrix.first_row"
 _TEXT = (".csv", ".tsv", ".txt")
 _ARROW = (".arrow", ".feather", ".ipc")
 _HEAD = 1 << 18
+# What people put between fields; where two cut the lines equally well, the comma is the likelier part of a text or a number.
+_DELIMITERS = ";\t|,"
 # A quoted field: it starts after a delimiter or at the start of a line, and may hold delimiters, newlines and "".
 _QUOTED = re.compile(r'(^|[,;\t|\r\n])"(?:[^"]|"")*"')
 
@@ -165,8 +166,11 @@ def _text_batches(path: str) -> Iterator[Any]:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    encoding, head = _head(path)
-    delimiter = _sniff(head)
+    encoding, head, announced = _head(path)
+    spaced = re.search(r'[,;\t|] +"', _QUOTED.sub(r"\1", head)) is not None
+    if spaced:
+        head = re.sub(r'([,;\t|]) +"', r'\1"', head)
+    delimiter = announced or _sniff(head)
     try:
         given = next(record for record in csv.reader(io.StringIO(head, newline=""), delimiter=delimiter) if record)
     except csv.Error:
@@ -180,7 +184,8 @@ def _text_batches(path: str) -> Iterator[Any]:
     _check_names(path, kept)
     # Each block must hold the longest row; some are read ahead, so small ones keep the memory flat.
     size = max(1 << 20, 32 * sum(map(len, names)))
-    read = arrow_csv.ReadOptions(block_size=size, use_threads=False, encoding=encoding)
+    skipped = int(bool(announced))
+    read = arrow_csv.ReadOptions(block_size=size, use_threads=False, encoding=encoding, skip_rows=skipped)
     parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     convert = arrow_csv.ConvertOptions(
         column_types=dict.fromkeys(given, pa.string()), strings_can_be_null=True, null_values=[""]
@@ -189,7 +194,9 @@ def _text_batches(path: str) -> Iterator[Any]:
     first, end = 0, None
     try:
         with (
-            pa.input_stream(path, compression=compression) as stream,
+            pa.PythonFile(_Tightened(path, delimiter), "r")
+            if spaced and encoding == "utf-8"
+            else pa.input_stream(path, compression=compression) as stream,
             arrow_csv.open_csv(stream, read, parse, convert) as reader,
         ):
             for batch in reader:
@@ -206,11 +213,45 @@ def _text_batches(path: str) -> Iterator[Any]:
                     f"{path}: the last row holds {len(end.splitlines())} lines; is a quotation mark left open before them?"
                 )
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise ValueError(_explained(path, str(error), encoding, delimiter, len(given), size)) from None
+        if "straddling" in str(error):
+            raise ValueError(
+                f"{path}: there is a row of more than {size} bytes; is a quotation mark left open?"
+            ) from None
+        raise ValueError(_explained(path, str(error), encoding, delimiter, len(given), skipped)) from None
 
 
-def _head(path: str) -> tuple[str, str]:
-    """How a text file is encoded, and its beginning."""
+class _Tightened:
+    """A text file without the blanks between a delimiter and a quotation mark, which the parser would take for text."""
+
+    def __init__(self, path: str, delimiter: str) -> None:
+        self._file = _open_bytes(path)
+        mark = re.escape(delimiter.encode())
+        self._blanks, self._end = re.compile(mark + rb' +(?=")'), re.compile(mark + rb" *$")
+        self._delimiter = delimiter.encode()
+        self._raw = self._ready = b""
+        self.closed = False
+
+    def read(self, n: int) -> bytes:
+        """The next bytes, at most so many."""
+        while len(self._ready) < n and (part := self._file.read(1 << 16)):
+            raw = self._raw + part
+            # What follows a delimiter at the end of a part decides whether blanks are dropped.
+            at = found.start() if (found := self._end.search(raw)) else len(raw)
+            self._ready += self._blanks.sub(self._delimiter, raw[:at])
+            self._raw = raw[at:]
+        if len(self._ready) < n:
+            self._ready, self._raw = self._ready + self._raw, b""
+        given, self._ready = self._ready[:n], self._ready[n:]
+        return given
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        self.closed = True
+
+
+def _head(path: str) -> tuple[str, str, str]:
+    """How a text file is encoded, its beginning, and the delimiter that a first line such as 'sep=;' announces."""
     with _open_bytes(path) as file:
         raw = file.read(_HEAD) + file.readline(1 << 24)  # the header of a wide table is long
     encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
@@ -218,9 +259,11 @@ def _head(path: str) -> tuple[str, str]:
         raise ValueError(f"{path} holds binary data, not text; save the table as CSV (UTF-8) or Parquet.")
     # What is not of this encoding is found, with its line, when it is read.
     text = raw.decode(encoding, errors="replace").removeprefix("\ufeff")
+    announced = re.match(r'"?sep=(.)"?\r?\n', text, re.IGNORECASE)  # Excel writes and reads it
+    text = text[announced.end() :] if announced else text
     if not text.strip():
         raise ValueError(f"{path} is empty; it needs a header line and rows below it.")
-    return encoding, text
+    return encoding, text, announced[1] if announced else ""
 
 
 def _sniff(head: str) -> str:
@@ -231,27 +274,27 @@ def _sniff(head: str) -> str:
         counts = [line.count(delimiter) for line in lines]
         return (counts.count(counts[0]) / len(counts) if counts[0] else 0.0), counts[0]
 
-    return max(DELIMITERS, key=suits) if lines else ","  # no line is left of one long quoted field
+    found = max(_DELIMITERS, key=suits) if lines else ","  # no line is left of one long quoted field
+    return found if lines and found in lines[0] else ","
 
 
 def _closed(path: str, end: str) -> bool:
     """Whether the last field of a file, if it holds several lines, has a quotation mark behind it; the parser asks for none."""
     if "\n" not in end and "\r" not in end:
         return True
-    written = '"{}"'.format(end.replace('"', '""')).encode()
+    # Blanks behind the quotation mark are part of the text to the parser.
+    written = ['"{}"'.format(text.replace('"', '""')).encode() for text in (end, end.rstrip(" \t"))]
     tail = b""
     with _open_bytes(path) as file:  # from the start: packed files cannot be read from their end
         while part := file.read(1 << 20):
-            tail = (tail + part)[-len(written) - 64 :]
-    return tail.rstrip().endswith(written)
+            tail = (tail + part)[-len(written[0]) - 64 :]
+    return tail.rstrip().endswith(tuple(written))
 
 
-def _explained(path: str, error: str, encoding: str, delimiter: str, width: int, size: int) -> str:
+def _explained(path: str, error: str, encoding: str, delimiter: str, width: int, skipped: int) -> str:
     """A sentence with the line for what the parser could not read."""
     if "Empty CSV" in error:
         return f"{path} has no rows; give a file with at least one."
-    if "straddling" in error:
-        return f"{path}: there is a row of more than {size} bytes; is a quotation mark left open?"
     if ("UTF8" in error or "codec" in error) and encoding == "utf-8":
         with _open_bytes(path) as file:
             at = next((at for at, line in enumerate(file, 1) if not _is_utf8(line)), 1)
@@ -260,18 +303,21 @@ def _explained(path: str, error: str, encoding: str, delimiter: str, width: int,
             "it: iconv -f WINDOWS-1252 -t UTF-8."
         )
     with _open_bytes(path) as raw, io.TextIOWrapper(raw, encoding, errors="replace", newline="") as file:
-        records, line = csv.reader(file, delimiter=delimiter), 1
+        for _ in range(skipped):
+            file.readline()
+        records, line = csv.reader(file, delimiter=delimiter, skipinitialspace=True), 1 + skipped
         try:
             for record in records:
                 if record and len(record) != width:
-                    hint = "is a quotation mark left open?" if records.line_num > line else "correct the line."
+                    several = records.line_num + skipped > line
+                    hint = "is a quotation mark left open?" if several else "correct the line."
                     mark = {"\t": "tab"}.get(delimiter, delimiter)
                     fields = f"{len(record)} field{'' if len(record) == 1 else 's'}"
                     return (
                         f"{path}, line {line}: {fields} where the header has {width} (the delimiter is {mark!r}; a field "
                         f"that holds one needs quotation marks); {hint}"
                     )
-                line = records.line_num + 1
+                line = records.line_num + skipped + 1
         except csv.Error:
             return f"{path}, line {line}: a field of this row never ends; is a quotation mark left open?"
     return f"{path}: {error}. Correct the file."

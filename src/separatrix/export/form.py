@@ -149,3 +149,8 @@ class Form:
     platt: tuple[float, float] = (0.0, 0.0)
     decision: Decision | None = None
     of_table: bool = False
+
+
+def of_one_type(labels: list[Any]) -> list[Any]:
+    """Labels of one type as they are, of several as texts."""
+    return labels if len({type(label) for label in labels}) == 1 else [str(label) for label in labels]

@@ -14,11 +14,14 @@ import numpy as np
 from separatrix.comparison.table_model import TableModel
 from separatrix.export.form import Additive, Form, Linear
 from separatrix.export.model_file import library_version
+from separatrix.export.sql_words import WHITESPACE
 from separatrix.export.written import form_of
 
 _COLUMNS = (
     "columns: a 'number' is read as a double. A 'flag' is 1 if its text, in small letters, is among 'true', and 0 if it is "
-    "among 'false'. A 'text' is stripped; where it is among 'missing' it is missing. So is what is absent or NaN."
+    "among 'false'. A 'text' that has codes for 'missing' is missing where it is one of them. Flags and such texts lose "
+    "the white space at their ends first: " + ", ".join(f"U+{code:04X}" for code in WHITESPACE) + ". What is absent or "
+    "NaN is missing as well."
 )
 _FEATURES = (
     "features: z_j = (v - centre)/scale. For 'value' v is the number in the column, or fill where it is missing (without a "

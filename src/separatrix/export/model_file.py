@@ -15,7 +15,7 @@ import os
 import re
 import secrets
 import sys
-import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +27,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.comparison.table_model import TableModel
+from separatrix.export.checks import article, check_model, described
 from separatrix.export.registry import name_of
 from separatrix.export.state import TENSOR_TYPES, decode, encode
 
@@ -71,7 +72,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 def _serialised(model: Any) -> bytes:
     name = type(model).__name__
     if name_of(type(model)) is None or not isinstance(model, BaseEstimator | TableModel):
-        raise TypeError(f"save_model takes a fitted model of separatrix, and this is {_article(name)}.")
+        raise TypeError(f"save_model takes a fitted model of separatrix, and this is {article(name)}.")
     if isinstance(model, BaseEstimator):
         check_is_fitted(model, _FITTED, all_or_any=any)
     state, tensors = encode(model, name)
@@ -80,7 +81,7 @@ def _serialised(model: Any) -> bytes:
         "format_version": FORMAT_VERSION,
         "library_version": library_version(),
         "checksum": _NO_CHECKSUM,
-        **{key: json.dumps(value) for key, value in _described(model).items()},
+        **{key: json.dumps(value) for key, value in described(model).items()},
         "state": json.dumps(state, allow_nan=False),
     }
     if sum(len(value) for value in header.values()) > LARGEST_HEADER // 2:  # quotes are escaped in the file
@@ -92,55 +93,25 @@ def _serialised(model: Any) -> bytes:
     return content[:at] + hashlib.sha256(content).hexdigest().encode() + content[at + 64 :]
 
 
-def _article(name: str) -> str:
-    return f"an {name}" if name[:1] in "AEIOU" else f"a {name}"
-
-
 def library_version() -> str:
     """The version of separatrix; the root of the package stands above this room, and is there whenever it is used."""
     return str(sys.modules["separatrix"].__version__)
 
 
-def _described(model: Any) -> dict[str, Any]:
-    """What `inspect_model` tells without making the model."""
-    if isinstance(model, TableModel):
-        return {
-            "family": model.family,
-            "classes": model.classes_.tolist(),
-            "schema": model.schema.to_json(),
-            "scores": _plain(model.scores),
-        }
-    names = getattr(model, "feature_names_in_", None)
-    return {
-        "family": type(model).__name__,
-        "classes": _plain(getattr(model, "classes_", None)),
-        "schema": {
-            "columns": int(getattr(model, "n_features_in_", 0)) if names is None else [str(name) for name in names]
-        },
-        "scores": None,
-    }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
 def _write(content: bytes, path: Path) -> None:
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    target = path.resolve()  # a link stays a link
+    beside = target.with_name(f".separatrix-{secrets.token_hex(8)}")
     try:
         with open(beside, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:  # also Ctrl-C
-        beside.unlink(missing_ok=True)
+        os.replace(beside, target)
+    except BaseException as fault:  # also Ctrl-C
+        with suppress(OSError):  # a folder that is not there, or not ours
+            beside.unlink(missing_ok=True)
+        if isinstance(fault, OSError) and fault.errno is not None:
+            raise OSError(fault.errno, fault.strerror, str(path)) from fault  # not the name of the file beside it
         raise
 
 
@@ -178,7 +149,12 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         model = decode(json.loads(header["state"]), {name: _tensor(part) for name, part in parts})
     except (safetensors.SafetensorError, ValueError, RecursionError) as fault:
         raise ValueError(f"{str(path)!r} cannot be read as a model: {fault}") from fault
-    _probe(model, path)
+    try:
+        check_model(model, header)
+    except Exception as fault:
+        raise ValueError(
+            f"{str(path)!r} cannot be used: its parts do not fit together ({type(fault).__name__}: {fault})."
+        ) from fault
     return model
 
 
@@ -227,12 +203,11 @@ def _header(file: BinaryIO, path: Path) -> dict[str, str]:
 
 
 def _check_version(header: dict[str, str], path: Path) -> None:
-    major = header["format_version"].partition(".")[0]
     ours = FORMAT_VERSION.partition(".")[0]
-    if not major.isdecimal() or int(major) > int(ours):
+    if not re.fullmatch(rf"{ours}\.[0-9]{{1,4}}", header["format_version"]):
         raise ValueError(
             f"{str(path)!r} has format {header['format_version'][:20]!r}, of separatrix {header['library_version'][:20]}, and "
-            f"this version reads format {ours}: upgrade separatrix to load it."
+            f"this version reads format {ours}: upgrade separatrix to load it, or save the model again with this version."
         )
 
 
@@ -241,48 +216,6 @@ def _checksum_place(head: bytes, path: Path | str = "") -> tuple[int, str]:
     if len(found) != 1:
         raise ValueError(f"{str(path)!r} is not a model file: it has no checksum, or several.")
     return found[0].start(1), found[0].group(1).decode()
-
-
-def _probe(model: Any, path: Path) -> None:
-    """Predict one row: arrays of shapes that do not go together are found here and not in production."""
-    try:
-        if name_of(type(model)) is None or not isinstance(model, BaseEstimator | TableModel):
-            raise TypeError(f"the file holds {_article(type(model).__name__)}")
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            if isinstance(model, TableModel):
-                import pyarrow as pa
-
-                nothing = pa.table({column.name: pa.nulls(1, pa.string()) for column in model.schema.columns})
-                _ask(model.estimator, model.encode(nothing))
-                model.predict(nothing)
-            else:
-                _ask(model, _row(model))
-    except Exception as fault:
-        raise ValueError(
-            f"{str(path)!r} cannot be used: its parts do not fit together ({type(fault).__name__}: {fault})."
-        ) from fault
-
-
-def _ask(estimator: Any, row: Any) -> None:
-    n_classes = len(getattr(estimator, "classes_", ()))
-    single = {1} if n_classes == 2 else set()
-    sizes = {"predict_proba": {n_classes}, "decision_function": {n_classes, n_classes * (n_classes - 1) // 2} | single}
-    methods = ("predict", "predict_proba", "decision_function") if hasattr(estimator, "predict") else ("transform",)
-    for method in methods:
-        if method != "predict" and not hasattr(estimator, method):
-            continue
-        answer = np.asarray(getattr(estimator, method)(row))
-        if len(answer) != 1 or answer.size not in sizes.get(method, {answer.size}):
-            raise ValueError(f"{method} gives an answer of shape {answer.shape}")
-
-
-def _row(model: Any) -> Any:
-    from separatrix.models.mixed_nb import MixedNB
-
-    kept = getattr(model, "_kept", None)  # machines on precomputed kernels: all rows' values are given
-    width = int(model.n_features_in_) if kept is None else 1 + max(int(at.max()) for at in kept)
-    return np.full((1, width), None, dtype=object) if isinstance(model, MixedNB) else np.zeros((1, width))
 
 
 def inspect_model(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -6,11 +6,15 @@
 
 The operators are those of opset 13 of 2020, and LabelEncoder (ai.onnx.ml 2), which numbers the texts. A text column then is a
 table that is looked up by number: its features, or its log probabilities.
+
+ONNX Runtime compares a constant of one number with 0 or 1 in single precision to drop what changes nothing, so that x − 10⁻⁵⁰
+is x, and keeps the factor of a product of matrices in single precision. `minus`, `scaled` and `product` write around that.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -30,6 +34,7 @@ from separatrix.export.form import (
     RateTerm,
     TableTerm,
     Term,
+    of_one_type,
 )
 from separatrix.export.written import form_of
 
@@ -82,6 +87,7 @@ class _Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.kinds = {column.name: column for column in form.columns}
+        self.names = _input_names(list(self.kinds))
         self.matrix = not form.of_table and all(column.kind != "text" for column in form.columns)
 
     # -- building ---------------------------------------------------------------------------------------------------
@@ -115,6 +121,22 @@ class _Graph:
     def row_sums(self, x: str) -> str:
         return self.add("ReduceSum", x, self.constant([1], np.int64), keepdims=1)
 
+    def minus(self, x: str, value: float | Float) -> str:
+        return self.add("Sum", x, self.constant(-np.asarray(value)))
+
+    def scaled(self, operator: str, x: str, value: float | Float) -> str:
+        """x times, or divided by, what may be one number close to 1: then by twice that, and the 2 is taken out again."""
+        values = np.asarray(value, dtype=np.float64)
+        if values.size > 1 or abs(values.item() - 1.0) > 1e-7:
+            return self.add(operator, x, self.constant(values))
+        return self.add(operator, self.add(operator, x, self.constant(2.0 * values)), self.constant(0.5))
+
+    def product(self, features: str, weights: Float) -> str:
+        """(N, p) times (p, m). One feature, which may just have been divided by its scale, is no matter for MatMul."""
+        if len(weights) == 1:
+            return self.scaled("Mul", features, weights)
+        return self.add("MatMul", features, self.constant(weights))
+
     def write(self) -> Any:
         """The whole graph."""
         inputs = self.inputs()
@@ -144,12 +166,12 @@ class _Graph:
         if self.matrix:
             return [describe("X", kinds.DOUBLE, ["N", len(columns)])]
         types = [kinds.STRING if column.kind == "text" else kinds.DOUBLE for column in columns]
-        return [describe(_input_name(column.name), kind, ["N", 1]) for column, kind in zip(columns, types, strict=True)]
+        return [describe(self.names[column.name], kind, ["N", 1]) for column, kind in zip(columns, types, strict=True)]
 
     def column(self, name: str) -> str:
         """(N, 1) a column of the table, or of the matrix."""
         if not self.matrix:
-            return _input_name(name)
+            return self.names[name]
         return self.add("Gather", "X", self.constant([list(self.kinds).index(name)], np.int64), axis=1)
 
     def numbered(self, column: InputColumn, texts: list[str]) -> str:
@@ -189,8 +211,8 @@ class _Graph:
         elif feature.fill is not None:
             x = self.where_missing(x, self.constant(feature.fill), x)
         if feature.centre != 0.0:
-            x = self.add("Sub", x, self.constant(feature.centre))
-        return self.add("Div", x, self.constant(feature.scale)) if feature.scale != 1.0 else x
+            x = self.minus(x, feature.centre)
+        return self.scaled("Div", x, feature.scale) if feature.scale != 1.0 else x
 
     def looked_up(self, column: InputColumn, features: list[Feature]) -> str:
         """The features of a text: one row for every level, one for a missing text, one for any other."""
@@ -219,18 +241,18 @@ class _Graph:
         if rule.above is not None:
             features = self.as_double(self.add("Greater", features, self.constant(rule.above)))
         if rule.centre.any():
-            features = self.add("Sub", features, self.constant(rule.centre))
-        scores = self.add("MatMul", features, self.constant(rule.weights.T))
+            features = self.minus(features, rule.centre)
+        scores = self.product(features, rule.weights.T)
         scores = self.add("Add", scores, self.constant(rule.constants))
         if rule.spread is None:
             return scores
         slopes, constants = rule.spread
-        white = self.add("Add", self.add("MatMul", features, self.constant(slopes)), self.constant(constants))
+        white = self.add("Add", self.product(features, slopes), self.constant(constants))
         variance = self.add("Mul", self.row_sums(self.add("Mul", white, white)), self.constant(math.pi / 8.0))
         return self.add("Div", scores, self.add("Sqrt", self.add("Add", variance, self.constant(1.0))))
 
     def distance(self, features: str, mean: Float, factor: Float) -> str:
-        white = self.add("MatMul", self.add("Sub", features, self.constant(mean)), self.constant(factor))
+        white = self.product(self.minus(features, mean), factor)
         return self.row_sums(self.add("Mul", white, white))
 
     def term(self, term: Term) -> str:
@@ -287,7 +309,7 @@ class _Graph:
 
     def platt(self, score: str) -> str:
         A, B = self.form.platt
-        curve = self.add("Sub", self.add("Mul", score, self.constant(-A)), self.constant(B))
+        curve = self.add("Sub", self.scaled("Mul", score, -A), self.constant(B))
         p = self.add("Gather", self.softmax(self.against_zero(curve)), self.constant([1], np.int64), axis=1)
         up = self.add("Max", p, self.constant(math.nextafter(0.5, 1.0)))
         down = self.add("Min", p, self.constant(math.nextafter(0.5, 0.0)))
@@ -324,15 +346,18 @@ class _Graph:
         return None if not tests else tests[0] if len(tests) == 1 else self.add("Or", *tests)
 
 
-def _input_name(column: str) -> str:
-    """The name of a column, unless an output or a node has it."""
-    taken = not column or column in _OUTPUTS or column.startswith("separatrix/")
-    return f"column {column}" if taken else column
+def _input_names(columns: Sequence[str]) -> dict[str, str]:
+    """The names of the columns; one that an output or a node has, or that is empty, has "column" before it."""
+    names: dict[str, str] = {}
+    for column in columns:
+        own = column
+        while not own or own in _OUTPUTS or own.startswith("separatrix/") or (own != column and own in columns):
+            own = f"column {own}"
+        names[column] = own
+    return names
 
 
 def _names(labels: list[Any]) -> NDArray[Any]:
-    """Labels of one type as they are, of several as texts."""
-    for kind, dtype in ((bool, np.bool_), (int, np.int64), (float, np.float64)):
-        if all(type(label) is kind for label in labels):
-            return np.array(labels, dtype=dtype)
-    return np.array([str(label) for label in labels], dtype=object)
+    named = of_one_type(labels)
+    dtype = {bool: np.bool_, int: np.int64, float: np.float64}.get(type(named[0]), object)
+    return np.array(named, dtype=dtype)

@@ -29,8 +29,9 @@ from separatrix.export.form import (
     RateTerm,
     TableTerm,
     Term,
+    of_one_type,
 )
-from separatrix.export.sql_words import DIALECTS, Words, identifier, text, total
+from separatrix.export.sql_words import DIALECTS, Words, distinct, identifier, text, total
 from separatrix.export.written import form_of
 
 Dialect = Literal["duckdb", "postgresql", "sqlite"]
@@ -57,7 +58,9 @@ def to_sql(
     -------
     str
         The columns of its result are those kept, ``probability_<class>`` for every class (``score`` or ``score_<class>`` for
-        a model without probabilities), and ``prediction``: the class, or the action where the model has losses.
+        a model without probabilities), and ``prediction``: the class, or the action where the model has losses. Classes that
+        differ in capitals only have a number behind the second name; where the actions and the one of a rejection are of
+        different types, all are texts.
 
     Examples
     --------
@@ -81,6 +84,10 @@ class _Query:
         self.steps: list[tuple[str, list[str]]] = []
 
     def number(self, value: float) -> str:
+        if not math.isfinite(value):
+            raise ValueError(
+                f"The model holds the number {value}, which SQL cannot compute with; scale the columns first."
+            )
         shown = self.words.number(value)
         return f"({shown})" if shown.startswith("-") else shown
 
@@ -96,28 +103,37 @@ class _Query:
     def write(self, table: str | Sequence[str], keep: list[str]) -> str:
         """The whole statement."""
         form = self.form
-        # The alias makes a column that is missing an error in SQLite, which reads an unknown "name" as a text.
-        read = [f"{self.read(column)} AS {self.place[column.name]}" for column in form.columns]
-        self.step("input", read)
+        self.step("input", [f"{self.read(column)} AS {self.place[column.name]}" for column in form.columns])
+        if any(column.kind != "number" for column in form.columns):
+            self.step("values", [f"{self.understood(column)} AS {self.place[column.name]}" for column in form.columns])
         scores = self.scores()
         self.step("scores", [f"{score} AS s{k}" for k, score in enumerate(scores)])
         outputs = self.probabilities(len(scores))
         self.decide(outputs, len(scores))
+        results = distinct([name for _, name in outputs])
+        lower = [name.lower() for name in [*keep, *results, "prediction"]]
+        for name in keep:
+            if lower.count(name.lower()) > 1:
+                raise ValueError(f"keep names {name!r}, and the result would have two columns of that name; rename it.")
         names = [identifier(name) for name in keep]
         kept = [f"k{j}" for j in range(len(keep))]
         source = ".".join(map(identifier, [table] if isinstance(table, str) else table))
+        prefix = "separatrix"
+        while isinstance(table, str) and table.lower().startswith(f"{prefix}_"):
+            prefix += "_"  # a step of that name would hide the table
         lines: list[str] = []
         before = f"{source} AS t"
         for name, expressions in self.steps:
             carried = [f"t.{own} AS {alias}" for own, alias in zip(names, kept, strict=True)] if not lines else kept
-            told = ",\n    ".join([*carried, *expressions])
+            selected = ",\n    ".join([*carried, *expressions])
             head, tail = self.words.fence
-            lines.append(f"separatrix_{name} AS{head} (\n  SELECT {told}\n  FROM {before}{tail}\n)")
-            before = f"separatrix_{name}"
-        results = [f"{alias} AS {own}" for own, alias in zip(names, kept, strict=True)]
-        results += [f"{alias} AS {identifier(name)}" for alias, name in [*outputs, ("decided", "prediction")]]
+            lines.append(f"{prefix}_{name} AS{head} (\n  SELECT {selected}\n  FROM {before}{tail}\n)")
+            before = f"{prefix}_{name}"
+        told = [*kept, *(alias for alias, _ in outputs), "decided"]
+        called = [*names, *map(identifier, [*results, "prediction"])]
+        columns = ", ".join(f"{alias} AS {own}" for alias, own in zip(told, called, strict=True))
         steps = ",\n".join(lines)
-        return f"WITH {steps}\nSELECT {', '.join(results)} FROM {before}"
+        return f"WITH {steps}\nSELECT {columns} FROM {before}"
 
     def step(self, name: str, expressions: list[str]) -> None:
         self.steps.append((name, expressions))
@@ -125,22 +141,26 @@ class _Query:
     # -- columns and features -------------------------------------------------------------------------------------
 
     def read(self, column: InputColumn) -> str:
-        """A column as a double, or as a text; NULL where it is missing."""
+        """A column as a double, NULL where it is missing, or as a text."""
+        # The alias makes a column that is missing an error in SQLite, which reads an unknown "name" as a text.
         own, words = f"t.{identifier(column.name)}", self.words
         if column.kind == "number":
-            cast = f"CAST({own} AS {words.double})"
-            return f"NULLIF({cast}, CAST('NaN' AS {words.double}))" if words.nan else cast
+            number = (words.read if self.form.of_table else words.read_any).format(own)
+            return f"NULLIF({number}, CAST('NaN' AS {words.double}))" if words.nan else number
         said = f"CAST({own} AS {words.string})"
+        return words.stripped.format(said) if column.kind == "flag" or column.missing else said
+
+    def understood(self, column: InputColumn) -> str:
+        """The double of a flag, and a text; NULL where it is missing."""
+        own = self.place[column.name]
         if column.kind == "flag":
             # As text a flag may be a boolean, a number or one of its own two words.
             true, false = (", ".join(map(text, dict.fromkeys(group))) for group in (column.true, column.false))
-            said = f"LOWER(TRIM({said}))"
-            return (
-                f"CASE WHEN {said} IN ({true}) THEN {self.number(1)} WHEN {said} IN ({false}) THEN {self.number(0)} END"
-            )
+            one, zero = self.number(1), self.number(0)
+            return f"CASE WHEN LOWER({own}) IN ({true}) THEN {one} WHEN LOWER({own}) IN ({false}) THEN {zero} END"
         if not column.missing:
-            return said
-        return f"CASE WHEN TRIM({said}) NOT IN ({', '.join(map(text, column.missing))}) THEN TRIM({said}) END"
+            return own
+        return f"CASE WHEN {own} NOT IN ({', '.join(map(text, column.missing))}) THEN {own} END"
 
     def feature(self, feature: Feature, centre: float, above: float | None) -> str:
         """An encoded value, less the centre of the rule."""
@@ -211,7 +231,7 @@ class _Query:
                 coordinates.append(f"{total(parts)} AS g{k}_{i}")
                 squares.append(f"g{k}_{i} * g{k}_{i}")
             scores.append(f"{self.number(b)} - {self.number(0.5)} * ({total(squares)})")
-        self.step("coordinates", coordinates)
+        self.step("coordinates", coordinates or ["1 AS g0"])
         return scores
 
     def term(self, term: Term, n_classes: int) -> list[str]:
@@ -220,9 +240,13 @@ class _Query:
             return [self.group(term, shares) for shares in term.shares]
         own, zero = self.place[term.column], self.number(0)
         if isinstance(term, GaussianTerm):
+            away = [
+                f"(({own} - {self.number(m)}) / {self.number(s)})"
+                for m, s in zip(term.means.tolist(), term.scales.tolist(), strict=True)
+            ]
             logs = [
-                f"{self.number(b)} - {self.number(0.5 / (s * s))} * ({own} - {self.number(m)}) * ({own} - {self.number(m)})"
-                for m, s, b in zip(term.means.tolist(), term.scales.tolist(), term.constants.tolist(), strict=True)
+                f"{self.number(b)} - {self.number(0.5)} * {z} * {z}"
+                for z, b in zip(away, term.constants.tolist(), strict=True)
             ]
         elif isinstance(term, RateTerm):
             logs = [f"{self.number(math.log(rate))} * {own} - {self.number(rate)}" for rate in term.rates.tolist()]
@@ -344,13 +368,16 @@ class _Query:
         r, least = [f"r{a}" for a in range(n_actions)], [f"l{a}" for a in range(n_actions)]
         smallest = [f"{_fewest(self.words.least, r)} AS r", f"{_fewest(self.words.least, least)} AS l"]
         self.step("least", [*p, *r, *smallest, f"{_fewest(self.words.greatest, p)} AS top"])
-        cases = [f"WHEN {a} = r THEN {self.literal(name)}" for a, name in zip(r, decision.actions, strict=True)]
+        rejects = decision.reject_cost is not None or decision.reject_below is not None
+        # A column has one type: beside integers "reject" makes texts of them. NULL is of any type.
+        reject = [decision.reject_action] if rejects and decision.reject_action is not None else []
+        names = [self.literal(name) for name in of_one_type([*decision.actions, *reject])] + ["NULL"]
+        cases = [f"WHEN {a} = r THEN {name}" for a, name in zip(r, names, strict=False)]
+        rejected = names[n_actions]
         if decision.reject_cost is not None:
-            cases.insert(0, f"WHEN l > {self.number(decision.reject_cost)} THEN {self.literal(decision.reject_action)}")
+            cases.insert(0, f"WHEN l > {self.number(decision.reject_cost)} THEN {rejected}")
         if decision.reject_below is not None:
-            cases.insert(
-                0, f"WHEN top < {self.number(decision.reject_below)} THEN {self.literal(decision.reject_action)}"
-            )
+            cases.insert(0, f"WHEN top < {self.number(decision.reject_below)} THEN {rejected}")
         self.step("decision", [*p, f"CASE {' '.join(cases)} END AS decided"])
 
 

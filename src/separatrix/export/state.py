@@ -172,9 +172,14 @@ def _texts(node: Any, tensors: dict[str, NDArray[Any]]) -> Any:
     dtype = np.dtype(node["dtype"])
     if dtype.kind not in "UO":
         raise ValueError(f"The file holds texts of the type {dtype}, which is refused.")
-    flat = np.empty(len(node["items"]), dtype=dtype)
-    for at, item in enumerate(node["items"]):
-        flat[at] = _value(item, tensors)
+    items = [_value(item, tensors) for item in node["items"]]
+    if dtype.kind == "U":
+        # No wider than its longest text: the file says the width, and the memory would be ours.
+        width = max((len(item) for item in items if isinstance(item, str)), default=0)
+        dtype = np.dtype(f"U{min(max(width, 1), dtype.itemsize // 4)}")
+    flat = np.empty(len(items), dtype=dtype)
+    for at, item in enumerate(items):
+        flat[at] = item
     array = flat.reshape(node["shape"])
     return array[()] if node.get("scalar") else array
 

@@ -239,6 +239,10 @@ def _term(reader: Any, columns: Sequence[str]) -> Term:
 
 @_term.register
 def _gaussian_term(reader: families.GaussianReader, columns: Sequence[str]) -> Term:
+    if not np.isfinite(reader.variance).all():
+        raise NotImplementedError(
+            f"the variance of column {columns[0]!r} is too large for a double. Use it in a larger unit."
+        )
     scales = np.sqrt(reader.variance)
     return GaussianTerm(columns[0], reader.mean, scales, -0.5 * np.log(2.0 * np.pi * reader.variance))
 

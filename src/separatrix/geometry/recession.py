@@ -25,6 +25,7 @@ References: Konis (2007), thesis, Oxford, ch. 4 (the programme); Lawson and Hans
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -41,6 +42,7 @@ SMALL = 1e-9
 # Free unknowns count 1/_FREE² as much as the others in the first norm.
 _FREE = 1e3
 _NEWTON_STEPS = 15
+_TOLERANCES = {"primal_feasibility_tolerance": SMALL, "dual_feasibility_tolerance": SMALL}
 
 Mask = NDArray[np.bool_]
 
@@ -85,24 +87,52 @@ def solve_programme(A: Any) -> tuple[Mask, Float]:
     size = abs(A).max(axis=1).toarray().ravel()
     # A row may be stretched at will; the programme's tolerance is the same for all.
     A = sp.diags_array(1.0 / np.where(size > 0, size, 1.0)) @ A
+    # The one with fewer rows is the faster, and free unknowns that no row sees stop the solver in the first only.
+    forms = (_dual, _primal) if p < n else (_primal, _dual)
+    for solve, method in product(forms, ("highs", "highs-ipm")):
+        message, theta = solve(A, method)
+        if theta is not None:
+            return A @ theta > 0.5, theta
+    raise RuntimeError(
+        f"The linear programme of {n} rows and {p} unknowns was not solved ({message}) Rescale the columns, or "
+        "drop those that are nearly combinations of others."
+    )
+
+
+def _primal(A: Any, method: str) -> tuple[str, Float | None]:
+    """The programme as it stands: what the solver says, and θ if it is solved."""
+    n, p = A.shape
     bounds = np.zeros((p + n, 2))
     bounds[:p] = -np.inf, np.inf
     bounds[p:] = 0.0, 1.0
-    problem = {
-        "c": np.concatenate([np.zeros(p), -np.ones(n)]),
-        "A_ub": sp.hstack([-A, sp.eye_array(n)], format="csc"),
-        "b_ub": np.zeros(n),
-        "bounds": bounds,
-    }
-    tolerances = {"primal_feasibility_tolerance": SMALL, "dual_feasibility_tolerance": SMALL}
-    for method in ("highs", "highs-ipm", "highs-ds"):
-        result = linprog(**problem, method=method, options=tolerances)
-        if result.status == 0:
-            return result.x[p:] > 0.5, result.x[:p]
-    raise RuntimeError(
-        f"The linear programme of {n} rows and {p} unknowns was not solved ({result.message}) Rescale the columns, or "
-        "drop those that are nearly combinations of others."
+    result = linprog(
+        np.concatenate([np.zeros(p), -np.ones(n)]),
+        A_ub=sp.hstack([-A, sp.eye_array(n)], format="csc"),
+        b_ub=np.zeros(n),
+        bounds=bounds,
+        method=method,
+        options=_TOLERANCES,
     )
+    return result.message, result.x[:p] if result.status == 0 else None
+
+
+def _dual(A: Any, method: str) -> tuple[str, Float | None]:
+    """Its dual.
+
+    maximise Σv   subject to   Aᵀ(v + s) = 0,  0 ≤ v ≤ 1,  s ≥ 0;   θ are the multipliers of the equations
+    """
+    n, p = A.shape
+    bounds = np.zeros((2 * n, 2))
+    bounds[:n, 1], bounds[n:, 1] = 1.0, np.inf
+    result = linprog(
+        np.concatenate([-np.ones(n), np.zeros(n)]),
+        A_eq=sp.hstack([A.T, A.T], format="csc"),
+        b_eq=np.zeros(p),
+        bounds=bounds,
+        method=method,
+        options=_TOLERANCES,
+    )
+    return result.message, -result.eqlin.marginals if result.status == 0 else None
 
 
 def _prove(A: Float) -> tuple[Mask, Float] | None:

@@ -203,7 +203,8 @@ class QuadraticDiscriminantAnalysis(QuadraticRule):
         lacking = [k for k, metric in enumerate(metrics) if metric.singular]
         if lacking and not pseudo:
             k = lacking[0]
-            others = f" So are those of {len(lacking) - 1} more classes." if len(lacking) > 1 else ""
+            more = len(lacking) - 1
+            others = {0: "", 1: " So is that of 1 more class."}.get(more, f" So are those of {more} more classes.")
             raise SingularCovariance(
                 f"The covariance matrix of class {self.classes_[k]} is not full rank: its {counts[k]:g} rows vary in "
                 f"{metrics[k].rank} of {self.n_features_in_} directions.{others} Regularise it (reg_param > 0, shrinkage with "

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from separatrix.data.block import Float
 from separatrix.models.bayesian_logistic import BayesianLogisticRegression
 from separatrix.report.coefficients import CoefficientDisplay
-from separatrix.report.figures import Drawing, label_width, new_axes, short
+from separatrix.report.figures import Drawing, label_width, new_axes
 from separatrix.report.svg import inline_svg
-from separatrix.report.tables import Table, number
+from separatrix.report.tables import Table, number, short
 
 MOST_DRAWN, MOST_LISTED = 15, 120
 
@@ -62,9 +62,16 @@ def coefficients(candidate: Any, X: Float, codes: NDArray[np.intp]) -> Coefficie
         lower, upper = posterior.coef_interval(0.95)
         sentence = "Intervals: 95 % of the Laplace approximation of the posterior whose prior is the penalty."
         return Coefficients(names, estimates, lower, upper, sentence)
-    lower, upper = candidate.fold_coefs.min(axis=0), candidate.fold_coefs.max(axis=0)
-    sentence = f"Intervals: the range over {len(candidate.fold_coefs)} folds, which is no confidence interval."
-    return Coefficients(names, estimates, lower, upper, sentence)
+    folds = candidate.fold_coefs
+    sentence = f"Intervals: the range over {len(folds)} folds, which is no confidence interval."
+    if candidate.family == "perceptron":
+        # Every mistake adds to the length of w, which decides nothing and would drown the differences in direction.
+        lengths, own = np.linalg.norm(folds, axis=2, keepdims=True), np.linalg.norm(estimates, axis=1, keepdims=True)
+        folds = folds * np.divide(own, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        sentence += (
+            " Those of a fold are scaled to the length of the estimates: a perceptron fixes their direction alone."
+        )
+    return Coefficients(names, estimates, folds.min(axis=0), folds.max(axis=0), sentence)
 
 
 def forest(name: str, given: Coefficients, classes: Sequence[str]) -> Drawing:

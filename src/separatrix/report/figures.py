@@ -20,7 +20,7 @@ from separatrix.report import style
 from separatrix.report.calibration_display import CalibrationDisplay
 from separatrix.report.score_distribution import ScoreDistributionDisplay
 from separatrix.report.svg import inline_svg
-from separatrix.report.tables import count, fixed, number
+from separatrix.report.tables import count, fixed, number, short
 
 WIDTH, HEIGHT = 4.6, 3.3
 MOST_CURVE_POINTS = 1_200
@@ -28,11 +28,18 @@ MOST_CURVE_POINTS = 1_200
 
 @dataclass(frozen=True)
 class Drawing:
-    """One figure: the picture, what to read in it, and which classes its colours stand for."""
+    """One figure: the picture, what to read in it, and which classes its lines or points stand for."""
 
     svg: Markup
     caption: str
     classes: Sequence[str] = ()
+    points: bool = False
+
+    @property
+    def legend(self) -> list[tuple[str, str]]:
+        """(CSS classes, name) of every class: no two have both the same colour and the same line or marker."""
+        kind, looks = ("p", style.MARKERS) if self.points else ("l", style.LINES)
+        return [(f"k{k % len(style.COLOURS)} {kind}{k % len(looks)}", name) for k, name in enumerate(self.classes)]
 
 
 def new_axes(height: float = HEIGHT, left: float = 0.62) -> tuple[Any, Any]:
@@ -44,12 +51,6 @@ def new_axes(height: float = HEIGHT, left: float = 0.62) -> tuple[Any, Any]:
 
     figure = Figure(figsize=(WIDTH, height))
     return figure, figure.add_axes((left / WIDTH, 0.5 / height, 1.0 - (left + 0.15) / WIDTH, 1.0 - 0.62 / height))
-
-
-def short(text: str, most: int = 28) -> str:
-    """A name that leaves room for the figure it stands beside; long names mostly differ at their ends."""
-    half = most // 2
-    return text if len(text) <= most else f"{text[: half - 1]}…{text[-half:]}"
 
 
 def label_width(labels: Sequence[str]) -> float:

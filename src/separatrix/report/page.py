@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
 
 POINTS, POINTS_OF_OTHERS = 2_000, 400
+# More are folded away.
+MANY_COLUMNS = 30
 
 
 def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> None:
@@ -69,7 +71,7 @@ def render_report(comparison: Comparison) -> str:
     """The report as a string of HTML."""
     import jinja2
 
-    from separatrix.report.svg import page_style
+    from separatrix.report.svg import page_style, without_controls
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("separatrix.report"),
@@ -80,7 +82,7 @@ def render_report(comparison: Comparison) -> str:
     )
     with page_style():
         context = _context(comparison)
-    return environment.get_template("report.html.j2").render(context)
+    return without_controls(environment.get_template("report.html.j2").render(context))
 
 
 def _context(comparison: Comparison) -> dict[str, Any]:
@@ -101,6 +103,7 @@ def _context(comparison: Comparison) -> dict[str, Any]:
         ),
         "classes": overview.class_table(comparison),
         "columns": overview.column_table(comparison),
+        "many_columns": len(comparison.schema.columns) > MANY_COLUMNS,
         "outliers": ground.pooled_outliers(),
         "ranking": overview.ranking_table(comparison),
         "ranking_drawing": overview.ranking_drawing(comparison),

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from separatrix.data.block import Float
 from separatrix.decide.regions import plane_regions
 from separatrix.models.fisher import FisherDiscriminant
+from separatrix.report import style
 from separatrix.report.decision_boundary import DecisionBoundaryDisplay
 from separatrix.report.figures import Drawing, hide_legend, new_axes
 from separatrix.report.svg import INK, inline_svg
@@ -126,6 +127,8 @@ def boundary(
     right = percent(float((flat.predict(plane.points) == plane.codes).mean()))
     words = f"Fitted to the two coordinates alone, the same family puts {right} of the rows on the right side."
     drawn = "" if len(shown) == len(plane.codes) else f" {count(len(shown), 'row')} of {len(plane.codes)} are drawn."
+    if len(classes) > len(style.COLOURS):
+        drawn += f" Colours repeat after {len(style.COLOURS)} classes; a row's marker tells its class."
     wrongs = count(int(mistakes.sum()), "mistake")
     return Drawing(
         inline_svg(
@@ -133,6 +136,7 @@ def boundary(
         ),
         f"{plane.sentence} {words} Rings: rows the real model gets wrong, out of fold.{drawn}",
         classes,
+        points=True,
     )
 
 

@@ -13,6 +13,7 @@ from scipy.stats import chi2
 from sklearn.base import clone
 
 from separatrix.comparison.encoder import TableEncoder
+from separatrix.comparison.fitting import by_name, fit_sentence
 from separatrix.comparison.scores import SCORE_LABELS
 from separatrix.data.block import Float
 from separatrix.models.linear_discriminant import LinearDiscriminantAnalysis
@@ -134,7 +135,10 @@ def model_section(ground: Ground, candidate: Any, most_points: int) -> ModelSect
     few = len(classes) <= MOST_CURVES
     if not few:
         notes.append(f"With {len(classes)} classes, figures that show each of them are left out.")
-    if scores is not None and few:
+    constant = scores is not None and _constant(scores, comparison.folds)
+    if constant:
+        notes.append("It says the same of every row of a fold, so there is nothing to draw curves or histograms of.")
+    if scores is not None and few and not constant:
         drawings.append(figures.roc(f"{anchor}-r", codes, scores, classes))
         drawings.append(figures.precision_recall(f"{anchor}-p", codes, scores, classes))
         drawings.append(figures.score_distribution(f"{anchor}-s", codes, scores, classes, candidate.proba is not None))
@@ -157,7 +161,7 @@ def model_section(ground: Ground, candidate: Any, most_points: int) -> ModelSect
         candidate.label[:1].upper() + candidate.label[1:],
         "; ".join(f"{SCORE_LABELS[name]} {fixed(s.mean)} ± {fixed(s.error)}" for name, s in candidate.scores.items()),
         [(str(name), _setting(given)) for name, given in candidate.tuned.items()],
-        _fit_facts(candidate),
+        _fit_facts(candidate, comparison.classes),
         drawings,
         cross_table(codes, candidate.predicted, classes, classes, "predicted"),
         None if candidate.taken is None else cross_table(codes, candidate.taken, classes, ground.actions, "do"),
@@ -166,6 +170,11 @@ def model_section(ground: Ground, candidate: Any, most_points: int) -> ModelSect
         ground.outliers(estimator, "the Mahalanobis distance of this model") if own else None,
         notes,
     )
+
+
+def _constant(scores: Float, folds: NDArray[np.intp]) -> bool:
+    """Whether the scores depend on the fold alone: pooled over folds, curves of such scores show how the folds differ."""
+    return all(bool((np.ptp(scores[folds == k], axis=0) <= 1e-12).all()) for k in np.unique(folds))
 
 
 def out_of_fold_scores(comparison: Any, candidate: Any) -> Float | None:
@@ -263,16 +272,17 @@ def _setting(given: Any) -> str:
     return number(given) if isinstance(given, (int, float)) and not isinstance(given, bool) else str(given)
 
 
-def _fit_facts(candidate: Any) -> list[tuple[str, str]]:
+def _fit_facts(candidate: Any, classes: NDArray[Any]) -> list[tuple[str, str]]:
     """What the fit on all rows says of itself."""
     fit = getattr(candidate.model.estimator, "fit_", None)
     facts = [("classes", _VERDICTS.get(candidate.separability, candidate.separability))]
     if fit is None:
         return [("fit", candidate.certificate), *facts]
-    facts = [("fit", f"{fit.status} {fit.detail}".strip()), *facts]
+    facts = [("fit", by_name(fit_sentence(fit), classes)), *facts]
     if fit.certificate is not None:
-        proven = math.isfinite(fit.certificate.gap)
-        facts.append(("certificate", str(fit.certificate) if proven else "nothing bounds the distance to the optimum"))
+        proven, relative = math.isfinite(fit.certificate.gap), f"; {candidate.certificate}"
+        said = str(fit.certificate) + (relative if "relative gap" in relative else "")
+        facts.append(("certificate", said if proven else "nothing bounds the distance to the optimum"))
     cost = count(fit.passes, "pass", "passes") + " over the data"
     facts.append(("cost", cost + (f", {count(fit.iterations, 'iteration')}" if fit.iterations else "")))
     facts.append(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,8 +32,8 @@ _COLOUR = re.compile(r"#[0-9a-f]{6}")
 _DECIMALS = re.compile(r"-?\d+\.\d{2,}")
 _REFERENCE = re.compile(r"#([\w-]+)")
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
-# What XML cannot hold: a file may have it in its column names, and one such character would spoil the figure.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What XML or HTML cannot hold: a file may have it in its column names, and one such character would spoil the figure.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # text stays text
@@ -69,8 +70,16 @@ def page_style() -> Iterator[None]:
     """The look of all figures of the page, while they are drawn."""
     from matplotlib.style import context
 
-    with context(["default", _STYLE]):  # "default" first: whatever style the user has chosen for their own figures
+    # "default" first: whatever style the user has chosen for their own figures
+    with context(["default", _STYLE]), warnings.catch_warnings():
+        # Text stays text, which the browser draws with the fonts it has.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
+
+
+def without_controls(text: str) -> str:
+    """The text with a mark in the place of every character that a page cannot hold."""
+    return _FORBIDDEN.sub("\ufffd", text)
 
 
 def inline_svg(figure: Any, name: str, description: str) -> Markup:
@@ -96,7 +105,7 @@ def inline_svg(figure: Any, name: str, description: str) -> Markup:
     for element in root.iter():
         _restyle(element)
         element.tag = element.tag.removeprefix(_SVG)
-    for key, value in {"role": "img", "aria-label": _FORBIDDEN.sub("\ufffd", description)}.items():
+    for key, value in {"role": "img", "aria-label": without_controls(description)}.items():
         root.set(key, value)
     return Markup(ElementTree.tostring(root, encoding="unicode", short_empty_elements=True))
 

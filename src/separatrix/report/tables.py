@@ -42,6 +42,12 @@ class Table:
     marked: frozenset[int] = frozenset()
 
 
+def short(text: str, most: int = 28) -> str:
+    """A name that leaves room for what it stands beside; long names mostly differ at their ends."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[: half - 1]}…{text[-half:]}"
+
+
 def number(value: Any, digits: int = 3) -> str:
     """A number in as many digits as one reads; whole numbers whole."""
     x = float(value)
@@ -103,7 +109,7 @@ def row_table(
     facts: Sequence[tuple[str, Sequence[str], bool]],
 ) -> Table:
     """Some rows of the user's table: their number, what is said of them (name, texts, whether numbers), their values."""
-    head = ["row", *(name for name, _, _ in facts), *(column.name for column in columns)]
+    head = ["row", *(name for name, _, _ in facts), *(short(column.name, 48) for column in columns)]
     numeric = [True, *(kind for _, _, kind in facts), *(column.kind == "numeric" for column in columns)]
     cells = [
         [str(i + 1), *(texts[place] for _, texts, _ in facts), *(value(c, rows.columns[c.name][i]) for c in columns)]
