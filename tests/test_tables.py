@@ -78,12 +78,12 @@ MESSY = {
     "blank_lines.csv": "\na,b\n\n1,x\n\n2,y\n\n",
     "spaced_names.csv": "a , b\n1,x\n2,y\n",
     "utf16.csv": "a\tb\n1\tx\n2\ty\n".encode("utf-16"),
-    "packed.csv.gz": gzip.compress(b"a,b\n1,x\n2,y\n"),
+    "packed.csv.gz": gzip.compress(b"a,b\n1,x\n2,y\n", mtime=0),
     "CAPITALS.CSV": "a,b\n1,x\n2,y\n",
     "excel.csv": "sep=;\r\na;b\r\n1;x\r\n2;y\r\n",
     "excel_bom.csv": b'\xef\xbb\xbf"sep=|"\na|b\n1|x\n2|y\n',
     "spaced_quotes.csv": 'a, "b"\n1, "x"\n2,  "y"\n',
-    "spaced_quotes.csv.gz": gzip.compress(b'a, "b"\n1, "x"\n2, "y"\n'),
+    "spaced_quotes.csv.gz": gzip.compress(b'a, "b"\n1, "x"\n2, "y"\n', mtime=0),
 }
 
 
@@ -170,7 +170,7 @@ def test_a_header_longer_than_what_is_sniffed(tmp_path):
         ("t.csv", "a,b\n1,2\ncaf\u00e9,3\n".encode("cp1252"), ["line 3", "not UTF-8", "iconv"]),
         ("t.csv", "caf\u00e9,b\n1,2\n".encode("cp1252"), ["line 1", "not UTF-8"]),
         ("t.csv", b"PK\x03\x04\x00\x00", ["binary", "CSV"]),
-        ("t.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 999)[:-9], ["complete"]),
+        ("t.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 999, mtime=0)[:-9], ["complete"]),
         ("t.xlsx", "a,b\n1,2\n", ["'.xlsx'", ".csv"]),
         ("t", "a,b\n1,2\n", ["without a suffix", ".parquet"]),
         ("t.parquet", "a,b\n1,2\n", ["t.parquet", "type its name says"]),
