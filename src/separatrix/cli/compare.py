@@ -40,6 +40,8 @@ def show(comparison: Comparison) -> None:
     """Print the ranked table, the recommendation with its reason, and what was found in the data."""
     from rich.console import Console
 
+    from separatrix.comparison.listing import printable
+
     console = Console(markup=False, highlight=False, emoji=False)  # names of columns and classes are text, not markup
     wide = console.width >= _WIDE
     n_folds = int(comparison.folds.max()) + 1
@@ -52,7 +54,7 @@ def show(comparison: Comparison) -> None:
     if not wide:
         console.print(_fits(comparison))
         console.print()
-    console.print(f"Recommended: {comparison.recommended.family}. {comparison.reason}")
+    console.print(printable(f"Recommended: {comparison.recommended.family}. {comparison.reason}"))
     for title, sentences in _remarks(comparison).items():
         if sentences:
             console.print(f"\n{title}")
@@ -119,7 +121,9 @@ def _table(*heads: str) -> Any:
 def _points(sentences: list[str]) -> Any:
     from rich.table import Table
 
+    from separatrix.comparison.listing import printable
+
     grid = Table.grid(padding=(0, 1, 0, 0))
     for sentence in sentences:
-        grid.add_row("-", sentence)
+        grid.add_row("-", printable(sentence))
     return grid

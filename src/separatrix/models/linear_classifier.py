@@ -12,8 +12,6 @@ Reference: Hastie, Tibshirani, Friedman (2009), The Elements of Statistical Lear
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -35,7 +33,7 @@ from separatrix.models.progress import Progress
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import MARGIN_LOSSES, Margin
 from separatrix.result import Certificate, Fit, Status
-from separatrix.settings import config
+from separatrix.settings import threads_of
 from separatrix.solvers.smoothing import Sigmoid, minimise_smoothed
 from separatrix.solvers.state import Solution
 
@@ -210,7 +208,7 @@ class LinearClassifier(LinearRule):
         if before is not None and before[1].shape == (m, d) and np.array_equal(before[0], self.classes_):
             starts = list(zip(before[1][:, None], before[2][:, None], strict=True))
         self.coef_, self.intercept_, self.machines_ = np.zeros((m, d)), np.zeros(m), []
-        with self._threads():
+        with threads_of(self.n_jobs):
             for k in range(m):
                 machine = Regrouped.one_against_rest(source, k) if several else source
                 self.coef_[k], self.intercept_[k], fit = self._machine(machine, starts[k], m)
@@ -219,14 +217,6 @@ class LinearClassifier(LinearRule):
         self.fit_ = self._joined(watch, source.passes)
         self._warn()
         return self
-
-    @contextmanager
-    def _threads(self) -> Iterator[None]:
-        if self.n_jobs is None or self.n_jobs < 1:
-            yield
-        else:
-            with config(threads=self.n_jobs):
-                yield
 
     def _strength(self) -> tuple[float, float]:
         """(C, share of the absolute values)."""

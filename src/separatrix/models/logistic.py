@@ -12,8 +12,6 @@ The intercept is never penalised. Two classes have one score, more have one a cl
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -32,7 +30,7 @@ from separatrix.models.logistic_problem import Problem, build_problem
 from separatrix.models.logistic_summary import Summarised
 from separatrix.models.progress import Progress
 from separatrix.result import Certificate, Fit, Status
-from separatrix.settings import config
+from separatrix.settings import threads_of
 from separatrix.solvers.firth import minimise_firth
 from separatrix.solvers.state import Solution
 
@@ -222,7 +220,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
             del self.separability_
         source = self._labelled(X, y, sample_weight)
         shift = None if offset is None else np.asarray(offset, dtype=np.float64)
-        with self._threads():
+        with threads_of(self.n_jobs):
             if self.penalty == "firth":
                 solution, problem = self._fit_firth(source, shift)
             else:
@@ -241,14 +239,6 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         check_two_classes(source.classes)
         self.classes_ = source.classes
         return self._weighted(source)
-
-    @contextmanager
-    def _threads(self) -> Iterator[None]:
-        if self.n_jobs is None or self.n_jobs < 1:
-            yield
-        else:
-            with config(threads=self.n_jobs):
-                yield
 
     def _before(self) -> tuple[NDArray[Any], Float, Float] | None:
         return (self.classes_, self.coef_, self.intercept_) if hasattr(self, "coef_") else None

@@ -12,6 +12,7 @@ from separatrix.data.block import Float
 from separatrix.models.inference import gather, summarise
 from separatrix.models.logistic_problem import Problem
 from separatrix.models.summary_table import Inference, Summary
+from separatrix.settings import threads_of
 from separatrix.solvers.firth import minimise_firth, profile_interval
 
 
@@ -31,7 +32,7 @@ class Summarised:
         _problem: Any
         _read: Any
         _scores_of: Any
-        _threads: Any
+        n_jobs: int | None
         _weighted: Any
 
     def _gathered(self, theta: Float, problem: Problem, source: Source, **options: Any) -> Inference:
@@ -105,7 +106,7 @@ class Summarised:
         """
         self._check_ready()
         known, problem = self._inference, None
-        with self._threads():
+        with threads_of(self.n_jobs):
             if X is not None:
                 problem, source = self._again(X, y, sample_weight, offset)
                 if known.refusal:  # there may only have been too many coefficients to ask after every fit
@@ -156,7 +157,7 @@ class Summarised:
         if self.penalty != "firth":
             table = self.summary(X, y, sample_weight, offset, level=level, interval="profile")
             return np.array([[row.lower, row.upper] for row in table.rows])
-        with self._threads():
+        with threads_of(self.n_jobs):
             problem, _ = self._again(X, y, sample_weight, offset)
             if problem.centre.any() and self.fit_intercept:
                 raise ValueError("Columns far from the origin have no limits here; subtract their means first.")
