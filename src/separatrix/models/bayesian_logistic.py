@@ -50,7 +50,8 @@ from separatrix.solvers.state import Solution
 
 _WIDE = (
     "The evidence rises with ever wider priors, as it does when the classes are separable; prior_precision_ is where it is "
-    "greatest with the intercepts measured in units of the prior."
+    "greatest with the intercepts measured in units of the prior. Laplace's Gaussian is too wide for such data: "
+    "posterior='gibbs' is not."
 )
 
 
