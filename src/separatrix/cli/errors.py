@@ -37,7 +37,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:  # whoever read our output has had enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(PIPE_CLOSED) from None
-        except Exception as error:
+        except Exception as error:  # whatever it is, a user gets a sentence and a code
             if debug:
                 traceback.print_exc()
             _end(_sentence(error), FAILED)

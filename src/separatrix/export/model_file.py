@@ -151,7 +151,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{str(path)!r} cannot be read as a model: {fault}") from fault
     try:
         check_model(model, header)
-    except Exception as fault:
+    except Exception as fault:  # a stranger's file may break a prediction in any way
         raise ValueError(
             f"{str(path)!r} cannot be used: its parts do not fit together ({type(fault).__name__}: {fault})."
         ) from fault

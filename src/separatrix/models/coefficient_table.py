@@ -94,3 +94,9 @@ class CoefficientTable:
 def number(value: float) -> str:
     """Five digits, also of what is not finite."""
     return f"{value:#.5g}" if np.isfinite(value) else str(value)
+
+
+def odds(log_odds: float) -> float:
+    """e to the power of it, infinite where that is too large for a float."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(log_odds))

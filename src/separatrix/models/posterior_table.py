@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from separatrix.models.coefficient_table import CoefficientTable, number
+from separatrix.models.coefficient_table import CoefficientTable, number, odds
 
 
 @dataclass(frozen=True)
@@ -30,17 +28,17 @@ class PosteriorRow:
     @property
     def odds_ratio(self) -> float:
         """By how much the odds are multiplied when the column grows by 1, at the mean."""
-        return _exp(self.mean)
+        return odds(self.mean)
 
     @property
     def odds_lower(self) -> float:
         """Lower limit of the odds ratio."""
-        return _exp(self.lower)
+        return odds(self.lower)
 
     @property
     def odds_upper(self) -> float:
         """Upper limit of the odds ratio."""
-        return _exp(self.upper)
+        return odds(self.upper)
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,8 +101,3 @@ class PosteriorSummary(CoefficientTable):
 
     def _words(self) -> list[str]:
         return [self.method]
-
-
-def _exp(value: float) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.exp(value))

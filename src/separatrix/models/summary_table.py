@@ -19,7 +19,7 @@ from scipy.special import gammaincc, gammaln, log_ndtr
 
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
-from separatrix.models.coefficient_table import CoefficientTable, number
+from separatrix.models.coefficient_table import CoefficientTable, number, odds
 
 _TERMS = 200
 
@@ -124,17 +124,17 @@ class Row:
     @property
     def odds_ratio(self) -> float:
         """By how much the odds are multiplied when the column grows by 1."""
-        return _exp(self.estimate)
+        return odds(self.estimate)
 
     @property
     def odds_lower(self) -> float:
         """Lower limit of the odds ratio."""
-        return _exp(self.lower)
+        return odds(self.lower)
 
     @property
     def odds_upper(self) -> float:
         """Upper limit of the odds ratio."""
-        return _exp(self.upper)
+        return odds(self.upper)
 
 
 @dataclass(frozen=True, repr=False)
@@ -311,8 +311,3 @@ def probability(log_p: float) -> str:
     power = int(np.floor(log_p / np.log(10.0)))
     digits = f"{10.0 ** (log_p / np.log(10.0) - power):.1f}"
     return f"1.0e{power + 1:03d}" if digits == "10.0" else f"{digits}e{power:03d}"
-
-
-def _exp(value: float) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.exp(value))
