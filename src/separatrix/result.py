@@ -1,22 +1,23 @@
-"""What every fit says about itself: why it stopped, what it cost, how far from the optimum it can be.
+"""The record of a fit: why it stopped, what it cost, how far from the optimum it can be.
 
-    gap ≥ F(θ) − min F,      F the objective that was minimised
+    gap ≥ F(θ) − min F,      F the objective that was minimised, θ the coefficients that are published
 
 The gap is an upper bound, from a duality gap or from a Newton decrement (½ gᵀH⁻¹g, which for a quadratic
-F is the gap itself). The residuals are the violations of the Karush–Kuhn–Tucker conditions, each in the
-units of the gradient or of the constraint it belongs to.
+F is the gap itself). It is `proven` where a theorem stands behind it, else `estimated`. The residuals are the violations
+of the Karush–Kuhn–Tucker conditions, each in the units of the gradient or of the constraint it belongs to.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Literal, Self
 
 
 class Status(Enum):
-    """Why a fit ended. Each value is a sentence that says what, if anything, to do."""
+    """Why a fit ended, from the best outcome to the worst. Each value is a sentence with advice where there is any."""
 
     EXACT = "Solved exactly, in closed form; there is nothing to tune."
     RANK_DEFICIENT = (
@@ -27,34 +28,38 @@ class Status(Enum):
         "Solved on the subspace in which the data vary; directions without variance carry no evidence. "
         "Regularise the covariance if new rows may leave that subspace."
     )
-    CONVERGED = "Converged: the certificate proves the requested tolerance."
-    UNPROVEN = (
-        "The gradient is as small as was asked for, but without a penalty nothing bounds the distance to the optimum. "
-        "Set a positive penalty to get a proof."
+    SEPARATES = (
+        "An epoch passed without a mistake: every training row is on its side, so the classes are linearly separable."
     )
+    SAMPLED = "Sampled: the chains agree with each other, and the draws are many enough for means and intervals."
+    CONVERGED = "Converged: the gap of the certificate is within the requested tolerance."
     STATIONARY = (
         "The gradient is as small as was asked for. This objective is not known to be convex, so nothing bounds its "
         "distance to the optimum."
     )
-    MAX_ITER = (
-        "Stopped at the limit on iterations before the tolerance was proven; the certificate says how far from the "
-        "optimum the answer can be. Raise max_iter, or raise tol to accept this gap."
+    UNPROVEN = (
+        "The gradient is as small as was asked for, but no bound on the distance to the optimum could be proven. "
+        "A positive penalty of every coefficient gives a proof."
     )
-    STALLED = (
-        "Stopped because rounding allows no further progress; the certificate says how far from the optimum the "
-        "answer can be. Rescale the columns or add a penalty to get closer."
-    )
-    SEPARATES = (
-        "An epoch passed without a mistake: every training row is on its side, so the classes are linearly separable."
+    ROUNDED = (
+        "The solver reached the tolerance, but its answer, rounded to the coefficients that are published, does not; the "
+        "certificate says how far from the optimum they can be. Centre or standardise the columns to get closer."
     )
     MISTAKES_LEFT = (
         "Stopped with rows still on the wrong side. If the classes overlap no number of epochs helps: "
         "separability(X, y) can prove it; variant='averaged' or 'pocket' gives a steadier rule."
     )
-    SAMPLED = "Sampled: the chains agree with each other, and the draws are many enough for means and intervals."
     UNMIXED = (
         "Sampled, but the chains do not yet agree or are too short: means and intervals may be off by more than they say. "
         "Raise n_draws and n_warmup, or standardise the columns."
+    )
+    STALLED = (
+        "Stopped because further steps brought no progress; the certificate says how far from the optimum the "
+        "answer can be. Standardising the columns or a stronger penalty may bring it closer."
+    )
+    MAX_ITER = (
+        "Stopped at the limit on iterations before the tolerance was reached; the certificate says how far from the "
+        "optimum the answer can be. Raise max_iter, or raise tol to accept this gap."
     )
     SEPARATED = (
         "The classes can be separated, so the maximum of the likelihood is at infinity and the coefficients mean nothing. "
@@ -64,13 +69,28 @@ class Status(Enum):
         "Interrupted; this is the best answer so far, and the certificate says how far from the optimum it can be."
     )
 
+    @property
+    def severity(self) -> int:
+        """The place in the list, from 0 for the best outcome: the one order in which statuses are compared."""
+        return list(Status).index(self)
+
+    @property
+    def fell_short(self) -> bool:
+        """Whether the tolerance was missed for a reason that a warning should name."""
+        return self in (Status.ROUNDED, Status.STALLED, Status.MAX_ITER)
+
+    @classmethod
+    def worst(cls, statuses: Iterable[Status]) -> Status:
+        """The most severe of several."""
+        return max(statuses, key=lambda status: status.severity)
+
     def __str__(self) -> str:
         return self.value
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A proof of how good a fit is.
+    """How good a fit is, at the coefficients that are published.
 
     Parameters
     ----------
@@ -82,6 +102,8 @@ class Certificate:
         Where the bound comes from.
     stationarity, primal_feasibility, dual_feasibility, complementary_slackness : float
         Largest violation of each of the optimality conditions.
+    kind : {"proven", "estimated"}
+        Whether the bound is a theorem, with rounding counted, or an estimate.
     """
 
     gap: float
@@ -91,6 +113,21 @@ class Certificate:
     primal_feasibility: float = 0.0
     dual_feasibility: float = 0.0
     complementary_slackness: float = 0.0
+    kind: Literal["proven", "estimated"] = "proven"
+
+    @classmethod
+    def together(cls, certificates: Sequence[Self]) -> Self:
+        """Of several problems as one: gaps and objectives are added, residuals are the largest, a proof needs all proven."""
+        return cls(
+            sum(one.gap for one in certificates),
+            sum(one.objective for one in certificates),
+            certificates[0].method,
+            stationarity=max(one.stationarity for one in certificates),
+            primal_feasibility=max(one.primal_feasibility for one in certificates),
+            dual_feasibility=max(one.dual_feasibility for one in certificates),
+            complementary_slackness=max(one.complementary_slackness for one in certificates),
+            kind="proven" if all(one.kind == "proven" for one in certificates) else "estimated",
+        )
 
     @property
     def relative_gap(self) -> float:
@@ -100,7 +137,8 @@ class Certificate:
         return self.gap / max(1.0, abs(self.objective))
 
     def __str__(self) -> str:
-        return f"at most {self.gap:.3g} above the optimum (objective {self.objective:.6g}; {self.method})"
+        size = "at most" if self.kind == "proven" else "about"
+        return f"{self.kind}, {size} {self.gap:.3g} above the optimum (objective {self.objective:.6g}; {self.method})"
 
 
 @dataclass(frozen=True)

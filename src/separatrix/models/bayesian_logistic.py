@@ -360,7 +360,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         certificate = problem.published(solution)
         self.fit_ = watch.fit(status, problem.source.passes, detail + note, certificate, solution.iterations)
         self.fit_.trace.extend(solution.trace)
-        if status in (Status.MAX_ITER, Status.STALLED, Status.UNMIXED):
+        if status.fell_short or status is Status.UNMIXED:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=6)
         chance = check_random_state(self.random_state)
         self._seed = int(chance.randint(np.iinfo(np.int32).max))

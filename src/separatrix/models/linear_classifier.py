@@ -43,16 +43,6 @@ _SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton"}
 _SUSPICIOUS = 10.0
 # The sigmoid loss starts from the optimum of the logistic loss, roughly.
 _NEARBY = 1e-2
-_WORSE_AND_WORSE = [
-    Status.EXACT,
-    Status.CONVERGED,
-    Status.STATIONARY,
-    Status.UNPROVEN,
-    Status.STALLED,
-    Status.MAX_ITER,
-    Status.SEPARATED,
-    Status.INTERRUPTED,
-]
 
 
 class LinearClassifier(LinearRule):
@@ -294,19 +284,16 @@ class LinearClassifier(LinearRule):
     def _joined(self, watch: Stopwatch, passes: int) -> Fit:
         """One record for all machines."""
         fits, labels = self.machines_, [shown(label) for label in self.classes_[-len(self.machines_) :]]
-        worst = max((fit.status for fit in fits), key=_WORSE_AND_WORSE.index)
+        worst = Status.worst(fit.status for fit in fits)
         named = [label for label, fit in zip(labels, fits, strict=True) if fit.status is worst]
         detail = next(fit.detail for fit in fits if fit.status is worst)
         if len(named) < len(fits):
             more = f" and {len(named) - 5} more" if len(named) > 5 else ""
             detail = f"This is so for {', '.join(named[:5])}{more} against the rest. {detail}".rstrip()
         proofs = [fit.certificate for fit in fits if fit.certificate is not None]
-        certificate = Certificate(
-            sum(proof.gap for proof in proofs),
-            sum(proof.objective for proof in proofs),
-            proofs[0].method if len(proofs) == 1 else f"sum of {len(proofs)} machines: {proofs[0].method}",
-            stationarity=max(proof.stationarity for proof in proofs),
-        )
+        certificate = Certificate.together(proofs)
+        if len(proofs) > 1:
+            certificate = replace(certificate, method=f"sum of {len(proofs)} machines: {certificate.method}")
         joined = watch.fit(worst, passes, detail, certificate, sum(fit.iterations for fit in fits))
         for label, fit in zip(labels, fits, strict=True):
             joined.trace.extend({**entry, "machine": label} for entry in fit.trace)
@@ -315,7 +302,7 @@ class LinearClassifier(LinearRule):
     def _warn(self) -> None:
         if self.fit_.status is Status.SEPARATED:
             warnings.warn(self.fit_.detail, SeparationWarning, stacklevel=4)
-        if self.fit_.status in (Status.MAX_ITER, Status.STALLED):
+        if self.fit_.status.fell_short:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=4)
 
 

@@ -34,7 +34,6 @@ from separatrix.models.linear_classifier import LinearClassifier
 from separatrix.models.machine_records import joined_fit
 from separatrix.models.memory_rows import MemoryRows, memory_rows
 from separatrix.models.progress import Progress
-from separatrix.result import Status
 from separatrix.solvers.choose import FEW_ROWS, PAIRED_ROWS, choose_svm
 
 
@@ -164,7 +163,7 @@ class LinearSVC(LinearRule):
             else:
                 self._fit_rows(rows, watch, progress, way == "pairs" and rows.X.shape[0] <= PAIRED_ROWS)
             progress.close()
-        if self.fit_.status in (Status.MAX_ITER, Status.STALLED):
+        if self.fit_.status.fell_short:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=2)
         return self
 

@@ -363,7 +363,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         unpenalised = np.isinf(C) and self.prior is None and self.bounds is None and self.penalty != "firth"
         if unpenalised and self._steepest > _SUSPICIOUS and self.fit_.status is not Status.INTERRUPTED:
             self._diagnose(source)
-        if self.fit_.status in (Status.MAX_ITER, Status.STALLED):
+        if self.fit_.status.fell_short:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=4)
 
     def _diagnose(self, source: Source) -> None:

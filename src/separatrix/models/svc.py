@@ -196,7 +196,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         self._calibrators = problem.cross_fit(self._calibrated, self.random_state) if self._calibrated else []
         rounds, steps = sum(dual.rounds for dual in duals), sum(dual.steps for dual in duals)
         self.fit_ = joined_fit(watch, duals, rounds, steps)
-        if self.fit_.status in (Status.MAX_ITER, Status.STALLED):
+        if self.fit_.status.fell_short:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=2)
         return self
 
