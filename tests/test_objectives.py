@@ -24,6 +24,7 @@ from separatrix.objectives import fused
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import MARGIN_LOSSES, Logistic, Loss, Softmax
 from separatrix.objectives.penalties import Penalty
+from separatrix.solvers.bounds import dual_point
 
 SOFTMAX = {
     "softmax-2": Softmax(2),
@@ -565,6 +566,12 @@ def test_the_objective_is_what_it_says(storage: str, loss: Loss, weighted: bool,
     np.testing.assert_allclose(part.gradient, gradient, rtol=1e-11, atol=1e-11)
 
 
+def dual(objective: LinearObjective, theta: Any, shift: Any, source: Any) -> tuple[float, Any]:
+    """Σ s (ℓ*(a) − aᵀo) and Σ s a xᵀ over all classes."""
+    point = dual_point(objective, source, theta, shift, None)
+    return float(point.conjugates.sum()), point.products.sum(axis=0)
+
+
 @pytest.mark.parametrize("shifted", [False, True], ids=["", "offset"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @parametrise("loss", SCORES)
@@ -579,11 +586,11 @@ def test_the_dual_point_is_the_gradient_moved_by_the_shift(
     theta = 0.3 * rng.standard_normal((loss.n_scores, Z.shape[1]))
     objective = LinearObjective(loss, Penalty.none(theta.shape), offset)
     value, gradient, _, _ = dense_formulas(objective, theta, Z, codes, s)
-    dual, product = objective.dual(theta, np.zeros(loss.n_scores), source)
+    value_of_dual, product = dual(objective, theta, np.zeros(loss.n_scores), source)
     np.testing.assert_allclose(product, gradient, rtol=1e-10, atol=1e-10)
-    assert dual == pytest.approx(float((product * theta).sum()) - value, rel=1e-10, abs=1e-9)
+    assert value_of_dual == pytest.approx(float((product * theta).sum()) - value, rel=1e-10, abs=1e-9)
     shift = 0.05 * rng.standard_normal(loss.n_scores)
-    dual, product = objective.dual(theta, shift, source)
+    value_of_dual, product = dual(objective, theta, shift, source)
     # ∇²F applied to a shift of the scores: one more column of ones in x, of coefficient −shift.
     wide = np.column_stack([Z, np.ones(N)])
     moved = np.concatenate([np.zeros_like(theta), -shift[:, None]], axis=1)
@@ -595,7 +602,7 @@ def test_the_dual_point_is_the_gradient_moved_by_the_shift(
     for _ in range(5):
         other = theta + 0.2 * rng.standard_normal(theta.shape)
         value = dense_formulas(objective, other, Z, codes, s)[0]
-        assert value >= -dual + float((product * other).sum()) - 1e-9
+        assert value >= -value_of_dual + float((product * other).sum()) - 1e-9
 
 
 @parametrise("loss", SCORES)
@@ -649,9 +656,17 @@ def test_any_number_of_threads_gives_the_same_bits(storage: str, loss: Loss, mon
         with separatrix.config(threads=threads):
             found = objective.evaluate(theta, source, 2, metric=np.ones(source.n_features), keep=True)
             assert found.times is not None
-            dual, product = objective.dual(theta, np.full(loss.n_scores, 1e-3), source)
+            value_of_dual, product = dual(objective, theta, np.full(loss.n_scores, 1e-3), source)
             results.append(
-                [found.value, found.gradient, found.hessian, found.times(theta), found.largest_row, dual, product]
+                [
+                    found.value,
+                    found.gradient,
+                    found.hessian,
+                    found.times(theta),
+                    found.largest_row,
+                    value_of_dual,
+                    product,
+                ]
             )
     for other in results[1:]:
         for one, two in zip(results[0], other, strict=True):
@@ -684,9 +699,9 @@ def test_rows_of_weight_zero_may_hold_anything(storage: str, shifted: bool, loss
         assert found.times is not None and want.times is not None
         np.testing.assert_allclose(found.times(theta), want.times(theta), rtol=1e-10, atol=1e-10)
         assert found.largest_row == pytest.approx(want.largest_row, rel=1e-12)
-        dual, product = objective.dual(theta, shift, given)
-        wanted, cross = part.dual(theta, shift, clean)
-        assert dual == pytest.approx(wanted, rel=1e-10)
+        value_of_dual, product = dual(objective, theta, shift, given)
+        wanted, cross = dual(part, theta, shift, clean)
+        assert value_of_dual == pytest.approx(wanted, rel=1e-10)
         np.testing.assert_allclose(product, cross, rtol=1e-10, atol=1e-10)
 
 
@@ -702,7 +717,7 @@ def test_nothing_that_is_given_is_changed(storage: str) -> None:
     assert found.times is not None and found.hessian is not None
     hessian = found.hessian.copy()
     found.times(theta)
-    objective.dual(theta, np.zeros(3), source)
+    dual(objective, theta, np.zeros(3), source)
     for one, two in zip(
         (rows, codes, s, theta, objective.penalty.quadratic, found.hessian), [*before, hessian], strict=True
     ):

@@ -17,7 +17,7 @@ from numba import njit
 def logistic_pass(
     X: Any, codes: Any, weights: Any, offset: Any, w: Any, b: Any, metric: Any, gradient: Any
 ) -> tuple[Any, Any, Any, Any, Any]:
-    """(loss, Σ r, Σ r², max |η|, max Σ_j metric_j x_j²); `gradient` gains Σ r x. Empty arrays stand for ones and zeros."""
+    """(loss, Σ sr, Σ sr², max |η|, max Σ_j metric_j x_j²); `gradient` gains Σ srx. Empty arrays stand for ones and zeros."""
     loss, slopes, squares, steepest, largest = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(X.shape[0]):
         eta = 0.0
@@ -41,9 +41,9 @@ def logistic_pass(
         loss += weight * (np.log1p(small) + (abs(eta) if wrong_side else 0.0))
         # 1 − σ is small·high, not a difference that would cancel.
         slope = p if codes[i] == 0 else (-(small * high) if eta >= 0.0 else -high)
+        squares += weight * slope * slope
         slope *= weight
         slopes += slope
-        squares += slope * slope
         steepest = max(steepest, abs(eta))
         for j in range(X.shape[1]):
             gradient[j] += slope * X[i, j]

@@ -20,12 +20,12 @@ _FAST = {"reassoc", "contract"}
 def softmax_pass(
     X: Any, codes: Any, weights: Any, offset: Any, W: Any, b: Any, gradient: Any, slopes: Any, p: Any
 ) -> tuple[Any, Any, Any]:
-    """(loss, Σ‖s(p − e_y)‖², max |η|); `gradient` and `slopes` gain the sums, `p` (n, m) or empty takes the posteriors."""
+    """(loss, Σ s‖p − e_y‖², max |η|); `gradient` and `slopes` gain the sums, `p` (n, m) or empty takes the posteriors."""
     m, d = W.shape
     eta = np.empty(m)
     loss, squares, steepest = 0.0, 0.0, 0.0
     for i in range(X.shape[0]):
-        largest = -np.inf
+        largest, at = -np.inf, 0
         for k in range(m):
             total = 0.0
             for j in range(d):
@@ -34,22 +34,24 @@ def softmax_pass(
             if len(offset) > 0:
                 total += offset[i, k]
             eta[k] = total
-            largest = max(largest, total)
+            if total > largest:
+                largest, at = total, k
             steepest = max(steepest, abs(total))
-        own, total = eta[codes[i]], 0.0
+        own, others = eta[codes[i]], 0.0
         for k in range(m):
             eta[k] = np.exp(eta[k] - largest)
-            total += eta[k]
+            others += 0.0 if k == at else eta[k]
         weight = 1.0 if len(weights) == 0 else weights[i]
-        loss += weight * (np.log(total) + (largest - own))
-        inverse = 1.0 / total
+        loss += weight * (np.log1p(others) + (largest - own))
+        inverse = 1.0 / (1.0 + others)
         for k in range(m):
             eta[k] *= inverse
             if len(p) > 0:
                 p[i, k] = eta[k]
-            slope = weight * (eta[k] - (1.0 if k == codes[i] else 0.0))
+            residual = eta[k] - (1.0 if k == codes[i] else 0.0)
+            slope = weight * residual
             slopes[k] += slope
-            squares += slope * slope
+            squares += slope * residual
             for j in range(d):
                 gradient[k, j] += slope * X[i, j]
     return loss, squares, steepest

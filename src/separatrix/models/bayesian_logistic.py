@@ -357,7 +357,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
             assert isinstance(posterior, FullPosterior)
             self.draws_, self._posterior, status, detail = sampled(self, problem, posterior)
         self.coef_, self.intercept_ = self._finish(self._posterior.mean)
-        certificate = problem.published(solution)
+        _, certificate = problem.published(solution, np.inf)
         self.fit_ = watch.fit(status, problem.source.passes, detail + note, certificate, solution.iterations)
         self.fit_.trace.extend(solution.trace)
         if status.fell_short or status is Status.UNMIXED:

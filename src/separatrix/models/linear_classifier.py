@@ -228,10 +228,10 @@ class LinearClassifier(LinearRule):
         if interrupted:
             solution = replace(solution, status=Status.INTERRUPTED)
         coef, intercept = problem.finish(solution.theta)
-        certificate = _published(problem, solution)
+        status, certificate = problem.published(solution, self.tol / min(m, 2))
         if np.isfinite(C):
             certificate = _times(certificate, C)
-        status, detail = self._verdict(solution, source)
+        status, detail = self._verdict(replace(solution, status=status), source)
         fit = watch.fit(status, source.passes, detail, certificate, solution.iterations)
         fit.trace.extend(solution.trace)
         return coef[0], float(intercept[0]), fit
@@ -310,17 +310,3 @@ def _times(certificate: Certificate, C: float) -> Certificate:
     """The objective as scikit-learn writes it, C Σ ℓ + …; solvers minimise it divided by C."""
     gap, objective, stationarity = C * certificate.gap, C * certificate.objective, C * certificate.stationarity
     return replace(certificate, gap=gap, objective=objective, stationarity=stationarity)
-
-
-def _published(problem: Problem, solution: Solution) -> Certificate:
-    """The certificate of the coefficients as they are published: the intercept of centred columns is rounded."""
-    certificate, loss = solution.certificate, problem.objective.loss
-    if not problem.centre.any() or not problem.fit_intercept:
-        return certificate
-    coef, intercept = problem.finish(solution.theta)
-    shift = 2.0 * float(np.finfo(np.float64).eps) * float(abs(intercept[0]) + np.abs(coef[0]) @ np.abs(problem.centre))
-    if loss.smooth:
-        moved = shift * certificate.stationarity + 0.5 * loss.steepest * solution.total * shift**2
-    else:  # slopes of at most 1
-        moved = shift * solution.total
-    return replace(certificate, gap=certificate.gap + moved)

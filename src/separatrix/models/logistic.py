@@ -341,9 +341,9 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         self.coef_, self.intercept_ = self._expand(*problem.finish(solution.theta))
         self.n_iter_ = np.array([solution.iterations], dtype=np.int32)
         self._steepest = solution.steepest
-        published = problem.published(solution)
+        status, published = problem.published(solution, self._tolerance())
         certificate = self._in_units_of_C(published, self._strength()[0])
-        fit = watch.fit(solution.status, source.passes, certificate=certificate, iterations=solution.iterations)
+        fit = watch.fit(status, source.passes, certificate=certificate, iterations=solution.iterations)
         fit.trace.extend(solution.trace)
         self.fit_ = fit
 

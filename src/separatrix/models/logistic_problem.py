@@ -9,6 +9,7 @@ rewritten for it, so it is the one that was asked for.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from separatrix.data.views import Intercept, Standardised
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Logistic, Loss, Softmax
 from separatrix.objectives.penalties import Penalty
-from separatrix.result import Certificate
+from separatrix.result import Certificate, Status
+from separatrix.solvers.bounds import EPS, ROUNDING
 from separatrix.solvers.choose import choose_solver
 from separatrix.solvers.dual_ascent import minimise_dual
 from separatrix.solvers.gradient import minimise_gradient
@@ -35,6 +37,7 @@ from separatrix.solvers.state import Callback, Solution
 _FAR_FROM_ORIGIN = 1e3
 _EXTREME = 1e60
 _SAMPLE = 1000
+_SMALL_HESSIAN = 1000
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Problem:
     fit_intercept: bool
     centre: Float
     scale: Float
+    sizes: Float
+    """(p,) about the root mean squares of the columns, as the solver sees them."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -70,20 +75,33 @@ class Problem:
         coef = theta[:, :d] / self.scale + 0.0  # no negative zeros
         if not self.fit_intercept:
             return coef, np.zeros(len(theta))
-        intercept = theta[:, d] - coef @ self.centre
+        # Summed exactly: one rounding of each product and one of the sum.
+        intercept = np.array([fsum([theta[k, d], *(-coef[k] * self.centre)]) for k in range(len(theta))])
         if isinstance(self.objective.loss, Softmax) and self.objective.loss.baseline is None:
             intercept = intercept - intercept.mean()  # only differences between classes mean anything
         return coef, intercept
 
-    def published(self, solution: Solution) -> Certificate:
-        """The certificate of the coefficients as they are published: `finish` rounds the intercept of centred columns."""
-        certificate = solution.certificate
-        if not self.centre.any() or not self.fit_intercept:
-            return certificate
-        coef, intercept = self.finish(solution.theta)
-        shift = 2.0 * float(np.finfo(np.float64).eps) * (np.abs(intercept) + np.abs(coef) @ np.abs(self.centre))
-        moved = float(shift.sum()) * certificate.stationarity + 0.5 * solution.total * float(np.square(shift).sum())
-        return replace(certificate, gap=certificate.gap + moved)
+    def published(self, solution: Solution, tol: float) -> tuple[Status, Certificate]:
+        """Status and certificate of the coefficients as they are published: rounding counts, in F and in the intercept.
+
+        Scores are known to p ε Σ_j |θ_jx_j|, which moves F by Σ s|a| times that, where a² ≤ 4ℓ for the smooth losses here
+        and |a| ≤ 1 for the others. `finish` rounds the intercepts of centred columns. A shift h of the scores moves F by at
+        most h·Σ|a|, and where the slopes have a derivative of at most L by h·|∂F/∂b| + ½LSh².
+        """
+        certificate, loss = solution.certificate, self.objective.loss
+        squares = 4.0 * abs(certificate.objective) if np.isfinite(loss.steepest) else solution.total
+        magnitude = float((np.abs(solution.theta) * self.sizes).sum()) * float(np.sqrt(squares * solution.total))
+        gap = certificate.gap + ROUNDING * abs(certificate.objective) + (4.0 + self.shape[1]) * EPS * magnitude
+        if self.centre.any() and self.fit_intercept:
+            coef, intercept = self.finish(solution.theta)
+            shift = 2.0 * EPS * (np.abs(intercept) + np.abs(coef) @ np.abs(self.centre))
+            if np.isfinite(loss.steepest):
+                gap += float(shift.sum()) * certificate.stationarity
+                gap += 0.5 * loss.steepest * solution.total * float(np.square(shift).sum())
+            else:  # slopes of at most 1
+                gap += float(shift.sum()) * solution.total
+        missed = solution.status is Status.CONVERGED and gap > self.objective.target(tol, certificate.objective)
+        return Status.ROUNDED if missed else solution.status, replace(certificate, gap=gap)
 
     def solve(
         self,
@@ -94,7 +112,21 @@ class Problem:
         callback: Callback | None = None,
         previous: Solution | None = None,
     ) -> Solution:
-        """Minimise with the solver of that name; `previous` is the solution for another penalty that θ comes from."""
+        """Minimise with the solver of that name; `previous` is the solution for another penalty that θ comes from.
+
+        What ends without a proof is handed to Newton's method where its Hessian is small: it may prove more.
+        """
+        found = self._run(solver, theta, tol, max_iter, callback, previous)
+        small = found.theta.size <= _SMALL_HESSIAN and self.objective.penalty.smooth
+        if not (small and found.status is Status.UNPROVEN and self.objective.loss.concordance is not None):
+            return found
+        left = max(1, max_iter - found.iterations)
+        more = minimise_newton(self.objective, self.source, found.theta, tol=tol, max_iter=left, sampled=False)
+        return replace(more, iterations=found.iterations + more.iterations, trace=found.trace + more.trace)
+
+    def _run(
+        self, solver: str, theta: Float, tol: float, max_iter: int, callback: Callback | None, previous: Solution | None
+    ) -> Solution:
         arguments: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback}
         name = self.solver(solver)
         if name == "newton":
@@ -177,7 +209,8 @@ def build_problem(
         penalty = penalty.rescaled(np.append(scale, 1.0) if fit_intercept else scale)
     whole = Intercept(source) if fit_intercept else source
     unit = 1.0 if np.isinf(C) or prior is not None else min(1.0, 1.0 / C)
-    return Problem(LinearObjective(loss, penalty, offset, unit), whole, fit_intercept, centre, scale)
+    objective = LinearObjective(loss, penalty, offset, unit, ones=fit_intercept)
+    return Problem(objective, whole, fit_intercept, centre, scale, _sizes(whole))
 
 
 def _by_column(values: ArrayLike | None, m: int, d: int, name: str, default: float) -> Float:
@@ -274,6 +307,17 @@ def _conditioning(source: Source, fit_intercept: bool) -> tuple[Float, Float]:
     if fit_intercept and far.any() and np.isfinite(mean).all():
         centre = np.where(far, mean * scale, 0.0)
     return centre, scale
+
+
+def _sizes(source: Source) -> Float:
+    """(p,) root mean squares of the columns of a few rows, doubled where these are not all; zeros for very many columns."""
+    rows = _some_rows(source)
+    if rows is None or not len(rows):
+        return np.zeros(source.n_features)
+    largest = np.abs(rows).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)  # columns of extreme size have no squares
+    sizes: Float = unit * np.sqrt(np.square(rows / unit).mean(axis=0))
+    return sizes if source.n_rows is not None and source.n_rows <= _SAMPLE else 2.0 * sizes
 
 
 def _some_rows(source: Source) -> NDArray[np.float64] | None:

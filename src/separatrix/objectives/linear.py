@@ -94,6 +94,16 @@ class LinearObjective:
     offset: Float | None = None
     unit: float = 1.0
     """1, or what is less: the 1 of the user's objective, which is C times this one."""
+    ones: bool = False
+    """Whether the last column of the rows is the constant 1."""
+
+    @property
+    def free_intercept(self) -> bool:
+        """Whether the last coefficients are intercepts that nothing holds back."""
+        last = (slice(None), slice(-1, None))
+        held = self.penalty.quadratic[last].any() or self.penalty.absolute[last].any()
+        bounded = np.isfinite(self.penalty.low[last]).any() or np.isfinite(self.penalty.high[last]).any()
+        return self.ones and not held and not bounded and self.penalty.matrix is None
 
     def target(self, tol: float, value: float) -> float:
         """The gap that `tol` asks for: a fraction of F, or of the user's 1 when F is smaller."""
@@ -142,13 +152,13 @@ class LinearObjective:
             if fused is not None:
                 return self._of_fused(fused, block, kept, whole)
             total: _Sums | None = None
-            for piece in _pieces(block, order):
+            for piece in pieces_in_cache(block, order):
                 part = self._sums(theta, piece, order, metric, columns, kept)
                 total = part if total is None else total + part
             assert total is not None
             return total
 
-        sums = source.reduce(of_block, _Sums.__add__, _rows(source))
+        sums = source.reduce(of_block, _Sums.__add__, rows_per_task(source))
         source.check_finite(np.asarray(sums.loss), sums.gradient)
         hessian = None
         if sums.hessian is not None:
@@ -178,8 +188,9 @@ class LinearObjective:
         start, (block, own) = block.start, self.counted(block)
         eta, codes, weights = self.scores(theta, block, own), block.codes, block.weights
         losses, slopes, curvature = self.loss.at(codes, eta, curved=order > 1 or kept is not None)
+        squares = np.einsum("ij,ij->i", slopes, slopes)
         if weights is not None:
-            losses, slopes = losses * weights, slopes * weights[:, None]
+            losses, slopes, squares = losses * weights, slopes * weights[:, None], squares * weights
         hessian = None
         if kept is not None and curvature is not None:
             kept[start] = curvature
@@ -191,7 +202,7 @@ class LinearObjective:
             hessian,
             np.nan if metric is None else block.largest_row(metric),
             float(np.abs(eta).max(initial=0.0)),
-            float(np.einsum("ij,ij->", slopes, slopes)),
+            float(squares.sum()),
             float(block.n) if weights is None else float(weights.sum()),
             None if curvature is None else self.loss.total(curvature, weights),
         )
@@ -239,11 +250,11 @@ class LinearObjective:
             total = np.zeros((direction.shape[1], direction.shape[0]))
             if block.start in whole:
                 return fused_curve(direction, block.counted(), kept[block.start])
-            for piece in _pieces(block, order):
+            for piece in pieces_in_cache(block, order):
                 total += self._curved(piece.counted(), kept[piece.start], direction)
             return total
 
-        return source.reduce(of_block, np.add, _rows(source)).T + self.penalty.times(direction)
+        return source.reduce(of_block, np.add, rows_per_task(source)).T + self.penalty.times(direction)
 
     def _curved(self, block: Block, curvature: Float, direction: Float) -> Float:
         if len(direction) == 1:
@@ -252,31 +263,14 @@ class LinearObjective:
         moved = self.loss.times(curvature, block.matvec(direction.T))
         return block.rmatvec(moved if block.weights is None else moved * block.weights[:, None])
 
-    def dual(self, theta: Float, shift: Float, source: Source) -> tuple[float, Float]:
-        """Σ s (ℓ*(a) − aᵀo) and Σ s a xᵀ at the dual point a = ∇ℓ − ∇²ℓ·(shift·1). One pass.
-
-        `shift` (m,) moves the scores to first order, so that the sums over an unpenalised intercept vanish.
-        """
-
-        def of_block(block: Block) -> tuple[float, Float]:
-            value, product = 0.0, np.zeros((theta.shape[1], theta.shape[0]))
-            for whole in _pieces(block, 1):
-                piece, own = self.counted(whole)
-                eta, codes = self.scores(theta, piece, own), piece.codes
-                _, a, curvature = self.loss.at(codes, eta, curved=True)
-                assert curvature is not None
-                a = a - self.loss.times(curvature, np.broadcast_to(shift, eta.shape))
-                terms = self.loss.conjugate(codes, a)
-                if own is not None:
-                    terms = terms - np.einsum("ij,ij->i", a, np.broadcast_to(own, a.shape))
-                if piece.weights is not None:
-                    terms, a = terms * piece.weights, a * piece.weights[:, None]
-                value += float(terms.sum())
-                product += piece.rmatvec(a)
-            return value, product
-
-        value, product = source.reduce(of_block, lambda one, two: (one[0] + two[0], one[1] + two[1]), _rows(source))
-        return value, product.T
+    def slopes(self, theta: Float, rows: Block, own: Float | None, shift: Float) -> Float:
+        """(n, m) ∇ℓ − ∇²ℓ·(shift·1): the slopes at θ, moved to first order by a shift of the scores."""
+        eta, codes = self.scores(theta, rows, own), rows.codes
+        if not shift.any():
+            return self.loss.gradient(codes, eta)
+        _, a, curvature = self.loss.at(codes, eta, curved=True)
+        assert curvature is not None
+        return a - self.loss.times(curvature, np.broadcast_to(shift, eta.shape))
 
 
 def _as_matrix(blocks: Float) -> Float:
@@ -284,11 +278,11 @@ def _as_matrix(blocks: Float) -> Float:
     return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3).reshape(m * p, m * p))
 
 
-def _pieces(block: Block, order: int) -> Iterator[Block]:
+def pieces_in_cache(block: Block, order: int = 1) -> Iterator[Block]:
     """Runs of rows that stay in cache."""
     return block.pieces(_THRICE if order > 1 else _TWICE)
 
 
-def _rows(source: Source) -> int | None:
-    """Rows a task, so that there are enough tasks to share; blocks themselves where there are many."""
+def rows_per_task(source: Source) -> int | None:
+    """Rows per task, so that there are enough tasks to share; blocks themselves where there are many."""
     return None if source.n_rows is None or source.n_rows > _MANY_ROWS else max(2048, -(-source.n_rows // _TASKS))

@@ -60,6 +60,13 @@ class Loss(ABC):
         """(n,) ℓ*(a); infinite outside its domain."""
 
     @abstractmethod
+    def flows(self, sums: Float) -> Float | None:
+        """(K, K) sums over class c of the slopes for class k, from sums (K, m); ``None`` where one is negative.
+
+        The slopes of a row add up to zero over the classes, so those for its own class, on the diagonal, are left at zero.
+        """
+
+    @abstractmethod
     def errors(self, codes: Codes, eta: Float) -> Float:
         """(n,) 1 where another class has the larger score, else 0."""
 
@@ -91,6 +98,11 @@ class Margin(Loss):
 
     def conjugate(self, codes: Codes, a: Float) -> Float:
         return self._dual(_signs(codes) * a[:, 0])
+
+    def flows(self, sums: Float) -> Float | None:
+        # Slopes of a loss that falls with the margin are positive in class 0 and negative in class 1.
+        flows = np.array([[0.0, sums[0, 0]], [-sums[1, 0], 0.0]])
+        return flows if (flows >= 0).all() else None
 
     def errors(self, codes: Codes, eta: Float) -> Float:
         return ((eta[:, 0] > 0) != (codes == 1)).astype(np.float64)
@@ -268,20 +280,13 @@ class Softmax(Loss):
     def at(self, codes: Codes, eta: Float, curved: bool) -> tuple[Float, Float, Float | None]:
         # The exponentials cost more than the rest: once for all three.
         scores, rows = self._full(eta), np.arange(len(codes))
-        largest = scores.max(axis=1)
-        p = np.exp(scores - largest[:, None])
-        sums = p.sum(axis=1)
-        p /= sums[:, None]
-        value: Float = np.log(sums) + (largest - scores[rows, codes])
+        value, p = _log_sum(scores, codes)
         gradient = p.copy() if curved else p
         gradient[rows, codes] -= 1.0
         return value, self._kept_columns(gradient), self._kept_columns(p) if curved else None
 
     def value(self, codes: Codes, eta: Float) -> Float:
-        scores = self._full(eta)
-        largest = scores.max(axis=1)
-        sums = np.exp(scores - largest[:, None]).sum(axis=1)
-        return np.log(sums) + (largest - scores[np.arange(len(codes)), codes])
+        return _log_sum(self._full(eta), codes)[0]
 
     def errors(self, codes: Codes, eta: Float) -> Float:
         return (self._full(eta).argmax(axis=1) != codes).astype(np.float64)
@@ -293,6 +298,12 @@ class Softmax(Loss):
 
     def curvature(self, codes: Codes, eta: Float) -> Float:
         return self._kept_columns(self._posterior(eta))
+
+    def flows(self, sums: Float) -> Float | None:
+        whole = sums if self.baseline is None else np.insert(sums, self.baseline, -sums.sum(axis=1), axis=1)
+        flows = whole.copy()
+        np.fill_diagonal(flows, 0.0)
+        return flows if (flows >= 0).all() else None
 
     def pair(self, curvature: Float, k: int, l: int) -> Float:  # noqa: E741  # names of the formulas
         p = curvature
@@ -315,6 +326,18 @@ class Softmax(Loss):
         entropy = (np.maximum(q, 0.0) * np.log(np.maximum(q, np.finfo(np.float64).tiny))).sum(axis=1)
         outside = (q.min(axis=1) < -1e-12) | (np.abs(whole.sum(axis=1)) > 1e-10)
         return np.where(outside, np.inf, entropy)
+
+
+def _log_sum(scores: Float, codes: Codes) -> tuple[Float, Float]:
+    """(n,) log Σ_k e^{η_k} − η_y and (n, K) posteriors. The largest term is left out of the sum: log1p keeps small losses."""
+    rows, at = np.arange(len(codes)), scores.argmax(axis=1)
+    largest = scores[rows, at]
+    p = np.exp(scores - largest[:, None])
+    p[rows, at] = 0.0
+    others = p.sum(axis=1)
+    p[rows, at] = 1.0
+    p /= (1.0 + others)[:, None]
+    return np.log1p(others) + (largest - scores[rows, codes]), p
 
 
 MARGIN_LOSSES: dict[str, Margin] = {

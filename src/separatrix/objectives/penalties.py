@@ -117,19 +117,34 @@ class Penalty:
         least = np.where((theta <= self.low) & (least > 0), 0.0, least)
         return np.where((theta >= self.high) & (least < 0), 0.0, least)
 
-    def conjugate(self, v: Float) -> float:
-        """P*(v) = sup_θ vᵀθ − P(θ); infinite where a coefficient that nothing holds back has v ≠ 0."""
+    def unheld(self, v: Float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Where sup_θ vᵀθ − P(θ) is infinite: a coefficient that nothing holds back on the side that v points to."""
+        bounded = np.where(v > 0, np.isfinite(self.high), np.isfinite(self.low))
+        result: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] = (
+            ~bounded & (np.abs(v) > self.absolute) & (self.quadratic == 0)
+        )
         if self.matrix is not None:
-            value, *_ = np.linalg.lstsq(self.matrix, v.ravel(), rcond=None)
-            missed = self.matrix @ value - v.ravel()
-            if np.abs(missed).max(initial=0.0) > 1e-10 * (1.0 + np.abs(v).max(initial=0.0)):
-                return np.inf
-            return float(v.ravel() @ (0.5 * value + self.mean.ravel()))
+            result = result & ~self.matrix.any(axis=1).reshape(v.shape)
+        return result
+
+    def maximiser(self, v: Float) -> Float:
+        """θ at which vᵀθ − P(θ) is largest, infinite where there is none: the derivative of the conjugate."""
+        if self.matrix is not None:
+            return self.mean + np.linalg.lstsq(self.matrix, v.ravel(), rcond=None)[0].reshape(v.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             pulled = v + self.quadratic * self.mean
             soft = np.sign(pulled) * np.maximum(np.abs(pulled) - self.absolute, 0.0)
             best = np.where(self.quadratic > 0, soft / self.quadratic, np.where(soft == 0, 0.0, np.sign(soft) * np.inf))
-        best = np.clip(best, self.low, self.high)
+        return np.clip(best, self.low, self.high)
+
+    def conjugate(self, v: Float) -> float:
+        """P*(v) = sup_θ vᵀθ − P(θ); infinite where a coefficient that nothing holds back has v ≠ 0."""
+        best = self.maximiser(v)
+        if self.matrix is not None:
+            missed = self.matrix @ (best - self.mean).ravel() - v.ravel()
+            if np.abs(missed).max(initial=0.0) > 1e-10 * (1.0 + np.abs(v).max(initial=0.0)):
+                return np.inf
+            return float((v * (0.5 * (best - self.mean) + self.mean)).sum())
         if not np.isfinite(best).all():
             return np.inf
         with np.errstate(over="ignore", invalid="ignore"):  # columns of extreme size

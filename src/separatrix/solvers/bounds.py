@@ -1,21 +1,58 @@
-"""Bounds on F − F* that hold for every convex loss with a conjugate: a point of the dual problem.
+"""Bounds on F − F*: points of the dual problem, for every convex loss with a conjugate.
 
-    F* ≥ D(a) = −Σᵢ sᵢ (ℓ*(aᵢ) − aᵢᵀoᵢ) − P*(−Σᵢ sᵢ aᵢxᵢᵀ)             for every a
+    F* ≥ D(a) = −Σᵢ sᵢ (ℓ*(aᵢ) − aᵢᵀoᵢ) − P*(−Σᵢ sᵢ aᵢxᵢᵀ)                for every a in the domain of ℓ*
 
-At a = ∇ℓ the two sides differ by what is left of the gradient alone. A coefficient that nothing holds back (the intercept)
-demands Σ s a x_j = 0; to first order a shift of the scores does that: a = ∇ℓ − ∇²ℓ·c. What it leaves, and what exceeds an
-absolute penalty, is removed by shrinking a: −ℓ* is concave and ℓ*(0) ≤ 0 for the losses here, so D(κa) ≥ κ·(−Σ s ℓ*(a)).
+Proof: ℓ(η) ≥ aᵀη − ℓ*(a) and P(θ) ≥ vᵀθ − P*(v) for all η and θ; with v = −Σ s a xᵀ the terms linear in θ cancel.
 
-Reference: Boyd and Vandenberghe (2004), section 5.2; El Ghaoui, Viallon, Rabbani (2012), Pacific J. Optimization 8.
+At a = ∇ℓ the two sides differ by what is left of the gradient alone. Two conditions may be missing, and both are met exactly by
+making slopes smaller: with κ_c ∈ [0, 1] for the rows of class c, ℓ*(κa) ≤ κℓ*(a) + (1−κ)ℓ*(0) ≤ κℓ*(a), since ℓ* is convex and
+ℓ*(0) = −min ℓ ≤ 0. So a may be replaced by κa, and −κ_c Σ_c s ℓ*(a) is still a lower bound.
+
+* An intercept without a penalty demands Σ s a_k = 0 for every score k. The sums A_ck of a_k over class c have A_ck ≥ 0 for
+  k ≠ c and rows that add up to zero: the generator of a Markov chain on the classes. κ is its stationary distribution,
+  κᵀA = 0, divided by its largest entry; at the optimum the columns of A add up to zero and κ = 1. With two classes, κ shrinks
+  the one with the larger sum. The elimination of Grassmann, Taksar and Heyman finds κ without a subtraction, so to a relative
+  error of a few K ε.
+* A coefficient under absolute values alone demands |Σ s a x_j| ≤ l_j: one more factor for all rows.
+
+A shift of the scores, a = ∇ℓ − ∇²ℓ·c, brings Σ s a near zero first where it is not so already. Free coefficients other than the
+intercept are out of reach of such factors: a bound that assumes |θ*_j| ≤ 2 + 2|θ_j| for them is called an estimate.
+
+Rounding: sums over rows are known to 32 ε of the sum of their absolute values, scores to p ε Σ_j |θ_jx_j|.
+
+Reference: Boyd and Vandenberghe (2004), section 5.2; El Ghaoui, Viallon, Rabbani (2012), Pacific J. Optimization 8;
+Grassmann, Taksar, Heyman (1985), Operations Research 33.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
 import numpy as np
 
-from separatrix.data.block import Float
+from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
-from separatrix.objectives.linear import Evaluation, LinearObjective
+from separatrix.objectives.linear import Evaluation, LinearObjective, pieces_in_cache, rows_per_task
+from separatrix.objectives.penalties import Penalty
+
+EPS = float(np.finfo(np.float64).eps)
+# Relative error of sums over rows, which are added in pieces.
+ROUNDING = 32.0 * EPS
+# Up to this many sums of slopes times x they are kept by class; more are added up once κ is known.
+_BY_CLASS = 2_000_000
+
+
+class Bound(NamedTuple):
+    """An upper bound on F − F*, or an estimate of one."""
+
+    gap: float
+    kind: Literal["proven", "estimated"] = "proven"
+
+
+def least_bound(*bounds: Bound) -> Bound:
+    """The smallest of several; a proven one is taken where both kinds are equally small."""
+    return min(bounds, key=lambda bound: (bound.gap, bound.kind == "estimated"))
 
 
 def strong_convexity(objective: LinearObjective, gradient: Float) -> float:
@@ -27,6 +64,22 @@ def strong_convexity(objective: LinearObjective, gradient: Float) -> float:
     return np.inf
 
 
+def intercept_price(theta: Float, gradient: Float) -> float:
+    """What is left of the intercepts' gradient costs a dual point about this much: shrinking slopes moves D by 1 + |b| each."""
+    return float((np.abs(gradient[:, -1]) * (2.0 + np.abs(theta[:, -1]))).sum())
+
+
+def dual_cost(objective: LinearObjective, theta: Float, gradient: Float, intercept: bool) -> float:
+    """By how much a dual point with this gradient is below F, nearly; infinite where a coefficient has no penalty."""
+    held = gradient[:, :-1] if intercept else gradient
+    quadratic = objective.penalty.quadratic[:, : held.shape[1]]
+    if not (quadratic > 0).all() or not objective.penalty.smooth:
+        return np.inf
+    with np.errstate(over="ignore"):  # columns of extreme size
+        cost = 0.5 * float((np.square(held) / quadratic).sum())
+    return cost + intercept_price(theta, gradient) if intercept else cost
+
+
 def intercept_shift(gradient: Float, curvature: Float) -> Float:
     """c (m,) with ∇²F_b·c = ∂F/∂b for the (m, m) second derivatives by the intercepts."""
     values, vectors = np.linalg.eigh(curvature)
@@ -35,27 +88,137 @@ def intercept_shift(gradient: Float, curvature: Float) -> Float:
     return shift
 
 
+def stationary(flows: Float) -> Float:
+    """(K,) κ with Σ_c κ_c (flows_ck − [c = k] Σ_l flows_cl) = 0 and largest entry 1; zeros where a class has no way out.
+
+    `flows` (K, K) are not negative; the diagonal does not matter.
+    """
+    rates = flows.copy()
+    for k in range(len(rates) - 1, 0, -1):
+        leaving = rates[k, :k].sum()
+        if not leaving > 0:
+            return np.zeros(len(rates))
+        rates[:k, k] /= leaving
+        rates[:k, :k] += np.outer(rates[:k, k], rates[k, :k])
+    kappa = np.ones(len(rates))
+    for k in range(1, len(rates)):
+        kappa[k] = kappa[:k] @ rates[:k, k]
+    if not (np.isfinite(kappa).all() and kappa.max() > 0):
+        return np.zeros(len(rates))
+    return kappa / kappa.max()
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """Sums over the rows of each class of the slopes a, which lie in the domain of ℓ*."""
+
+    conjugates: Float
+    """(K,) Σ s (ℓ*(a) − aᵀo)."""
+    products: Float
+    """(K, m, p) Σ s a xᵀ."""
+    size: float
+    """Σ s |ℓ*(a) − aᵀo|."""
+    magnitudes: Float
+    """(p,) at least Σ s |a_k| |x_j| for every k."""
+
+
+def lower_bound(penalty: Penalty, point: DualPoint, flows: Float | None, theta: Float) -> tuple[float, bool]:
+    """A lower bound of F*, and whether it is proven. `flows` is given where the last column is an unpenalised intercept."""
+    if not (np.isfinite(point.conjugates).all() and np.isfinite(point.products).all()):
+        return -np.inf, True
+    kappa = np.ones(len(point.conjugates)) if flows is None else stationary(flows)
+    product = np.tensordot(kappa, point.products, 1)
+    error = np.broadcast_to((len(kappa) * EPS + ROUNDING) * point.magnitudes, product.shape).copy()
+    if flows is not None:
+        product[:, -1] = error[:, -1] = 0.0  # κ makes these vanish
+    strict = (penalty.absolute > 0) & penalty.unheld(-(product + np.sign(product) * error))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(strict, penalty.absolute / (np.abs(product) + error), np.inf)
+    factor = min(1.0, float(ratio.min(initial=1.0)))
+    v = -factor * product
+    unheld = penalty.unheld(v)
+    slack = 2.0 * float((np.abs(v) * (1.0 + np.abs(theta)))[unheld].sum())
+    v[unheld] = error[unheld] = 0.0
+    value = -factor * float(kappa @ point.conjugates) - penalty.conjugate(v)
+    if not np.isfinite(value):
+        return -np.inf, True
+    noise = (len(kappa) * EPS + ROUNDING) * point.size + float((error * np.abs(penalty.maximiser(v))).sum())
+    return value - noise - slack, not unheld.any()
+
+
 def dual_gap(
     objective: LinearObjective, source: Source, theta: Float, evaluation: Evaluation, shift: Float, intercept: bool
-) -> float:
-    """F(θ) − D(a) ≥ F(θ) − F*. One pass; infinite when no dual point is near."""
-    value, product = objective.dual(theta, shift, source)
+) -> Bound:
+    """F(θ) − D(κa) ≥ F(θ) − F* with the slopes a at θ. One pass, two with many classes; infinite when no dual point is near."""
+    flows, kappa = None, None
+    n_classes = 2 if source.classes is None else len(source.classes)
+    if not intercept:
+        kappa = np.ones(n_classes)
+    elif n_classes * theta.size > _BY_CLASS:
+        flows = objective.loss.flows(_slopes_by_class(objective, source, theta, shift))
+        kappa = None if flows is None else stationary(flows)
+        if kappa is None:
+            return Bound(np.inf)
+        flows = np.zeros((1, 1))  # the factors are in the sums
+    point = dual_point(objective, source, theta, shift, kappa)
+    if intercept and kappa is None:
+        flows = objective.loss.flows(point.products[:, :, -1])
+        if flows is None:  # sums of the wrong sign: no factor helps
+            return Bound(np.inf)
+    value, proven = lower_bound(objective.penalty, point, flows, theta)
     if not np.isfinite(value):
-        return np.inf
-    penalty = objective.penalty
-    if intercept:
-        # The shift made these vanish to second order; what is left is the coefficient of a move that may be far.
-        left = product[:, -1]
-        slack = np.abs(left).max(initial=0.0) * (1.0 + np.abs(theta[:, -1]).max(initial=0.0))
-        product = product.copy()
-        product[:, -1] = 0.0
-    else:
-        slack = 0.0
-    strict = (penalty.quadratic == 0) & (penalty.absolute > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(strict & (np.abs(product) > 0), penalty.absolute / np.abs(product), np.inf)
-    kappa = min(1.0, float(ratio.min(initial=1.0)))
-    lower = -kappa * value - penalty.conjugate(-kappa * product)
-    # Both sides are sums of the size of F: their difference is known to so many digits and no more.
-    noise = 8.0 * float(np.finfo(np.float64).eps) * (abs(evaluation.value) + abs(lower))
-    return max(0.0, float(evaluation.value - lower)) + 2.0 * slack + noise
+        return Bound(np.inf)
+    # An error of the scores moves F by at most its slopes, Σ s|a||x_jθ_j|.
+    moved = float((np.abs(theta) * point.magnitudes).sum())
+    noise = ROUNDING * abs(evaluation.value) + (4.0 + theta.shape[1]) * EPS * moved
+    return Bound(max(0.0, evaluation.value - value) + noise, "proven" if proven else "estimated")
+
+
+def dual_point(
+    objective: LinearObjective, source: Source, theta: Float, shift: Float, kappa: Float | None
+) -> DualPoint:
+    """The sums of the slopes a = ∇ℓ − ∇²ℓ·(shift·1), by class or with factors κ. One pass."""
+    n_classes = len(source.classes) if source.classes is not None else 2
+    kept = n_classes if kappa is None else 1
+
+    def of_block(block: Block) -> tuple[Float, Float, float, float, Float]:
+        conjugates, size, residual = np.zeros(kept), 0.0, 0.0
+        products, squares = np.zeros((kept, theta.shape[1], theta.shape[0])), np.zeros(theta.shape[1])
+        for whole in pieces_in_cache(block):
+            rows, own = objective.counted(whole)
+            a = objective.slopes(theta, rows, own, shift)
+            terms = objective.loss.conjugate(rows.codes, a)
+            if own is not None:
+                terms = terms - np.einsum("ij,ij->i", a, np.broadcast_to(own, a.shape))
+            weights = np.ones(rows.n) if rows.weights is None else rows.weights
+            squares += rows.column_squares(rows.weights)
+            size += float(weights @ np.abs(terms))
+            residual += float(np.einsum("i,ij,ij->", weights, a, a))
+            for c in range(kept):
+                share = weights * ((rows.codes == c) if kappa is None else kappa[rows.codes])
+                conjugates[c] += float(share @ np.where(share > 0, terms, 0.0))
+                products[c] += rows.rmatvec(a * share[:, None])
+        return conjugates, products, size, residual, squares
+
+    conjugates, products, size, residual, squares = source.reduce(
+        of_block, lambda one, two: tuple(a + b for a, b in zip(one, two, strict=True)), rows_per_task(source)
+    )
+    return DualPoint(conjugates, products.transpose(0, 2, 1), size, np.sqrt(residual * squares))
+
+
+def _slopes_by_class(objective: LinearObjective, source: Source, theta: Float, shift: Float) -> Float:
+    """(K, m) Σ s a over the rows of each class. One pass."""
+    assert source.classes is not None
+    n_classes = len(source.classes)
+
+    def of_block(block: Block) -> Float:
+        total = np.zeros((n_classes, len(theta)))
+        for whole in pieces_in_cache(block):
+            rows, own = objective.counted(whole)
+            a = objective.slopes(theta, rows, own, shift)
+            a = a if rows.weights is None else a * rows.weights[:, None]
+            for k in range(a.shape[1]):
+                total[:, k] += np.bincount(rows.codes, a[:, k], minlength=n_classes)
+        return total
+
+    return source.reduce(of_block, np.add, rows_per_task(source))

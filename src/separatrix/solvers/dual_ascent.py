@@ -10,6 +10,7 @@ from separatrix.data.views import Intercept
 from separatrix.dual.coordinate_ascent import DualAscent
 from separatrix.objectives.linear import LinearObjective
 from separatrix.result import Certificate, Status
+from separatrix.solvers.bounds import Bound, least_bound
 from separatrix.solvers.gradient import proof
 from separatrix.solvers.state import Callback, Solution, Trace
 
@@ -32,9 +33,9 @@ def minimise_dual(
     ascent = DualAscent(objective.penalty.quadratic[0, :d], intercept, objective.offset)
     rows = source.source if isinstance(source, Intercept) else source  # the sweeps keep the intercept apart
     best, evaluation = theta, objective.evaluate(theta, source, 1)
-    gap = evaluation.value
+    bound = Bound(evaluation.value)
     try:
-        while gap > objective.target(tol, evaluation.value) and sweeps < max_iter:
+        while bound.gap > (target := objective.target(tol, evaluation.value)) and sweeps < max_iter:
             for _ in range(min(_PROOF_EVERY, max_iter - sweeps)):
                 ascent.sweep(rows)
                 sweeps += 1
@@ -42,13 +43,13 @@ def minimise_dual(
             now = objective.evaluate(point, source, 1)
             if now.value <= evaluation.value:
                 best, evaluation = point, now
-            gap = min(evaluation.value, proof(objective, source, best, evaluation, intercept))
-            trace.add(objective=evaluation.value, gap=gap, passes=source.passes)
-        if gap <= objective.target(tol, evaluation.value):
+            found = proof(objective, source, best, evaluation, intercept, target)
+            bound = least_bound(Bound(evaluation.value), found)
+            trace.add(objective=evaluation.value, gap=bound.gap, passes=source.passes)
+        if bound.gap <= objective.target(tol, evaluation.value):
             status = Status.CONVERGED
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    certificate = Certificate(
-        gap, evaluation.value, "dual point", stationarity=float(np.abs(evaluation.gradient).max(initial=0.0))
-    )
+    stationarity = float(np.abs(evaluation.gradient).max(initial=0.0))
+    certificate = Certificate(bound.gap, evaluation.value, "dual point", stationarity=stationarity, kind=bound.kind)
     return Solution(best, status, certificate, sweeps, trace.entries, evaluation.total, evaluation.steepest)

@@ -18,7 +18,7 @@ from separatrix.data.block import Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
-from separatrix.solvers.bounds import dual_gap, intercept_shift
+from separatrix.solvers.bounds import Bound, dual_gap, intercept_price, intercept_shift, least_bound
 from separatrix.solvers.state import Callback, Solution, Trace, column_squares
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -44,16 +44,16 @@ def minimise_gradient(
     diagonal = np.where(diagonal > 0, diagonal, 1.0)
     theta = np.clip(theta, penalty.low, penalty.high)
     best = current = objective.evaluate(theta, source, 1)
-    before, momentum, L, gap = theta, 1.0, 1.0 / np.sqrt(theta.shape[1]), best.value
+    before, momentum, L, bound = theta, 1.0, 1.0 / np.sqrt(theta.shape[1]), Bound(best.value)
     answer = theta
     try:
         while True:
             target = objective.target(tol, current.value)
-            gap = min(gap, best.value)
+            bound = least_bound(bound, Bound(best.value))
             if iterations % _PROOF_EVERY == 0 and iterations:
-                gap = min(gap, proof(objective, source, answer, best, intercept))
-            trace.add(objective=current.value, gap=gap, passes=source.passes)
-            if gap <= target:
+                bound = least_bound(bound, proof(objective, source, answer, best, intercept, target))
+            trace.add(objective=current.value, gap=bound.gap, passes=source.passes)
+            if bound.gap <= target:
                 status = Status.CONVERGED
                 break
             if iterations >= max_iter:
@@ -69,18 +69,17 @@ def minimise_gradient(
             else:
                 momentum, before = fresh, theta
             if np.array_equal(moved, theta):
-                gap = min(gap, proof(objective, source, answer, best, intercept))
-                status = Status.CONVERGED if gap <= target else Status.STALLED
+                bound = least_bound(bound, proof(objective, source, answer, best, intercept, target))
+                status = Status.CONVERGED if bound.gap <= target else Status.STALLED
                 break
             theta, current = moved, new
             if current.value <= best.value:
-                best, answer, gap = current, theta, np.inf
+                best, answer, bound = current, theta, Bound(current.value)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    if not np.isfinite(gap):
-        gap = best.value
     residual = penalty.residual(answer, best.gradient)
-    certificate = Certificate(gap, best.value, "dual point", stationarity=float(np.abs(residual).max(initial=0.0)))
+    stationarity = float(np.abs(residual).max(initial=0.0))
+    certificate = Certificate(bound.gap, best.value, "dual point", stationarity=stationarity, kind=bound.kind)
     return Solution(answer, status, certificate, iterations, trace.entries, best.total, best.steepest)
 
 
@@ -107,10 +106,17 @@ def _prox_step(
         L *= 2.0
 
 
-def proof(objective: LinearObjective, source: Source, theta: Float, evaluation: Evaluation, intercept: bool) -> float:
-    """The bound of a dual point, the intercept's condition met by a shift. Two passes, one without an intercept."""
+def proof(
+    objective: LinearObjective,
+    source: Source,
+    theta: Float,
+    evaluation: Evaluation,
+    intercept: bool,
+    target: float = 0.0,
+) -> Bound:
+    """The bound of a dual point; two passes where the intercept's condition is not near enough for `target`, else one."""
     shift = np.zeros(len(theta))
-    if intercept:
+    if intercept and intercept_price(theta, evaluation.gradient) > 0.25 * target:
         curvature = objective.evaluate(theta, source, 1, keep=True).total_curvature
         assert curvature is not None
         shift = intercept_shift(evaluation.gradient[:, -1], curvature)

@@ -23,7 +23,7 @@ from separatrix.data.block import Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
-from separatrix.solvers.bounds import strong_convexity
+from separatrix.solvers.bounds import dual_cost, dual_gap, strong_convexity
 from separatrix.solvers.curvature import Curvature, LargestRow, flat_directions, gap_bound, rounding, without_gauge
 from separatrix.solvers.state import Callback, Solution, Trace
 
@@ -190,8 +190,13 @@ def _iterate(
     gap = _gap(objective, evaluation, theta, second, rate)
     try:
         while True:
+            target = objective.target(tol, evaluation.value)
+            if gap > target and dual_cost(objective, theta, evaluation.gradient, objective.free_intercept) <= target:
+                # Where the reach of self-concordance is too short: rows far out, curvature that rounding blurs.
+                shift = np.zeros(len(theta))
+                gap = min(gap, dual_gap(objective, source, theta, evaluation, shift, objective.free_intercept).gap)
             trace.add(objective=evaluation.value, gap=gap, passes=source.passes)
-            if gap <= objective.target(tol, evaluation.value):
+            if gap <= target:
                 status = Status.CONVERGED
                 if _worth_a_pass(source, theta, tol):
                     theta, evaluation, gap = _one_more(objective, source, theta, evaluation, gap, second, rate)

@@ -22,7 +22,15 @@ from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.bounds import dual_gap, intercept_shift, strong_convexity
+from separatrix.solvers.bounds import (
+    Bound,
+    dual_cost,
+    dual_gap,
+    intercept_price,
+    intercept_shift,
+    least_bound,
+    strong_convexity,
+)
 from separatrix.solvers.newton import Sample, backtrack
 from separatrix.solvers.state import Callback, Solution, Trace, column_squares
 
@@ -58,24 +66,26 @@ def minimise_newton_cg(
     even = penalties.max(initial=0.0) <= 1e6 * penalties.min(initial=np.inf)
     dense = even and theta.shape[1] <= _KRONECKER_COLUMNS
     preconditioner = _Kronecker(objective, source) if dense else _Diagonal(objective, source)
-    gap = evaluation.value
+    bound = Bound(evaluation.value)
     bounded = bool((objective.penalty.quadratic[:, : theta.shape[1] - intercept] > 0).all())
     try:
         while True:
             target = objective.target(tol, evaluation.value)
-            gap = min(gap, evaluation.value, _cheap_gap(objective, evaluation, intercept))
-            if not np.isfinite(gap) or gap > target:
-                hopeful = _estimate(objective, evaluation, intercept) <= target
-                if hopeful and intercept:
-                    gap = _proof(objective, source, theta, evaluation)
-            trace.add(objective=evaluation.value, gap=gap, passes=source.passes)
-            if gap <= target:
+            bound = least_bound(bound, Bound(evaluation.value), Bound(_cheap_gap(objective, evaluation, intercept)))
+            if (
+                intercept
+                and bound.gap > target
+                and dual_cost(objective, theta, evaluation.gradient, intercept) <= target
+            ):
+                bound = least_bound(bound, _proof(objective, source, theta, evaluation, target))
+            trace.add(objective=evaluation.value, gap=bound.gap, passes=source.passes)
+            if bound.gap <= target:
                 status = Status.CONVERGED
                 break
             if iterations >= max_iter:
                 break
             iterations += 1
-            step = _solve(objective, evaluation, preconditioner.at(evaluation), target)
+            step = _solve(objective, theta, evaluation, preconditioner.at(evaluation), target, intercept)
             if not bounded and -0.5 * float((evaluation.gradient * step).sum()) <= 0.01 * target:
                 status = Status.UNPROVEN
                 break
@@ -84,18 +94,18 @@ def minimise_newton_cg(
             if found is None:
                 status = Status.STALLED
                 break
-            (theta, _, evaluation), gap = found, np.inf
+            (theta, _, evaluation), bound = found, Bound(np.inf)
             del found  # or it would hold on to what the evaluation lets go of
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     status = Status.INTERRUPTED if interrupted else status
-    if not np.isfinite(gap):
-        gap = evaluation.value
+    bound = least_bound(bound, Bound(evaluation.value))
     certificate = Certificate(
-        gap,
+        bound.gap,
         evaluation.value,
         "dual point" if intercept else "strong convexity of the penalty",
         stationarity=float(np.abs(evaluation.gradient).max(initial=0.0)),
+        kind=bound.kind,
     )
     return Solution(theta, status, certificate, iterations, trace.entries, evaluation.total, evaluation.steepest)
 
@@ -119,18 +129,11 @@ def _cheap_gap(objective: LinearObjective, evaluation: Evaluation, intercept: bo
     return np.inf if intercept else strong_convexity(objective, evaluation.gradient)
 
 
-def _estimate(objective: LinearObjective, evaluation: Evaluation, intercept: bool) -> float:
-    """What the dual bound will be, nearly: whether a pass for it is worth its while."""
-    gradient = evaluation.gradient[:, :-1] if intercept else evaluation.gradient
-    quadratic = objective.penalty.quadratic[:, : gradient.shape[1]]
-    if not (quadratic > 0).all():
-        return np.inf
-    return 0.5 * float((np.square(gradient) / quadratic).sum())
-
-
-def _proof(objective: LinearObjective, source: Source, theta: Float, evaluation: Evaluation) -> float:
+def _proof(objective: LinearObjective, source: Source, theta: Float, evaluation: Evaluation, target: float) -> Bound:
     assert evaluation.total_curvature is not None
-    shift = intercept_shift(evaluation.gradient[:, -1], evaluation.total_curvature)
+    shift = np.zeros(len(theta))
+    if intercept_price(theta, evaluation.gradient) > 0.25 * target:
+        shift = intercept_shift(evaluation.gradient[:, -1], evaluation.total_curvature)
     return dual_gap(objective, source, theta, evaluation, shift, intercept=True)
 
 
@@ -185,12 +188,16 @@ class _Diagonal:
 
 
 def _solve(
-    objective: LinearObjective, evaluation: Evaluation, precondition: Callable[[Float], Float], target: float
+    objective: LinearObjective,
+    theta: Float,
+    evaluation: Evaluation,
+    precondition: Callable[[Float], Float],
+    target: float,
+    intercept: bool,
 ) -> Float:
     """Conjugate gradients on H d = −g, down to what the tolerance or the forcing term asks for."""
     assert evaluation.times is not None
-    gradient, quadratic = evaluation.gradient, objective.penalty.quadratic
-    held = quadratic > 0
+    gradient = evaluation.gradient
     step, residual = np.zeros_like(gradient), -gradient
     white = precondition(residual)
     direction, energy = white.copy(), float((residual * white).sum())
@@ -207,7 +214,7 @@ def _solve(
         white = precondition(residual)
         fresh = float((residual * white).sum())
         # No more is needed than a gradient whose bound is below the target, or than the quadratic model is good for.
-        bound = 0.5 * float((np.square(residual[held]) / quadratic[held]).sum()) if held.any() else np.inf
+        bound = dual_cost(objective, theta, residual, intercept)
         # A step that is below the target is the last one, where exactness can make it one.
         last = first <= target and np.isfinite(bound)
         if bound <= 0.25 * target or (fresh <= _FORCING * first and not last):

@@ -25,15 +25,17 @@ from separatrix.data.block import Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
-from separatrix.solvers.bounds import dual_gap, intercept_shift
+from separatrix.solvers.bounds import Bound, dual_gap, intercept_price, intercept_shift, least_bound
 from separatrix.solvers.curvature import Curvature, LargestRow, gap_bound, rounding, without_gauge
 from separatrix.solvers.quadratic import minimise_quadratic
 from separatrix.solvers.state import Callback, Solution, Trace
 
 _EPS = float(np.finfo(np.float64).eps)
-_FIRST = 100
+_FIRST, _LEAST_ACCURACY = 100, 1e-10
 # Up to this many parameters all columns are in the working set, and ∇²F can prove what a dual point cannot.
 _FEW = 400
+# So many steps that promise less than this share of the tolerance, and the rest of the gap is not for steps to close.
+_IN_VAIN, _NOTHING = 4, 1e-3
 # Hessians of more parameters than this are not formed.
 LARGEST_WORKING_SET = 4000
 
@@ -71,27 +73,33 @@ def minimise_prox_newton(
             gradient = loss_gradient + penalty.gradient(theta)
         columns = _working_set(objective, theta, gradient, np.empty(0, dtype=np.intp), _FIRST)
     point = _Point(theta, objective.evaluate(theta, source, 2, columns=columns), columns)
-    gap, accuracy = point.evaluation.value, 0.01
+    bound, accuracy, vain = Bound(point.evaluation.value), 0.01, 0
     try:
         while True:
             target = objective.target(tol, point.evaluation.value)
             moved, decrease = _step(objective, point, accuracy * target)
             curvature = _whole(objective, point)
-            gap = min(gap, _newton_gap(objective, point, curvature, largest))
-            if gap > target and decrease <= target and not _outside(objective, point):
-                gap = min(gap, _dual_gap(objective, source, point, intercept))
-                accuracy *= 1e-4  # a dual point asks for a smaller residual than the model can have at this accuracy
+            bound = least_bound(bound, Bound(_newton_gap(objective, point, curvature, largest)))
+            if bound.gap > target and decrease <= target and not _outside(objective, point):
+                bound = least_bound(bound, _dual_gap(objective, source, point, intercept, target))
+                accuracy = max(
+                    1e-4 * accuracy, _LEAST_ACCURACY
+                )  # a dual point asks for a smaller residual than the model can have at this accuracy
             trace.add(
                 objective=point.evaluation.value,
-                gap=gap,
+                gap=bound.gap,
                 passes=source.passes,
                 working_set=len(point.columns),
                 nonzero=int((point.theta != 0).any(axis=0).sum()),
             )
-            if gap <= target:
+            if bound.gap <= target:
                 status = Status.CONVERGED
                 break
             if iterations >= max_iter:
+                break
+            vain = vain + 1 if decrease <= _NOTHING * target else 0
+            if vain > _IN_VAIN:
+                status = Status.UNPROVEN
                 break
             iterations += 1
             metric = curvature.metric if curvature is not None and largest is None else None
@@ -99,17 +107,18 @@ def minimise_prox_newton(
             if found is None:
                 status = Status.STALLED
                 break
-            point, gap = found, found.evaluation.value
+            point, bound = found, Bound(found.evaluation.value)
             if metric is not None:
                 largest = LargestRow(point.evaluation.largest_row, metric)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     residual = penalty.residual(point.theta, point.evaluation.gradient)
     certificate = Certificate(
-        gap,
+        bound.gap,
         point.evaluation.value,
         "dual point" if largest is None else "Newton decrement of the least subgradient, or a dual point",
         stationarity=float(np.abs(residual).max(initial=0.0)),
+        kind=bound.kind,
     )
     return Solution(
         point.theta,
@@ -168,9 +177,9 @@ def _outside(objective: LinearObjective, point: _Point) -> bool:
     return bool((violation > 1e-12 * np.abs(point.evaluation.gradient)).any())
 
 
-def _dual_gap(objective: LinearObjective, source: Source, point: _Point, intercept: bool) -> float:
+def _dual_gap(objective: LinearObjective, source: Source, point: _Point, intercept: bool, target: float) -> Bound:
     shift = np.zeros(len(point.theta))
-    if intercept:
+    if intercept and intercept_price(point.theta, point.evaluation.gradient) > 0.25 * target:
         assert point.evaluation.total_curvature is not None
         shift = intercept_shift(point.evaluation.gradient[:, -1], point.evaluation.total_curvature)
     return dual_gap(objective, source, point.theta, point.evaluation, shift, intercept)

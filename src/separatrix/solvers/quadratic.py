@@ -4,7 +4,8 @@
 
 Coordinate descent settles quickly which coordinates are zero and what signs the others have, and slowly, when columns are
 correlated, by how much. With signs s on the support S the answer is one linear system, H_SS Δ = −(r_S + l·s); the step towards
-it stops where the first coordinate would change its sign, and the descent goes on from there.
+it stops where the first coordinate would change its sign; that one stays at zero and the others go on, as in the feature-sign
+search of Lee et al. (2007), NeurIPS 19. The descent brings in coordinates that want to leave zero.
 
 **Complexity** O(|W|²) a sweep, O(|S|³) a factorisation.
 """
@@ -19,6 +20,8 @@ from separatrix.settings import one_blas_thread
 
 _SWEEPS = 8
 _ROUNDS = 60
+# Multiplications that may go into factorisations of one call: many of small systems, one of a large one.
+_FACTORISATIONS = 1e9
 
 
 def minimise_quadratic(
@@ -26,41 +29,53 @@ def minimise_quadratic(
 ) -> None:
     """Change `theta` in place to the minimiser; `slope` becomes the slope of the smooth part there.
 
-    Ends when no coordinate can lower the quadratic by more than `tol` over their number.
+    Ends when no coordinate can lower the quadratic by more than `tol` over their number, nor all of them together by `tol`.
     """
     from separatrix.kernels.coordinate import descend  # numba takes a while to import
 
     least = tol / max(1, len(theta))
     with one_blas_thread():
         for _ in range(_ROUNDS):
-            if descend(H, slope, theta, absolute, low, high, least, _SWEEPS) < _SWEEPS:
+            settled = descend(H, slope, theta, absolute, low, high, least, _SWEEPS) < _SWEEPS
+            # No coordinate alone may help where all together would: nearly dependent columns.
+            lowered = _finish(H, slope, theta, absolute, low, high)
+            if settled and lowered <= tol:
                 return
-            _finish(H, slope, theta, absolute, low, high)
 
 
-def _finish(H: Float, slope: Float, theta: Float, absolute: Float, low: Float, high: Float) -> None:
-    """Towards the minimiser for the present signs, as far as they hold."""
+def _finish(H: Float, slope: Float, theta: Float, absolute: Float, low: Float, high: Float) -> float:
+    """Towards the minimiser for the present signs; by how much that lowers the quadratic.
+
+    A coordinate that reaches zero or a bound on the way stays there, and the others go on without it.
+    """
+    lowered = 0.0
     inside = (theta > low) & (theta < high) & ((theta != 0) | (absolute == 0)) & (H.diagonal() > 0)
     S = np.flatnonzero(inside)
-    if not len(S):
-        return
-    sub, root = H[np.ix_(S, S)], np.sqrt(H.diagonal()[S])
-    sub = sub / root[:, None] / root[None, :]
-    sub[np.diag_indices(len(S))] += 1e-14  # collinear columns: any of their minimisers will do
-    residual = slope[S] + absolute[S] * np.sign(theta[S])
-    try:
-        factor = sla.cho_factor(sub, lower=True, overwrite_a=True, check_finite=False)
-    except sla.LinAlgError:
-        return
-    step = -sla.cho_solve(factor, residual / root, check_finite=False) / root
-    with np.errstate(divide="ignore", invalid="ignore"):
-        to_zero = np.where((absolute[S] > 0) & (step * theta[S] < 0), -theta[S] / step, np.inf)
-        to_bound = np.where(
-            step > 0, (high[S] - theta[S]) / step, np.where(step < 0, (low[S] - theta[S]) / step, np.inf)
-        )
-    t = min(1.0, float(to_zero.min()), float(to_bound.min()))
-    moved = theta[S] + t * step
-    moved[to_zero <= t] = 0.0
-    moved = np.clip(moved, low[S], high[S])
-    slope += H[:, S] @ (moved - theta[S])
-    theta[S] = moved
+    for _ in range(min(len(S), max(1, int(_FACTORISATIONS / max(1, len(S)) ** 3)))):
+        root = np.sqrt(H.diagonal()[S])
+        sub = H[np.ix_(S, S)] / root[:, None] / root[None, :]
+        sub[np.diag_indices(len(S))] += 1e-14  # collinear columns: any of their minimisers will do
+        residual = slope[S] + absolute[S] * np.sign(theta[S])
+        try:
+            factor = sla.cho_factor(sub, lower=True, overwrite_a=True, check_finite=False)
+        except sla.LinAlgError:
+            break
+        step = -sla.cho_solve(factor, residual / root, check_finite=False) / root
+        with np.errstate(divide="ignore", invalid="ignore"):
+            to_zero = np.where((absolute[S] > 0) & (step * theta[S] < 0), -theta[S] / step, np.inf)
+            to_bound = np.where(
+                step > 0, (high[S] - theta[S]) / step, np.where(step < 0, (low[S] - theta[S]) / step, np.inf)
+            )
+        t = min(1.0, float(to_zero.min()), float(to_bound.min()))
+        moved = theta[S] + t * step
+        moved[to_zero <= t] = 0.0
+        moved = np.clip(moved, low[S], high[S])
+        change = moved - theta[S]
+        curved = H[:, S] @ change
+        slope += curved
+        theta[S] = moved
+        lowered -= float(residual @ change + 0.5 * change @ curved[S])
+        S = S[np.minimum(to_zero, to_bound) > t]
+        if t == 1.0 or not len(S):
+            break
+    return lowered

@@ -19,6 +19,7 @@ from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
 from separatrix.result import Certificate, Status
+from separatrix.solvers.bounds import Bound, least_bound
 from separatrix.solvers.gradient import proof, proximal
 from separatrix.solvers.state import Callback, Solution, Trace, column_squares
 
@@ -43,13 +44,13 @@ def minimise_sgd(
     diagonal = np.where(diagonal > 0, diagonal, 1.0) * np.sqrt(theta.shape[1])
     theta = np.clip(theta, penalty.low, penalty.high)
     anchor = objective.evaluate(theta, source, 1)
-    rate, gap = 1.0, anchor.value  # `rate` divides the steps
+    rate, bound = 1.0, Bound(anchor.value)  # `rate` divides the steps
     try:
         while True:
             target = objective.target(tol, anchor.value)
-            gap = min(anchor.value, proof(objective, source, theta, anchor, intercept))
-            trace.add(objective=anchor.value, gap=gap, passes=source.passes)
-            if gap <= target:
+            bound = least_bound(Bound(anchor.value), proof(objective, source, theta, anchor, intercept, target))
+            trace.add(objective=anchor.value, gap=bound.gap, passes=source.passes)
+            if bound.gap <= target:
                 status = Status.CONVERGED
                 break
             if epochs >= max_iter:
@@ -67,7 +68,8 @@ def minimise_sgd(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     residual = penalty.residual(theta, anchor.gradient)
-    certificate = Certificate(gap, anchor.value, "dual point", stationarity=float(np.abs(residual).max(initial=0.0)))
+    stationarity = float(np.abs(residual).max(initial=0.0))
+    certificate = Certificate(bound.gap, anchor.value, "dual point", stationarity=stationarity, kind=bound.kind)
     return Solution(theta, status, certificate, epochs, trace.entries, anchor.total, anchor.steepest)
 
 

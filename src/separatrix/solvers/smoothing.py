@@ -8,12 +8,8 @@
 the shifts h u this is the method of multipliers for the constraints ξᵢ ≥ 1 − mᵢ: it reaches the kink at a width h that still
 lets Newton's method take long steps. Losses without a kink have no width and no shifts, only the pull ρ.
 
-The proof for F. The slopes a = −ỹu (ỹℓ' for losses without a kink) lie in the domain of ℓ*, and remain there when they shrink.
-An unpenalised intercept demands Σ s a = 0: a has one sign in each class, so the slopes of one class times κ ≤ 1 meet it
-exactly. All slopes shrink by another factor until |Σ s a x_j| ≤ l_j where P has absolute values alone. ℓ*(0) = 0, so
-ℓ*(κa) ≤ κℓ*(a), and with Σ_c over the rows of class c
-
-    F* ≥ −κ₀ Σ₀ s ℓ*(a) − κ₁ Σ₁ s ℓ*(a) − P*(−κ₀ Σ₀ s a x − κ₁ Σ₁ s a x),        F* ≥ 0
+The proof for F. The slopes a = −ỹu (ỹℓ' for losses without a kink) lie in the domain of ℓ*: they are a dual point (see
+bounds.py). Losses are nowhere negative, so F* ≥ 0 as well.
 
 Reference: Rockafellar (1976), Mathematics of Operations Research 1; Nesterov (2005), Mathematical Programming 103.
 
@@ -33,14 +29,13 @@ from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Margin
-from separatrix.objectives.penalties import Penalty
 from separatrix.result import Certificate, Status
+from separatrix.solvers.bounds import EPS, ROUNDING, DualPoint, lower_bound
 from separatrix.solvers.state import Callback, Solution, Trace, column_squares
 
 Engine = Callable[[LinearObjective, Float, float, int, Solution | None], Solution]
 """(objective, θ, tol, max_iter, solution that θ comes from) → minimiser of an objective with quadratic terms everywhere."""
 
-_EPS = float(np.finfo(np.float64).eps)
 # Below this width the kink is sharp enough for the multipliers to do the rest.
 _NARROW = 0.02
 # The pull towards the last point, as a share of the curvature that unit second derivatives would have.
@@ -128,7 +123,7 @@ def minimise_smoothed(
     width, pull, accuracy, vain = 1.0, _PULL, max(tol, _FIRST_ACCURACY if kinked else 0.0), 0
     # What is not convex has no bound that could end a solver's work.
     problem, found, steps = objective, None, _STEPS if convex else _FEW_STEPS
-    best = point = _judge(objective, objective, source, theta, intercept)
+    best = point = _judge(objective, objective, source, theta, intercept, squares)
     lower, gap = max(0.0, best.lower), best.value
     try:
         for k in range(_PROBLEMS):
@@ -141,7 +136,7 @@ def minimise_smoothed(
             problem = replace(problem, penalty=held)
             found = engine(problem, theta, accuracy, min(max_iter - iterations, steps), found)
             theta, iterations = found.theta, iterations + found.iterations
-            point = _judge(objective, problem, source, theta, intercept)
+            point = _judge(objective, problem, source, theta, intercept, squares)
             fall = best.value - point.value
             best, lower = min(best, point, key=lambda one: one.value), max(lower, point.lower)
             target = objective.target(tol, best.value)
@@ -180,20 +175,23 @@ def _still(problem: LinearObjective, squares: Float, point: _Point, fall: float,
 
 
 def _judge(
-    objective: LinearObjective, problem: LinearObjective, source: Source, theta: Float, intercept: bool
+    objective: LinearObjective, problem: LinearObjective, source: Source, theta: Float, intercept: bool, squares: Float
 ) -> _Point:
     """F, and the lower bound that the slopes of another problem's loss give. One pass."""
     loss, penalty, p = objective.loss, objective.penalty, theta.shape[1]
     slopes: dict[int, Float] = {}
 
     def of_block(block: Block) -> tuple[Float, Float, float]:
-        sums, products, steepest = np.zeros((2, 3)), np.zeros((p, 2)), 0.0
+        sums, products, steepest = np.zeros((2, 5)), np.zeros((p, 2)), 0.0
         for piece in block.pieces(4 << 20):
             rows, shifts = problem.counted(piece)
             eta, codes = objective.scores(theta, rows, None), rows.codes
             a = problem.loss.gradient(codes, eta if shifts is None else eta + shifts)
             shares = (codes[:, None] == np.arange(2)) * (1.0 if rows.weights is None else rows.weights[:, None])
-            sums += shares.T @ np.column_stack([loss.value(codes, eta), loss.conjugate(codes, a), np.ones(rows.n)])
+            dual = loss.conjugate(codes, a)
+            sums += shares.T @ np.column_stack(
+                [loss.value(codes, eta), dual, np.ones(rows.n), np.abs(dual), np.square(a[:, 0])]
+            )
             products += rows.rmatvec(a * shares)
             steepest = max(steepest, float(np.abs(eta).max(initial=0.0)))
             slopes[piece.start] = _spread(a[:, 0], piece)
@@ -203,12 +201,19 @@ def _judge(
         of_block, lambda one, two: (one[0] + two[0], one[1] + two[1], max(one[2], two[2]))
     )
     source.check_finite(sums[:, 0], products)
-    losses, conjugates, total = sums.sum(axis=0)
+    losses, conjugates, total, size, residual = sums.sum(axis=0)
     slope, value = products.sum(axis=1)[None], float(losses) + penalty.value(theta)
+    magnitudes = np.sqrt(residual * squares)
+    dual_point = DualPoint(sums[:, 1], products.T[:, None, :], float(size), magnitudes)
+    flows = loss.flows(products[-1][:, None]) if intercept else None
+    lower, proven = -np.inf, True
+    if flows is not None or not intercept:
+        lower, proven = lower_bound(penalty, dual_point, flows, theta)
+    noise = ROUNDING * abs(value) + (4.0 + p) * EPS * float((np.abs(theta) * magnitudes).sum())
     return _Point(
         theta,
         value,
-        _lower(penalty, sums[:, 1], products.T, theta, intercept, value),
+        lower - noise if proven else -np.inf,
         np.concatenate([slopes[start] for start in sorted(slopes)]),
         float(losses + conjugates - (slope * theta).sum()) if np.isfinite(conjugates) else 0.0,
         penalty.residual(theta, slope + penalty.gradient(theta)),
@@ -225,21 +230,3 @@ def _spread(values: Float, piece: Block) -> Float:
     whole = np.zeros(piece.n)
     whole[piece.weights > 0] = values
     return whole
-
-
-def _lower(penalty: Penalty, conjugates: Float, products: Float, theta: Float, intercept: bool, value: float) -> float:
-    """A lower bound of F* from the sums of ℓ* and of the slopes times x, (2,) and (2, p), over the rows of each class."""
-    if not np.isfinite(conjugates).all():
-        return -np.inf
-    kappa, left = np.ones(2), 0.0
-    if intercept:
-        sizes = np.abs(products[:, -1])
-        kappa = sizes.min() / np.maximum(sizes, np.finfo(np.float64).tiny)
-    product = kappa @ products
-    if intercept:
-        left, product[-1] = abs(product[-1]) * (1.0 + abs(theta[0, -1])), 0.0  # rounding
-    strict = (penalty.quadratic[0] == 0) & (penalty.absolute[0] > 0) & (product != 0)
-    ratio = penalty.absolute[0, strict] / np.abs(product[strict])
-    shrunk = min(1.0, float(ratio.min(initial=1.0)) * (1.0 - 4.0 * _EPS))
-    lower = -shrunk * float(kappa @ conjugates) - penalty.conjugate(-shrunk * product[None])
-    return float(lower - 2.0 * left - 8.0 * _EPS * (abs(lower) + abs(value))) if np.isfinite(lower) else -np.inf
