@@ -47,6 +47,10 @@ _TOLERANCES = {"primal_feasibility_tolerance": SMALL, "dual_feasibility_toleranc
 Mask = NDArray[np.bool_]
 
 
+class ProgrammeFailed(RuntimeError):
+    """A linear programme that its solver gave up on: there is no verdict."""
+
+
 def recession(A: Float, free: Mask, gauge: Float | None = None) -> tuple[Float, Float]:
     """The least direction that moves every row that can be moved, and the directions that leave the others alone.
 
@@ -93,7 +97,7 @@ def solve_programme(A: Any) -> tuple[Mask, Float]:
         message, theta = solve(A, method)
         if theta is not None:
             return A @ theta > 0.5, theta
-    raise RuntimeError(
+    raise ProgrammeFailed(
         f"The linear programme of {n} rows and {p} unknowns was not solved ({message}) Rescale the columns, or "
         "drop those that are nearly combinations of others."
     )

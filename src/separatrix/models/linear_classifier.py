@@ -274,9 +274,13 @@ class LinearClassifier(LinearRule):
             return Status.EXACT, "The optimum is w = 0, a constant rule, since the perceptron loss vanishes there."
         unbounded = self.loss == "logistic" and np.isinf(self._strength()[0]) and solution.steepest > _SUSPICIOUS
         if unbounded and solution.status is not Status.INTERRUPTED:
+            from separatrix.geometry.recession import ProgrammeFailed
             from separatrix.geometry.separability import separability
 
-            verdict = separability(source, fit_intercept=bool(self.fit_intercept))
+            try:
+                verdict = separability(source, fit_intercept=bool(self.fit_intercept))
+            except ProgrammeFailed as reason:
+                return solution.status, f"Whether the classes can be separated is not known. {reason}"
             if verdict.verdict != "overlap":
                 return Status.SEPARATED, str(verdict)
         return solution.status, ""

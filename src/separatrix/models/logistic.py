@@ -368,9 +368,14 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
 
     def _diagnose(self, source: Source) -> None:
         """On scores that grow without bound: are the classes separable?"""
+        from separatrix.geometry.recession import ProgrammeFailed
         from separatrix.geometry.separability import separability
 
-        verdict = separability(source, None, fit_intercept=bool(self.fit_intercept))
+        try:
+            verdict = separability(source, None, fit_intercept=bool(self.fit_intercept))
+        except ProgrammeFailed as reason:  # the fit stands; whether the classes can be separated stays open
+            self.fit_ = replace(self.fit_, detail=f"Whether the classes can be separated is not known. {reason}")
+            return
         self.separability_ = verdict
         if verdict.verdict != "overlap":
             fit = self.fit_

@@ -314,9 +314,10 @@ def _sizes(source: Source) -> Float:
     rows = _some_rows(source)
     if rows is None or not len(rows):
         return np.zeros(source.n_features)
-    largest = np.abs(rows).max(axis=0)
-    unit = np.where(largest > 0, largest, 1.0)  # columns of extreme size have no squares
-    sizes: Float = unit * np.sqrt(np.square(rows / unit).mean(axis=0))
+    with np.errstate(invalid="ignore"):  # NaN and infinity are found and named by the first evaluation
+        largest = np.abs(rows).max(axis=0)
+        unit = np.where(largest > 0, largest, 1.0)  # columns of extreme size have no squares
+        sizes: Float = unit * np.sqrt(np.square(rows / unit).mean(axis=0))
     return sizes if source.n_rows is not None and source.n_rows <= _SAMPLE else 2.0 * sizes
 
 
