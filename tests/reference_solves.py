@@ -9,7 +9,8 @@ less than F(published) − F(any point) is false whatever the quality of the min
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 from scipy.optimize import minimize
@@ -71,6 +72,19 @@ LOSSES: dict[str, Callable] = {
 }
 
 
+def smoothed_hinge(width: float) -> Callable:
+    """The hinge with a parabola of the given width in place of its kink."""
+    h = Long(width)
+    return margin(
+        lambda m: np.where(m > 1 - h, np.maximum(1 - m, 0) ** 2 / (2 * h), 1 - m - h / 2),
+        lambda m: -np.clip((1 - m) / h, 0, 1),
+        lambda m: np.where((m <= 1) & (m >= 1 - h), 1 / h, Long(0)),
+    )
+
+
+LOSSES |= {f"hinge {width:g}": smoothed_hinge(width) for width in 10.0 ** -np.arange(0, 9)}
+
+
 @dataclass
 class Objective:
     """F of (m, d+1) coefficients, the intercepts last; without an intercept their column is held at zero."""
@@ -89,10 +103,14 @@ class Objective:
     offset: np.ndarray | None = None
     mean: np.ndarray | float = 0.0
     rows: np.ndarray = field(init=False)
+    centre: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         n, d = self.X.shape
-        self.rows = np.column_stack([self.X, np.full(n, 1.0 if self.intercept else 0.0)]).astype(Long)
+        # Centred, so that scores of columns far from zero keep their digits; only the intercept is another one.
+        self.centre = self.X.mean(axis=0) if self.intercept else np.zeros(d)
+        ones = np.full(n, Long(1 if self.intercept else 0))
+        self.rows = np.column_stack([self.X.astype(Long) - self.centre.astype(Long), ones])
         shape = (self.n_scores, d + 1)
 
         def spread(value: np.ndarray | float, last: float) -> np.ndarray:
@@ -110,7 +128,21 @@ class Objective:
             eta = eta + self.offset.reshape(len(eta), -1).astype(Long)
         return eta
 
+    def centred(self, theta: np.ndarray) -> np.ndarray:
+        """Coefficients of the centred rows for those of X, the intercept b + Σ_j w_j c_j summed without rounding."""
+        moved = np.asarray(theta, dtype=Long).reshape(self.n_scores, -1).copy()
+        for row in moved if self.intercept else ():
+            terms = [Fraction(float(w)) * Fraction(float(c)) for w, c in zip(row[:-1], self.centre, strict=True)]
+            total = sum(terms, Fraction(float(row[-1])))
+            row[-1] = Long(float(total)) + Long(float(total - Fraction(float(total))))
+        return moved.ravel()
+
     def value(self, theta: np.ndarray) -> Long:
+        """F at coefficients (m, d+1) of X."""
+        return self.at(self.centred(theta))
+
+    def at(self, theta: np.ndarray) -> Long:
+        """F at coefficients of the centred rows."""
         theta = np.asarray(theta, dtype=Long).ravel()
         value, _, _ = LOSSES[self.loss](self.scores(theta), self.codes)
         penalty = (self.q * (theta - self.mu) ** 2 / 2 + self.l * np.abs(theta)).sum()
@@ -133,7 +165,7 @@ class Objective:
     def polish(self, theta: np.ndarray, steps: int = 60) -> np.ndarray:
         """Newton's method on the coordinates that are not held by a kink or a bound, with an exact search by halving."""
         theta = np.clip(np.asarray(theta, dtype=Long).ravel(), self.lo, self.hi)
-        best = self.value(theta)
+        best = self.at(theta)
         for _ in range(steps):
             _, gradient, hessian = self.smooth(theta)
             sign = np.sign(theta)
@@ -155,7 +187,7 @@ class Objective:
             for t in Long(0.5) ** np.arange(40):
                 point = np.clip(theta + t * step, self.lo, self.hi)
                 point = np.where((self.l > 0) & (point * sign < 0), Long(0), point)
-                value = self.value(point)
+                value = self.at(point)
                 if value < best:
                     theta, best, moved = point, value, True
                     break
@@ -166,9 +198,15 @@ class Objective:
     def minimum(self, *starts: np.ndarray) -> Long:
         """The least value found from the starts, from zero, and by a quasi-Newton method on split variables."""
         size = self.n_scores * self.rows.shape[1]
-        points = [np.zeros(size)] + [np.asarray(start, dtype=np.float64).ravel() for start in starts]
-        points.append(self._quasi_newton(min(points, key=lambda point: float(self.value(point)))))
-        return min(self.value(self.polish(point)) for point in points)
+        points = [np.zeros(size, dtype=Long)] + [self.centred(start) for start in starts]
+        points.append(self._quasi_newton(min(points, key=self.at).astype(np.float64)))
+        if self.loss == "hinge":  # the same with ever sharper kinks
+            point = min(points, key=self.at)
+            for width in 10.0 ** -np.arange(0, 9):
+                point = replace(self, loss=f"hinge {width:g}").polish(point, 30)
+                points.append(point)
+            return min(self.at(point) for point in points)
+        return min(self.at(self.polish(point)) for point in points)
 
     def _quasi_newton(self, start: np.ndarray) -> np.ndarray:
         """L-BFGS-B on θ = u − v, u, v ≥ 0, in units in which the columns have length 1."""
