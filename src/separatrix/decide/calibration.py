@@ -154,10 +154,12 @@ def _events(
     y_true: ArrayLike, proba: ArrayLike, label: Any, classes: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[Float, NDArray[np.bool_], Float]:
     """The probability judged in every row, whether it came true, and the row's weight; rows that count only."""
-    given = np.asarray(proba, dtype=np.float64)
-    given = check_proba(np.column_stack([1.0 - given, given]) if given.ndim == 1 else given)
-    weights = as_weights(sample_weight, len(given))
+    weights = as_weights(sample_weight, len(proba))  # type: ignore[arg-type]  # rows have a number
     known, truth = class_codes(y_true, classes, weights)
+    if np.ndim(proba) == 1:
+        second = np.asarray(proba, dtype=np.float64)
+        proba = np.column_stack([1.0 - second, second])
+    given = check_proba(proba, known)
     if truth.shape != given.shape[:1] or given.shape[1] != len(known):
         raise ValueError(
             f"proba has {given.shape[1]} columns and {len(given)} rows, y_true {len(truth)} rows of the classes "

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_weights, shown
 from separatrix.decide.losses import (
     Loss,
@@ -28,6 +28,7 @@ from separatrix.decide.losses import (
     best_actions,
     check_proba,
     class_codes,
+    classes_with,
     distinct_actions,
     expected_losses,
     loss_table,
@@ -119,7 +120,7 @@ def risk(
         raise ValueError(f"confidence_level is {confidence_level!r}; it must lie between 0 and 1, for example 0.95.")
     taken = np.asarray(actions)
     weights = as_weights(sample_weight, len(taken))
-    labels, truth = class_codes(y_true, classes, weights)
+    labels, truth = _coded(y_true, classes, loss, weights)
     if truth.shape != taken.shape:
         raise ValueError(f"y_true has {len(truth)} rows and actions has shape {taken.shape}: give one action a row.")
     if action_names is None and (isinstance(loss, str) or callable(loss)) and costs is None:
@@ -129,10 +130,19 @@ def risk(
     else:
         matrix, columns = loss_table(loss, labels, None if action_names is None else np.asarray(action_names))
     codes = action_codes(taken, columns, reject_action)
-    losses = suffered_losses(truth, codes, row_losses(matrix, costs, len(taken)), reject_cost)
+    losses = suffered_losses(truth, codes, row_losses(matrix, columns, costs, len(taken)), reject_cost)
     values, places = np.unique(losses if weights is None else losses[weights > 0], return_inverse=True)
     counts = np.bincount(places, None if weights is None else weights[weights > 0]).astype(np.float64)
     return _interval(values, counts, method, confidence_level, n_resamples, random_state)
+
+
+def _coded(
+    y_true: ArrayLike, classes: ArrayLike | None, loss: Loss, weights: Float | None
+) -> tuple[NDArray[Any], Codes]:
+    """The classes, those given or those in y and in a labelled loss, and the code of every row."""
+    if classes is None:
+        classes = classes_with(loss, class_codes(y_true, None, weights)[0])
+    return class_codes(y_true, classes, weights)
 
 
 def _label_loss(loss: Any, labels: NDArray[Any], names: NDArray[Any]) -> Any:
@@ -243,9 +253,9 @@ def risk_coverage_curve(
     >>> curve.coverage, curve.risk.round(2)
     (array([0.25, 0.5 , 0.75, 1.  ]), array([0.  , 0.  , 0.33, 0.25]))
     """
-    given = check_proba(proba)
-    weights = as_weights(sample_weight, len(given))
-    labels, truth = class_codes(y_true, classes, weights)
+    weights = as_weights(sample_weight, len(proba))  # type: ignore[arg-type]  # rows have a number
+    labels, truth = _coded(y_true, classes, loss, weights)
+    given = check_proba(proba, labels)
     if truth.shape != given.shape[:1] or given.shape[1] != len(labels):
         raise ValueError(
             f"proba has shape {given.shape} for {len(truth)} rows and the classes {labels.tolist()}: give one row a sample and "
