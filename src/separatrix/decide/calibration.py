@@ -4,7 +4,7 @@
 
 For K > 2 classes either the largest posterior of each row is compared with how often that class is right (confidence), or every
 class's posterior with that class's frequency, averaged over classes (class-wise). Intervals of the observed frequency are
-Wilson's. References: Guo et al., ICML 2017; Nixon et al., CVPR workshops 2019; Wilson, JASA 22, 1927.
+Wilson's (see `intervals`). References: Guo et al., ICML 2017; Nixon et al., CVPR workshops 2019.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from separatrix.data.block import Float
 from separatrix.data.labels import as_weights, shown
+from separatrix.decide.intervals import wilson_interval
 from separatrix.decide.losses import check_proba, class_codes
 
 
@@ -187,11 +187,3 @@ def _edges(predicted: Float, weights: Float, bins: str, n_bins: int) -> Float:
         raise ValueError(f"bins={bins!r} is not known: give 'uniform' or 'quantile'.")
     inner = np.quantile(predicted, levels[1:-1], weights=weights, method="inverted_cdf")
     return np.concatenate([[0.0], np.unique(inner), [1.0]])
-
-
-def wilson_interval(share: Float, n: Float, confidence_level: float = 0.95) -> tuple[Float, Float]:
-    """Wilson's interval of a probability, from the share of n rows in which it came true."""
-    z = float(ndtri(0.5 + confidence_level / 2.0))
-    centre = (share + z * z / (2.0 * n)) / (1.0 + z * z / n)
-    half = z / (1.0 + z * z / n) * np.sqrt(share * (1.0 - share) / n + z * z / (4.0 * n * n))
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
