@@ -454,7 +454,6 @@ def test_other_fits_are_refused() -> None:
     theta = problem.start()
     interrupted = Fit(Status.INTERRUPTED, 1, 0.1)
     for options, sentence in (
-        ({"firth": True}, "Firth's penalty"),
         ({"fit": interrupted}, "was interrupted"),
         ({"largest": 3}, "give summary X and y again"),
     ):

@@ -7,8 +7,8 @@ n − k ≤ 3. Its coverage at level 95 % is 95 % on average at every n, and now
 More values: the upper end is the quantile of Σ wᵢlᵢ + w₀b, the lower end that of Σ wᵢlᵢ + w₀a, with w drawn from the
 Dirichlet distribution of parameters 1 (a loss of weight s has the parameter s). One further row at the end of the range
 stands for all losses that did not occur, so that the interval has a length when all losses are equal. For two values this is
-the interval of Clopper and Pearson; for more its coverage is at least the level in every case known, though not proven so. Nothing
-is drawn. With independent gamma variables and K(t) = −Σ αᵢ log(1 − λᵢt), whose derivative is 0 at τ,
+the interval of Clopper and Pearson; for more its coverage is at least the level in every case known, though not proven so.
+Nothing is drawn. With independent gamma variables and K(t) = −Σ αᵢ log(1 − λᵢt), whose derivative is 0 at τ,
 
     P(Σ wᵢlᵢ > r) = P(Σ λᵢGᵢ > 0) ≈ Φ(−a) + φ(a)(1/b − 1/a),     Gᵢ ~ Gamma(αᵢ),   λᵢ = lᵢ − r,   a² = −2K(τ),   b = τ√K''(τ)
 

@@ -28,7 +28,7 @@ from separatrix.data import Source, as_source
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.views import View
 from separatrix.models.logistic_problem import Problem
-from separatrix.models.summary_table import REFUSALS, Inference, Row, Summary
+from separatrix.models.summary_table import REFUSALS, Inference, Row, Summary, check_wishes
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.objectives.losses import Softmax
 from separatrix.objectives.penalties import Penalty
@@ -41,7 +41,6 @@ _EPS = float(np.finfo(np.float64).eps)
 _AT_THE_OPTIMUM, _NEAR, _UNNOTICED = 1e-8, 1e-4, 1e-3
 # Beyond this many coefficients their covariance is not formed at the end of every fit.
 LARGEST = 1000
-_INTERVALS, _COVARIANCES = ("wald", "profile"), ("model", "robust", "HC0", "HC1")
 
 _LOOSE = (
     "The fit ended {:.2g} standard errors from the optimum and Newton's method did not get there from it. Lower tol or "
@@ -59,7 +58,6 @@ def gather(
     source: Source,
     *,
     fit: Fit | None = None,
-    firth: bool = False,
     note: str = "",
     largest: int | None = LARGEST,
 ) -> Inference:
@@ -74,8 +72,6 @@ def gather(
         The labelled rows the problem was built from, for the names of columns and classes.
     fit : Fit, optional
         The record of the fit: separated classes and interrupted fits are refused.
-    firth : bool, default=False
-        Whether θ maximises Firth's penalised likelihood instead.
     note : str
         Shown under the table.
     largest : int or None
@@ -99,7 +95,7 @@ def gather(
     baseline = labels.pop(loss.baseline or 0 if isinstance(loss, Softmax) else 0)
     names = None if source.feature_names is None else tuple(map(str, source.feature_names))
     blank = Inference(*contrasts.finish(theta), tuple(labels), baseline, names, problem.fit_intercept, note=note)
-    refusal = REFUSALS["firth"] if firth else _refusal(problem.objective.penalty, fit)
+    refusal = _refusal(problem.objective.penalty, fit)
     if not refusal and largest is not None and m * p > largest:
         refusal = f"A covariance matrix of {m * p} coefficients is not formed after a fit: give summary X and y again."
     if refusal:
@@ -150,11 +146,7 @@ def summarise(
     """
     if inference.refusal:
         raise ValueError(inference.refusal)
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}; give a probability between 0 and 1, such as 0.95.")
-    for name, given, known in (("interval", interval, _INTERVALS), ("covariance", covariance, _COVARIANCES)):
-        if given not in known:
-            raise ValueError(f"{name} is {given!r}; give one of {', '.join(map(repr, known))}.")
+    check_wishes(level, interval, covariance)
     covariance = "HC0" if covariance == "robust" else covariance
     profile, robust = interval == "profile", covariance != "model"
     if profile and robust:

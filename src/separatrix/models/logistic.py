@@ -325,16 +325,23 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         problem = self._problem(source, offset, np.inf)
         self.solver_ = "firth"
         found = minimise_firth(
-            problem.source, offset=problem.objective.offset, tol=float(self.tol), max_iter=int(self.max_iter)
+            self._design(source), offset=problem.objective.offset, tol=float(self.tol), max_iter=int(self.max_iter)
         )
-        status = Status.STATIONARY if found.status is Status.CONVERGED else found.status
+        status = found.status
+        if status is Status.CONVERGED:
+            # An intercept far from the middle of the rows rounds to ε times its terms; the score then has that much more.
+            slopes, constant = self._split(found.theta)
+            rounded = np.finfo(np.float64).eps * float((np.abs(constant) + np.abs(slopes) @ np.abs(problem.centre))[0])
+            moved = rounded * float(np.sqrt(found.information[-1, -1])) if self.fit_intercept else 0.0
+            status = Status.STATIONARY if moved <= self.tol else Status.ROUNDED
         certificate = Certificate(
             np.inf,
             -found.penalised_log_likelihood,
             "none: Jeffreys' prior is not known to be log-concave",
             stationarity=float(np.abs(found.score).max(initial=0.0)),
+            kind="estimated",
         )
-        theta = np.asarray(found.theta).reshape(problem.shape)
+        theta = problem.start(*self._split(found.theta))
         return Solution(theta, status, certificate, found.iterations, list(found.trace)), problem
 
     def _unpack(self, solution: Solution, problem: Problem, watch: Stopwatch, source: Source) -> None:
