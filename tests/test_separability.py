@@ -411,7 +411,8 @@ def test_words() -> None:
     assert f"columns {found.columns[0]}, {found.columns[1]} and {found.columns[2]}." in str(found)
     rng = np.random.default_rng(0)
     wide = str(separability(rng.standard_normal((20, 40)), np.arange(20) % 3))
-    assert " and 35 more" in wide and "all 3 of them" in wide
+    assert " and 35 more" in wide and "The classes (0, 1 and 2)" in wide
+    assert "all 12 of them" in str(separability(rng.standard_normal((24, 40)), np.arange(24) % 12))
 
 
 def test_the_guilty_column_is_named_first() -> None:

@@ -114,6 +114,9 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
     True
     """
 
+    # What a scheme of several machines calls the classes that this one knows by number.
+    _class_names: NDArray[Any] | None = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [StrOptions({"auto", "l1", "l2", "elasticnet", "firth"}), None],
         "C": [Interval(Real, 0, None, closed="right")],
@@ -378,6 +381,8 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         from separatrix.geometry.separability import separability
 
         verdict = separability(source, None, fit_intercept=bool(self.fit_intercept))
+        if self._class_names is not None:
+            verdict = replace(verdict, classes=self._class_names)
         self.separability_ = verdict
         if verdict.verdict != "overlap":
             fit = self.fit_
