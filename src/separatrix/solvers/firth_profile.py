@@ -158,6 +158,8 @@ class FirthProfile:
             if guess in (inside, outside) or not math.isfinite(guess):
                 break
             distance = guess
+        if outside - inside <= 1e-8 * outside:  # as near as rounding of L* lets it be known
+            return outside
         warnings.warn(
             f"The {'lower' if side < 0 else 'upper'} limit of coefficient {index} was not found within {self._max_iter} fits "
             "of at most as many steps; the nearest value known to be outside is given. Raise max_iter.",
