@@ -158,7 +158,7 @@ class FirthProfile:
             if guess in (inside, outside) or not math.isfinite(guess):
                 break
             distance = guess
-        if outside - inside <= 1e-8 * outside:  # as near as rounding of L* lets it be known
+        if math.isfinite(outside) and outside - inside <= 1e-8 * outside:  # as near as rounding of L* lets it be known
             return outside
         warnings.warn(
             f"The {'lower' if side < 0 else 'upper'} limit of coefficient {index} was not found within {self._max_iter} fits "
