@@ -15,6 +15,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit
 from scipy.stats import chi2, norm
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import check_estimator
 from test_firth import SEX2_COEF, SEX2_LIMITS, sex2
 
 from separatrix import LogisticRegression, Status
@@ -272,3 +273,13 @@ def test_words_of_refusal() -> None:
     assert short.fit_.status is Status.MAX_ITER
     with pytest.raises(ValueError, match="not at the maximum"):
         short.summary()
+
+
+def test_scikit_learn_knows_that_it_is_for_two_classes() -> None:
+    """Two of its checks have more columns than rows, for which Firth's penalty is not defined."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        checks = check_estimator(LogisticRegression(penalty="firth"), on_fail=None)
+    failed = {check["check_name"]: str(check["exception"]) for check in checks if check["status"] == "failed"}
+    assert all("fewer rows than columns" in reason for reason in failed.values()), failed
+    assert len(failed) == 2

@@ -318,10 +318,16 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
             return coef, intercept
         return np.delete(coef - coef[code], code, axis=0), np.delete(intercept - intercept[code], code)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class &= self.penalty != "firth"
+        return tags
+
     def _fit_firth(self, source: Source, offset: Float | None) -> tuple[Solution, Problem]:
         if len(self.classes_) > 2:
             raise ValueError(
-                f"penalty='firth' is for two classes, but y has {len(self.classes_)}; use an L2 penalty instead."
+                "Only binary classification is supported. The type of the target is multiclass: penalty='firth' is for two "
+                f"classes, but y has {len(self.classes_)}; use an L2 penalty instead."
             )
         if self.prior is not None or self.bounds is not None or self.penalty_factors is not None:
             raise ValueError("penalty='firth' takes the place of prior, bounds and penalty_factors; leave them out.")
