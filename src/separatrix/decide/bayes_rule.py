@@ -63,11 +63,9 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         Of this library or any other with `predict_proba`; a clone of it is fitted. Wrap one that is fitted already in
         `sklearn.frozen.FrozenEstimator`. One without probabilities needs `calibration`.
     loss : "zero-one", array-like of shape (n_classes, n_actions), data frame, dict, Series or callable, default="zero-one"
-        ``loss[k][a]`` is the loss of action a when the truth is class k. A bare array has its rows (and, where the actions are
-        the classes, its columns) in the order of ``classes_``, which is sorted. What has labels is matched by them: a data
-        frame (index or first column the truth, columns the actions), {truth: {action: cost}}, or a Series or dict of one cost
-        per class, that of every wrong decision about it. A function is called as ``loss(truth, action)`` with a label and the
-        name of an action. Negative losses are gains.
+        ``loss[k][a]`` is the loss of action a when the truth is class k. A bare array is in the order of ``classes_``. Labels
+        are matched: of a data frame (index or first column the truth), of {truth: {action: cost}}, of a Series or dict of one
+        cost per class. A function is called as ``loss(truth, action)``. Negative losses are gains.
     reject_cost : float, optional
         Price of abstaining: rows whose least expected loss exceeds it are rejected.
     reject_below : float in [0, 1], optional
