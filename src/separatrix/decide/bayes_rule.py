@@ -64,8 +64,8 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         `sklearn.frozen.FrozenEstimator`. One without probabilities needs `calibration`.
     loss : "zero-one", array-like of shape (n_classes, n_actions), data frame, dict, Series or callable, default="zero-one"
         ``loss[k][a]`` is the loss of action a when the truth is class k. A bare array is in the order of ``classes_``. Labels
-        are matched: of a data frame (index or first column the truth), of {truth: {action: cost}}, of a Series or dict of one
-        cost per class. A function is called as ``loss(truth, action)``. Negative losses are gains.
+        are matched: of a data frame (index or first column the truth), {truth: {action: cost}}, one cost per class. A function
+        is called as ``loss(truth, action)``. Negative losses are gains.
     reject_cost : float, optional
         Price of abstaining: rows whose least expected loss exceeds it are rejected.
     reject_below : float in [0, 1], optional
@@ -392,10 +392,8 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         check_is_fitted(self, "estimator_")
         if X is None:
             if len(self.classes_) != 2:
-                raise ValueError(
-                    f"Intervals of one posterior exist for two classes only, and there are {len(self.classes_)}: give X, rows "
-                    "of two features, for a map of the plane."
-                )
+                there = f"Intervals of one posterior exist for two classes only, and there are {len(self.classes_)}"
+                raise ValueError(f"{there}: give X, rows of two features, for a map of the plane.")
             breakpoints, codes = envelope(self.loss_matrix_, self.reject_cost, self.reject_below)
             return PosteriorRegions(breakpoints, self._names[codes])
         return plane_regions(self.predict, X, n_points)
