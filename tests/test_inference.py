@@ -12,11 +12,14 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 from scipy.stats import chi2
 from sklearn.exceptions import ConvergenceWarning
 
+import separatrix.models.inference as inference_module
 from separatrix import LogisticRegression, Status, as_source
 from separatrix.data import Source
 from separatrix.models.inference import gather, summarise
@@ -454,7 +457,6 @@ def test_other_fits_are_refused() -> None:
     theta = problem.start()
     interrupted = Fit(Status.INTERRUPTED, 1, 0.1)
     for options, sentence in (
-        ({"firth": True}, "Firth's penalty"),
         ({"fit": interrupted}, "was interrupted"),
         ({"largest": 3}, "give summary X and y again"),
     ):
@@ -483,3 +485,41 @@ def test_wishes_that_cannot_be_granted() -> None:
     small, rows = known_of(X[:9], np.array([0, 1] * 4 + [0]), np.full(9, 0.25))
     with pytest.raises(ValueError, match="HC1 divides by"):
         summarise(small, covariance="HC1", data=rows)
+
+
+def test_a_held_fit_that_did_not_converge_is_not_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    inference, problem = known_of(X, Y)
+    true = summarise(inference, interval="profile", data=problem)
+    honest, calls = inference_module._held, []
+
+    def lazy(problem: Any, theta: Any, normal: Any) -> Any:
+        calls.append(0)
+        if len(calls) % 2:  # every other fit takes no step: its F is too high by what the steps would gain
+            point = inference_module._Point.at(problem, theta + 0.3 * np.sign(theta))
+            return point, False
+        return honest(problem, theta, normal)
+
+    monkeypatch.setattr(inference_module, "_held", lazy)
+    found = summarise(inference, interval="profile", data=problem)
+    for one, two in zip(true.rows, found.rows, strict=True):
+        assert (two.lower, two.upper) == pytest.approx((one.lower, one.upper), rel=1e-6)
+    monkeypatch.setattr(inference_module, "_held", lambda *given: (honest(*given)[0], False))
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        unknown = summarise(inference, interval="profile", data=problem)
+    for one, two in zip(true.rows, unknown.rows, strict=True):
+        assert two.lower <= one.lower + 1e-6 and two.upper >= one.upper - 1e-6
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10_000), st.floats(-6, 6), st.integers(-20, 20))
+def test_profiles_do_not_depend_on_origin_and_units(seed: int, far: float, power: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((40, 2))
+    y = (rows[:, 0] + rng.logistic(size=40) > 0).astype(int)
+    if not 8 <= y.sum() <= 32:
+        return
+    moved = (rows + np.sign(far) * 10.0 ** abs(far)) * 10.0**power
+    near, there = (LogisticRegression(C=np.inf).fit(Z, y).summary(Z, y, interval="profile").rows for Z in (rows, moved))
+    for one, two in zip(near[:2], there[:2], strict=True):
+        limits = 10.0**power * np.array([two.lower, two.upper])
+        np.testing.assert_allclose(limits, [one.lower, one.upper], rtol=1e-5, atol=1e-6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -29,6 +31,7 @@ from separatrix import (
     risk,
     risk_coverage_curve,
 )
+from separatrix.decide.intervals import bounded_interval
 
 IRIS = load_iris(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)
@@ -45,14 +48,134 @@ def drawn(n: int, delta: float = 2.0, share: float = 0.5, seed: int = 0) -> tupl
 # -- empirical risk ---------------------------------------------------------------------------------------------------
 
 
-def test_normal_interval_is_the_textbooks():
+def test_estimate_and_standard_error_are_the_textbooks():
     y, actions = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 0, 1])
     losses = np.array([0.0, 2.0, 0.0, 5.0, 0.0])
     found = risk(y, actions, [[0, 2], [5, 0]])
-    low, high = stats.norm.interval(0.95, losses.mean(), stats.sem(losses))
     assert (found.estimate, found.standard_error) == pytest.approx((losses.mean(), stats.sem(losses)))
-    assert (found.low, found.high) == pytest.approx((low, high))
-    assert found.n == 5 and found.method == "normal"
+    assert found.n == 5 and found.method == "exact" and 0.0 <= found.low < found.estimate < found.high <= 5.0
+
+
+def of_errors(k: int, n: int, scale: float = 1.0, shift: float = 0.0, **options):
+    """The risk of k errors among n rows, of losses `shift` and `shift + scale`."""
+    y, actions = np.arange(n) % 2, np.arange(n) % 2
+    actions[:k] = 1 - actions[:k]
+    return risk(y, actions, shift + scale * np.array([[0.0, 1.0], [1.0, 0.0]]), **options)
+
+
+def coverage(limits, n: int, p: np.ndarray) -> np.ndarray:
+    """How often the intervals of 0…n errors hold p: a sum over the binomial, no simulation."""
+    low, high = np.array([limits(k, n) for k in range(n + 1)]).T
+    inside = (low[:, None] <= p) & (p <= high[:, None])
+    return (stats.binom.pmf(np.arange(n + 1)[:, None], n, p) * inside).sum(axis=0)
+
+
+@pytest.mark.parametrize("n", [10, 20, 50, 100, 300, 1000])
+def test_coverage_of_error_rates(n):
+    """95 ± 2 % on average over every range of p; single values of p cannot all have it, since k is whole."""
+    p = np.concatenate([np.geomspace(0.02 / n, 0.02, 300), np.linspace(0.02, 0.5, 500)])
+
+    def limits(k: int, n: int) -> tuple[float, float]:
+        found = of_errors(k, n)
+        assert found.method == "wilson" and found.low <= found.estimate <= found.high
+        return found.low, found.high
+
+    covered = coverage(limits, n, p)
+    assert covered.min() > 0.915
+    assert covered[p >= 0.02].mean() == pytest.approx(0.95, abs=0.02)
+    for low, high in ((0.02, 0.1), (0.1, 0.3), (0.3, 0.5)):
+        if n * low >= 2:
+            assert covered[(p >= low) & (p <= high)].mean() == pytest.approx(0.95, abs=0.02)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_exact_intervals_are_clopper_and_pearsons(level):
+    for k, n in ((0, 20), (1, 20), (20, 20), (7, 30), (0, 3), (499, 500)):
+        theirs = stats.binomtest(k, n).proportion_ci(level, method="exact")
+        ours = of_errors(k, n, method="exact", confidence_level=level)
+        assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+    covered = coverage(
+        lambda k, n: (lambda r: (r.low, r.high))(of_errors(k, n, method="exact")), 40, np.linspace(0, 1, 301)
+    )
+    assert covered.min() >= 0.95
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "bootstrap"])
+def test_no_error_is_no_proof_of_none(method):
+    """0 of 20: neither 0 nor nothing."""
+    found = of_errors(0, 20, method=method)
+    assert found.estimate == found.low == 0.0 and 0.13 < found.high < 0.2
+    always = of_errors(20, 20, method=method)
+    assert always.estimate == always.high == 1.0 and 0.8 < always.low < 0.87
+    assert of_errors(0, 20, scale=50.0, shift=-3.0, method=method).high == pytest.approx(50.0 * found.high - 3.0)
+    costly = risk(np.arange(20) % 2, np.arange(20) % 2, [[0, 1], [50, 0]], method=method)
+    assert costly.low == 0.0 and 5.0 < costly.high < 10.0  # a loss of 50 may be as likely as an error was
+    one_label = risk(np.zeros(20, dtype=int), np.zeros(20, dtype=int), method=method)
+    assert one_label.high == found.high
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10_000))
+def test_intervals_keep_to_the_range_and_to_units(seed):
+    rng = np.random.default_rng(seed)
+    n, K = int(rng.integers(2, 60)), int(rng.integers(2, 4))
+    y, actions, weights = rng.integers(0, K, n), rng.integers(0, K, n), rng.integers(0, 4, n)
+    if weights.sum() < 2:
+        return
+    loss = rng.choice([rng.integers(-3, 9, (K, K)), rng.standard_normal((K, K)) * 10.0 ** rng.integers(-8, 8)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # some of these losses look transposed
+        options = {"classes": range(K), "method": "exact", "confidence_level": 0.9}
+        found = risk(y, actions, loss, sample_weight=weights, **options)
+        repeated = risk(np.repeat(y, weights), np.repeat(actions, weights), loss, **options)
+        scaled = risk(y, actions, 3.0 * loss + 7.0 * np.ptp(loss), sample_weight=weights, **options)
+    slack = 1e-9 * np.ptp(loss)
+    assert loss.min() - slack <= found.low <= found.estimate + slack <= found.high + 2 * slack <= loss.max() + 3 * slack
+    if np.ptp(loss) > 0:
+        assert found.high > found.low
+    for name in ("estimate", "low", "high"):
+        value = getattr(found, name)
+        assert getattr(repeated, name) == pytest.approx(value, abs=slack)
+        assert getattr(scaled, name) == pytest.approx(3.0 * value + 7.0 * np.ptp(loss), abs=100 * slack)
+
+
+def test_weights_need_not_be_whole():
+    ours = of_errors(3, 10, sample_weight=np.full(10, 2.5))
+    assert ours.n == 25.0 and of_errors(3, 10).high > ours.high > of_errors(9, 30).high
+    halves = of_errors(6, 20, sample_weight=np.full(20, 0.5))
+    assert (halves.low, halves.high) == pytest.approx((of_errors(3, 10).low, of_errors(3, 10).high))
+
+
+@pytest.mark.parametrize("shares", [(0.7, 0.29, 0.01), (0.9, 0.08, 0.02), (0.5, 0.3, 0.2)])
+@pytest.mark.parametrize("n", [20, 100, 500])
+def test_coverage_of_unequal_losses(shares, n):
+    """A rare loss of 50 among losses of 0 and 1, which ± 1.96 standard errors misses in up to four of five samples."""
+    values, rng = np.array([0.0, 1.0, 50.0]), np.random.default_rng(n)
+    samples, times = np.unique(rng.multinomial(n, shares, size=400), axis=0, return_counts=True)
+    hits = 0
+    for counts, repeated in zip(samples, times, strict=True):
+        low, high = bounded_interval(values, counts.astype(float), 0.0, 50.0)
+        hits += repeated * (low <= values @ shares <= high)
+    assert stats.binomtest(int(hits), 400, 0.95, alternative="less").pvalue > 1e-3
+
+
+def test_dirichlet_means_agree_with_draws():
+    rng = np.random.default_rng(0)
+    for values, counts in (([0.0, 0.3, 1.0, 50.0], [60.0, 30.0, 9.0, 1.0]), ([0.0, 2.0, 3.0], [1.5, 4.0, 0.5])):
+        low, high = bounded_interval(np.array(values), np.array(counts), 0.0, values[-1])
+        weights = rng.dirichlet([*counts, 1.0], size=200_000)
+        upper, lower = weights @ [*values, values[-1]], weights @ [*values, 0.0]
+        assert (upper > high).mean() == pytest.approx(0.025, rel=0.1)
+        assert (lower < low).mean() == pytest.approx(0.025, rel=0.1)
+
+
+def test_very_many_different_losses():
+    """They are put on a grid, which keeps the mean and hardly changes the spread."""
+    values = np.random.default_rng(0).exponential(size=5000)
+    low, high = bounded_interval(values, np.ones(5000), 0.0, 20.0)
+    mean, error = values.mean(), stats.sem(values)
+    assert (low, high) == pytest.approx((mean - 1.96 * error, mean + 1.96 * error), abs=0.4 * error)
+    assert low < mean - 1.8 * error and high > mean + 1.9 * error
 
 
 def test_bootstrap_agrees_with_scipys():
@@ -66,8 +189,9 @@ def test_bootstrap_agrees_with_scipys():
     assert ours.standard_error == pytest.approx(theirs.standard_error, rel=0.03)
     assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=0.05 * ours.standard_error * 2)
     assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.05 * ours.standard_error * 2)
-    normal = risk(y, actions, loss)
-    assert ours.low > normal.low and ours.high > normal.high  # losses are skewed to the right, and so is this interval
+    assert (
+        ours.high - ours.estimate > ours.estimate - ours.low
+    )  # losses are skewed to the right, and so is this interval
 
 
 def test_bootstrap_in_pieces_and_repeatable(monkeypatch):
@@ -80,7 +204,7 @@ def test_bootstrap_in_pieces_and_repeatable(monkeypatch):
     assert whole != risk(y, actions, costs=costs, method="bootstrap", n_resamples=500, random_state=4)
 
 
-@pytest.mark.parametrize("method", ["normal", "bootstrap"])
+@pytest.mark.parametrize("method", ["auto", "exact", "bootstrap"])
 def test_intervals_hold_the_truth_as_often_as_they_say(method):
     truth = float(stats.norm.cdf(-1.0))  # the rule x > ½Δ of two unit Gaussians 2 apart
     hits = 0
@@ -93,7 +217,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(method):
     assert stats.binomtest(hits, 200, 0.95).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("method", ["normal", "bootstrap"])
+@pytest.mark.parametrize("method", ["auto", "exact", "bootstrap"])
 def test_weights_are_repetitions(method):
     rng = np.random.default_rng(5)
     y, actions, weights = rng.integers(0, 3, 80), rng.integers(0, 3, 80), rng.integers(0, 3, 80)
@@ -136,12 +260,6 @@ def test_named_actions_functions_and_absent_labels():
     assert risk([0, 0, 1], ["reject"] * 3, reject_cost=0.25).estimate == 0.25
 
 
-def test_equal_losses_have_no_width():
-    for method in ("normal", "bootstrap"):
-        found = risk([0, 1, 1], [0, 1, 1], method=method)
-        assert (found.estimate, found.low, found.high, found.standard_error) == (0.0, 0.0, 0.0, 0.0)
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -163,8 +281,10 @@ def test_bad_input(arguments, words):
 def test_bad_settings():
     with pytest.raises(ValueError, match="confidence_level"):
         risk([0, 1], [0, 1], confidence_level=95)
-    with pytest.raises(ValueError, match="'normal' or 'bootstrap'"):
-        risk([0, 1], [0, 1], method="exact")
+    with pytest.raises(ValueError, match="'exact' or 'bootstrap'"):
+        risk([0, 1], [0, 1], method="normal")
+    with pytest.raises(ValueError, match="these can be 0, 1, 5: give method='exact'"):
+        risk([0, 1], [0, 1], [[0, 1], [5, 0]], method="wilson")
     with pytest.raises(ValueError, match="list it in `classes`"):
         risk([0, 1, 2], [0, 1, 1], [[0, 1], [1, 0]], classes=[0, 1])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import combinations
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.svm import SVC
 
+from separatrix import LogisticRegression, OneVsOneClassifier, OneVsRestClassifier, SeparationWarning, as_source
 from separatrix.data import scan_csv
 from separatrix.data.sparse import SparseBlock
 from separatrix.geometry import recession as cone
@@ -411,7 +414,8 @@ def test_words() -> None:
     assert f"columns {found.columns[0]}, {found.columns[1]} and {found.columns[2]}." in str(found)
     rng = np.random.default_rng(0)
     wide = str(separability(rng.standard_normal((20, 40)), np.arange(20) % 3))
-    assert " and 35 more" in wide and "all 3 of them" in wide
+    assert " and 35 more" in wide and "The classes (0, 1 and 2)" in wide
+    assert "all 12 of them" in str(separability(rng.standard_normal((24, 40)), np.arange(24) % 12))
 
 
 def test_the_guilty_column_is_named_first() -> None:
@@ -461,3 +465,29 @@ def test_margin_and_canonical_scale() -> None:
         geometric_margin([0.0, 0.0], 1.0, X, y)
     with pytest.raises(ValueError, match="must be"):
         geometric_margin([1.0], 1.0, X, y)
+
+
+@pytest.mark.parametrize("labels", [["setosa", "versicolor", "virginica"], [True, False], [7, 3, 5], [-1.0, 1.0]])
+def test_warnings_name_classes_by_their_labels(labels: list[Any]) -> None:
+    """Codes of rows stay inside, whichever way the rows come and whoever fits them."""
+    codes = np.arange(90) % len(labels)
+    X = np.random.default_rng(0).uniform(-1, 1, (90, 2)) + 9.0 * np.column_stack([codes == 0, codes == 1])
+    y = np.array(labels)[codes]
+    *first, last = (repr(label) for label in np.unique(y).tolist())
+    together, rest = f"({', '.join(first)} and {last})", "'the rest' and" if len(labels) > 2 else first[0]
+    logistic, weighted = LogisticRegression(C=np.inf), LogisticRegression(C=np.inf, class_weight="balanced")
+    for model, rows, words in (
+        (logistic, (X, y), together),
+        (logistic, (sp.csr_array(X), y), together),
+        (logistic, (as_source(X, y),), together),
+        (weighted, (X, y), together),
+        (OneVsRestClassifier(logistic), (X, y), rest),
+        (OneVsRestClassifier(logistic), (as_source(X, y),), rest),
+        (OneVsOneClassifier(logistic), (X, y), f"({first[0]} and {first[1] if len(first) > 1 else last})"),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            clone(model).fit(*rows)
+        said = [str(one.message) for one in caught if one.category is SeparationWarning]
+        assert any(words in sentence for sentence in said), (model, said)
+        assert not any("(0 and 1)" in sentence for sentence in said)

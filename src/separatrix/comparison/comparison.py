@@ -147,8 +147,9 @@ def compare(
     families : sequence of str, or names in a string with commas between them, optional
         Some of `separatrix.comparison.families.FAMILIES`; all by default.
     loss : array-like of shape (n_classes, n_actions), mapping, table or path, optional
-        What an action costs, given the true class: a matrix in the order of the sorted classes, {class: {action: cost}}, or a
-        table whose first column is the class and whose others are the actions. Candidates are then ranked by cost.
+        What an action costs, given the true class: a matrix in the order of the sorted classes, or, matched by label,
+        {class: {action: cost}}, a Series of one cost per class, or a table or file with the class in its index or first column
+        and the actions in the others. Candidates are then ranked by cost.
     actions : iterable, optional
         Names of the columns of a loss given as a matrix; by default they are the classes.
     folds : int, default=5

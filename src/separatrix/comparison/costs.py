@@ -1,4 +1,4 @@
-"""A loss from wherever it is written down: a matrix, a mapping, a table, or a file beside the data.
+"""A loss in a file beside the data; what is in memory is read by `decide.losses.loss_table`, and so are the labels of a file.
 
 costs.csv     truth, send home, call back        L[k, a]: one row a class, one column an action
               benign, 0, 1
@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.rows import as_arrow
-from separatrix.comparison.schema import TableSchema
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
 from separatrix.data.tables import DELIMITER, read_table
-from separatrix.decide.losses import loss_table
+from separatrix.decide.loss_labels import as_number, place_of
+from separatrix.decide.losses import as_names, loss_table
 
 
 def read_loss(path: str | os.PathLike[str], classes: Iterable[Any]) -> tuple[Float, list[Any]]:
@@ -50,7 +49,11 @@ def read_loss(path: str | os.PathLike[str], classes: Iterable[Any]) -> tuple[Flo
     >>> read_loss(path, ["no", "yes"])
     (array([[ 0.,  1.], [50.,  0.]]), ['no', 'yes'])
     """
-    return _of_frame(read_table(path), list(classes), f"{os.fspath(path)}")
+    said = os.fspath(path)
+    rows, actions = _written(read_table(path), said)
+    matrix, names = loss_table(rows, as_names(classes), None, said)
+    order = np.array([place_of(action, names.tolist()) for action in actions], dtype=np.intp)
+    return matrix[:, order], names[order].tolist()
 
 
 def as_loss(loss: Any, classes: NDArray[Any], actions: Iterable[Any] | None) -> tuple[Float | None, list[Any] | None]:
@@ -62,69 +65,27 @@ def as_loss(loss: Any, classes: NDArray[Any], actions: Iterable[Any] | None) -> 
     named = None if actions is None else list(actions)
     if isinstance(loss, str | os.PathLike) and loss != "zero-one":
         loss, named = read_loss(loss, classes.tolist())
-    elif isinstance(loss, Mapping):
-        loss, named = _of_mapping(loss, classes.tolist(), "loss")
-    elif hasattr(loss, "columns") or hasattr(loss, "column_names"):
-        loss, named = _of_frame(loss, classes.tolist(), "loss")
     matrix, names = loss_table(loss, classes, named)
     return matrix, names.tolist()
 
 
-def _of_frame(table: Any, classes: list[Any], said: str) -> tuple[Float, list[Any]]:
-    table = as_arrow(table)
+def _written(table: Any, said: str) -> tuple[dict[Any, dict[str, float]], list[str]]:
+    """{truth: {action: cost}} of a table whose first column is the truth, and the actions as they stand in its head."""
     truth, *actions = table.column_names
     if not actions:
         raise ValueError(f"{said} has one column only; give the true class in the first and one column an action.")
     listed = table.to_pylist()
-    rows = {row[truth]: {action: row[action] for action in actions} for row in listed}
-    if len(rows) < len(listed):
-        raise ValueError(f"{said} has more than one row of a class in column {truth!r}; give one row a class.")
-    costs = [cost for row in rows.values() for cost in row.values()]
-    commas = any(isinstance(cost, str) and "," in cost for cost in costs)
-    return _of_mapping(rows, classes, said, commas and (table.schema.metadata or {}).get(DELIMITER) != b",")
-
-
-def _of_mapping(
-    rows: Mapping[Any, Any], classes: list[Any], said: str, decimal_comma: bool = False
-) -> tuple[Float, list[Any]]:
-    """Rows and actions are matched to the classes as the target itself is read: text files have no types."""
-    by_class: dict[Any, Any] = {}
-    for given, row in rows.items():
-        label = _class_of(given, classes)
-        if label is None:
-            known = ", ".join(map(str, classes))
-            raise ValueError(f"{said} has a row for {str(given)!r}, which is not a class; these are {known}.")
-        if label in by_class:
-            raise ValueError(f"{said} has more than one row of class {shown(label)}; give one row a class.")
-        by_class[label] = row
-    for label in classes:
-        if label not in by_class:
-            known = ", ".join(map(str, rows))
-            raise ValueError(f"{said} has no row for class {shown(label)}; it has rows for {known}.")
-    if not all(isinstance(row, Mapping) for row in by_class.values()):
-        raise ValueError(f"{said} gives no actions: write it as {{class: {{action: cost, …}}, …}}.")
-    actions = [str(action) for action in by_class[classes[0]]]
-    matrix = np.empty((len(classes), len(actions)))
-    for k, label in enumerate(classes):
-        row = {str(action): cost for action, cost in by_class[label].items()}
-        if row.keys() != set(actions):
-            raise ValueError(f"{said} has other actions for class {shown(label)} than for {shown(classes[0])}.")
-        for a, action in enumerate(actions):
-            what = f"{said}: the cost of {action!r} when the truth is {shown(label)}"
-            matrix[k, a] = _number(row[action], what, decimal_comma)
-    labels = [_class_of(action, classes) for action in actions]
-    return matrix, [action if label is None else label for action, label in zip(actions, labels, strict=True)]
-
-
-def _class_of(value: Any, classes: list[Any]) -> Any:
-    """The class that a value stands for in a column of the target; None when it is none of them."""
-    import pyarrow as pa
-
-    try:
-        codes, known = TableSchema((), "class", tuple(classes)).read_target(pa.table({"class": [value]}))
-    except (ValueError, TypeError, pa.ArrowException):  # no class, or of a type that no class has
-        return None
-    return classes[codes[0]] if known[0] else None
+    texts = [row[action] for row in listed for action in actions if isinstance(row[action], str)]
+    comma = any("," in text for text in texts) and (table.schema.metadata or {}).get(DELIMITER) != b","
+    rows: dict[Any, dict[str, float]] = {}
+    for row in listed:
+        if row[truth] in rows:
+            raise ValueError(f"{said} has more than one row of a class in column {truth!r}; give one row a class.")
+        rows[row[truth]] = {
+            action: _number(row[action], f"{said}: the cost of {action!r} when the truth is {shown(row[truth])}", comma)
+            for action in actions
+        }
+    return rows, actions
 
 
 def _number(value: Any, said: str, decimal_comma: bool) -> float:
@@ -136,7 +97,4 @@ def _number(value: Any, said: str, decimal_comma: bool) -> float:
                 "with a point everywhere."
             )
         text = value.replace(",", ".")
-    try:
-        return float(text)
-    except (TypeError, ValueError):
-        raise ValueError(f"{said} is {value!r}; give a number.") from None
+    return as_number(text, said)

@@ -29,6 +29,7 @@ _CLOSED = {
 # Where sentences of the models speak of classes, which they know by number.
 _BY_NUMBER = re.compile(
     r"\b(?:[Cc]lass|y ==) \d+\b|\b(?:never predicts|singular covariance:|This is so for) \d+(?:, \d+)*\b"
+    r"|\bclasses \(\d+(?:, \d+)* and \d+\)"
 )
 
 

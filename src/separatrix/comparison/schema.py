@@ -36,8 +36,8 @@ from separatrix.comparison.rows import (
     read_categorical,
     read_numeric,
 )
-from separatrix.comparison.target import as_label, classes_of, unlabelled
-from separatrix.data.labels import is_missing
+from separatrix.comparison.target import classes_of, unlabelled
+from separatrix.data.labels import as_label, is_missing
 from separatrix.data.tables import DELIMITER, FIRST_ROW
 
 __all__ = ["ColumnSchema", "TableSchema"]

@@ -11,38 +11,19 @@ import numpy as np
 from separatrix.comparison.columns import FEW, MOST_LEVELS
 from separatrix.comparison.numbers import is_padded
 from separatrix.comparison.rows import NO_LABEL, is_boolean, is_number, is_text, plain
+from separatrix.data.labels import as_plain_number
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 
 
-def _number(value: Any) -> int | float:
-    """Text or a number as a number, whole where it is."""
-    if isinstance(value, str) and re.fullmatch(r"[+-]?\d+", value):
-        return int(value)
-    number = value if isinstance(value, int) else float(value)
-    return int(number) if isinstance(number, float) and number.is_integer() else number
-
-
 def _sorted_numbers(values: list[Any]) -> list[Any]:
     """Whole numbers if all are, else all as floats; text stays text where a whole number is too long for an array."""
-    labels = {_number(value) for value in values}
+    labels = {as_plain_number(value) for value in values}
     if all(isinstance(label, int) and -(2**63) <= label < 2**63 for label in labels):
         return sorted(labels)
     if all(isinstance(value, str) for value in values) and all(isinstance(label, int) for label in labels):
         return sorted(set(values))
     return sorted({float(label) for label in labels})
-
-
-def as_label(value: Any, like: Any) -> Any:
-    """A value of the target as a label of the type that the classes have; None when it cannot be one."""
-    try:
-        if isinstance(like, bool):
-            return {"true": True, "false": False, "1": True, "0": False}.get(str(value).lower())
-        if isinstance(like, int | float):
-            return None if isinstance(value, bool) else _number(value)
-        return str(value)
-    except (ValueError, OverflowError):
-        return None
 
 
 def classes_of(target: str, column: Any) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,26 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Float | None:
 def shown(label: Any) -> str:
     """A label as a person would write it: no NumPy types."""
     return repr(label.item() if hasattr(label, "item") else label)
+
+
+def as_plain_number(value: Any) -> int | float:
+    """Text or a number as a number, whole where it is."""
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d+", value):
+        return int(value)
+    number = value if isinstance(value, int) else float(value)
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def as_label(value: Any, like: Any) -> Any:
+    """A value of the target as a label of the type that the classes have; None when it cannot be one."""
+    try:
+        if isinstance(like, bool):
+            return {"true": True, "false": False, "1": True, "0": False}.get(str(value).lower())
+        if isinstance(like, int | float):
+            return None if isinstance(value, bool) else as_plain_number(value)
+        return str(value)
+    except (ValueError, OverflowError):
+        return None
 
 
 def check_weights(weights: Float) -> None:

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logit, ndtr, ndtri, softmax
+from scipy.special import logit, ndtr, softmax
 from sklearn.utils import check_random_state
 
 from separatrix.data.block import Float
+from separatrix.decide.intervals import bounded_interval
 from separatrix.decide.losses import REJECTED, Loss, expected_losses, loss_table
 from separatrix.decide.prior_shift import check_priors
 from separatrix.decide.regions import envelope, reject
@@ -176,8 +177,11 @@ def bayes_risk(
         parts.append(np.where(rejected, 0.0 if reject_cost is None else reject_cost, least))
     values = np.concatenate(parts)
     mean, error = float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
-    half = float(ndtri(0.5 + confidence_level / 2.0)) * error
-    return Risk(mean, mean - half, mean + half, error, len(values), "Monte Carlo")
+    # The best action costs no more than the one whose worst case is least.
+    worst = float(matrix.max(axis=0).min())
+    least, most = float(matrix.min()), worst if reject_cost is None else max(worst, reject_cost)
+    low, high = bounded_interval(values, np.ones(len(values)), least, most, confidence_level)
+    return Risk(mean, low, high, error, len(values), "Monte Carlo")
 
 
 def _shared_distance(model: Any) -> float | None:

@@ -9,7 +9,7 @@ References: Chow, IEEE Trans. Information Theory 16, 1970; Bishop, Pattern Recog
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from numbers import Real
 from typing import Any, Literal, Self, overload
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -62,9 +62,10 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
     estimator : classifier
         Of this library or any other with `predict_proba`; a clone of it is fitted. Wrap one that is fitted already in
         `sklearn.frozen.FrozenEstimator`. One without probabilities needs `calibration`.
-    loss : "zero-one", array-like of shape (n_classes, n_actions) or callable, default="zero-one"
-        ``loss[k][a]`` is the loss of action a when the truth is class k, in the sorted order of the labels; a function is
-        called as ``loss(truth, action)`` with a label and the name of an action. Negative losses are gains.
+    loss : "zero-one", array-like of shape (n_classes, n_actions), data frame, dict, Series or callable, default="zero-one"
+        ``loss[k][a]`` is the loss of action a when the truth is class k. A bare array is in the order of ``classes_``. Labels
+        are matched: of a data frame (index or first column the truth), {truth: {action: cost}}, one cost per class. A function
+        is called as ``loss(truth, action)``. Negative losses are gains.
     reject_cost : float, optional
         Price of abstaining: rows whose least expected loss exceeds it are rejected.
     reject_below : float in [0, 1], optional
@@ -115,11 +116,11 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
     priors_: Float
 
     _parameter_constraints: dict[str, list[Any]] = {
-        "loss": [StrOptions({"zero-one"}), callable, "array-like"],
+        "loss": [StrOptions({"zero-one"}), callable, "array-like", Mapping, HasMethods("to_pydict")],
         "reject_cost": [Interval(Real, None, None, closed="neither"), None],
         "reject_below": [Interval(Real, 0, 1, closed="both"), None],
         "actions": ["array-like", None],
-        "priors": ["array-like", None],
+        "priors": ["array-like", Mapping, None],
         "calibration": [StrOptions({"sigmoid", "isotonic", "temperature"}), None],
         "cv": ["cv_object"],
     }
@@ -211,7 +212,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         matrix, actions = loss_table(self.loss, classes, self.actions)
         self._names = self._predictions(actions)
         trained_on = priors_behind(fitted, classes, lambda: class_counts(X, y, sample_weight, classes))
-        self.priors_ = trained_on if self.priors is None else check_priors(self.priors, len(classes))
+        self.priors_ = trained_on if self.priors is None else check_priors(self.priors, len(classes), classes=classes)
         self.estimator_, self.training_priors_ = fitted, trained_on
         self.loss_matrix_, self.actions_ = matrix, actions
         for name in ("n_features_in_", "feature_names_in_"):
@@ -281,7 +282,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
             In the order of ``actions_``; the smallest of a row is the loss that `predict` compares with `reject_cost`.
         """
         proba = self.predict_proba(X)
-        return expected_losses(proba, row_losses(self.loss_matrix_, costs, len(proba)))
+        return expected_losses(proba, row_losses(self.loss_matrix_, self.actions_, costs, len(proba)))
 
     def predict(self, X: Any, costs: ArrayLike | None = None) -> NDArray[Any]:
         """The action of least expected loss, for every row; the first of those that tie.
@@ -304,7 +305,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
     def _decide(self, X: Any, costs: ArrayLike | None) -> tuple[Codes, Float]:
         """The code of every row's action, and the losses it was chosen from."""
         proba = self.predict_proba(X)
-        losses = row_losses(self.loss_matrix_, costs, len(proba))
+        losses = row_losses(self.loss_matrix_, self.actions_, costs, len(proba))
         codes = best_actions(proba, losses)
         least = expected_losses(proba, losses).min(axis=1)
         codes[reject(proba, least, self.reject_cost, self.reject_below)] = REJECTED
@@ -350,9 +351,9 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         check_is_fitted(self, "estimator_")
         moved = copy(self)
         moved.priors = priors
-        moved.priors_ = check_priors(priors, len(self.classes_))
+        moved.priors_ = check_priors(priors, len(self.classes_), classes=self.classes_)
         if trained_on is not None:
-            moved.training_priors_ = check_priors(trained_on, len(self.classes_), "trained_on")
+            moved.training_priors_ = check_priors(trained_on, len(self.classes_), "trained_on", self.classes_)
         return moved
 
     def estimate_priors(self, X: Any) -> PriorEstimate:
@@ -391,10 +392,8 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         check_is_fitted(self, "estimator_")
         if X is None:
             if len(self.classes_) != 2:
-                raise ValueError(
-                    f"Intervals of one posterior exist for two classes only, and there are {len(self.classes_)}: give X, rows "
-                    "of two features, for a map of the plane."
-                )
+                there = f"Intervals of one posterior exist for two classes only, and there are {len(self.classes_)}"
+                raise ValueError(f"{there}: give X, rows of two features, for a map of the plane.")
             breakpoints, codes = envelope(self.loss_matrix_, self.reject_cost, self.reject_below)
             return PosteriorRegions(breakpoints, self._names[codes])
         return plane_regions(self.predict, X, n_points)

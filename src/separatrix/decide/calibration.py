@@ -4,7 +4,7 @@
 
 For K > 2 classes either the largest posterior of each row is compared with how often that class is right (confidence), or every
 class's posterior with that class's frequency, averaged over classes (class-wise). Intervals of the observed frequency are
-Wilson's. References: Guo et al., ICML 2017; Nixon et al., CVPR workshops 2019; Wilson, JASA 22, 1927.
+Wilson's (see `intervals`). References: Guo et al., ICML 2017; Nixon et al., CVPR workshops 2019.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from separatrix.data.block import Float
 from separatrix.data.labels import as_weights, shown
+from separatrix.decide.intervals import wilson_interval
 from separatrix.decide.losses import check_proba, class_codes
 
 
@@ -154,10 +154,12 @@ def _events(
     y_true: ArrayLike, proba: ArrayLike, label: Any, classes: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[Float, NDArray[np.bool_], Float]:
     """The probability judged in every row, whether it came true, and the row's weight; rows that count only."""
-    given = np.asarray(proba, dtype=np.float64)
-    given = check_proba(np.column_stack([1.0 - given, given]) if given.ndim == 1 else given)
-    weights = as_weights(sample_weight, len(given))
+    weights = as_weights(sample_weight, len(proba))  # type: ignore[arg-type]  # rows have a number
     known, truth = class_codes(y_true, classes, weights)
+    if np.ndim(proba) == 1:
+        second = np.asarray(proba, dtype=np.float64)
+        proba = np.column_stack([1.0 - second, second])
+    given = check_proba(proba, known)
     if truth.shape != given.shape[:1] or given.shape[1] != len(known):
         raise ValueError(
             f"proba has {given.shape[1]} columns and {len(given)} rows, y_true {len(truth)} rows of the classes "
@@ -185,11 +187,3 @@ def _edges(predicted: Float, weights: Float, bins: str, n_bins: int) -> Float:
         raise ValueError(f"bins={bins!r} is not known: give 'uniform' or 'quantile'.")
     inner = np.quantile(predicted, levels[1:-1], weights=weights, method="inverted_cdf")
     return np.concatenate([[0.0], np.unique(inner), [1.0]])
-
-
-def wilson_interval(share: Float, n: Float, confidence_level: float = 0.95) -> tuple[Float, Float]:
-    """Wilson's interval of a probability, from the share of n rows in which it came true."""
-    z = float(ndtri(0.5 + confidence_level / 2.0))
-    centre = (share + z * z / (2.0 * n)) / (1.0 + z * z / n)
-    half = z / (1.0 + z * z / n) * np.sqrt(share * (1.0 - share) / n + z * z / (4.0 * n * n))
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

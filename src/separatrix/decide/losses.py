@@ -4,22 +4,25 @@
 
 Adding a number to a row of L, the same for every action, changes no decision. Decisions are therefore taken from L less the
 largest loss of each row: the 0–1 loss becomes −I, so that its decision is argmax_k p(k|x) to the last bit.
-Ties go to the first of the tied actions. Reference: Berger, Statistical Decision Theory and Bayesian Analysis, sect. 4.4.
+Ties go to the first of the tied actions. A bare array is in the order of the classes; what has labels (see `loss_labels`) is
+put in that order. Reference: Berger, Statistical Decision Theory and Bayesian Analysis, sect. 4.4.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
+from separatrix.data.frames import is_frame
 from separatrix.data.labels import encode, is_missing, shown, unique_labels
+from separatrix.decide.loss_labels import aligned, columns_by_name, labels_of, place_of
 
-Loss = str | Callable[[Any, Any], float] | ArrayLike
+Loss = str | Callable[[Any, Any], float] | Mapping[Any, Any] | ArrayLike
 REJECTED = -1
 """The code of a rejected row among the codes of actions."""
 
@@ -37,9 +40,16 @@ def as_names(names: Iterable[Any]) -> NDArray[Any]:
     return objects
 
 
-def loss_table(loss: Loss, classes: NDArray[Any], actions: Iterable[Any] | None) -> tuple[Float, NDArray[Any]]:
-    """The K×A matrix of a loss and the names of its A actions; by default the actions are the classes."""
+def loss_table(
+    loss: Loss, classes: NDArray[Any], actions: Iterable[Any] | None, said: str = "loss"
+) -> tuple[Float, NDArray[Any]]:
+    """The K×A matrix of a loss and the names of its A actions; by default the actions are the classes.
+
+    Every loss of the library is read here. Labels of data frames, dictionaries and Series are matched to the classes and
+    actions; the rows of a bare array are in the order of the classes.
+    """
     named = None if actions is None else _check_names(as_names(actions))
+    labelled = labels_of(loss, classes, named, said)
     if isinstance(loss, str):
         if loss != "zero-one":
             raise ValueError(f"loss={loss!r} is not known: give 'zero-one', a matrix or a function of (truth, action).")
@@ -50,7 +60,10 @@ def loss_table(loss: Loss, classes: NDArray[Any], actions: Iterable[Any] | None)
                 "losses of this action in a matrix or a function."
             )
         loss = _zero_one
-    if callable(loss):
+    if labelled is not None:
+        matrix, written = aligned(labelled, classes, named, said)
+        names = classes if written == classes.tolist() else _check_names(as_names(written))
+    elif callable(loss):
         names = classes if named is None else named
         matrix = np.array([[float(loss(k, a)) for a in names.tolist()] for k in classes.tolist()])
     else:
@@ -64,6 +77,19 @@ def loss_table(loss: Loss, classes: NDArray[Any], actions: Iterable[Any] | None)
         )
     _warn_of_costly_truth(matrix, classes, names)
     return matrix, names
+
+
+def classes_with(loss: Loss, labels: NDArray[Any], said: str = "loss") -> NDArray[Any]:
+    """The labels among some rows and those that a labelled loss has besides: a class may have no row in a sample."""
+    # An index that counts from 0 may stand for integer classes of which some have no row here, but never for text.
+    labelled = labels_of(loss, None if labels.dtype.kind in "iuf" else labels, None, said)
+    if labelled is None:
+        return labels
+    known = labels.tolist()
+    absent = [truth for truth in labelled.truths if place_of(truth, known) is None]
+    if not absent or len({isinstance(label, str) for label in [*known, *absent]}) > 1:
+        return labels  # labels of another type are nobody's classes, as `loss_table` will say
+    return unique_labels(as_names([*known, *absent]))
 
 
 def _zero_one(truth: Any, action: Any) -> float:
@@ -86,7 +112,7 @@ def _columns(matrix: Float, classes: NDArray[Any], named: NDArray[Any] | None) -
     if matrix.ndim != 2 or len(matrix) != len(classes) or matrix.shape[1] == 0:
         raise ValueError(
             f"loss has shape {matrix.shape}, but there are {len(classes)} classes: give a matrix with one row a class (the "
-            f"truth), in the order {order}, and one column an action."
+            f"truth), in the order {order}, and one column per action."
         )
     if named is None and matrix.shape[1] != len(classes):
         raise ValueError(
@@ -95,7 +121,7 @@ def _columns(matrix: Float, classes: NDArray[Any], named: NDArray[Any] | None) -
         )
     if named is not None and matrix.shape[1] != len(named):
         raise ValueError(
-            f"loss has shape {matrix.shape}, but {len(named)} actions are named: {named.tolist()}. Give one column an action."
+            f"loss has shape {matrix.shape}, but {len(named)} actions are named: {named.tolist()}. Give one column per action."
         )
     return classes if named is None else named
 
@@ -117,11 +143,17 @@ def _warn_of_costly_truth(matrix: Float, classes: NDArray[Any], names: NDArray[A
             )
 
 
-def check_proba(proba: ArrayLike) -> Float:
-    """Posteriors as a float64 array of shape (n, K), checked."""
+def check_proba(proba: ArrayLike, classes: NDArray[Any] | None = None) -> Float:
+    """Posteriors as a float64 array of shape (n, K), checked; columns of a frame that are named like classes in their order."""
+    if classes is not None and is_frame(proba):
+        columns = list(getattr(proba, "column_names", None) or proba.columns)  # type: ignore[union-attr]  # a frame
+        if any(place_of(name, classes.tolist()) is not None for name in columns) and columns != list(
+            range(len(columns))
+        ):
+            proba = columns_by_name(proba, classes.tolist(), "proba", "class")
     given = np.asarray(proba, dtype=np.float64)
     if given.ndim != 2:
-        raise ValueError(f"Probabilities have shape {given.shape}: give one row a sample and one column a class.")
+        raise ValueError(f"Probabilities have shape {given.shape}: give one row per sample and one column per class.")
     wrong = ~((given >= 0) & (given <= 1 + 1e-6)).all(axis=1) | (np.abs(given.sum(axis=1) - 1.0) > 1e-3)
     if wrong.any():
         i = int(np.flatnonzero(wrong)[0])
@@ -132,14 +164,15 @@ def check_proba(proba: ArrayLike) -> Float:
     return given
 
 
-def row_losses(matrix: Float, costs: ArrayLike | None, n_rows: int) -> Float:
+def row_losses(matrix: Float, names: NDArray[Any], costs: ArrayLike | None, n_rows: int) -> Float:
     """The losses of every row: the matrix itself, or (n, K, A) when rows have costs of their own.
 
     Costs of shape (n, K, A) stand for the matrix; costs of shape (n, A), the price of an action whatever the truth, are added.
+    The columns of a data frame are matched to the names of the actions.
     """
     if costs is None:
         return matrix
-    given = np.asarray(costs, dtype=np.float64)
+    given = np.asarray(columns_by_name(costs, names.tolist(), "costs"), dtype=np.float64)
     K, A = matrix.shape
     if given.shape not in ((n_rows, K, A), (n_rows, A)):
         raise ValueError(

@@ -37,8 +37,10 @@ from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_target, as_weights, encode
 from separatrix.data.views import Regrouped
+from separatrix.decide.losses import as_names
 from separatrix.models.base import Classifier, Estimator, Stopwatch, check_two_classes
 from separatrix.models.generative import MomentEstimator
+from separatrix.models.logistic import LogisticRegression
 from separatrix.models.ridge_classifier import RidgeClassifier
 from separatrix.statistics.counts import CategoryCounts, ClassCounts
 from separatrix.statistics.moments import ClassMoments
@@ -170,16 +172,25 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         source, codes = self._labelled(X, y, params)
         problems = self._problems(len(self.classes_))
         jobs: Any = (
-            (Regrouped(source, groups), None) if source is not None else (X, groups[codes]) for groups in problems
+            (Regrouped(source, groups), None, groups) if source is not None else (X, groups[codes], groups)
+            for groups in problems
         )
         machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_fit_machine)(self.estimator, rows, target, params) for rows, target in jobs
+            delayed(_fit_machine)(self._named(groups), rows, target, params) for rows, target, groups in jobs
         )
         # Rows that precomputed kernels are taken with: a machine knows its own only.
         pairwise = get_tags(self.estimator).input_tags.pairwise
         self._kept = [np.flatnonzero(groups[codes] >= 0) for groups in problems] if pairwise else None
         known = all(hasattr(machine, "fit_") for machine in machines)
         return machines, sum(machine.fit_.passes for machine in machines) if known else None
+
+    def _named(self, groups: Codes) -> Any:
+        """A machine to be fitted, which speaks of its two groups by the labels in them where it can."""
+        machine = clone(self.estimator)
+        if isinstance(machine, LogisticRegression):
+            members = [self.classes_[groups == group].tolist() for group in (0, 1)]
+            machine._class_names = as_names([own[0] if len(own) == 1 else "the rest" for own in members])
+        return machine
 
     def _labelled(self, X: Any, y: ArrayLike | None, params: dict[str, Any]) -> tuple[Source | None, Any]:
         """A source with class codes, or the codes of the rows of anything else; sets the classes."""
@@ -238,14 +249,13 @@ def machine_scores(machine: Any, X: Any) -> Float:
     return np.asarray(machine.predict_proba(X))[:, 1] - 0.5
 
 
-def _fit_machine(estimator: Any, X: Any, target: Codes | None, params: dict[str, Any]) -> Any:
-    machine = clone(estimator)
+def _fit_machine(machine: Any, X: Any, target: Codes | None, params: dict[str, Any]) -> Any:
     if target is None:
         return machine.fit(X, **params)
     if (target >= 0).all():
         return machine.fit(X, target, **params)
     rows = np.flatnonzero(target >= 0)
-    inside, _ = _safe_split(estimator, X.tocsr() if sp.issparse(X) else X, None, rows)
+    inside, _ = _safe_split(machine, X.tocsr() if sp.issparse(X) else X, None, rows)
     return machine.fit(inside, target[rows], **_check_method_params(X, params, rows))
 
 

@@ -2,8 +2,10 @@
 
     R = Σ sᵢ lᵢ / S,      lᵢ = L[yᵢ, aᵢ],      standard error² = Σ sᵢ (lᵢ−R)² / (S(S−1))
 
-A weight sᵢ counts repetitions, S = Σ sᵢ. The bootstrap draws how often each *different* loss occurs (one multinomial draw a
-resample), which is the same as drawing rows; its interval is BCa: bias-corrected, with the acceleration
+A weight sᵢ counts repetitions, S = Σ sᵢ. R ± z standard errors is no interval here: without an error among 20 rows it has no
+length, and for rare errors it holds the truth too seldom. `intervals` uses the range of the loss instead. The bootstrap draws
+how often each *different* loss occurs (one multinomial draw a resample), which is the same as drawing rows; its interval is
+BCa: bias-corrected, with the acceleration
 Σ(lᵢ−R)³ / 6(Σ(lᵢ−R)²)^{3/2}. Reference: Efron and Tibshirani, An Introduction to the Bootstrap, ch. 14.
 
 The risk–coverage curve keeps the rows of which the rule is surest. Rows that tie are kept together; between corners of the
@@ -20,14 +22,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_weights, shown
+from separatrix.decide.intervals import bounded_interval, wilson_interval
 from separatrix.decide.losses import (
     Loss,
     action_codes,
     best_actions,
     check_proba,
     class_codes,
+    classes_with,
     distinct_actions,
     expected_losses,
     loss_table,
@@ -73,7 +77,7 @@ def risk(
     reject_action: Any = "reject",
     costs: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    method: Literal["normal", "bootstrap"] = "normal",
+    method: Literal["auto", "wilson", "exact", "bootstrap"] = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     random_state: Any = None,
@@ -97,9 +101,11 @@ def risk(
         Costs of each row, as for `BayesRule.predict`; needs `action_names` unless the actions are the classes.
     sample_weight : array-like of shape (n_samples,), optional
         A weight of 2 means the same as the row standing twice.
-    method : {"normal", "bootstrap"}, default="normal"
-        The interval: estimate ± z standard errors, or the bootstrap's (BCa), which is not symmetric and never leaves the range
-        of the losses. When all losses are equal both have length 0: no row tells what a rare loss would be.
+    method : {"auto", "wilson", "exact", "bootstrap"}, default="auto"
+        The interval. "wilson" is for losses of two values, such as 0 and 1; "exact" is that of Clopper and Pearson, carried
+        over to any losses in a known range; "auto" is "wilson" where it can be, else "exact". They never leave the range of
+        the loss, and count losses that did not occur. "bootstrap" (BCa) knows only those that did; where all are equal it is
+        "exact" instead.
     confidence_level : float, default=0.95
     n_resamples : int, default=9999
     random_state : int, RandomState or None
@@ -114,12 +120,15 @@ def risk(
     >>> result = risk([0, 0, 1, 1, 1, 1], [0, 1, 1, 1, 1, 0], [[0, 1], [5, 0]])
     >>> result.estimate, round(result.standard_error, 3)
     (1.0, 0.816)
+    >>> result = risk([0] * 10 + [1] * 10, [0] * 10 + [1] * 10)  # no error among 20 rows
+    >>> result.low, round(result.high, 3)
+    (0.0, 0.161)
     """
     if not 0.0 < confidence_level < 1.0:
         raise ValueError(f"confidence_level is {confidence_level!r}; it must lie between 0 and 1, for example 0.95.")
     taken = np.asarray(actions)
     weights = as_weights(sample_weight, len(taken))
-    labels, truth = class_codes(y_true, classes, weights)
+    labels, truth = _coded(y_true, classes, loss, weights)
     if truth.shape != taken.shape:
         raise ValueError(f"y_true has {len(truth)} rows and actions has shape {taken.shape}: give one action a row.")
     if action_names is None and (isinstance(loss, str) or callable(loss)) and costs is None:
@@ -129,10 +138,22 @@ def risk(
     else:
         matrix, columns = loss_table(loss, labels, None if action_names is None else np.asarray(action_names))
     codes = action_codes(taken, columns, reject_action)
-    losses = suffered_losses(truth, codes, row_losses(matrix, costs, len(taken)), reject_cost)
+    possible = row_losses(matrix, columns, costs, len(taken))
+    losses = suffered_losses(truth, codes, possible, reject_cost)
+    others = [0.0, 1.0] if isinstance(loss, str) and costs is None else []  # however few labels are there
+    levels = np.unique(np.append(possible, others if reject_cost is None else [*others, reject_cost]))
     values, places = np.unique(losses if weights is None else losses[weights > 0], return_inverse=True)
     counts = np.bincount(places, None if weights is None else weights[weights > 0]).astype(np.float64)
-    return _interval(values, counts, method, confidence_level, n_resamples, random_state)
+    return _interval(values, counts, levels, method, confidence_level, n_resamples, random_state)
+
+
+def _coded(
+    y_true: ArrayLike, classes: ArrayLike | None, loss: Loss, weights: Float | None
+) -> tuple[NDArray[Any], Codes]:
+    """The classes, those given or those in y and in a labelled loss, and the code of every row."""
+    if classes is None:
+        classes = classes_with(loss, class_codes(y_true, None, weights)[0])
+    return class_codes(y_true, classes, weights)
 
 
 def _label_loss(loss: Any, labels: NDArray[Any], names: NDArray[Any]) -> Any:
@@ -147,8 +168,12 @@ def _label_loss(loss: Any, labels: NDArray[Any], names: NDArray[Any]) -> Any:
     return lambda truth, action: float(truth != action)
 
 
-def _interval(values: Float, counts: Float, method: str, level: float, n_resamples: int, random_state: Any) -> Risk:
-    """The mean of losses that occur so many times each."""
+def _interval(
+    values: Float, counts: Float, levels: Float, method: str, level: float, n_resamples: int, random_state: Any
+) -> Risk:
+    """The mean of losses that occur so many times each, among those that can occur."""
+    if method not in ("auto", "wilson", "exact", "bootstrap"):
+        raise ValueError(f"method={method!r} is not known: give 'auto', 'wilson', 'exact' or 'bootstrap'.")
     n = float(counts.sum())
     if n <= 1.0:
         raise ValueError(f"The total weight of the rows is {n:g}: the error of a mean needs more than one row.")
@@ -156,14 +181,20 @@ def _interval(values: Float, counts: Float, method: str, level: float, n_resampl
     deviations = values - mean
     squares = float(counts @ np.square(deviations))
     error = float(np.sqrt(squares / (n * (n - 1.0))))
+    least, most = float(levels[0]), float(levels[-1])
+    if method == "wilson" and len(levels) > 2:
+        raise ValueError(
+            f"Wilson's interval is for losses of two values, and these can be {', '.join(f'{x:g}' for x in levels[:5])}"
+            f"{', …' if len(levels) > 5 else ''}: give method='exact'."
+        )
+    if method == "wilson" or (method == "auto" and len(levels) == 2):
+        share = np.array((counts @ (values == most)) / n)
+        low, high = (least + (most - least) * float(end) for end in wilson_interval(share, np.array(n), level))
+        return Risk(mean, min(low, mean), max(high, mean), error, n, "wilson")
+    if method != "bootstrap" or len(values) == 1:
+        low, high = bounded_interval(values, counts, least, most, level)
+        return Risk(mean, low, high, error, n, "exact")
     tail = (1.0 - level) / 2.0
-    if method == "normal":
-        half = float(ndtri(1.0 - tail)) * error
-        return Risk(mean, mean - half, mean + half, error, n, "normal")
-    if method != "bootstrap":
-        raise ValueError(f"method={method!r} is not known: give 'normal' or 'bootstrap'.")
-    if len(values) == 1:
-        return Risk(mean, mean, mean, 0.0, n, "bootstrap")
     draws = _resampled_means(values, counts, n_resamples, random_state)
     below = float((draws < mean).mean() + (draws <= mean).mean()) / 2.0
     bias = float(ndtri(np.clip(below, 0.5 / n_resamples, 1.0 - 0.5 / n_resamples)))
@@ -243,9 +274,9 @@ def risk_coverage_curve(
     >>> curve.coverage, curve.risk.round(2)
     (array([0.25, 0.5 , 0.75, 1.  ]), array([0.  , 0.  , 0.33, 0.25]))
     """
-    given = check_proba(proba)
-    weights = as_weights(sample_weight, len(given))
-    labels, truth = class_codes(y_true, classes, weights)
+    weights = as_weights(sample_weight, len(proba))  # type: ignore[arg-type]  # rows have a number
+    labels, truth = _coded(y_true, classes, loss, weights)
+    given = check_proba(proba, labels)
     if truth.shape != given.shape[:1] or given.shape[1] != len(labels):
         raise ValueError(
             f"proba has shape {given.shape} for {len(truth)} rows and the classes {labels.tolist()}: give one row a sample and "

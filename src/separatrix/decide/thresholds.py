@@ -15,17 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import as_weights
-from separatrix.decide.losses import class_codes
+from separatrix.data.labels import as_weights, shown, unique_labels
+from separatrix.decide.loss_labels import aligned, labels_of
+from separatrix.decide.losses import Loss, as_names, class_codes
 
 
-def threshold_for(cost_matrix: ArrayLike) -> float:
+def threshold_for(cost_matrix: Loss) -> float:
     """The threshold of p(1|x) above which to act 1, for two classes and two actions.
 
     Parameters
     ----------
-    cost_matrix : array-like of shape (2, 2)
-        ``cost_matrix[k][a]``: the truth is k, the action a.
+    cost_matrix : array-like of shape (2, 2), data frame, dict or Series
+        ``cost_matrix[k][a]``: the truth is k, the action a. A bare array is in the order of ``classes_``; with labels (as for
+        `BayesRule`) class 1 is the second of the two in sorted order, wherever it stands in the table.
 
     Returns
     -------
@@ -36,8 +38,15 @@ def threshold_for(cost_matrix: ArrayLike) -> float:
     >>> from separatrix import threshold_for
     >>> threshold_for([[0, 1], [4, 0]])
     0.2
+    >>> threshold_for({"malignant": {"malignant": 0, "benign": 4}, "benign": {"malignant": 1, "benign": 0}})
+    0.2
     """
-    matrix = np.asarray(cost_matrix, dtype=np.float64)
+    labelled = labels_of(cost_matrix, None, None, "cost_matrix")
+    if labelled is None:
+        classes, matrix = np.arange(2), np.asarray(cost_matrix, dtype=np.float64)
+    else:
+        classes = unique_labels(as_names(labelled.truths))
+        matrix, _ = aligned(labelled, classes, classes, "cost_matrix")
     if matrix.shape != (2, 2):
         raise ValueError(
             f"cost_matrix has shape {matrix.shape}: one threshold belongs to two classes and two actions, shape (2, 2). For "
@@ -49,8 +58,9 @@ def threshold_for(cost_matrix: ArrayLike) -> float:
     if false_alarm < 0 or miss < 0 or false_alarm == miss == 0:
         k = 0 if false_alarm <= 0 else 1
         raise ValueError(
-            f"There is no threshold: when the truth is class {k} the correct action costs {matrix[k, k]:g} and the wrong one "
-            f"{matrix[k, 1 - k]:g}. Rows are the truth, columns the action; check that the matrix is not transposed."
+            f"There is no threshold: when the truth is class {shown(classes[k])} the correct action costs {matrix[k, k]:g} and "
+            f"the wrong one {matrix[k, 1 - k]:g}. Rows are the truth, columns the action; check that the matrix is not "
+            "transposed."
         )
     return false_alarm / (false_alarm + miss)
 

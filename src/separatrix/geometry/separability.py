@@ -32,6 +32,9 @@ from separatrix.data.labels import shown
 from separatrix.data.source import Source
 from separatrix.geometry.working_set import Design, class_margins, find_direction
 
+# More classes than this are counted, not listed.
+_NAMED = 10
+
 
 @dataclass(frozen=True)
 class Separability:
@@ -72,7 +75,8 @@ class Separability:
 
     def __str__(self) -> str:
         labels = self.classes.tolist()
-        which = " and ".join(map(shown, labels)) if len(labels) == 2 else f"all {len(labels)} of them"
+        *first, last_label = map(shown, labels)
+        which = f"{', '.join(first)} and {last_label}" if len(labels) <= _NAMED else f"all {len(labels)} of them"
         if self.verdict == "overlap":
             return (
                 f"The classes ({which}) overlap: no linear rule is right about some rows without being wrong about "
@@ -217,7 +221,9 @@ def canonical(
 
 
 def _labelled(X: Any, y: Any, sample_weight: Any = None) -> tuple[Source, NDArray[Any]]:
-    source = as_source(X, y, sample_weight).labelled()
+    source = as_source(X, y, sample_weight)
+    if source.classes is None:  # to label codes again would lose the names of the classes
+        source = source.labelled()
     classes = source.classes
     assert classes is not None
     if len(classes) < 2:

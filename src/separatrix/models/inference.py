@@ -18,30 +18,32 @@ MacKinnon and White (1985), J. Econometrics 29; Venzon and Moolgavkar (1988), Ap
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtri, xlogy
+from scipy.special import ndtri
+from sklearn.exceptions import ConvergenceWarning
 
-from separatrix.data import Source, as_source
-from separatrix.data.block import Block, Codes, Float
-from separatrix.data.views import View
+from separatrix.data import Source
+from separatrix.data.block import Block, Float
 from separatrix.models.logistic_problem import Problem
-from separatrix.models.summary_table import REFUSALS, Inference, Row, Summary
+from separatrix.models.null_model import Targets, null_log_likelihood
+from separatrix.models.summary_table import REFUSALS, Inference, Row, Summary, check_wishes
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.objectives.losses import Softmax
 from separatrix.objectives.penalties import Penalty
 from separatrix.result import Fit, Status
 from separatrix.solvers.curvature import Curvature
-from separatrix.solvers.newton import minimise_newton
 
 _EPS = float(np.finfo(np.float64).eps)
 # Distances to the optimum, in standard errors: good enough to stop at, to vouch for, to keep quiet about.
 _AT_THE_OPTIMUM, _NEAR, _UNNOTICED = 1e-8, 1e-4, 1e-3
+# What a step may still promise, as a share of F, where rounding ends a fit.
+_SETTLED = 1e-9
 # Beyond this many coefficients their covariance is not formed at the end of every fit.
 LARGEST = 1000
-_INTERVALS, _COVARIANCES = ("wald", "profile"), ("model", "robust", "HC0", "HC1")
 
 _LOOSE = (
     "The fit ended {:.2g} standard errors from the optimum and Newton's method did not get there from it. Lower tol or "
@@ -59,7 +61,6 @@ def gather(
     source: Source,
     *,
     fit: Fit | None = None,
-    firth: bool = False,
     note: str = "",
     largest: int | None = LARGEST,
 ) -> Inference:
@@ -74,8 +75,6 @@ def gather(
         The labelled rows the problem was built from, for the names of columns and classes.
     fit : Fit, optional
         The record of the fit: separated classes and interrupted fits are refused.
-    firth : bool, default=False
-        Whether θ maximises Firth's penalised likelihood instead.
     note : str
         Shown under the table.
     largest : int or None
@@ -99,12 +98,12 @@ def gather(
     baseline = labels.pop(loss.baseline or 0 if isinstance(loss, Softmax) else 0)
     names = None if source.feature_names is None else tuple(map(str, source.feature_names))
     blank = Inference(*contrasts.finish(theta), tuple(labels), baseline, names, problem.fit_intercept, note=note)
-    refusal = REFUSALS["firth"] if firth else _refusal(problem.objective.penalty, fit)
+    refusal = _refusal(problem.objective.penalty, fit)
     if not refusal and largest is not None and m * p > largest:
         refusal = f"A covariance matrix of {m * p} coefficients is not formed after a fit: give summary X and y again."
     if refusal:
         return replace(blank, refusal=refusal)
-    rows = _Targets(contrasts.source, keep=contrasts.objective.offset is not None)
+    rows = Targets(contrasts.source, keep=contrasts.objective.offset is not None)
     at, moved = _optimum(replace(contrasts, source=rows), theta)
     if at.curvature.deficient or at.curvature.blank.any():
         return replace(blank, refusal=_dependence(at, source))
@@ -120,7 +119,7 @@ def gather(
         intercept=intercept,
         covariance=_in_user_units(at.curvature.inverse(), contrasts),
         log_likelihood=0.5 * at.left**2 - at.evaluation.loss,
-        null_log_likelihood=_null_log_likelihood(contrasts, rows),
+        null_log_likelihood=null_log_likelihood(contrasts, rows),
         n_observations=at.evaluation.total,
         note=note,
     )
@@ -150,11 +149,7 @@ def summarise(
     """
     if inference.refusal:
         raise ValueError(inference.refusal)
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}; give a probability between 0 and 1, such as 0.95.")
-    for name, given, known in (("interval", interval, _INTERVALS), ("covariance", covariance, _COVARIANCES)):
-        if given not in known:
-            raise ValueError(f"{name} is {given!r}; give one of {', '.join(map(repr, known))}.")
+    check_wishes(level, interval, covariance)
     covariance = "HC0" if covariance == "robust" else covariance
     profile, robust = interval == "profile", covariance != "model"
     if profile and robust:
@@ -226,45 +221,6 @@ class _Point:
     def left(self) -> float:
         """√(gᵀI⁻¹g): no coefficient, and no combination of them, is more standard errors from the optimum."""
         return self.curvature.decrement(self.evaluation.gradient)
-
-
-class _Targets(View):
-    """The same rows; a pass over them leaves behind what the null model needs, so that it costs none of its own."""
-
-    def __init__(self, source: Source, keep: bool) -> None:
-        super().__init__(source, source.n_features, source.feature_names)
-        assert source.classes is not None
-        self._labels, self._keep, self._seen = source.classes, keep, dict[int, tuple[Codes | Float, Float | None]]()
-
-    def see(self, block: Block) -> Block:
-        codes, weights, n_classes = block.codes, block.weights, len(self._labels)
-        self._seen[block.start] = (codes, weights) if self._keep else (np.bincount(codes, weights, n_classes), None)
-        return block
-
-    def counts(self) -> Float:
-        """(K,) total weight of every class."""
-        return np.sum([self._seen[start][0] for start in sorted(self._seen)], axis=0, dtype=np.float64)
-
-    def constant(self) -> Source:
-        """One column of ones with the targets and weights."""
-        parts = [self._seen[start] for start in sorted(self._seen)]
-        codes = np.concatenate([codes for codes, _ in parts])
-        weights = np.concatenate([np.ones(len(codes)) if own is None else own for codes, own in parts])
-        return as_source(np.ones((len(codes), 1)), codes, weights).labelled(np.arange(len(self._labels)))
-
-
-def _null_log_likelihood(problem: Problem, rows: _Targets) -> float:
-    """That of the intercepts and the offset; Σ n_k log n_k/n when there is no offset."""
-    m, _ = problem.shape
-    if problem.objective.offset is not None:
-        constants, ones = replace(problem.objective, penalty=Penalty.none((m, 1))), rows.constant()
-        if not problem.fit_intercept:
-            return -constants.evaluate(np.zeros((m, 1)), ones).loss
-        return -minimise_newton(constants, ones, np.zeros((m, 1)), tol=1e-13, max_iter=100).certificate.objective
-    counts = rows.counts()
-    if not problem.fit_intercept:
-        return -float(counts.sum() * np.log(len(counts)))
-    return float(xlogy(counts, counts / counts.sum()).sum())
 
 
 def _optimum(problem: Problem, theta: Float) -> tuple[_Point, float]:
@@ -357,12 +313,17 @@ def _profile_limit(at: _Point, k: int, i: int, error: float, goal: float) -> flo
     best, side, goal = at.evaluation.value, float(np.sign(goal)), abs(goal)
     tolerance = max(1e-10, 256 * _EPS * abs(best))
     inside, outside, here, there = 0.0, np.inf, 0.0, goal  # distances from the estimate
-    theta, tangent = at.theta, _tangent(at, normal)
+    theta, tangent, drop = at.theta, _tangent(at, normal), 0.0
     for _ in range(60):
-        held = _held(at.problem, theta + side * (there - here) * tangent, normal)
-        theta, tangent, here = held.theta, _tangent(held, normal), there
-        drop = float(np.sqrt(2.0 * max(0.0, held.evaluation.value - best)))
-        if abs(drop - goal) <= tolerance:
+        held, settled = _held(at.problem, theta + side * (there - here) * tangent, normal)
+        fallen = float(np.sqrt(2.0 * max(0.0, held.evaluation.value - best)))
+        if not settled and not fallen < goal:  # F may be lower there than was found: nothing says that it is outside
+            there = 0.5 * (inside + there)
+            if there == inside:
+                break
+            continue
+        theta, tangent, here, drop = held.theta, _tangent(held, normal), there, fallen
+        if settled and abs(drop - goal) <= tolerance:
             return side * here
         inside, outside = (here, outside) if drop < goal else (inside, here)
         slope = side * float((held.evaluation.gradient * tangent).sum()) / drop if drop > 0.1 * goal else 0.0
@@ -371,8 +332,16 @@ def _profile_limit(at: _Point, k: int, i: int, error: float, goal: float) -> flo
             there = 0.5 * (inside + outside)
         if there in (inside, outside):
             break
+    if not settled:
+        warnings.warn(
+            f"A profile limit of coefficient {i} was not found: fits with it held at {goal:.2g} standard errors and beyond did "
+            "not converge. The nearest value known to be outside is given, which may be infinite.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+        return side * outside
     # Rounding of F may keep the last digits out of reach; only a fall that never comes is infinite.
-    return side * (outside if np.isinf(outside) and drop < goal * (1.0 - 1e-6) else here)
+    return side * (outside if drop < goal * (1.0 - 1e-6) else here)
 
 
 def _tangent(point: _Point, normal: Float) -> Float:
@@ -381,9 +350,12 @@ def _tangent(point: _Point, normal: Float) -> Float:
     return direction / float((normal * direction).sum())
 
 
-def _held(problem: Problem, theta: Float, normal: Float) -> _Point:
-    """The least F with aᵀθ as it is, by Newton's method within that plane: step −H⁻¹(g − μa), μ = gᵀ dθ/db."""
-    point, slack = _Point.at(problem, theta), 4.0 * _EPS
+def _held(problem: Problem, theta: Float, normal: Float) -> tuple[_Point, bool]:
+    """The least F with aᵀθ as it is, by Newton's method within that plane: step −H⁻¹(g − μa), μ = gᵀ dθ/db.
+
+    And whether it is the least: whether a further step would promise next to nothing.
+    """
+    point, slack, promise = _Point.at(problem, theta), 4.0 * _EPS, np.inf
     for _ in range(50):
         gradient = point.evaluation.gradient
         slope = float((gradient * _tangent(point, normal)).sum())
@@ -398,4 +370,4 @@ def _held(problem: Problem, theta: Float, normal: Float) -> _Point:
         else:
             break
         point = new
-    return point
+    return point, promise <= _SETTLED * max(1.0, abs(point.evaluation.value))

@@ -114,6 +114,9 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
     True
     """
 
+    # What a scheme of several machines calls the classes that this one knows by number.
+    _class_names: NDArray[Any] | None = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [StrOptions({"auto", "l1", "l2", "elasticnet", "firth"}), None],
         "C": [Interval(Real, 0, None, closed="right")],
@@ -315,26 +318,39 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
             return coef, intercept
         return np.delete(coef - coef[code], code, axis=0), np.delete(intercept - intercept[code], code)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class &= self.penalty != "firth"
+        return tags
+
     def _fit_firth(self, source: Source, offset: Float | None) -> tuple[Solution, Problem]:
         if len(self.classes_) > 2:
             raise ValueError(
-                f"penalty='firth' is for two classes, but y has {len(self.classes_)}; use an L2 penalty instead."
+                "Only binary classification is supported. The type of the target is multiclass: penalty='firth' is for two "
+                f"classes, but y has {len(self.classes_)}; use an L2 penalty instead."
             )
         if self.prior is not None or self.bounds is not None or self.penalty_factors is not None:
             raise ValueError("penalty='firth' takes the place of prior, bounds and penalty_factors; leave them out.")
         problem = self._problem(source, offset, np.inf)
         self.solver_ = "firth"
         found = minimise_firth(
-            problem.source, offset=problem.objective.offset, tol=float(self.tol), max_iter=int(self.max_iter)
+            self._design(source), offset=problem.objective.offset, tol=float(self.tol), max_iter=int(self.max_iter)
         )
-        status = Status.STATIONARY if found.status is Status.CONVERGED else found.status
+        status = found.status
+        if status is Status.CONVERGED:
+            # An intercept far from the middle of the rows rounds to ε times its terms; the score then has that much more.
+            slopes, constant = self._split(found.theta)
+            rounded = np.finfo(np.float64).eps * float((np.abs(constant) + np.abs(slopes) @ np.abs(problem.centre))[0])
+            moved = rounded * float(np.sqrt(found.information[-1, -1])) if self.fit_intercept else 0.0
+            status = Status.STATIONARY if moved <= self.tol else Status.ROUNDED
         certificate = Certificate(
             np.inf,
             -found.penalised_log_likelihood,
             "none: Jeffreys' prior is not known to be log-concave",
             stationarity=float(np.abs(found.score).max(initial=0.0)),
+            kind="estimated",
         )
-        theta = np.asarray(found.theta).reshape(problem.shape)
+        theta = problem.start(*self._split(found.theta))
         return Solution(theta, status, certificate, found.iterations, list(found.trace)), problem
 
     def _unpack(self, solution: Solution, problem: Problem, watch: Stopwatch, source: Source) -> None:
@@ -376,6 +392,8 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         except ProgrammeFailed as reason:  # the fit stands; whether the classes can be separated stays open
             self.fit_ = replace(self.fit_, detail=f"Whether the classes can be separated is not known. {reason}")
             return
+        if self._class_names is not None:
+            verdict = replace(verdict, classes=self._class_names)
         self.separability_ = verdict
         if verdict.verdict != "overlap":
             fit = self.fit_

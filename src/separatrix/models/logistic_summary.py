@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.views import Intercept
+from separatrix.models.firth_summary import gather_firth, summarise_firth
 from separatrix.models.inference import gather, summarise
 from separatrix.models.logistic_problem import Problem
 from separatrix.models.summary_table import Inference, Summary
 from separatrix.settings import threads_of
-from separatrix.solvers.firth import minimise_firth, profile_interval
 
 
 class Summarised:
@@ -33,6 +34,7 @@ class Summarised:
         _read: Any
         _scores_of: Any
         n_jobs: int | None
+        max_iter: int
         _weighted: Any
 
     def _gathered(self, theta: Float, problem: Problem, source: Source, **options: Any) -> Inference:
@@ -40,8 +42,20 @@ class Summarised:
         note = ""
         if self.class_weight is not None:
             note = "class_weight multiplies the weights, which count as repetitions of rows in these standard errors."
-        firth = self.penalty == "firth"
-        return gather(problem, theta, source, fit=self.fit_, firth=firth, note=note, **options)
+        if self.penalty == "firth":
+            start = np.append(self.coef_, self.intercept_) if self.fit_intercept else self.coef_[0]
+            rows, offset = self._design(source), problem.objective.offset
+            return gather_firth(rows, start, offset, self.fit_, int(self.max_iter), note)
+        return gather(problem, theta, source, fit=self.fit_, note=note, **options)
+
+    def _design(self, source: Source) -> Source:
+        """The rows, with a column of ones if there is an intercept."""
+        return Intercept(source) if self.fit_intercept else source
+
+    def _split(self, theta: Float) -> tuple[Float, Float]:
+        """Coefficients (1, d) and intercept (1,) of a vector that ends in the intercept if there is one."""
+        d = len(theta) - bool(self.fit_intercept)
+        return theta[None, :d], theta[d:] if self.fit_intercept else np.zeros(1)
 
     def summary(
         self,
@@ -54,9 +68,11 @@ class Summarised:
         interval: Literal["wald", "profile"] = "wald",
         covariance: Literal["model", "robust", "HC0", "HC1"] = "model",
     ) -> Summary:
-        """Standard errors, tests and intervals of a maximum-likelihood fit.
+        """Standard errors, tests and intervals of a fit by maximum likelihood or with Firth's penalty.
 
-        For more than two classes the coefficients are contrasts against the baseline class, or the first one.
+        For more than two classes the coefficients are contrasts against the baseline class, or the first one. Firth's
+        standard errors come from the information without the penalty; beside its profile intervals stand likelihood-ratio
+        tests of the penalised likelihood, as in R's logistf.
 
         Parameters
         ----------
@@ -105,13 +121,20 @@ class Summarised:
         Standard errors from the information matrix; Wald intervals at level 0.95.
         """
         self._check_ready()
-        known, problem = self._inference, None
+        known, problem, rows = self._inference, None, None
         with threads_of(self.n_jobs):
             if X is not None:
                 problem, source = self._again(X, y, sample_weight, offset)
+                rows = self._design(source)
                 if known.refusal:  # there may only have been too many coefficients to ask after every fit
                     theta = problem.start(*self._scores_of(self.coef_, self.intercept_))
                     known = self._gathered(theta, problem, source, largest=None)
+            if self.penalty == "firth":
+                shift = None if problem is None else problem.objective.offset
+                limits: dict[str, Any] = {"offset": shift, "max_iter": int(self.max_iter)}
+                return summarise_firth(
+                    known, level=level, interval=interval, covariance=covariance, rows=rows, **limits
+                )
             return summarise(known, level=level, interval=interval, covariance=covariance, data=problem)
 
     def _again(
@@ -154,18 +177,5 @@ class Summarised:
         [-0.35, 6.7]
         """
         self._check_ready()
-        if self.penalty != "firth":
-            table = self.summary(X, y, sample_weight, offset, level=level, interval="profile")
-            return np.array([[row.lower, row.upper] for row in table.rows])
-        with threads_of(self.n_jobs):
-            problem, _ = self._again(X, y, sample_weight, offset)
-            if problem.centre.any() and self.fit_intercept:
-                raise ValueError("Columns far from the origin have no limits here; subtract their means first.")
-            theta = problem.start(self.coef_, self.intercept_)[0]
-            shift = problem.objective.offset
-            fit = minimise_firth(problem.source, offset=shift, tol=1e-10, max_iter=200, start=theta)
-            limits = np.array(
-                [profile_interval(problem.source, fit, j, level, offset=shift) for j in range(len(theta))]
-            )
-        scale = np.append(problem.scale, 1.0) if self.fit_intercept else problem.scale
-        return limits / scale[:, None]
+        table = self.summary(X, y, sample_weight, offset, level=level, interval="profile")
+        return np.array([[row.lower, row.upper] for row in table.rows])

@@ -22,6 +22,7 @@ from separatrix.data.labels import shown
 from separatrix.models.coefficient_table import CoefficientTable, number, odds
 
 _TERMS = 200
+_INTERVALS, _COVARIANCES = ("wald", "profile"), ("model", "robust", "HC0", "HC1")
 
 
 REFUSALS = {
@@ -34,8 +35,6 @@ REFUSALS = {
     "under the Gaussian prior are what BayesianLogisticRegression reports. For tests fit with C=np.inf and no prior.",
     "bounds": "There are no standard errors under bounds: an estimate that lies on one is not normally distributed about the "
     "truth. Fit without bounds.",
-    "firth": "There is no table of maximum likelihood under Firth's penalty: its own intervals are those of the penalised "
-    "likelihood, which separatrix.solvers.firth.profile_interval finds.",
     "interrupted": "The fit was interrupted before the optimum, where alone standard errors mean something. Fit again.",
 }
 
@@ -270,6 +269,15 @@ class Summary(CoefficientTable):
         kind = "profile-likelihood" if self.interval == "profile" else "Wald"
         method = f"Standard errors {errors}; {kind} intervals at level {self.level:g}."
         return [method, *([self.inference.note] if self.inference.note else [])]
+
+
+def check_wishes(level: float, interval: str, covariance: str) -> None:
+    """Refuse what no summary can show."""
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}; give a probability between 0 and 1, such as 0.95.")
+    for name, given, known in (("interval", interval, _INTERVALS), ("covariance", covariance, _COVARIANCES)):
+        if given not in known:
+            raise ValueError(f"{name} is {given!r}; give one of {', '.join(map(repr, known))}.")
 
 
 def log_chi_square_tail(statistic: float, degrees: int) -> float:

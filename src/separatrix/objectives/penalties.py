@@ -71,7 +71,7 @@ class Penalty:
         tiled = np.tile(scale, len(self.mean))
         return replace(
             self,
-            quadratic=self.quadratic / np.square(scale),
+            quadratic=self.quadratic / scale / scale,  # the square of a scale may be 0 or infinite
             absolute=self.absolute / scale,
             mean=self.mean * scale,
             low=self.low * scale,

@@ -10,19 +10,17 @@ standard errors. Weights s are repetitions. The penalty is Jeffreys' prior: it t
 maximum-likelihood estimate and holds separated data (see `geometry.separability`) at finite coefficients. L* has no proof
 of concavity, so the fit has a score but no gap.
 
-I = RᵀR comes from QR factors of the weighted rows, R merging over blocks as qr([R₁; R₂]): columns in any units lose
-nothing, and nearly dependent ones half the digits that a product XᵀSX would. Columns far from the origin (a million times
-their spread) still lose the digits of Xθ; centre them first.
+I = RᵀR comes from QR factors of the weighted rows, R merging over blocks as qr([R₁; R₂]): nearly dependent columns lose half
+the digits that a product XᵀSX would. Columns are seen through `Coordinates`, so that units and origin do not matter.
 
 References: Firth (1993), Biometrika 80, eq. 3.1 and §3.3; Heinze and Schemper (2002), Statistics in Medicine 21, §2;
-weights, steps and profiles as in Heinze's R package logistf.
+weights and steps as in Heinze's R package logistf.
 
-**Complexity** O(np²) a step. **Passes over the data** two a step, and one for every halving.
+**Complexity** O(np²) a step. **Passes over the data** one, two a step, and one for every halving.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,12 +29,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
-from scipy.special import expit, ndtri
+from scipy.special import expit
 
 from separatrix.data.block import Block, Float
 from separatrix.data.source import COPIED_BYTES, Source, rows_per_block
 from separatrix.data.views import Intercept
 from separatrix.result import Status
+from separatrix.solvers.coordinates import Coordinates
 
 _HALVINGS = 40
 _STILL = 5
@@ -53,7 +52,8 @@ class FirthFit:
     theta : ndarray of shape (p,)
         Coefficients, positive towards ``source.classes[1]``.
     information : ndarray of shape (p, p)
-        I(θ); its inverse is the covariance matrix that goes with the estimate.
+        I(θ), without the penalty; its inverse is the covariance matrix that goes with the estimate. Infinite where a column has
+        units so large that it is beyond a float.
     log_likelihood, penalised_log_likelihood : float
         Σ s_i ℓ_i and L*.
     status : Status
@@ -77,7 +77,7 @@ class FirthFit:
 
 
 @dataclass(frozen=True)
-class _Point:
+class Point:
     """What one pass knows at θ: R with RᵀR = I, Σ s ℓ, Xᵀs(y − p), and what rounding η to 1 in 1 does to L*."""
 
     theta: Float
@@ -105,7 +105,7 @@ class _Point:
         return 4 * _EPS * (abs(self.penalised) + self.drift + len(self.theta) * self._condition)
 
 
-class _Likelihood:
+class Likelihood:
     """The passes: through a source of two classes, with an offset."""
 
     def __init__(self, source: Source, offset: ArrayLike | None) -> None:
@@ -129,7 +129,7 @@ class _Likelihood:
             rows, weights, sides, shift = rows[kept], weights[kept], sides[kept], shift[kept]
         return rows, weights, sides, rows @ theta + shift
 
-    def at(self, theta: Float) -> _Point:
+    def at(self, theta: Float) -> Point:
         """One pass: information, likelihood and its score."""
 
         def look(block: Block) -> tuple[Float, float, Float, float]:
@@ -144,9 +144,9 @@ class _Likelihood:
             return _triangle(np.concatenate([one[0], two[0]])), *(a + b for a, b in zip(one[1:], two[1:], strict=True))
 
         factor, *sums = self.source.reduce(look, merge, rows=self._rows)
-        return _Point(theta, _triangle(np.concatenate([factor, np.zeros((len(theta), len(theta)))])), *sums)
+        return Point(theta, _triangle(np.concatenate([factor, np.zeros((len(theta), len(theta)))])), *sums)
 
-    def score(self, point: _Point) -> tuple[Float, Float]:
+    def score(self, point: Point) -> tuple[Float, Float]:
         """U*, and a triangle whose square is J: a second pass, for the leverages."""
 
         def look(block: Block) -> tuple[Float, Float]:
@@ -163,7 +163,7 @@ class _Likelihood:
         )
         return point.plain_score + penalty, factor
 
-    def first(self, theta: Float) -> _Point:
+    def first(self, theta: Float) -> Point:
         """The starting point, or a sentence that says why there is none."""
         point = self.at(theta)
         self.source.check_finite(point.factor, point.plain_score)
@@ -228,6 +228,83 @@ def _dependent(factor: Float) -> Any:
     return np.abs(right[rank:]).max(axis=0, initial=0.0) > 1e-6
 
 
+@dataclass(frozen=True)
+class Maximum:
+    """Where the steps ended, in the coordinates of the likelihood."""
+
+    point: Point
+    score: Float
+    status: Status
+    iterations: int
+    trace: list[dict[str, Any]]
+
+    @property
+    def size(self) -> float:
+        """√(U*ᵀI⁻¹U*) over the free directions: L* is about half its square from the maximum."""
+        return float(self.trace[-1]["score_norm"]) if self.trace else np.inf
+
+
+def maximise(
+    likelihood: Likelihood,
+    point: Point,
+    held: Float | None,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callable[[dict[str, Any]], None] | None = None,
+    log_units: float = 0.0,
+) -> Maximum:
+    """Climb L* from a point with a non-singular information; the rows of `held` times φ stay as they are."""
+    p = len(point.theta)
+    free = np.eye(p) if held is None else _complement(held)
+    score, status, steps, halvings, still = np.full(p, np.nan), Status.MAX_ITER, 0, 0, 0
+    trace: list[dict[str, Any]] = []
+    memory: list[tuple[Float, Float]] = []
+    moved = np.zeros(free.shape[1])
+    try:
+        while True:
+            value, before, score = point.penalised, score, np.full(p, np.nan)
+            score, curvature = likelihood.score(point)
+            if steps:
+                memory = [*memory[1 - _MEMORY :], (moved, free.T @ (before - score))]
+            size = float(np.linalg.norm(_half_solve(point.factor @ free, free.T @ score)[1])) if free.size else 0.0
+            entry = {"iteration": steps, "penalised_log_likelihood": value + log_units}
+            trace.append({**entry, "score_norm": size, "halvings": halvings})
+            if callback is not None:
+                callback(trace[-1])
+            if size <= tol:
+                status = Status.CONVERGED
+                break
+            if steps == max_iter:
+                break
+            step = _direction(free.T @ score, curvature @ free, memory)
+            for halvings in range(_HALVINGS):
+                moved = step * 0.5**halvings
+                trial = likelihood.at(point.theta + free @ moved)
+                if trial.penalised >= value - point.noise:
+                    break
+            # Near the top L* is flat to rounding; there the score leads, as long as it still falls.
+            smaller = len(trace) < 2 or size < 0.9 * min(entry["score_norm"] for entry in trace[:-1])
+            still = 0 if smaller or trial.penalised > value + point.noise else still + 1
+            if trial.penalised < value - point.noise or still == _STILL:
+                status = Status.STALLED
+                break
+            point, steps = trial, steps + 1
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return Maximum(point, score, status, steps, trace)
+
+
+def _complement(held: Float) -> Float:
+    """Columns that span the directions in which the rows of `held` are zero; coordinates themselves where they do."""
+    p = held.shape[1]
+    touched = held.any(axis=0)
+    if len(held) == touched.sum():
+        return np.eye(p)[:, ~touched]
+    full, _ = np.linalg.qr(held.T, mode="complete")
+    return np.asarray(full[:, len(held) :])
+
+
 def minimise_firth(
     source: Source,
     *,
@@ -269,115 +346,27 @@ def minimise_firth(
     >>> bool(np.isclose(fit.theta[1], np.log(1.5 / 2.5))), bool(np.isclose(fit.theta.sum(), np.log(2.5 / 0.5)))
     (True, True)
     """
-    likelihood, p = _Likelihood(source, offset), source.n_features
-    theta = np.zeros(p) if start is None else np.array(start, dtype=np.float64)
-    free = np.ones(p, dtype=bool)
+    Likelihood(source, offset)  # refuses what is wrong before a row is read
+    coordinates = Coordinates.of(source)
+    likelihood, log_units = Likelihood(coordinates.view, offset), coordinates.log_units
+    theta = np.zeros(source.n_features) if start is None else np.array(start, dtype=np.float64)
+    held = None
     if fixed is not None:
-        free[fixed[0]], theta[fixed[0]] = False, fixed[1]
-    point = likelihood.first(theta)
-    score, status, steps, halvings, still = np.full(p, np.nan), Status.MAX_ITER, 0, 0, 0
-    trace: list[dict[str, Any]] = []
-    memory: list[tuple[Float, Float]] = []
-    moved = np.zeros(p)
-    try:
-        while True:
-            value, before, score = point.penalised, score, np.full(p, np.nan)
-            score, curvature = likelihood.score(point)
-            if steps:
-                memory = [*memory[1 - _MEMORY :], (moved[free], (before - score)[free])]
-            size = float(np.linalg.norm(_half_solve(point.factor[:, free], score[free])[1]))
-            trace.append(
-                {"iteration": steps, "penalised_log_likelihood": value, "score_norm": size, "halvings": halvings}
-            )
-            if callback is not None:
-                callback(trace[-1])
-            if size <= tol:
-                status = Status.CONVERGED
-                break
-            if steps == max_iter:
-                break
-            step = np.zeros(p)
-            step[free] = _direction(score[free], curvature[:, free], memory)
-            for halvings in range(_HALVINGS):
-                moved = step * 0.5**halvings
-                trial = likelihood.at(point.theta + moved)
-                if trial.penalised >= value - point.noise:
-                    break
-            # Near the top L* is flat to rounding; there the score leads, as long as it still falls.
-            smaller = len(trace) < 2 or size < 0.9 * min(entry["score_norm"] for entry in trace[:-1])
-            still = 0 if smaller or trial.penalised > value + point.noise else still + 1
-            if trial.penalised < value - point.noise or still == _STILL:
-                status = Status.STALLED
-                break
-            point, steps = trial, steps + 1
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+        theta[fixed[0]] = fixed[1]
+        held = coordinates.normal(fixed[0])[None, :]
+    point = likelihood.first(coordinates.inner(theta))
+    limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback, "log_units": log_units}
+    found = maximise(likelihood, point, held, **limits)
+    factor = coordinates.transposed(found.point.factor.T)
+    with np.errstate(over="ignore"):
+        information = factor @ factor.T
     return FirthFit(
-        point.theta,
-        point.factor.T @ point.factor,
-        point.log_likelihood,
-        point.penalised,
-        status,
-        steps,
-        trace,
-        score,
+        coordinates.outer(found.point.theta),
+        information,
+        found.point.log_likelihood,
+        found.point.penalised + log_units,
+        found.status,
+        found.iterations,
+        found.trace,
+        coordinates.transposed(found.score),
     )
-
-
-def profile_interval(
-    source: Source,
-    fit: FirthFit,
-    index: int,
-    level: float = 0.95,
-    *,
-    offset: ArrayLike | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 200,
-) -> tuple[float, float]:
-    """Limits of {β : 2(L*(θ̂) − max L*(θ with θ_index = β)) ≤ χ²₁(level)}, which need not be symmetric.
-
-    Every value of β is a fit of its own, warm-started; √(2ΔL*) is nearly linear in β, so Newton's method on it takes a
-    handful. A limit that is not found within `max_iter` values is given as the nearest one known to be outside, which may
-    be ±∞.
-
-    Examples
-    --------
-    >>> from separatrix.data import Intercept, as_source
-    >>> from separatrix.solvers.firth import minimise_firth, profile_interval
-    >>> source = Intercept(as_source([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]).labelled())
-    >>> low, high = profile_interval(source, minimise_firth(source), 0)
-    >>> low < 0 < high
-    True
-    """
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}; give a probability between 0 and 1, such as 0.95.")
-    unit = np.zeros(len(fit.theta))
-    unit[index] = 1.0
-    error = float(np.linalg.norm(solve_triangular(np.linalg.cholesky(fit.information), unit, lower=True)))
-    goal = float(ndtri(0.5 + 0.5 * level))
-
-    def limit(side: float) -> float:
-        inside, outside, centre = 0.0, math.inf, float(fit.theta[index])  # distances from the estimate
-        distance, theta = goal * error, fit.theta
-        for _ in range(max_iter):
-            held = minimise_firth(
-                source, offset=offset, tol=tol, max_iter=max_iter, start=theta, fixed=(index, centre + side * distance)
-            )
-            if held.status is Status.INTERRUPTED:
-                raise KeyboardInterrupt
-            theta = held.theta
-            drop = math.sqrt(2.0 * max(0.0, fit.penalised_log_likelihood - held.penalised_log_likelihood))
-            if abs(drop - goal) <= max(tol, 64 * _EPS * abs(held.penalised_log_likelihood)):
-                return centre + side * distance
-            inside, outside = (distance, outside) if drop < goal else (inside, distance)
-            slope = -side * float(held.score[index]) / drop if drop > 0.1 * goal else 0.0
-            guess = distance + (goal - drop) / slope if slope > 0 else 2.0 * distance
-            guess = min(guess, 4.0 * distance)
-            if not inside < guess < outside:
-                guess = 0.5 * (inside + outside)
-            if guess in (inside, outside) or not math.isfinite(guess):
-                break
-            distance = guess
-        return centre + side * outside
-
-    return limit(-1.0), limit(1.0)
