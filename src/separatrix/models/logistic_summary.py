@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.views import Regrouped
+from separatrix.models.counted_classes import check_two_classes
 from separatrix.models.inference import gather, summarise
 from separatrix.models.logistic_problem import Problem
 from separatrix.models.summary_table import Inference, Summary
@@ -25,6 +27,9 @@ class Summarised:
         class_weight: Any
         fit_intercept: Any
         classes_: Any
+        _counted: Any
+        _counted_rule: Any
+        _places: Any
         coef_: Float
         intercept_: Float
         fit_: Any
@@ -105,12 +110,13 @@ class Summarised:
         Standard errors from the information matrix; Wald intervals at level 0.95.
         """
         self._check_ready()
+        check_two_classes(self._counted)
         known, problem = self._inference, None
         with threads_of(self.n_jobs):
             if X is not None:
                 problem, source = self._again(X, y, sample_weight, offset)
                 if known.refusal:  # there may only have been too many coefficients to ask after every fit
-                    theta = problem.start(*self._scores_of(self.coef_, self.intercept_))
+                    theta = problem.start(*self._scores_of(*self._counted_rule()))
                     known = self._gathered(theta, problem, source, largest=None)
             return summarise(known, level=level, interval=interval, covariance=covariance, data=problem)
 
@@ -118,7 +124,8 @@ class Summarised:
         self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, offset: Any
     ) -> tuple[Problem, Source]:
         """The problem of the fit, built anew from its rows."""
-        source = self._weighted(self._read(X, y, sample_weight, reset=False).labelled(self.classes_))
+        source = self._read(X, y, sample_weight, reset=False).labelled(self.classes_)
+        source = self._weighted(source if self._places is None else Regrouped.only(source, self._places))
         shift = None if offset is None else np.asarray(offset, dtype=np.float64)
         return self._problem(source, shift, np.inf if self.penalty == "firth" else None), source
 
@@ -157,11 +164,12 @@ class Summarised:
         if self.penalty != "firth":
             table = self.summary(X, y, sample_weight, offset, level=level, interval="profile")
             return np.array([[row.lower, row.upper] for row in table.rows])
+        check_two_classes(self._counted)
         with threads_of(self.n_jobs):
             problem, _ = self._again(X, y, sample_weight, offset)
             if problem.centre.any() and self.fit_intercept:
                 raise ValueError("Columns far from the origin have no limits here; subtract their means first.")
-            theta = problem.start(self.coef_, self.intercept_)[0]
+            theta = problem.start(*self._counted_rule())[0]
             shift = problem.objective.offset
             fit = minimise_firth(problem.source, offset=shift, tol=1e-10, max_iter=200, start=theta)
             limits = np.array(

@@ -29,6 +29,7 @@ from separatrix.data.views import Regrouped
 from separatrix.geometry.separability import separability
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
+from separatrix.models.counted_classes import check_class_weight
 from separatrix.models.progress import Progress
 from separatrix.online.hull import origin_margin
 from separatrix.online.perceptron import (
@@ -221,11 +222,13 @@ class Perceptron(LinearRule):
 
     def _fit(self, X: Any, y: Any, coef_init: Any, intercept_init: Any, sample_weight: Any) -> Self:
         watch = Stopwatch()
-        before = (self.classes_, self.coef_, self.intercept_) if self.warm_start and hasattr(self, "coef_") else None
-        source = self._labelled(X, y, sample_weight, None, watch, reset=True)
-        assert source.classes is not None
-        check_two_classes(source.classes)
-        self.classes_ = source.classes
+        before = self._before()
+        source = self._count_classes(self._labelled(X, y, sample_weight, None, watch, reset=True), self.class_weight)
+        if len(self.classes_) == 1:
+            self._machines, self.n_mistakes_, self.margin_ = [], np.zeros(0, dtype=np.int64), np.zeros(0)
+            self.t_, self.radius_, self.n_iter_ = 1.0, 0.0, 0
+            self._constant(source, watch)
+            return self
         if before is not None and before[1].shape[1] == source.n_features and np.array_equal(before[0], self.classes_):
             coef_init = before[1] if coef_init is None else coef_init
             intercept_init = before[2] if intercept_init is None else intercept_init
@@ -235,6 +238,7 @@ class Perceptron(LinearRule):
         )
         self.t_, self.radius_ = 1.0, 0.0
         happened = self._learn(source, watch, int(self.max_iter))
+        self._place_classes(source)
         if self.tol is not None and happened.epochs == self.max_iter and not all(m.done for m in self._machines):
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=3)
         return self
@@ -273,11 +277,14 @@ class Perceptron(LinearRule):
                 "class_weight as a dict (sklearn.utils.class_weight.compute_class_weight computes one)."
             )
         first = not hasattr(self, "fit_")
+        if self._places is not None:
+            raise ValueError("The last fit left classes without weight, which cannot be learnt now; fit a new model.")
         known = self._known_classes(classes, first)
         watch = Stopwatch()
         source = self._labelled(X, y, sample_weight, known, watch, reset=first)
         if first:
             self.classes_ = known
+            check_class_weight(self.class_weight, known)
             factors = class_factors(self.class_weight, known, np.ones(len(known)))
             self._machines = start_machines(len(known), source.n_features, factors, None, None, self.variant)
             self.t_, self.radius_ = 1.0, 0.0
@@ -380,11 +387,11 @@ class Perceptron(LinearRule):
             raise ValueError(
                 f"With penalty={self.penalty!r} nothing bounds the number of mistakes; the theorem is about penalty=None."
             )
-        source = self._labelled(X, y, sample_weight, self.classes_, Stopwatch(), reset=False)
+        source = self._labelled(X, y, sample_weight, self._counted, Stopwatch(), reset=False)
         squared = squared_lift(source) if self.fit_intercept else 0.0
         radius, bounds = largest_norm(source, squared), []
         for machine in self._machines:
-            pair, label = Regrouped.one_against_rest(source, machine.code), shown(self.classes_[machine.code])
+            pair, label = Regrouped.one_against_rest(source, machine.code), shown(self._counted[machine.code])
             margin = origin_margin(pair, float(np.sqrt(squared)), radius)
             if margin.lower <= 0.0:
                 verdict = separability(pair, fit_intercept=bool(self.fit_intercept)).verdict

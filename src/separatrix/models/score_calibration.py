@@ -20,6 +20,8 @@ from sklearn.isotonic import IsotonicRegression
 from separatrix.data.block import Codes, Float
 
 _LEAST = 1e-7
+# Scores this close, relative to the largest, are the same: a machine that cannot tell its classes apart gives rounding errors.
+_SAME_SCORE = 1e-9
 
 
 class Calibrator(ABC):
@@ -91,7 +93,9 @@ class Isotonic(Calibrator):
 
     @classmethod
     def fitted(cls, scores: Float, positive: Codes, weights: Float) -> Isotonic:
-        """By pooling neighbours that are out of order."""
+        """By pooling neighbours that are out of order; scores that differ by rounding alone are one score."""
+        unit = _SAME_SCORE * (float(np.abs(scores).max(initial=0.0)) or 1.0)
+        scores = np.round(scores / unit) * unit
         model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, positive, weights)
         return cls(model.X_thresholds_, model.y_thresholds_)
 
