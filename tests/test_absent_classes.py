@@ -185,8 +185,11 @@ def test_bagging_and_boosting(model: Any) -> None:
     assert set(boosted.predict(X)) <= {"ant", "bee", "cat"}
 
 
-@pytest.mark.parametrize("model", [sx.LogisticRegression(), sx.LinearDiscriminantAnalysis(), sx.SVC(), sx.LinearSVC()], ids=repr)
-def test_labels_of_any_kind_and_rows_from_anywhere(model: Any, tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    "model", [sx.LogisticRegression(), sx.LinearDiscriminantAnalysis(), sx.SVC(), sx.LinearSVC()], ids=repr
+)
+def test_labels_of_any_kind_and_rows_from_anywhere(kind: Any, tmp_path: Any) -> None:
+    model = kind()
     X, y = counts(60, 3, 2)
     w = np.where(y == "cat", 0.0, 1.0)
     expected = quietly(clone(model), X, y, w)
