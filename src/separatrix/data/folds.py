@@ -1,6 +1,6 @@
 """Folds by row identity: a weight of 2 is the row twice and a weight of 0 is no row, also where rows are left out in turn.
 
-    h(x) = mix(seed + Σ_j mix(bits(x_j)·a_j))  mod 2⁶⁴          zeros add nothing, so sparse and dense rows have one hash
+    h(x) = mix(seed + Σ_j mix(mix(bits(x_j))·a_j))  mod 2⁶⁴          zeros add nothing, so sparse and dense rows have one hash
 
 Every class's different rows, in the order of their hashes, are dealt to the folds in turn, and the next class goes on where the
 last one stopped. So equal rows share a fold; neither the order of the rows nor how often they stand there, nor their weights,
@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
-from separatrix.data.block import Codes, Float
+from separatrix.data.block import Block, Codes, Float
 from separatrix.data.frames import as_table, is_frame
 
 Keys = NDArray[np.uint64]
@@ -43,11 +43,14 @@ def _mixed(values: Keys) -> Keys:
 
 
 def _bits(values: Any) -> Keys:
-    """The 64 bits of numbers as doubles; −0 as 0, and every NaN alike."""
+    """64 mixed bits of numbers as doubles, 0 for zero; −0 as 0, and every NaN alike.
+
+    Mixed, since those of small whole numbers differ in the first few bits only, which a product would leave at that.
+    """
     numbers = np.array(values, dtype=np.float64, order="C")
     numbers[numbers == 0] = 0.0
     numbers[np.isnan(numbers)] = np.nan
-    return numbers.view(np.uint64)
+    return _mixed(numbers.view(np.uint64))
 
 
 def _multipliers(n: int, first: int = 0) -> Keys:
@@ -135,10 +138,10 @@ def kernel_keys(values: Float, codes: Codes) -> tuple[Keys, Keys]:
     alike are placed alike among the others, so that any order of them gives the same machines.
     """
     same = row_keys(values)
-    _, first, at = np.unique(same, return_index=True, return_inverse=True)
     with np.errstate(over="ignore"):
-        bits = _bits(values[np.ix_(first, first)])
-        order = _mixed((codes[first].astype(np.uint64) + np.uint64(1)) * _STEP)
+        own = _mixed((codes.astype(np.uint64) + np.uint64(1)) * _STEP)
+        _, first, at = np.unique(_mixed(same + own), return_index=True, return_inverse=True)  # points of a class
+        bits, order = _bits(values[np.ix_(first, first)]), own[first]
         for _ in range(_ROUNDS):
             order = _mixed(_mixed(bits * _FIRST + order[None, :] * _SECOND).sum(axis=1, dtype=np.uint64) + order)
     return same, order[at]
@@ -181,6 +184,41 @@ def stratified_folds(
         folds[own] = (place[at] + dealt) % n_folds
         dealt += len(first)
     return folds
+
+
+def held_out(keys: Keys, codes: Codes, share: float, seed: int = 0) -> NDArray[np.bool_]:
+    """(n,) which rows are held out: a share of the different rows of every class, equal rows together.
+
+    The numbers of the classes are rounded so that all together are rounded up; a class keeps at least one row to learn from.
+    """
+    classes = np.unique(codes)
+    different = different_rows(keys, codes, int(codes.max()) + 1)[classes]
+    wanted = share * different
+    numbers = np.floor(wanted).astype(np.intp)
+    more = int(np.ceil(wanted.sum() - 1e-9)) - int(numbers.sum())
+    numbers[np.argsort(numbers - wanted, kind="stable")[:more]] += 1
+    numbers = np.minimum(numbers, different - 1)
+    if not numbers.any():
+        raise ValueError(
+            f"A share of {share:g} of {different.sum()} different rows leaves no row to hold out beside one of every class to "
+            "learn from; give more rows."
+        )
+    with np.errstate(over="ignore"):
+        sorting = _mixed(keys + np.uint64(seed) * _STEP)
+    mask = np.zeros(len(keys), dtype=bool)
+    for code, number in zip(classes, numbers, strict=True):
+        own = np.flatnonzero(codes == code)
+        _, first, at = np.unique(keys[own], return_index=True, return_inverse=True)
+        place = np.empty(len(first), dtype=np.intp)
+        place[np.argsort(sorting[own][first])] = np.arange(len(first))
+        mask[own] = place[at] < number
+    return mask
+
+
+def block_keys(block: Block) -> Keys:
+    """`row_keys` of a block."""
+    stored = block.stored_rows()
+    return row_keys(sp.csr_array(stored, shape=block.shape) if isinstance(stored, tuple) else stored)
 
 
 def dealt_folds(keys: Keys, codes: Codes, n_folds: int) -> NDArray[np.intp]:

@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_weights, shown
+from separatrix.decide.calibrated import fit_clone
 from separatrix.decide.losses import (
     REJECTED,
     Loss,
@@ -79,7 +80,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
     calibration : {"sigmoid", "isotonic", "temperature"}, optional
         Calibrate the probabilities on rows held out from their fit, by `sklearn.calibration.CalibratedClassifierCV`, first.
     cv : int, splitter or iterable, optional
-        Folds for the calibration; by default five, stratified.
+        Folds for the calibration, by default five; drawn or taken as in `LogisticRegressionCV`.
 
     Attributes
     ----------
@@ -206,7 +207,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
             if y is None:
                 raise ValueError("BayesRule requires y to be passed, but the target y is None.")
             y = column_or_1d(y, warn=True)
-            fitted = clone(self._probabilistic()).fit(X, y, **self._routed(sample_weight, params))
+            fitted = fit_clone(self._probabilistic(), X, y, self._routed(sample_weight, params), self.calibration)
         classes = fitted.classes_
         matrix, actions = loss_table(self.loss, classes, self.actions)
         self._names = self._predictions(actions)

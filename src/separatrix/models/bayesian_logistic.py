@@ -256,7 +256,6 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         self._place_classes(source)
 
     def _fit_counted(self, source: Source, X: Any, y: Any, sample_weight: Any, offset: Any, watch: Stopwatch) -> None:
-        """The posterior of the classes that have weight."""
         prior = prior_of(self.prior_precision, self.n_features_in_)
         shift = None if offset is None else np.asarray(offset, dtype=np.float64)
         problem = build_problem(
@@ -394,7 +393,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         solution = self._mode(problem, problem.objective, None)
         structure = self.covariance_structure_
         new, value = laplace(problem.objective, problem.source, solution.theta, structure, int(self.rank), gauge)
-        known, self.classes_ = self.classes_, self._counted
+        known, self.classes_, self._places = self.classes_, self._counted, None
         self._keep(problem, solution, new, before + log_evidence(value, new, problem.objective), watch)
         self._place_among(known)
         self._total += total

@@ -57,10 +57,8 @@ class Perceptron(LinearRule):
     ----------
     penalty : {"l2", "l1", "elasticnet"}, optional
         What is added to the loss; nothing by default.
-    alpha : float, default=0.0001
-        Factor of the penalty.
-    l1_ratio : float, default=0.15
-        Share of the absolute values in the penalty "elasticnet".
+    alpha, l1_ratio : float, default=0.0001, 0.15
+        Factor of the penalty, and the share of the absolute values in "elasticnet".
     fit_intercept : bool, default=True
         Whether there is an intercept. On sparse rows its steps are a hundredth as large, as in scikit-learn: φ(x) = [x, 1/10].
     max_iter : int, default=1000
@@ -77,11 +75,9 @@ class Perceptron(LinearRule):
     n_jobs : int, optional
         Threads, for more than two classes.
     random_state : int, RandomState or None, default=0
-        Seed of the orders and of the rows that are held out.
-    early_stopping : bool, default=False
-        Whether to hold rows out, and to stop when the share of them that is right does not grow.
-    validation_fraction : float, default=0.1
-        Share of the rows that is held out.
+        Of the orders and of the rows that are held out.
+    early_stopping, validation_fraction : bool and float, default=False, 0.1
+        Whether to hold out that share of the rows, and to stop when the part of them that is right does not grow.
     n_iter_no_change : int, default=5
         Epochs to wait for an improvement.
     class_weight : dict or "balanced", optional
@@ -227,8 +223,7 @@ class Perceptron(LinearRule):
         if len(self.classes_) == 1:
             self._machines, self.n_mistakes_, self.margin_ = [], np.zeros(0, dtype=np.int64), np.zeros(0)
             self.t_, self.radius_, self.n_iter_ = 1.0, 0.0, 0
-            self._constant(source, watch)
-            return self
+            return self._constant(source, watch) or self
         if before is not None and before[1].shape[1] == source.n_features and np.array_equal(before[0], self.classes_):
             coef_init = before[1] if coef_init is None else coef_init
             intercept_init = before[2] if intercept_init is None else intercept_init
@@ -277,14 +272,11 @@ class Perceptron(LinearRule):
                 "class_weight as a dict (sklearn.utils.class_weight.compute_class_weight computes one)."
             )
         first = not hasattr(self, "fit_")
-        if self._places is not None:
-            raise ValueError("The last fit left classes without weight, which cannot be learnt now; fit a new model.")
-        known = self._known_classes(classes, first)
-        watch = Stopwatch()
+        known, watch = self._known_classes(classes, first), Stopwatch()
         source = self._labelled(X, y, sample_weight, known, watch, reset=first)
         if first:
-            self.classes_ = known
             check_class_weight(self.class_weight, known)
+            self.classes_ = known
             factors = class_factors(self.class_weight, known, np.ones(len(known)))
             self._machines = start_machines(len(known), source.n_features, factors, None, None, self.variant)
             self.t_, self.radius_ = 1.0, 0.0
@@ -292,6 +284,8 @@ class Perceptron(LinearRule):
         return self
 
     def _known_classes(self, classes: ArrayLike | None, first: bool) -> NDArray[Any]:
+        if self._places is not None:
+            raise ValueError("The last fit left classes without weight, which cannot be learnt now; fit a new model.")
         if classes is None:
             if first:
                 raise ValueError("classes must be passed on the first call to partial_fit: all labels there will be.")

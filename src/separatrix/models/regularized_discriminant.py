@@ -11,13 +11,12 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
-from separatrix.data.folds import dealt_folds, number_of_folds, row_keys, splits
+from separatrix.data.folds import block_keys, dealt_folds, number_of_folds, splits
 from separatrix.data.labels import shown
 from separatrix.data.views import Mapped, Regrouped
 from separatrix.geometry import Hyperplane
@@ -267,8 +266,7 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
         """(n,) the fold that leaves out each row; that of a row of weight zero does not matter."""
         keys, codes, counted = [], [], []
         for block in source.blocks():
-            stored = block.stored_rows()
-            keys.append(row_keys(sp.csr_array(stored, shape=block.shape) if isinstance(stored, tuple) else stored))
+            keys.append(block_keys(block))
             codes.append(block.codes)
             counted.append(np.ones(block.n, dtype=bool) if block.weights is None else block.weights > 0)
         kept, rows = np.flatnonzero(np.concatenate(counted)), np.concatenate(codes)
