@@ -223,7 +223,7 @@ class MomentEstimator(Estimator):
 
     def _finish(self, watch: Stopwatch, source: Source | None) -> None:
         counted = self.classes_[self._weights_of_classes() > 0]
-        if source is None:  # other classes may still come
+        if source is None or not isinstance(self, Classifier):  # other classes may still come; directions need two
             check_two_classes(counted)
         check_some_class(counted)
         warn_of_one_class(counted, 5)
