@@ -90,6 +90,8 @@ def _splits(cv: Any, X: Any, codes: Codes, classes: NDArray[Any], kept: NDArray[
     number = number_of_folds(cv)
     if number is None:
         return cv if hasattr(cv, "split") else list(splits(cv, X, codes, kept, n_rows))
+    if getattr(X, "shape", (0,))[1:] == (0,):  # for the estimator to refuse
+        return cv
     keys = row_keys(X)
     different = different_rows(keys, codes, len(classes))
     if number < 2 or different.min() < number:
