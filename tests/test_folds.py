@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data
 
 import separatrix as sx
 from separatrix.data.folds import held_out, kernel_keys, row_keys, stratified_folds
@@ -187,6 +188,13 @@ def test_a_splitter_or_a_list_of_splits_has_scikit_learns_meaning(name: str) -> 
         np.testing.assert_allclose(
             answers(listed, X, y, zero, T), answers(listed_kept, X[kept], y[kept], None, T), rtol=1e-7
         )
+
+
+@pytest.mark.parametrize("name", ["rda", "logistic cv", "rule isotonic", "logistic alo"])
+def test_scikit_learns_check_of_weights(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_sample_weight_equivalence_on_dense_data(name, clone(DRAWING[name]))
 
 
 def test_too_few_different_rows_are_refused_with_a_reason() -> None:

@@ -50,6 +50,7 @@ from separatrix.decide.prior_shift import (
     class_counts,
     estimate_priors,
     priors_behind,
+    priors_in_use,
     shift_priors,
 )
 from separatrix.decide.regions import PlaneRegions, PosteriorRegions, envelope, plane_regions, reject
@@ -199,9 +200,8 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
             )
         if isinstance(X, Source):
             if not (y is None and sample_weight is None and self.calibration is None):
-                raise ValueError(
-                    "A Source carries its own y and weights and has no folds: leave out y, sample_weight and calibration."
-                )
+                said = "A Source carries its own y and weights and has no folds"
+                raise ValueError(f"{said}: leave out y, sample_weight and calibration.")
             fitted = clone(self.estimator).fit(X, **params)
         else:
             if y is None:
@@ -212,9 +212,8 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         matrix, actions = loss_table(self.loss, classes, self.actions)
         self._names = self._predictions(actions)
         trained_on = priors_behind(fitted, classes, lambda: class_counts(X, y, sample_weight, classes))
-        self.priors_ = trained_on if self.priors is None else check_priors(self.priors, len(classes))
-        self.estimator_, self.training_priors_ = fitted, trained_on
-        self.loss_matrix_, self.actions_ = matrix, actions
+        self.training_priors_, self.priors_ = trained_on, priors_in_use(self.priors, trained_on)
+        self.estimator_, self.loss_matrix_, self.actions_ = fitted, matrix, actions
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(fitted, name):

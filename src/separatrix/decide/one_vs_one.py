@@ -85,6 +85,7 @@ class OneVsOneClassifier(Reduction):
 
     def _ballot(self, X: Any) -> tuple[Float, Float]:
         """(n, k) votes and sums of confidences of the classes that have weight."""
+        self._check_ready()
         check_two_classes(self._counted)
         inputs = self._inputs(X)
         votes, sums = None, None

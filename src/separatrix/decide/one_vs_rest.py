@@ -167,6 +167,7 @@ class OneVsRestClassifier(Reduction):
         Indeterminate
             With K−1 machines a row that none claims is the last class's, and not indeterminate.
         """
+        self._check_ready()
         check_two_classes(self._counted)
         scores = self._own_scores(X)
         claims = (scores > 0).sum(axis=1)

@@ -322,7 +322,8 @@ class Perceptron(LinearRule):
     def _learn(self, source: Source, watch: Stopwatch, max_iter: int) -> Training:
         rule, machines = self._rule(source, max_iter), self._machines
         self.radius_ = max(self.radius_, largest_norm(source, rule.lift_squared))
-        held_out = hold_out(source, self.validation_fraction, self.random_state) if self.early_stopping else None
+        share, shuffle = self.validation_fraction, bool(self.shuffle)
+        held_out = hold_out(source, share, self.random_state, shuffle) if self.early_stopping else None
         for machine in machines:
             machine.begin()
         progress = Progress(type(self).__name__, int(self.verbose))
