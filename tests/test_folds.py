@@ -168,6 +168,18 @@ def test_weights_are_repetitions_and_rows_of_weight_zero_are_not_there(
     )
 
 
+def test_a_prior_chosen_by_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("separatrix.models.bayesian_logistic.FULL_COEFFICIENTS", 1)
+    rng = np.random.default_rng(2)
+    X, w = rng.standard_normal((60, 3)), rng.integers(0, 4, 60)
+    y = (X[:, 0] + rng.logistic(size=60) > 0).astype(int)
+    at = rng.permutation(np.repeat(np.arange(60), w))
+    one = sx.BayesianLogisticRegression(covariance="full").fit(X, y, w.astype(float))
+    two = sx.BayesianLogisticRegression(covariance="full").fit(X[at], y[at])
+    assert "cross-validation" in one.fit_.detail
+    np.testing.assert_allclose(one.prior_precision_, two.prior_precision_, rtol=1e-3)  # folds are fitted to tol=1e-4
+
+
 @pytest.mark.parametrize("name", ["rda", "logistic cv", "rule isotonic"])
 def test_a_splitter_or_a_list_of_splits_has_scikit_learns_meaning(name: str) -> None:
     rng = np.random.default_rng(1)
