@@ -148,6 +148,8 @@ def answers(model: Any, X: np.ndarray, y: np.ndarray, w: np.ndarray | None, T: n
 def test_weights_are_repetitions_and_rows_of_weight_zero_are_not_there(
     name: str, seed: int, K: int, integers: bool
 ) -> None:
+    # A constant machine on a grid has scores of 0 but for rounding, and their sign is the class.
+    integers = integers and name != "svc linear ovr"
     rng = np.random.default_rng(seed)
     n = 14 * K
     codes = np.arange(n) % K
