@@ -302,14 +302,6 @@ def test_sentences_have_labels_as_the_user_wrote_them() -> None:
     assert "np." not in str(error.value)
 
 
-@each_labelled
-def test_a_class_without_weight_is_no_second_class(estimator: Any) -> None:
-    y = np.where(np.arange(N) < 10, "ham", "spam")
-    w = np.where(np.arange(N) < 10, 0.0, 1.0)
-    with refused("'spam'", "one class"):
-        clone(estimator).fit(X, y, sample_weight=w)
-
-
 @each
 def test_targets_are_required_and_must_fit(estimator: Any) -> None:
     with refused(r"\by\b"):

@@ -319,11 +319,13 @@ def test_sample_weight_is_routed_to_the_estimator():
         np.testing.assert_allclose(outer.predict_proba(X), direct.predict_proba(X))
         with pytest.raises(ValueError, match="sample_weight"):
             BayesRule(GaussianNB()).fit(X, y, sample_weight=weights)
-        calibrated = BayesRule(inner, calibration="isotonic", cv=3).fit(X, y, sample_weight=weights)
-        reference = CalibratedClassifierCV(inner, method="isotonic", cv=3).set_fit_request(sample_weight=True)
-        np.testing.assert_array_equal(
-            calibrated.predict_proba(X), reference.fit(X, y, sample_weight=weights).predict_proba(X)
+        calibrated = BayesRule(inner, calibration="isotonic", cv=StratifiedKFold(3)).fit(X, y, sample_weight=weights)
+        reference = CalibratedClassifierCV(inner, method="isotonic", cv=StratifiedKFold(3)).set_fit_request(
+            sample_weight=True
         )
+        kept = weights > 0
+        reference.fit(X[kept], y[kept], sample_weight=weights[kept])
+        np.testing.assert_array_equal(calibrated.predict_proba(X), reference.predict_proba(X))
 
 
 def test_without_routing_weights_reach_only_estimators_that_take_them():
@@ -588,8 +590,8 @@ def test_em_weights_are_repetitions_and_its_limit_warns():
 @pytest.mark.parametrize("calibration", ["sigmoid", "isotonic", "temperature"])
 def test_calibration_is_scikit_learns_out_of_fold(calibration):
     X, y = CANCER
-    rule = BayesRule(GaussianNB(), calibration=calibration, cv=3).fit(X, y)
-    reference = CalibratedClassifierCV(GaussianNB(), method=calibration, cv=3).fit(X, y)
+    rule = BayesRule(GaussianNB(), calibration=calibration, cv=StratifiedKFold(3)).fit(X, y)
+    reference = CalibratedClassifierCV(GaussianNB(), method=calibration, cv=StratifiedKFold(3)).fit(X, y)
     np.testing.assert_array_equal(rule.predict_proba(X), reference.predict_proba(X))
 
 

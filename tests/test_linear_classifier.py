@@ -685,7 +685,7 @@ def test_pipelines_searches_and_routing() -> None:
         ({"tol": -1.0}, "'tol' parameter"),
         ({"class_weight": {0: -1.0}}, "weights must be finite and ≥ 0"),
         ({"class_weight": {7: 1.0}}, "class_weight names 7"),
-        ({"class_weight": {0: 0.0}}, "fewer than two classes"),
+        ({"class_weight": {0: 0.0, 1: 0.0}}, "class_weight is 0 for every class"),
     ],
 )
 def test_bad_parameters_are_named(parameters: dict[str, Any], words: str) -> None:

@@ -568,7 +568,8 @@ def test_a_refused_fit_leaves_the_model_as_it_was():
         ({"variant": "voted"}, {}, "'variant' parameter"),
         ({"tol": -1.0}, {}, "'tol' parameter"),
         ({"max_iter": 0}, {}, "'max_iter' parameter"),
-        ({"early_stopping": True}, {"y": ["a", "b", "b"]}, "only 1 member.*'a'"),
+        ({"early_stopping": True, "shuffle": False}, {"y": ["a", "b", "b"]}, "only 1 member"),
+        ({"early_stopping": True}, {"y": ["a", "b"], "X": [[1.0], [2.0]]}, "no row to hold out"),
     ],
     ids=str,
 )

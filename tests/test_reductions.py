@@ -416,11 +416,14 @@ def test_weights_are_repetitions_and_order_is_nothing(base, scheme):
 
 @every_scheme
 @pytest.mark.parametrize("base", [LinearDiscriminantAnalysis(), sklearn_bayes.GaussianNB()], ids=repr)
-def test_a_class_of_weight_zero_is_not_there(base, scheme):
+def test_a_class_of_weight_zero_has_a_place_and_no_rows(base, scheme):
     model = scheme(base).fit(Z, Y, sample_weight=(Y != 1).astype(float))
     plain = scheme(base).fit(Z[Y != 1], Y[Y != 1])
-    assert model.classes_.tolist() == [0, 2]
-    np.testing.assert_allclose(model.decision_function(Z), plain.decision_function(Z), rtol=1e-6)
+    assert model.classes_.tolist() == [0, 1, 2] and plain.classes_.tolist() == [0, 2]
+    scores, own = model.decision_function(Z), plain.decision_function(Z)
+    assert np.isneginf(scores[:, 1]).all()
+    np.testing.assert_allclose(scores[:, [0, 2]], np.column_stack([-own, own]), rtol=1e-6)
+    np.testing.assert_array_equal(model.predict(Z), plain.predict(Z))
 
 
 @every_scheme

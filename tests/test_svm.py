@@ -789,7 +789,7 @@ def test_probabilities_have_to_be_asked_for():
     assert "calibration='platt'" in str(error.value.__cause__)
     assert hasattr(SVC(calibration="isotonic"), "predict_proba")
     assert SVC(probability=True, random_state=0).fit(X, y).predict_proba(X).shape == (40, 2)
-    with pytest.raises(ValueError, match="at least two rows"):
+    with pytest.raises(ValueError, match="at least two different rows"):
         SVC(calibration="platt").fit(X[:5], [0, 0, 0, 0, 1])
     with pytest.raises(ValueError, match="calibration is 'sigmoid'"):
         SVC(calibration="sigmoid").fit(X, y)
@@ -991,8 +991,6 @@ def test_bad_data_are_named():
         SVC().fit(X, np.zeros(40, dtype=int))
     with pytest.raises(ValueError, match="sample_weight is negative"):
         SVC().fit(X, y, sample_weight=np.where(y > 0, 1.0, -1.0))
-    with pytest.raises(ValueError, match=r"class 1 has a positive weight|one class"):
-        SVC().fit(X, y, sample_weight=1.0 - y)
     with pytest.raises(ValueError, match="Unknown label type"):
         SVC().fit(X, X[:, 0])
     with pytest.raises(TypeError, match="dense"):

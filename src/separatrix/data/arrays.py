@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
 from separatrix.data.dense import DenseBlock
-from separatrix.data.labels import encode
+from separatrix.data.labels import encode, known_labels
 from separatrix.data.source import Source, rows_per_block
 from separatrix.data.sparse import SparseBlock
 
@@ -48,7 +48,9 @@ class MemorySource(Source):
 
     def labelled(self, classes: NDArray[Any] | None = None) -> Self:
         view = copy(self)
-        view.classes, view._y = encode(self._target(), classes, self._weights)
+        target = self._target()
+        view.classes, view._y = encode(target, classes, self._weights)
+        view._known = known_labels(target, view.classes, self._weights) if classes is None else None
         return view
 
     def valued(self) -> Self:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.frames import is_frame
-from separatrix.data.labels import as_target, as_weights, encode, is_missing
+from separatrix.data.labels import as_target, as_weights, encode, is_missing, known_labels
 
 Kind = Literal["boolean", "integer", "float", "text"]
 
@@ -41,6 +41,7 @@ class ColumnTable:
     """Columns with labels and weights; the counterpart of a source for tables of mixed columns."""
 
     classes: NDArray[Any] | None = None
+    known_classes: NDArray[Any] | None = None
     dtype = np.dtype(np.float64)
     passes = 0
 
@@ -57,6 +58,9 @@ class ColumnTable:
         assert self._y is not None, "the estimator asks for y"
         view = copy(self)
         view.classes, view._y = encode(self._y, classes, self._given_weights)
+        view.known_classes = (
+            view.classes if classes is not None else known_labels(self._y, view.classes, self._given_weights)
+        )
         return view
 
     @property

@@ -185,6 +185,12 @@ class FileSource(Source):
             classes, code_of[used] = encode(labels, self.classes, None)
         return classes, code_of[index]
 
+    def _labels_of(self, batch: Any) -> NDArray[Any]:
+        """The different labels of a batch, missing ones aside."""
+        column = decoded_column(batch, self._targets[0])
+        dtype = str if kind(column.type) == "text" else column.type.to_pandas_dtype()
+        return np.array(column.filter(~missing(column)).unique().to_pylist(), dtype=dtype)
+
     def _without_target(self) -> ValueError:
         """The error for rows without a target: the target is read once more, to count them all."""
         count, first = 0, ""
@@ -219,12 +225,17 @@ class FileSource(Source):
             view.classes = np.asarray(classes)
             return view
         found: list[NDArray[Any]] = []
+        idle: list[NDArray[Any]] = []
         for where, batch in view._batches([*self._targets, *self._weights]):
-            new = view._encode(batch, view._weigh(batch, where), where)[0]
+            weights = view._weigh(batch, where)
+            new = view._encode(batch, weights, where)[0]
             found = [np.unique(np.concatenate([*found, new]))] if len(new) else found
+            if weights is not None and not weights.all():
+                idle.append(self._labels_of(batch.filter(weights == 0)))
         if not found:
             raise ValueError(f"{self._files[0]}: no row has a weight above zero; at least one must count.")
         view.classes, self.n_rows = found[0], view.n_rows
+        view._known = np.unique(np.concatenate([*found, *idle])) if idle else None
         self.passes = view.passes = self.passes + 1
         return view
 

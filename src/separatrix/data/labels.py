@@ -132,6 +132,8 @@ def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None)
         if table is not None:
             return table
     known = unique_labels(counted) if classes is None else np.asarray(classes)
+    if weights is not None and y.dtype.kind == "O" and len(known):  # a row of weight zero may hold anything
+        y = np.where((weights > 0) | np.isin(y, known), y, known[0])
     if known.dtype.kind in "US" and y.dtype.kind == "O":
         y = y.astype(str)
     codes = np.searchsorted(known, y) if len(known) else np.zeros(len(y), dtype=np.intp)
@@ -146,6 +148,20 @@ def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None)
             )
         codes[wrong] = 0
     return known, codes
+
+
+def known_labels(y: NDArray[Any], classes: NDArray[Any], weights: Float | None) -> NDArray[Any]:
+    """The sorted labels of all rows: the classes that have weight, and those whose rows all have weight zero.
+
+    A row of weight zero may hold anything, so a missing label there, or one of another type, is passed over.
+    """
+    if weights is None or weights.all():
+        return classes
+    idle = y[weights == 0]
+    if idle.dtype.kind == "O":
+        text = _is_text(classes)
+        idle = np.array([v for v in idle.tolist() if not is_missing(v) and isinstance(v, str) == text], dtype=object)
+    return np.union1d(classes, idle) if len(idle) else classes
 
 
 def _encode_by_table(y: NDArray[Any], counted: NDArray[Any]) -> tuple[NDArray[Any], Codes] | None:

@@ -107,7 +107,9 @@ class Source(ABC):
     feature_names : ndarray of str or None
         Names of the columns, when the storage has them.
     classes : ndarray or None
-        Sorted labels once `labelled` has been called: blocks then carry class codes.
+        Sorted labels of the rows that count, once `labelled` has been called: blocks then carry class codes.
+    known_classes : ndarray or None
+        These, and the labels of classes whose rows all have weight zero.
     passes : int
         How many times the rows have been read.
     dtype : dtype
@@ -118,6 +120,7 @@ class Source(ABC):
     n_features: int
     feature_names: NDArray[Any] | None = None
     classes: NDArray[Any] | None = None
+    _known: NDArray[Any] | None = None
     passes: int = 0
     dtype: np.dtype[Any] = np.dtype(np.float64)
 
@@ -137,6 +140,11 @@ class Source(ABC):
     @abstractmethod
     def target_ndim(self) -> int:
         """1 for a vector of targets, 2 for a matrix."""
+
+    @property
+    def known_classes(self) -> NDArray[Any] | None:
+        """Sorted labels of all rows, those of weight zero included."""
+        return self.classes if self._known is None else self._known
 
     def coarse(self) -> Self:
         """The same rows in blocks sized by what is stored, for sums that never make them dense."""
@@ -226,6 +234,12 @@ class Source(ABC):
             f"row{'s' if bad[j] != 1 else ''} (first: row {first_row[j]}){more}. "
             "Drop or impute them (for example with sklearn.impute.SimpleImputer) before fitting."
         )
+
+    def refuse_non_finite(self) -> None:
+        """Raise, naming the column, where a row that counts holds NaN or infinity: for a fit that reads no features."""
+        sentence = self.explain_non_finite()
+        if sentence:
+            raise ValueError(sentence)
 
     def check_finite(self, *results: NDArray[Any]) -> None:
         """Raise, naming the column, when a result of a pass is not finite.

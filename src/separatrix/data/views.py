@@ -3,7 +3,7 @@
     Intercept       [X, 1]
     Standardised    (X − 1cᵀ) D⁻¹                 products through those of X: sparse rows stay sparse
     Mapped          φ(X)                          expanded block by block, never stored
-    Regrouped       X, with two classes           made of the classes of y
+    Regrouped       X, with other classes         made of the classes of y, mostly two
 
 A view is a source; models and objectives do not know that they look through one.
 """
@@ -33,6 +33,7 @@ class View(Source):
         self.source = source
         self.n_rows, self.n_features = source.n_rows, n_features
         self.feature_names, self.classes, self.dtype = feature_names, source.classes, source.dtype
+        self._known = source._known
 
     @abstractmethod
     def see(self, block: Block) -> Block:
@@ -59,6 +60,7 @@ class View(Source):
     def _over(self, source: Source) -> Self:
         view = copy(self)
         view.source, view.classes, view.n_rows = source, source.classes, source.n_rows
+        view._known = source._known
         return view
 
     def coarse(self) -> Self:
@@ -80,14 +82,14 @@ class View(Source):
 
 
 class Regrouped(View):
-    """The rows of a labelled source under two classes: `groups` (K,) sends every class to 1, to 0 or, for −1, nowhere.
+    """The rows of a labelled source under other classes: `groups` (K,) sends every class to one of them or, for −1, nowhere.
 
     Rows of classes that are left out have weight zero.
     """
 
     def __init__(self, source: Source, groups: Codes) -> None:
         super().__init__(source, source.n_features, source.feature_names)
-        self._groups, self.classes = groups, np.arange(2)
+        self._groups, self.classes, self._known = groups, np.arange(2), None
 
     @classmethod
     def one_against_rest(cls, source: Source, k: int) -> Self:
@@ -95,6 +97,16 @@ class Regrouped(View):
         assert source.classes is not None, "label the source first"
         view = cls(source, (np.arange(len(source.classes)) == k).astype(np.intp))
         view.classes = np.array(["the rest", str(source.classes[k])])
+        return view
+
+    @classmethod
+    def only(cls, source: Source, classes: Codes) -> Self:
+        """Some of the classes; rows of the others have weight zero."""
+        assert source.classes is not None, "label the source first"
+        groups = np.full(len(source.classes), -1, dtype=np.intp)
+        groups[classes] = np.arange(len(classes))
+        view = cls(source, groups)
+        view.classes, view._known = source.classes[classes], source.known_classes
         return view
 
     def see(self, block: Block) -> Block:
@@ -110,7 +122,7 @@ class Regrouped(View):
 
     def _over(self, source: Source) -> Self:
         view = super()._over(source)
-        view.classes = self.classes
+        view.classes, view._known = self.classes, self._known
         return view
 
     def sample(self, rows: int) -> tuple[Source, Codes] | None:

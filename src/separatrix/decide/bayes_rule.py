@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_weights, shown
+from separatrix.decide.calibrated import fit_clone
 from separatrix.decide.losses import (
     REJECTED,
     Loss,
@@ -49,6 +50,7 @@ from separatrix.decide.prior_shift import (
     class_counts,
     estimate_priors,
     priors_behind,
+    priors_in_use,
     shift_priors,
 )
 from separatrix.decide.regions import PlaneRegions, PosteriorRegions, envelope, plane_regions, reject
@@ -80,7 +82,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
     calibration : {"sigmoid", "isotonic", "temperature"}, optional
         Calibrate the probabilities on rows held out from their fit, by `sklearn.calibration.CalibratedClassifierCV`, first.
     cv : int, splitter or iterable, optional
-        Folds for the calibration; by default five, stratified.
+        Folds for the calibration, by default five; drawn or taken as in `LogisticRegressionCV`.
 
     Attributes
     ----------
@@ -199,22 +201,20 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
             )
         if isinstance(X, Source):
             if not (y is None and sample_weight is None and self.calibration is None):
-                raise ValueError(
-                    "A Source carries its own y and weights and has no folds: leave out y, sample_weight and calibration."
-                )
+                said = "A Source carries its own y and weights and has no folds"
+                raise ValueError(f"{said}: leave out y, sample_weight and calibration.")
             fitted = clone(self.estimator).fit(X, **params)
         else:
             if y is None:
                 raise ValueError("BayesRule requires y to be passed, but the target y is None.")
             y = column_or_1d(y, warn=True)
-            fitted = clone(self._probabilistic()).fit(X, y, **self._routed(sample_weight, params))
+            fitted = fit_clone(self._probabilistic(), X, y, self._routed(sample_weight, params), self.calibration)
         classes = fitted.classes_
         matrix, actions = loss_table(self.loss, classes, self.actions)
         self._names = self._predictions(actions)
         trained_on = priors_behind(fitted, classes, lambda: class_counts(X, y, sample_weight, classes))
-        self.priors_ = trained_on if self.priors is None else check_priors(self.priors, len(classes), classes=classes)
-        self.estimator_, self.training_priors_ = fitted, trained_on
-        self.loss_matrix_, self.actions_ = matrix, actions
+        self.training_priors_, self.priors_ = trained_on, priors_in_use(self.priors, trained_on, classes)
+        self.estimator_, self.loss_matrix_, self.actions_ = fitted, matrix, actions
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(fitted, name):

@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import HasMethods
 
 from separatrix.data.block import Codes, Float
 from separatrix.decide.reductions import Indeterminate, Reduction, machine_scores
+from separatrix.models.counted_classes import check_two_classes
 
 
 class OneVsOneClassifier(Reduction):
@@ -72,7 +73,7 @@ class OneVsOneClassifier(Reduction):
     @property
     def pairs_(self) -> list[tuple[Any, Any]]:
         """The two classes of every machine."""
-        return list(combinations(self.classes_.tolist(), 2))
+        return list(combinations(self._counted.tolist(), 2))
 
     def _problems(self, n_classes: int) -> list[Codes]:
         problems = []
@@ -83,18 +84,21 @@ class OneVsOneClassifier(Reduction):
         return problems
 
     def _ballot(self, X: Any) -> tuple[Float, Float]:
-        """(n, K) votes and sums of confidences."""
+        """(n, k) votes and sums of confidences of the classes that have weight."""
+        self._check_ready()
+        check_two_classes(self._counted)
         inputs = self._inputs(X)
         votes, sums = None, None
-        pairs = combinations(range(len(self.classes_)), 2)
+        n_classes = len(self._counted)
+        pairs = combinations(range(n_classes), 2)
         for machine, rows, (k, l) in zip(self.estimators_, inputs, pairs, strict=True):  # noqa: E741  # as above
             second = np.asarray(machine.predict(rows)) == 1
-            if len(self.classes_) > 2 and not hasattr(machine, "decision_function"):
+            if n_classes > 2 and not hasattr(machine, "decision_function"):
                 scores = np.asarray(machine.predict_proba(rows))[:, 1]  # as it is, since scikit-learn adds it up so
             else:
                 scores = machine_scores(machine, rows)
             if votes is None or sums is None:
-                votes, sums = np.zeros((2, len(second), len(self.classes_)))
+                votes, sums = np.zeros((2, len(second), n_classes))
             votes[~second, k] += 1
             votes[second, l] += 1
             sums[:, k] -= scores
@@ -102,7 +106,7 @@ class OneVsOneClassifier(Reduction):
         assert votes is not None and sums is not None
         return votes, sums
 
-    def _scores(self, X: Any) -> Float:
+    def _own_scores(self, X: Any) -> Float:
         votes, sums = self._ballot(X)
         scores = votes + sums / (3.0 * (np.abs(sums) + 1.0))
         return scores[:, 1:] if scores.shape[1] == 2 else scores

@@ -19,12 +19,13 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data.block import Codes, Float
-from separatrix.decide.reductions import Indeterminate, Reduction, machine_scores
+from separatrix.decide.reductions import Indeterminate, Reduction, machine_scores, number_of_rows
 from separatrix.geometry import Hyperplane
+from separatrix.models.counted_classes import check_two_classes, rule_among_all, shares_among_all
 
 
 def _has_probabilities(model: Any) -> bool:
-    return hasattr(model.estimators_[0] if hasattr(model, "estimators_") else model.estimator, "predict_proba")
+    return hasattr(model.estimators_[0] if getattr(model, "estimators_", None) else model.estimator, "predict_proba")
 
 
 def _is_linear(model: Any) -> bool:
@@ -84,7 +85,7 @@ class OneVsRestClassifier(Reduction):
         own = np.eye(n_classes, dtype=np.intp)
         return [own[1]] if n_classes == 2 else list(own if self.machines == "K" else own[:-1])
 
-    def _scores(self, X: Any) -> Float:
+    def _own_scores(self, X: Any) -> Float:
         inputs = self._inputs(X)
         scores = np.column_stack(
             [machine_scores(machine, rows) for machine, rows in zip(self.estimators_, inputs, strict=True)]
@@ -93,7 +94,7 @@ class OneVsRestClassifier(Reduction):
 
     @property
     def _deduces(self) -> bool:
-        return 2 < len(self.classes_) == len(self.estimators_) + 1
+        return 2 < len(self._counted) == len(self.estimators_) + 1
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest score; the last class where that is deduced.
@@ -106,15 +107,16 @@ class OneVsRestClassifier(Reduction):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._classes_of(self._scores(X))
+        self._check_ready()
+        return self._classes_of(self._own_scores(X)) if self.estimators_ else super().predict(X)
 
     def _classes_of(self, scores: Float) -> NDArray[Any]:
         if scores.shape[1] == 1:
-            return self.classes_[(scores[:, 0] > 0).astype(np.intp)]
+            return self._counted[(scores[:, 0] > 0).astype(np.intp)]
         codes = scores.argmax(axis=1)
         if self._deduces:  # a score of exactly 0 claims nothing
-            codes[scores.max(axis=1) <= 0] = len(self.classes_) - 1
-        return self.classes_[codes]
+            codes[scores.max(axis=1) <= 0] = len(self._counted) - 1
+        return self._counted[codes]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Float:
@@ -131,6 +133,12 @@ class OneVsRestClassifier(Reduction):
         -------
         ndarray of shape (n_samples, n_classes)
         """
+        self._check_ready()
+        own = self._own_proba(X) if self.estimators_ else np.ones((number_of_rows(X), 1))
+        return shares_among_all(own, self._places, len(self.classes_))
+
+    def _own_proba(self, X: Any) -> Float:
+        """(n, k) probabilities of the classes that have weight."""
         inputs = self._inputs(X)
         own = np.column_stack(
             [machine.predict_proba(rows)[:, 1] for machine, rows in zip(self.estimators_, inputs, strict=True)]
@@ -159,7 +167,9 @@ class OneVsRestClassifier(Reduction):
         Indeterminate
             With K−1 machines a row that none claims is the last class's, and not indeterminate.
         """
-        scores = self._scores(X)
+        self._check_ready()
+        check_two_classes(self._counted)
+        scores = self._own_scores(X)
         claims = (scores > 0).sum(axis=1)
         one_claims = self._deduces or scores.shape[1] == 1
         reason = np.where(claims > 1, "several claim", np.where((claims == 0) & (not one_claims), "none claims", ""))
@@ -176,6 +186,12 @@ class OneVsRestClassifier(Reduction):
         W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
         b : ndarray of shape (1,) or (n_classes,)
         """
+        W, b = self._own_form()
+        return (W, b) if self._places is None else rule_among_all(W, b, self._places, len(self.classes_), halved=False)
+
+    def _own_form(self) -> tuple[Float, Float]:
+        """The rule of the classes that have weight."""
+        check_two_classes(self._counted)
         forms = [
             machine.linear_form() if hasattr(machine, "linear_form") else (machine.coef_, machine.intercept_)
             for machine in self.estimators_
@@ -216,8 +232,8 @@ class OneVsRestClassifier(Reduction):
         ndarray of shape (n_samples,) or (n_samples, n_machines)
             A class that is deduced has no hyperplane, and no column.
         """
-        lengths = np.linalg.norm(self.linear_form()[0], axis=1)[: len(self.estimators_)]
+        lengths = np.linalg.norm(self._own_form()[0], axis=1)[: len(self.estimators_)]
         if (lengths == 0).any():
             raise ValueError("A machine has a constant score, so there is no hyperplane to measure a distance to.")
-        distances = self._scores(X)[:, : len(lengths)] / lengths
+        distances = self._own_scores(X)[:, : len(lengths)] / lengths
         return distances[:, 0] if len(lengths) == 1 else distances

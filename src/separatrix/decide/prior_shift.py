@@ -175,6 +175,17 @@ def _standard_errors(slopes: Float, weights: Float) -> Float:
     return np.sqrt(np.square(plane @ vectors) @ (1.0 / values))
 
 
+def priors_in_use(priors: ArrayLike | None, trained_on: Float, classes: NDArray[Any]) -> Float:
+    """Priors as given, or those of the training; 0 for a class that had no weight there, which cannot be recognised."""
+    if priors is None:
+        return trained_on
+    given = check_priors(priors, len(trained_on), classes=classes)
+    left = np.where(trained_on > 0, given, 0.0)
+    if not left.any():
+        raise ValueError("priors are 0 for every class that has rows; give at least one a positive prior.")
+    return given if (left == given).all() else left / left.sum()
+
+
 def priors_behind(estimator: Any, classes: NDArray[Any], count: Callable[[], Float]) -> Float:
     """The class frequencies that a fitted estimator's posteriors refer to.
 

@@ -31,14 +31,16 @@ from sklearn.utils.validation import (
     check_is_fitted,
     column_or_1d,
     has_fit_parameter,
+    validate_data,
 )
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import as_target, as_weights, encode
+from separatrix.data.labels import as_target, as_weights, encode, known_labels
 from separatrix.data.views import Regrouped
 from separatrix.decide.losses import as_names
 from separatrix.models.base import Classifier, Estimator, Stopwatch, check_two_classes
+from separatrix.models.counted_classes import among_all, warn_of_one_class
 from separatrix.models.generative import MomentEstimator
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.ridge_classifier import RidgeClassifier
@@ -148,12 +150,17 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
             )
         params = self._machine_params(sample_weight, fit_params)
         shared = _one_pass(self.estimator, X) and params.keys() <= {"sample_weight"}
-        self.estimators_, self.passes_ = (self._fit_together if shared else self._fit_apart)(X, y, params)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimators_[0], name):
-                setattr(self, name, getattr(self.estimators_[0], name))
-            elif name in self.__dict__:
-                delattr(self, name)
+        machines, self.passes_, known = (self._fit_together if shared else self._fit_apart)(X, y, params)
+        if machines:
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(machines[0], name):
+                    setattr(self, name, getattr(machines[0], name))
+                elif name in self.__dict__:
+                    delattr(self, name)
+        elif not isinstance(X, Source):
+            validate_data(self, X, reset=True, skip_check_array=True)
+        self.estimators_ = machines
+        self._place_among(known)
         return self
 
     def _machine_params(self, sample_weight: ArrayLike | None, fit_params: dict[str, Any]) -> dict[str, Any]:
@@ -167,10 +174,12 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
             )
         return given
 
-    def _fit_apart(self, X: Any, y: ArrayLike | None, params: dict[str, Any]) -> tuple[list[Any], int | None]:
-        """Every machine reads the rows of its own problem."""
-        source, codes = self._labelled(X, y, params)
-        problems = self._problems(len(self.classes_))
+    def _fit_apart(
+        self, X: Any, y: ArrayLike | None, params: dict[str, Any]
+    ) -> tuple[list[Any], int | None, NDArray[Any]]:
+        """Every machine reads the rows of its own problem; also the labels of all rows."""
+        source, codes, known = self._labelled(X, y, params)
+        problems = self._problems(len(self.classes_)) if len(self.classes_) > 1 else []
         jobs: Any = (
             (Regrouped(source, groups), None, groups) if source is not None else (X, groups[codes], groups)
             for groups in problems
@@ -181,8 +190,8 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         # Rows that precomputed kernels are taken with: a machine knows its own only.
         pairwise = get_tags(self.estimator).input_tags.pairwise
         self._kept = [np.flatnonzero(groups[codes] >= 0) for groups in problems] if pairwise else None
-        known = all(hasattr(machine, "fit_") for machine in machines)
-        return machines, sum(machine.fit_.passes for machine in machines) if known else None
+        counted = all(hasattr(machine, "fit_") for machine in machines)
+        return machines, sum(machine.fit_.passes for machine in machines) if counted else None, known
 
     def _named(self, groups: Codes) -> Any:
         """A machine to be fitted, which speaks of its two groups by the labels in them where it can."""
@@ -192,46 +201,50 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
             machine._class_names = as_names([own[0] if len(own) == 1 else "the rest" for own in members])
         return machine
 
-    def _labelled(self, X: Any, y: ArrayLike | None, params: dict[str, Any]) -> tuple[Source | None, Any]:
-        """A source with class codes, or the codes of the rows of anything else; sets the classes."""
+    def _labelled(self, X: Any, y: ArrayLike | None, params: dict[str, Any]) -> tuple[Source | None, Any, NDArray[Any]]:
+        """A source with class codes, or the codes of the rows of anything else, and all labels; sets the classes."""
         if isinstance(X, Source):
             if not isinstance(self.estimator, Estimator):
                 raise TypeError(
                     f"X is a source, which {type(self.estimator).__name__} cannot read; give arrays, or an estimator of "
                     "separatrix."
                 )
-            source = self._read(X, y, params.pop("sample_weight", None), reset=True).labelled()
-            assert source.classes is not None
-            self.classes_ = source.classes
-            check_two_classes(self.classes_)
-            return source, None
+            source = self._count_classes(self._read(X, y, params.pop("sample_weight", None), reset=True).labelled())
+            assert source.known_classes is not None
+            return source, None, source.known_classes
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         n_rows = _num_samples(X)
         weights = as_weights(params.get("sample_weight"), n_rows)
         if weights is not None:
             params["sample_weight"] = weights
-        self.classes_, codes = encode(as_target(column_or_1d(y, warn=True), n_rows), None, weights)
-        check_two_classes(self.classes_)
-        return None, codes
+        target = as_target(column_or_1d(y, warn=True), n_rows)
+        self.classes_, codes = encode(target, None, weights)
+        known, self._places = known_labels(target, self.classes_, weights), None
+        check_two_classes(known)
+        warn_of_one_class(self.classes_, 5)
+        return None, codes, known
 
-    def _fit_together(self, X: Any, y: ArrayLike | None, params: dict[str, Any]) -> tuple[list[Any], int]:
-        """One pass for all machines."""
+    def _fit_together(self, X: Any, y: ArrayLike | None, params: dict[str, Any]) -> tuple[list[Any], int, NDArray[Any]]:
+        """One pass for all machines; also the labels of all rows."""
         reader = clone(self.estimator)
         reader._validate_params()
         if y is None and not isinstance(X, Source):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         given = reader._read(X, y, params.get("sample_weight"), reset=True)
         before = given.passes
-        source = given.labelled()
-        check_two_classes(source.classes)
-        self.classes_, self._kept = source.classes, None
+        source = self._count_classes(given.labelled())
+        self._kept = None
+        assert source.known_classes is not None
+        if len(self.classes_) == 1:
+            self._adopt_features(reader)
+            return [], source.passes - before, source.known_classes
         problems = self._problems(len(self.classes_))
         statistic = _measured(reader, source, apart=any((groups < 0).any() for groups in problems))
         machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(_machine_of)(reader, _regrouped(statistic, groups, reader), source.dtype) for groups in problems
         )
-        return machines, source.passes - before
+        return machines, source.passes - before, source.known_classes
 
     def _check_ready(self) -> None:
         check_is_fitted(self, "estimators_")
@@ -240,6 +253,20 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         """What every machine is asked about: the rows, or their kernels with the machine's own training rows."""
         self._check_ready()
         return [X] * len(self.estimators_) if self._kept is None else [np.asarray(X)[:, at] for at in self._kept]
+
+    def _own_scores(self, X: Any) -> Float:
+        """(n, k) scores of the classes that have weight, or (n, 1) for two."""
+        raise NotImplementedError  # every scheme has them
+
+    def _scores(self, X: Any) -> Float:
+        self._check_ready()
+        own = self._own_scores(X) if self.estimators_ else np.zeros((number_of_rows(X), 1))
+        return own if self._places is None else among_all(own, self._places, len(self.classes_), halved=False)
+
+
+def number_of_rows(X: Any) -> int:
+    """How many rows a source or anything else has."""
+    return sum(block.n for block in X.blocks()) if isinstance(X, Source) else _num_samples(X)
 
 
 def machine_scores(machine: Any, X: Any) -> Float:

@@ -38,6 +38,8 @@ _NEWTON_STEPS = 40
 _POLISHED, _POLISHES = 1000, 20
 # Rounds without the largest violation falling by a tenth, after which rounding is to blame.
 _PATIENCE = 400
+# Sums of multipliers leave rounding errors of this size relative to the bound.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -267,12 +269,19 @@ class _Search:
     def _finish(self, status: Status) -> Dual:
         rising, falling, v = self._sides(slice(None))
         top, bottom = float(rising.max(initial=-np.inf)), float(falling.min(initial=np.inf))
+        violation = max(0.0, top - bottom)
+        # A multiplier that rounding keeps from its bound does not tell the intercept, which may be anywhere in an interval.
+        room = _ROUNDING * (self.high - self.low)
+        rising, falling = (
+            np.where(self.beta < self.high - room, v, -np.inf),
+            np.where(self.beta > self.low + room, v, np.inf),
+        )
         free = np.isfinite(rising) & np.isfinite(falling)
         if free.any():
             intercept = float(v[free].mean())
         else:
+            top, bottom = float(rising.max(initial=-np.inf)), float(falling.min(initial=np.inf))
             intercept = 0.5 * (top + bottom) if np.isfinite(top + bottom) else (top if np.isfinite(top) else bottom)
-        violation = max(0.0, top - bottom)
         certificate = _proof(self.beta, self.scores, self.signs, self.bound, intercept, violation, self.positive)
         return Dual(self.beta, self.scores, intercept, status, certificate, self.rounds, self.steps, self.trace)
 

@@ -113,8 +113,9 @@ def _check_arrays(estimator: Any) -> None:
         return
     coef, intercept = held["coef_"], np.asarray(held.get("intercept_", 0.0))
     _check_numbers(coef.data if sp.issparse(coef) else np.asarray(coef), "coef_")
-    # A class of prior 0 has the constant −∞, and there only.
-    never = np.any(np.asarray(held.get("priors_", 1.0)) == 0.0)
+    # A class of prior 0, or without weight, has the constant −∞, and there only.
+    never = np.any(np.asarray(held.get("priors_", 1.0)) == 0.0) or held.get("_places") is not None
+    never = never or not np.all(held.get("_chosen_from", True))
     _check_numbers(intercept[~np.isinf(intercept)] if never else intercept, "intercept_")
     shape = np.shape(coef)
     if shape[-1] != held.get("n_features_in_", shape[-1]):

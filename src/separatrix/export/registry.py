@@ -18,6 +18,7 @@ _OURS = {
     "comparison.schema": ["TableSchema"],
     "comparison.table_model": ["TableModel"],
     "decide.bayes_rule": ["BayesRule"],
+    "decide.calibrated": ["AllClasses"],
     "decide.one_vs_one": ["OneVsOneClassifier"],
     "decide.one_vs_rest": ["OneVsRestClassifier"],
     "dual.given_kernels": ["Columns", "Precomputed"],

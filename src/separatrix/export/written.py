@@ -130,9 +130,16 @@ def written(estimator: Any) -> Form:
     )
 
 
+def _refuse_absent_classes(model: Any) -> None:
+    if model._places is not None:
+        raise NotImplementedError("some class has no rows of positive weight. Fit it to the others alone.")
+
+
 @written.register
 def _linear_rule(model: LinearRule) -> Form:
     W, b = model.linear_form()
+    if len(W) == 1 and not np.isfinite(b).all():
+        raise NotImplementedError("a single class has rows of positive weight, so there is no rule to write.")
     link: LinkName = "softmax" if hasattr(model, "predict_proba") else "none"
     return Form(plain(model.classes_), _linear(W, b), link)
 
@@ -154,6 +161,7 @@ def _lda(model: LinearDiscriminantAnalysis) -> Form:
 @written.register
 def _bayesian(model: BayesianLogisticRegression) -> Form:
     model._check_ready()
+    _refuse_absent_classes(model)
     if len(model.classes_) > 2 or model.predictive != "probit":
         raise NotImplementedError(
             "its probabilities are a formula for two classes and predictive='probit' only. Use LogisticRegression, or keep "
@@ -285,6 +293,7 @@ def _finite(logs: Float) -> Float:
 @written.register
 def _svc(model: SVC) -> Form:
     model._check_ready()
+    _refuse_absent_classes(model)
     if not model._kernel.linear:
         raise NotImplementedError(
             "a kernel compares each row with the support vectors. Use kernel='linear', or keep Python."
@@ -306,6 +315,7 @@ def _svc(model: SVC) -> Form:
 
 @written.register
 def _one_vs_rest(model: OneVsRestClassifier) -> Form:
+    _refuse_absent_classes(model)
     forms = [written(machine) for machine in model.estimators_]
     if not all(isinstance(form.rule, Linear) and len(form.rule.weights) == 1 for form in forms):
         raise NotImplementedError("its machines are not linear.")

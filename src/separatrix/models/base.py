@@ -16,16 +16,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.frames import as_table, is_frame
-from separatrix.data.labels import shown
 from separatrix.data.source import COPIED_BYTES, rows_per_block
 from separatrix.geometry import Hyperplane, Quadric, Surface
+from separatrix.models.counted_classes import CountedClasses, only_class, rule_among_all
+from separatrix.models.counted_classes import Undetermined as Undetermined
+from separatrix.models.counted_classes import check_two_classes as check_two_classes
 from separatrix.result import Certificate, Fit, Status
 
 Boundary = Hyperplane | Quadric | Surface
-
-
-class Undetermined(ValueError):
-    """The data so far do not determine the model: one class, too few rows."""
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -166,7 +164,7 @@ class Stopwatch:
         return Fit(status, max(0, passes - self._passes), perf_counter() - self._start, iterations, detail, certificate)
 
 
-class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
+class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A rule that gives every class a score; the largest wins."""
 
     classes_: NDArray[Any]
@@ -225,6 +223,11 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-le
         first, second = self._code(k), self._code(l)
         if first == second:
             raise ValueError(f"A class has no boundary with itself; name two of {self.classes_.tolist()}.")
+        for code in (first, second):
+            if not self._has_weight(code):
+                raise ValueError(
+                    f"Class {self.classes_.tolist()[code]!r} has no rows of positive weight, so no boundary."
+                )
         return first, second
 
 
@@ -275,7 +278,7 @@ class Probabilities:
         """
         scores = self._scores(X)  # type: ignore[attr-defined]  # mixed into a Classifier
         if scores.shape[1] == 1:
-            scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
+            return -np.logaddexp(0.0, np.column_stack([scores[:, 0], -scores[:, 0]]))
         result: Float = log_softmax(scores, axis=1)
         return result
 
@@ -324,8 +327,22 @@ class LinearRule(SignedDistance, Classifier):
         weights, constant = self.coef_.T.astype(np.float64), np.asarray(self.intercept_, dtype=np.float64)
         return self._map_rows(X, lambda block: openly(function, block.matvec(weights), constant))
 
+    def _place_among(self, known: NDArray[Any]) -> None:
+        super()._place_among(known)
+        if self._places is not None:
+            size, halved = len(self.classes_), isinstance(self, Probabilities)
+            self.coef_, self.intercept_ = rule_among_all(self.coef_, self.intercept_, self._places, size, halved=halved)
+
+    def _constant(self, source: Source, watch: Stopwatch) -> None:
+        """The rule where a single class has weight: that class."""
+        source.refuse_non_finite()
+        self.coef_, self.intercept_ = np.zeros((1, self.n_features_in_)), np.zeros(1)
+        proof = Certificate(0.0, 0.0, "there is one class to choose from")
+        self.fit_ = watch.fit(Status.EXACT, source.passes, only_class(self.classes_[0]), proof)
+        self._place_classes(source)
+
     def linear_form(self) -> tuple[Float, Float]:
-        """The rule as (W, b): scores are XWᵀ + b.
+        """The rule as (W, b): scores are XWᵀ + b; b is −inf for a class none of whose rows has weight.
 
         Returns
         -------
@@ -381,12 +398,3 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
         result = self._map_rows(X, lambda block: block.matvec(weights) + constant)
         single = self.coef_.dtype == np.float32 and getattr(X, "dtype", None) == np.float32
         return result.astype(np.float32) if single else result  # as scikit-learn does
-
-
-def check_two_classes(classes: NDArray[Any]) -> None:
-    """Refuse data of one class."""
-    if len(classes) < 2:
-        only = f"{shown(classes[0])}" if len(classes) else "none"
-        raise Undetermined(
-            f"A classifier needs rows of at least two classes, but y has only one class: {only}. Add rows of another class."
-        )

@@ -29,7 +29,7 @@ from separatrix.bayes.evidence import log_evidence, maximise_evidence
 from separatrix.bayes.laplace import FULL_COEFFICIENTS, SINGULAR, STRUCTURES, choose_covariance, laplace
 from separatrix.bayes.posterior import FullPosterior, Posterior
 from separatrix.data import Source
-from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
+from separatrix.models.base import LinearRule, Stopwatch
 from separatrix.models.bayesian_prediction import PosteriorPrediction
 from separatrix.models.bayesian_prior import (
     as_prior,
@@ -41,6 +41,7 @@ from separatrix.models.bayesian_prior import (
     validated_precision,
 )
 from separatrix.models.bayesian_sampling import sampled
+from separatrix.models.counted_classes import check_two_classes
 from separatrix.models.logistic_problem import Problem, build_problem
 from separatrix.models.progress import Progress
 from separatrix.objectives.linear import LinearObjective
@@ -246,10 +247,15 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
     def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
         watch = Stopwatch()
         watch.start_at(X.passes if isinstance(X, Source) else 0)
-        source = self._read(X, y, sample_weight, reset=True).labelled()
-        assert source.classes is not None
-        check_two_classes(source.classes)
-        self.classes_ = source.classes
+        source = self._count_classes(self._read(X, y, sample_weight, reset=True).labelled())
+        if len(self.classes_) == 1:
+            self.n_iter_, self.draws_ = np.zeros(1, dtype=np.int32), None
+            self._constant(source, watch)
+            return
+        self._fit_counted(source, X, y, sample_weight, offset, watch)
+        self._place_classes(source)
+
+    def _fit_counted(self, source: Source, X: Any, y: Any, sample_weight: Any, offset: Any, watch: Stopwatch) -> None:
         prior = prior_of(self.prior_precision, self.n_features_in_)
         shift = None if offset is None else np.asarray(offset, dtype=np.float64)
         problem = build_problem(
@@ -368,9 +374,10 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
     def _update(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
         watch = Stopwatch()
         watch.start_at(X.passes if isinstance(X, Source) else 0)
+        check_two_classes(self._counted)
         posterior, before, total, passes = self._posterior, self.log_evidence_, self._total, self.fit_.passes
         try:
-            source = self._read(X, y, sample_weight, reset=False).labelled(self.classes_)
+            source = self._read(X, y, sample_weight, reset=False).labelled(self._counted)
         except ValueError as error:
             if "not among the classes" not in str(error):
                 raise
@@ -386,6 +393,8 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         solution = self._mode(problem, problem.objective, None)
         structure = self.covariance_structure_
         new, value = laplace(problem.objective, problem.source, solution.theta, structure, int(self.rank), gauge)
+        known, self.classes_, self._places = self.classes_, self._counted, None
         self._keep(problem, solution, new, before + log_evidence(value, new, problem.objective), watch)
+        self._place_among(known)
         self._total += total
         self.fit_ = replace(self.fit_, passes=self.fit_.passes + passes)

@@ -17,11 +17,12 @@ from sklearn.utils import check_random_state
 from separatrix.bayes.posterior import Posterior
 from separatrix.bayes.predictive import check_level, interval, probit, quadrature
 from separatrix.bayes.predictive_softmax import softmax_interval, softmax_probit, softmax_quadrature
-from separatrix.data.block import Block, Float
+from separatrix.data.block import Block, Codes, Float
 from separatrix.data.dense import DenseBlock
 from separatrix.data.labels import shown
 from separatrix.data.views import Intercept, Standardised
 from separatrix.models.base import Probabilities, SignedDistance
+from separatrix.models.counted_classes import among_all, check_two_classes, shares_among_all
 from separatrix.models.posterior_table import PosteriorRow, PosteriorSummary
 
 if TYPE_CHECKING:
@@ -60,20 +61,26 @@ class PosteriorPrediction(Probabilities):
         if return_interval is None:
             return proba
         check_level(return_interval)
+        if len(self._counted) == 1:  # type: ignore[attr-defined]  # nothing is uncertain
+            return proba, proba.copy(), proba.copy()
         sampled = self.draws_ is not None or self.predictive == "samples"  # type: ignore[attr-defined]
         draws = self._draws() if sampled else None
         limits: Float = self._map_rows(X, lambda block: self._limits(block, return_interval, draws))  # type: ignore[attr-defined]
-        n_classes = proba.shape[1]
-        return proba, limits[:, :n_classes], limits[:, n_classes:]
+        lower, upper = np.split(limits, 2, axis=1)
+        places, n_classes = self._places, proba.shape[1]  # type: ignore[attr-defined]
+        return proba, shares_among_all(lower, places, n_classes), shares_among_all(upper, places, n_classes)
 
     # -- scores of blocks ---------------------------------------------------------------------------------------------
 
     def _scores(self, X: Any) -> Float:
         """Log-odds of the integrated probability (two classes), or its logarithm for every class."""
         self._check_ready()  # type: ignore[attr-defined]  # mixed into a Classifier
+        if len(self._counted) == 1:  # type: ignore[attr-defined]
+            return self._linear_scores(X)
         draws = self._draws() if self.predictive == "samples" else None  # type: ignore[attr-defined]
         result: Float = self._map_rows(X, lambda block: self._score_block(block, draws))  # type: ignore[attr-defined]
-        return result
+        places: Codes | None = self._places  # type: ignore[attr-defined]
+        return result if places is None else among_all(result, places, len(self.classes_), halved=True)  # type: ignore[attr-defined]
 
     def _linear_scores(self, X: Any) -> Float:
         return SignedDistance._linear_scores(self, X)  # type: ignore[arg-type]  # those of the coefficients, not integrated
@@ -209,6 +216,7 @@ class PosteriorPrediction(Probabilities):
 
     def _quantities(self, level: float) -> tuple[Float, Float, Float, Float, Float]:
         """Mean, standard deviation, P(> 0), lower and upper limit of all coefficients (m, p), the intercept last."""
+        check_two_classes(self._counted)  # type: ignore[attr-defined]
         check_level(level)
         z = float(ndtri(0.5 + 0.5 * level))
         keep = slice(None) if self.fit_intercept else slice(0, -1)  # type: ignore[attr-defined]
@@ -283,7 +291,7 @@ class PosteriorPrediction(Probabilities):
         """
         self._check_ready()  # type: ignore[attr-defined]
         numbers = self._quantities(level)
-        classes: list[Any] = self.classes_.tolist()  # type: ignore[attr-defined]
+        classes: list[Any] = self._counted.tolist()  # type: ignore[attr-defined]
         names = list(map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(self._scaling[1]))])))
         names += ["(intercept)"] * (numbers[0].shape[1] - len(names))
         if len(classes) == 2:

@@ -101,7 +101,7 @@ class BernoulliNB(LinearNaiveBayes):
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         counts: ClassCounts = self._moments
         self._check_counts(counts)
-        self._set_priors(counts.counts)
+        self._set_priors(counts.counts, source is None)
         self.feature_count_ = counts.sums
         log_on, log_off = self._weights()
         self.feature_log_prob_ = log_on

@@ -112,7 +112,7 @@ class CategoricalNB(NaiveBayesClassifier):
 
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         statistic: CategoryCounts = self._moments
-        self._set_priors(statistic.counts)
+        self._set_priors(statistic.counts, source is None)
         alpha = np.broadcast_to(self._smoothing(), (self.n_features_in_,))
         self.category_count_, self.feature_log_prob_, self._unseen = [], [], []
         for table, least, a in zip(statistic.tables, self._least_categories(), alpha, strict=True):

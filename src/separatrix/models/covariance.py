@@ -87,7 +87,11 @@ def estimated_covariances(estimator: Any, source: Source, n_classes: int) -> lis
             parts[k].append(rows)
     result: list[Covariance] = []
     for class_rows in parts:
-        estimator.fit(np.concatenate(class_rows))
+        rows = np.concatenate(class_rows)
+        if not len(rows):  # a class without weight
+            result.append((Scatter.zeros(source.n_features), None))
+            continue
+        estimator.fit(rows)
         if not hasattr(estimator, "covariance_"):
             raise ValueError(f"{type(estimator).__name__} does not have a covariance_ attribute")
         result.append((Scatter(matrix=np.asarray(estimator.covariance_, dtype=np.float64)), None))

@@ -93,7 +93,7 @@ class GaussianNB(SignedDistance, GenerativeClassifier):
                 raise ValueError("Priors must be non-negative.")
             if not np.isclose(given.sum(), 1.0):
                 raise ValueError("The sum of the priors should be 1.")
-        self.priors_ = self.class_prior_ = class_priors(self.priors, counts, self.classes_)
+        self.priors_ = self.class_prior_ = class_priors(self.priors, counts, self.classes_, source is None)
         self.class_count_, self.theta_ = counts, moments.means
         within = moments.variances() * counts[:, None]
         total = (within.sum(axis=0) + counts @ np.square(moments.offsets())) / moments.total

@@ -26,6 +26,7 @@ from separatrix.models.base import (
     Undetermined,
     check_two_classes,
 )
+from separatrix.models.counted_classes import check_some_class, only_class, warn_of_one_class
 from separatrix.result import Status
 from separatrix.statistics.metric import Metric
 from separatrix.statistics.moments import ClassMoments, Form
@@ -33,8 +34,11 @@ from separatrix.statistics.moments import ClassMoments, Form
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
-def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any]) -> Float:
-    """Priors as given, checked, or the shares of the classes in the data."""
+def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any], waiting: bool) -> Float:
+    """Priors as given, checked, or the shares of the classes in the data.
+
+    A class without rows has the prior 0, whatever is given for it; or, while `waiting` for more rows, none yet.
+    """
     if priors is None:
         shares: Float = counts / counts.sum()
         return shares
@@ -52,8 +56,13 @@ def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any])
         warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=4)
         given = given / given.sum()
     empty = np.flatnonzero((counts == 0) & (given > 0))
-    if len(empty):
+    if len(empty) and waiting:
         raise Undetermined(f"Class {shown(classes[empty[0]])} has a positive prior but no rows to learn from.")
+    if len(empty):
+        given = np.where(counts > 0, given, 0.0)
+        if not given.any():
+            raise ValueError("priors are 0 for every class that has rows; give at least one a positive prior.")
+        given = given / given.sum()
     return given
 
 
@@ -112,7 +121,7 @@ class MomentEstimator(Estimator):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         given = self._read(X, y, sample_weight, reset=True)
         watch.start_at(given.passes)
-        source = given.labelled()
+        source = self._of_all_classes(given)
         assert source.classes is not None
         check_two_classes(source.classes)
         self.classes_ = source.classes
@@ -120,6 +129,16 @@ class MomentEstimator(Estimator):
         self._moments = self._measure(source)
         self._finish(watch, source)
         return self
+
+    def _of_all_classes(self, given: Source) -> Source:
+        """Rows under the labels of all of them: a class without weight has the moments of no rows."""
+        found = given.labelled()
+        assert found.classes is not None and found.known_classes is not None
+        return found if len(found.classes) == len(found.known_classes) else given.labelled(found.known_classes)
+
+    def _weights_of_classes(self) -> Float:
+        """(K,) total weight of every class."""
+        return self._moments.counts
 
     def _second_pass_parameter(self) -> str:
         """The parameter, if any, that reads the rows twice, so that they cannot come in parts."""
@@ -153,7 +172,7 @@ class MomentEstimator(Estimator):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         first = not hasattr(self, "_moments")
         given = self._read(X, y, sample_weight, reset=first)
-        source = given.labelled()
+        source = self._of_all_classes(given)
         assert source.classes is not None
         part, labels = self._measure(source), source.classes
         if classes is not None:
@@ -203,8 +222,13 @@ class MomentEstimator(Estimator):
         self.classes_, self._moments = union, mine.merge(theirs)
 
     def _finish(self, watch: Stopwatch, source: Source | None) -> None:
-        check_two_classes(self.classes_[self._moments.counts > 0])
+        counted = self.classes_[self._weights_of_classes() > 0]
+        if source is None or not isinstance(self, Classifier):  # other classes may still come; directions need two
+            check_two_classes(counted)
+        check_some_class(counted)
+        warn_of_one_class(counted, 5)
         status, detail = self._unpack(source)
+        detail = only_class(counted[0]) if len(counted) == 1 else detail
         self.fit_ = watch.fit(
             status, 0 if source is None else source.passes, detail, getattr(self, "_certificate", None)
         )

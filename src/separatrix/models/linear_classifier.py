@@ -25,7 +25,7 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
 from separatrix.data.views import Regrouped, Reweighted
-from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
+from separatrix.models.base import LinearRule, Stopwatch
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.logistic import SeparationWarning
 from separatrix.models.logistic_problem import Problem, build_problem
@@ -184,11 +184,13 @@ class LinearClassifier(LinearRule):
     def _fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         watch = Stopwatch()
         watch.start_at(X.passes if isinstance(X, Source) else 0)
-        before = (self.classes_, self.coef_, self.intercept_) if self.warm_start and hasattr(self, "coef_") else None
-        source = self._read(X, y, sample_weight, reset=True).labelled()
-        assert source.classes is not None
-        check_two_classes(source.classes)
-        self.classes_ = source.classes
+        before = self._before()
+        source = self._count_classes(self._read(X, y, sample_weight, reset=True).labelled(), self.class_weight)
+        self.machines_: list[Fit] = []
+        if len(self.classes_) == 1:
+            self.n_iter_, self.solver_ = np.zeros(1, dtype=np.int32), "closed form"
+            self._constant(source, watch)
+            return self
         factors = class_factors(self.class_weight, self.classes_, class_counts(source))
         if factors is not None:
             source = Reweighted(source, factors)
@@ -197,7 +199,7 @@ class LinearClassifier(LinearRule):
         starts: list[tuple[Float, Float] | None] = [None] * m
         if before is not None and before[1].shape == (m, d) and np.array_equal(before[0], self.classes_):
             starts = list(zip(before[1][:, None], before[2][:, None], strict=True))
-        self.coef_, self.intercept_, self.machines_ = np.zeros((m, d)), np.zeros(m), []
+        self.coef_, self.intercept_ = np.zeros((m, d)), np.zeros(m)
         with threads_of(self.n_jobs):
             for k in range(m):
                 machine = Regrouped.one_against_rest(source, k) if several else source
@@ -205,6 +207,7 @@ class LinearClassifier(LinearRule):
                 self.machines_.append(fit)
         self.n_iter_ = np.maximum([fit.iterations for fit in self.machines_], 1).astype(np.int32)
         self.fit_ = self._joined(watch, source.passes)
+        self._place_classes(source)
         self._warn()
         return self
 

@@ -176,7 +176,7 @@ class LinearDiscriminantAnalysis(
             kind = Undetermined if enough else ValueError  # classes are still to come
             raise kind("n_components cannot be larger than min(n_features, n_classes - 1).")
         self._max_components = limit if self.n_components is None else self.n_components
-        self.priors_ = class_priors(self.priors, counts, self.classes_)
+        self.priors_ = class_priors(self.priors, counts, self.classes_, source is None)
         scatter, floor = self._pooled_covariance(source)
         metric = metric_of(scatter, floor, tol=self.tol if self.solver == "svd" else 0.0)
         if metric.rank == 0:

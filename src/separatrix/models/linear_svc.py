@@ -153,16 +153,19 @@ class LinearSVC(LinearRule):
         if way == "primal":
             self._fit_primal(source)
         else:
-            source = source.labelled()
-            assert source.classes is not None
+            source = self._count_classes(source.labelled(), self.class_weight)
+            if len(self.classes_) == 1:
+                self.n_iter_ = 0
+                self._constant(source, watch)
+                return self
             rows = memory_rows(source, self.class_weight)
-            self.classes_ = source.classes
             progress = Progress(type(self).__name__, int(self.verbose))
             if self.multi_class == "crammer_singer":
                 self._fit_jointly(rows, watch, progress)
             else:
                 self._fit_rows(rows, watch, progress, way == "pairs" and rows.X.shape[0] <= PAIRED_ROWS)
             progress.close()
+            self._place_classes(source)
         if self.fit_.status.fell_short:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=2)
         return self
@@ -202,6 +205,7 @@ class LinearSVC(LinearRule):
             warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in this model's name
             model.fit(source)
         self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_
+        self._places = model._places
         self.n_iter_, self.fit_ = int(model.n_iter_.max()), model.fit_
 
     def _fit_rows(self, rows: MemoryRows, watch: Stopwatch, progress: Progress, paired: bool) -> None:

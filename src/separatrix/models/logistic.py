@@ -17,14 +17,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.views import Reweighted
-from separatrix.models.base import LinearRule, Probabilities, Stopwatch, check_two_classes
+from separatrix.models.base import LinearRule, Probabilities, Stopwatch
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.logistic_problem import Problem, build_problem
 from separatrix.models.logistic_summary import Summarised
@@ -218,10 +218,14 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
     def _fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, offset: ArrayLike | None) -> Self:
         watch = Stopwatch()
         watch.start_at(X.passes if isinstance(X, Source) else 0)
-        before = self._before() if self.warm_start else None
+        before = self._before()
         if hasattr(self, "separability_"):
             del self.separability_
         source = self._labelled(X, y, sample_weight)
+        if len(self.classes_) == 1:
+            self.n_iter_, self.solver_ = np.zeros(1, dtype=np.int32), "closed form"
+            self._constant(source, watch)
+            return self
         shift = None if offset is None else np.asarray(offset, dtype=np.float64)
         with threads_of(self.n_jobs):
             if self.penalty == "firth":
@@ -233,23 +237,19 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
             read = source.passes
             self._inference = self._gathered(solution.theta, problem, source)
             self.fit_ = replace(self.fit_, passes=self.fit_.passes + source.passes - read)
+        self._place_classes(source)
         return self
 
     def _labelled(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Source:
-        """The rows with class codes, their weights multiplied by those of the classes."""
+        """The rows with class codes, their weights multiplied by those of the classes; classes without weight are left out."""
         source = self._read(X, y, sample_weight, reset=True).labelled()
-        assert source.classes is not None
-        check_two_classes(source.classes)
-        self.classes_ = source.classes
-        return self._weighted(source)
-
-    def _before(self) -> tuple[NDArray[Any], Float, Float] | None:
-        return (self.classes_, self.coef_, self.intercept_) if hasattr(self, "coef_") else None
+        return self._weighted(self._count_classes(source, self.class_weight))
 
     def _weighted(self, source: Source) -> Source:
         if self.class_weight is None:
             return source
-        factors = class_factors(self.class_weight, self.classes_, class_counts(source))
+        assert source.classes is not None
+        factors = class_factors(self.class_weight, source.classes, class_counts(source))
         assert factors is not None
         return Reweighted(source, factors)
 
@@ -264,7 +264,13 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
             if self.baseline is not None:
                 raise ValueError("baseline names the class of multi_class='reference'; set that too.")
             return None
-        return 0 if self.baseline is None else self._code(self.baseline)
+        if self.baseline is None:
+            return 0
+        self._code(self.baseline)
+        found = np.flatnonzero(self._counted == self.baseline)
+        if not len(found):
+            raise ValueError(f"baseline={self.baseline!r} names a class without rows of positive weight; name another.")
+        return int(found[0])
 
     def _problem(self, source: Source, offset: Float | None, C: float | None = None) -> Problem:
         strength, ratio = self._strength()

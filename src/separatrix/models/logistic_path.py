@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.models.counted_classes import check_two_classes, rule_among_all
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.logistic_problem import Problem
 from separatrix.result import Certificate
@@ -103,14 +104,19 @@ def logistic_path(
     model = LogisticRegression(l1_ratio=l1_ratio, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, **parameters)
     model._validate_params()
     source = model._labelled(X, y, sample_weight)
+    check_two_classes(model.classes_)
     grid = grid_of(Cs)
     first = source.passes
+    known = source.known_classes
+    assert known is not None
+    places = None if len(known) == len(model.classes_) else np.searchsorted(known, model.classes_)
+
+    def rule(problem: Problem, solution: Solution) -> tuple[Float, Float]:
+        coef, intercept = model._expand(*problem.finish(solution.theta))
+        return (coef, intercept) if places is None else rule_among_all(coef, intercept, places, len(known), halved=True)
+
     found = [
-        (
-            at,
-            *model._expand(*problem.finish(solution.theta)),
-            model._in_units_of_C(solution.certificate, float(grid[at])),
-        )
+        (at, *rule(problem, solution), model._in_units_of_C(solution.certificate, float(grid[at])))
         for at, problem, solution in solve_along(model, source, grid)
     ]
     found.sort(key=lambda entry: entry[0])
@@ -119,7 +125,7 @@ def logistic_path(
         np.stack([coef for _, coef, _, _ in found]),
         np.stack([intercept for _, _, intercept, _ in found]),
         [certificate for *_, certificate in found],
-        model.classes_,
+        known,
         source.passes - first,
     )
 

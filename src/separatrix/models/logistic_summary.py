@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.data.views import Intercept
+from separatrix.data.views import Intercept, Regrouped
+from separatrix.models.counted_classes import check_two_classes
 from separatrix.models.firth_summary import gather_firth, summarise_firth
 from separatrix.models.inference import gather, summarise
 from separatrix.models.logistic_problem import Problem
@@ -26,6 +27,9 @@ class Summarised:
         class_weight: Any
         fit_intercept: Any
         classes_: Any
+        _counted: Any
+        _counted_rule: Any
+        _places: Any
         coef_: Float
         intercept_: Float
         fit_: Any
@@ -121,13 +125,14 @@ class Summarised:
         Standard errors from the information matrix; Wald intervals at level 0.95.
         """
         self._check_ready()
+        check_two_classes(self._counted)
         known, problem, rows = self._inference, None, None
         with threads_of(self.n_jobs):
             if X is not None:
                 problem, source = self._again(X, y, sample_weight, offset)
                 rows = self._design(source)
                 if known.refusal:  # there may only have been too many coefficients to ask after every fit
-                    theta = problem.start(*self._scores_of(self.coef_, self.intercept_))
+                    theta = problem.start(*self._scores_of(*self._counted_rule()))
                     known = self._gathered(theta, problem, source, largest=None)
             if self.penalty == "firth":
                 shift = None if problem is None else problem.objective.offset
@@ -141,7 +146,8 @@ class Summarised:
         self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, offset: Any
     ) -> tuple[Problem, Source]:
         """The problem of the fit, built anew from its rows."""
-        source = self._weighted(self._read(X, y, sample_weight, reset=False).labelled(self.classes_))
+        source = self._read(X, y, sample_weight, reset=False).labelled(self.classes_)
+        source = self._weighted(source if self._places is None else Regrouped.only(source, self._places))
         shift = None if offset is None else np.asarray(offset, dtype=np.float64)
         return self._problem(source, shift, np.inf if self.penalty == "firth" else None), source
 

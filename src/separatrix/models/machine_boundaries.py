@@ -10,6 +10,7 @@ from separatrix.data.block import Float
 from separatrix.dual.kernels import Kernel
 from separatrix.geometry import Hyperplane, Surface
 from separatrix.models.base import Boundary, Classifier, SignedDistance
+from separatrix.models.counted_classes import rule_among_all
 from separatrix.models.pairs import pairs
 
 
@@ -42,7 +43,9 @@ class MachineBoundaries(SignedDistance, Classifier):
         W = self.coef_
         if self._paired:
             raise ValueError("A vote of pairs is not a linear rule; fit with multi_class='ovr', or ask boundary(k, l).")
-        return W, self.intercept_
+        if self._places is None:
+            return W, self.intercept_
+        return rule_among_all(W, self.intercept_, self._places, len(self.classes_), halved=False)
 
     def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
         """Where the machine between two classes changes its mind; positive on the side of the first.
@@ -60,11 +63,13 @@ class MachineBoundaries(SignedDistance, Classifier):
         self._check_ready()
         first, second = self._pair(k, l)
         combination = np.zeros(len(self.intercept_))
-        if len(self.classes_) == 2:
+        if self._places is not None:
+            first, second = np.searchsorted(self._places, (first, second)).tolist()
+        if len(self._counted) == 2:
             combination[0] = 1.0 if first == 1 else -1.0
         elif self._paired:
             order = (first, second) if first < second else (second, first)
-            combination[pairs(len(self.classes_)).index(order)] = 1.0 if first < second else -1.0
+            combination[pairs(len(self._counted)).index(order)] = 1.0 if first < second else -1.0
         else:
             combination[first], combination[second] = 1.0, -1.0
         if self._kernel.linear:

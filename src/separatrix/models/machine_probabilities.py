@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data.block import Codes, Float
+from separatrix.models.counted_classes import shares_among_all
 from separatrix.models.score_calibration import Calibrator, couple, honour
 
 
@@ -20,6 +21,8 @@ class MachineProbabilities:
     probability: Any
     classes_: NDArray[Any]
     _calibrators: list[Calibrator]
+    _counted: NDArray[Any]
+    _places: Codes | None
 
     @property
     def _calibrated(self) -> str | None:
@@ -55,12 +58,19 @@ class MachineProbabilities:
         ndarray of shape (n_samples, n_classes)
         """
         scores = self._machine_scores(X)
-        if not self._calibrators:
+        if not self._calibrators and len(self._counted) > 1:
             raise NotFittedError("These machines were fitted without a calibration: fit again.")
+        return shares_among_all(self._shares(scores), self._places, len(self.classes_))
+
+    def _shares(self, scores: Float) -> Float:
+        """(n, k) probabilities of the classes that have weight."""
+        n_classes = len(self._counted)
+        if n_classes == 1:
+            return np.ones((len(scores), 1))
         each = np.column_stack([c.probability(scores[:, m]) for m, c in enumerate(self._calibrators)])
-        if len(self.classes_) == 2:
+        if n_classes == 2:
             return np.column_stack([1.0 - each[:, 0], each[:, 0]])
-        p = couple(each, len(self.classes_)) if self._paired else each / each.sum(axis=1, keepdims=True)
+        p = couple(each, n_classes) if self._paired else each / each.sum(axis=1, keepdims=True)
         return honour(p, self._codes(scores))
 
     @available_if(_check_calibrated)
@@ -75,4 +85,5 @@ class MachineProbabilities:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return np.log(self.predict_proba(X))
+        with np.errstate(divide="ignore"):  # a class without weight has probability 0
+            return np.log(self.predict_proba(X))

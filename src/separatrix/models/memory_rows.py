@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import shown
-from separatrix.models.base import check_two_classes
 from separatrix.models.class_weights import ClassWeight, class_factors
 
 
@@ -46,7 +44,7 @@ class MemoryRows:
 
 
 def memory_rows(source: Source, class_weight: ClassWeight) -> MemoryRows:
-    """The rows of a labelled source; NaN, infinity and classes without rows are refused."""
+    """The rows of a labelled source; NaN and infinity are refused."""
     classes = source.classes
     assert classes is not None, "label the source first"
     blocks = list(source.blocks())
@@ -56,11 +54,6 @@ def memory_rows(source: Source, class_weight: ClassWeight) -> MemoryRows:
     found = class_factors(class_weight, classes, counts)
     factors = np.ones(len(classes)) if found is None else found
     kept = np.flatnonzero(weights * factors[codes] > 0)
-    present = np.bincount(codes[kept], minlength=len(classes)) > 0
-    check_two_classes(classes[present])
-    if not present.all():
-        label = shown(classes[int(np.argmin(present))])
-        raise ValueError(f"No row of class {label} has a positive weight; leave the class out of y.")
     X = source.matrix()
     rows = X if len(kept) == len(codes) else X[kept]
     with np.errstate(over="ignore", invalid="ignore"):

@@ -217,7 +217,7 @@ class MixedNB(NaiveBayesClassifier):
     def _unpack(self, source: Any) -> tuple[Status, str]:
         statistic: MixedCounts = self._moments
         self.class_count_ = statistic.counts
-        self.priors_ = class_priors(self.priors, statistic.counts, self.classes_)
+        self.priors_ = class_priors(self.priors, statistic.counts, self.classes_, source is None)
         with np.errstate(divide="ignore"):  # a class without rows has prior 0: it is never chosen
             self.class_log_prior_ = np.log(self.priors_)
         for key, part in statistic.parts.items():

@@ -181,7 +181,8 @@ class ComplementNB(LinearNaiveBayes):
         raise AttributeError("Naive Bayes for counts has predict_joint_log_proba instead of decision_function.")
 
     def _prior_scores(self) -> Float:
-        return np.zeros(len(self.classes_))  # the complement's weights compare classes without their priors
+        # The complement's weights compare classes without their priors; a class that is never chosen has none.
+        return np.where(self.priors_ > 0, 0.0, -np.inf)
 
     def _weights(self) -> tuple[Float, Float]:
         self.feature_all_ = self.feature_count_.sum(axis=0)

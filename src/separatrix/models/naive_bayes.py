@@ -47,7 +47,8 @@ class NaiveBayesClassifier(GenerativeClassifier):
         tags.classifier_tags.poor_score = True  # on data that are neither counts nor flags
         return tags
 
-    def _set_priors(self, counts: Float) -> None:
+    def _set_priors(self, counts: Float, waiting: bool) -> None:
+        """The priors, given or found; 0 for a class without rows unless the model is `waiting` for more."""
         self.class_count_ = counts
         n_classes = len(counts)
         if self.class_prior is not None:
@@ -61,6 +62,9 @@ class NaiveBayesClassifier(GenerativeClassifier):
             self.priors_ = counts / counts.sum()
         else:
             self.priors_ = np.full(n_classes, 1.0 / n_classes)
+        if not waiting and (counts == 0).any():
+            self.priors_ = np.where(counts > 0, self.priors_, 0.0)
+            self.priors_ = self.priors_ / self.priors_.sum()
         with np.errstate(divide="ignore"):  # a class without rows has prior 0: it is never chosen
             self.class_log_prior_ = np.log(self.priors_)
 
@@ -130,7 +134,7 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         counts: ClassCounts = self._moments
         self._check_counts(counts)
-        self._set_priors(counts.counts)
+        self._set_priors(counts.counts, source is None)
         self.feature_count_ = counts.sums
         weights, constants = self._weights()
         self.feature_log_prob_ = weights

@@ -38,6 +38,19 @@ def by_class(scores: Float, n_classes: int) -> Float:
     return total + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
 
+def pairs_among_all(scores: Float, places: Codes, n_classes: int) -> Float:
+    """(n, pairs of all classes) from the scores of machines between the classes that have weight: these beat the others."""
+    own, rank = pairs(len(places)), {int(code): k for k, code in enumerate(places)}
+    columns = []
+    for k, l in pairs(n_classes):  # noqa: E741  # names of the formulas
+        if k in rank and l in rank:
+            two = len(places) == 2  # the one machine of two classes is positive for the second
+            columns.append(-scores[:, 0] if two else scores[:, own.index((rank[k], rank[l]))])
+        else:
+            columns.append(np.full(len(scores), np.inf if k in rank else -np.inf if l in rank else 0.0))
+    return np.column_stack(columns)
+
+
 def dual_layout(coefficients: Float, codes: Codes, n_classes: int) -> Float:
     """(K−1, n) from (n, pairs): the coefficient of a row against the j-th of the other classes, scikit-learn's layout."""
     layout = np.zeros((n_classes - 1, len(codes)))

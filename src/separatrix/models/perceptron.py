@@ -29,6 +29,7 @@ from separatrix.data.views import Regrouped
 from separatrix.geometry.separability import separability
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
+from separatrix.models.counted_classes import check_class_weight
 from separatrix.models.progress import Progress
 from separatrix.online.hull import origin_margin
 from separatrix.online.perceptron import (
@@ -56,10 +57,8 @@ class Perceptron(LinearRule):
     ----------
     penalty : {"l2", "l1", "elasticnet"}, optional
         What is added to the loss; nothing by default.
-    alpha : float, default=0.0001
-        Factor of the penalty.
-    l1_ratio : float, default=0.15
-        Share of the absolute values in the penalty "elasticnet".
+    alpha, l1_ratio : float, default=0.0001, 0.15
+        Factor of the penalty, and the share of the absolute values in "elasticnet".
     fit_intercept : bool, default=True
         Whether there is an intercept. On sparse rows its steps are a hundredth as large, as in scikit-learn: φ(x) = [x, 1/10].
     max_iter : int, default=1000
@@ -76,11 +75,9 @@ class Perceptron(LinearRule):
     n_jobs : int, optional
         Threads, for more than two classes.
     random_state : int, RandomState or None, default=0
-        Seed of the orders and of the rows that are held out.
-    early_stopping : bool, default=False
-        Whether to hold rows out, and to stop when the share of them that is right does not grow.
-    validation_fraction : float, default=0.1
-        Share of the rows that is held out.
+        Of the orders and of the rows that are held out.
+    early_stopping, validation_fraction : bool and float, default=False, 0.1
+        Whether to hold out that share of the rows, and to stop when the part of them that is right does not grow.
     n_iter_no_change : int, default=5
         Epochs to wait for an improvement.
     class_weight : dict or "balanced", optional
@@ -221,11 +218,12 @@ class Perceptron(LinearRule):
 
     def _fit(self, X: Any, y: Any, coef_init: Any, intercept_init: Any, sample_weight: Any) -> Self:
         watch = Stopwatch()
-        before = (self.classes_, self.coef_, self.intercept_) if self.warm_start and hasattr(self, "coef_") else None
-        source = self._labelled(X, y, sample_weight, None, watch, reset=True)
-        assert source.classes is not None
-        check_two_classes(source.classes)
-        self.classes_ = source.classes
+        before = self._before()
+        source = self._count_classes(self._labelled(X, y, sample_weight, None, watch, reset=True), self.class_weight)
+        if len(self.classes_) == 1:
+            self._machines, self.n_mistakes_, self.margin_ = [], np.zeros(0, dtype=np.int64), np.zeros(0)
+            self.t_, self.radius_, self.n_iter_ = 1.0, 0.0, 0
+            return self._constant(source, watch) or self
         if before is not None and before[1].shape[1] == source.n_features and np.array_equal(before[0], self.classes_):
             coef_init = before[1] if coef_init is None else coef_init
             intercept_init = before[2] if intercept_init is None else intercept_init
@@ -235,6 +233,7 @@ class Perceptron(LinearRule):
         )
         self.t_, self.radius_ = 1.0, 0.0
         happened = self._learn(source, watch, int(self.max_iter))
+        self._place_classes(source)
         if self.tol is not None and happened.epochs == self.max_iter and not all(m.done for m in self._machines):
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=3)
         return self
@@ -273,10 +272,10 @@ class Perceptron(LinearRule):
                 "class_weight as a dict (sklearn.utils.class_weight.compute_class_weight computes one)."
             )
         first = not hasattr(self, "fit_")
-        known = self._known_classes(classes, first)
-        watch = Stopwatch()
+        known, watch = self._known_classes(classes, first), Stopwatch()
         source = self._labelled(X, y, sample_weight, known, watch, reset=first)
         if first:
+            check_class_weight(self.class_weight, known)
             self.classes_ = known
             factors = class_factors(self.class_weight, known, np.ones(len(known)))
             self._machines = start_machines(len(known), source.n_features, factors, None, None, self.variant)
@@ -285,6 +284,8 @@ class Perceptron(LinearRule):
         return self
 
     def _known_classes(self, classes: ArrayLike | None, first: bool) -> NDArray[Any]:
+        if self._places is not None:
+            raise ValueError("The last fit left classes without weight, which cannot be learnt now; fit a new model.")
         if classes is None:
             if first:
                 raise ValueError("classes must be passed on the first call to partial_fit: all labels there will be.")
@@ -321,7 +322,8 @@ class Perceptron(LinearRule):
     def _learn(self, source: Source, watch: Stopwatch, max_iter: int) -> Training:
         rule, machines = self._rule(source, max_iter), self._machines
         self.radius_ = max(self.radius_, largest_norm(source, rule.lift_squared))
-        held_out = hold_out(source, self.validation_fraction, self.random_state) if self.early_stopping else None
+        share, shuffle = self.validation_fraction, bool(self.shuffle)
+        held_out = hold_out(source, share, self.random_state, shuffle) if self.early_stopping else None
         for machine in machines:
             machine.begin()
         progress = Progress(type(self).__name__, int(self.verbose))
@@ -380,11 +382,11 @@ class Perceptron(LinearRule):
             raise ValueError(
                 f"With penalty={self.penalty!r} nothing bounds the number of mistakes; the theorem is about penalty=None."
             )
-        source = self._labelled(X, y, sample_weight, self.classes_, Stopwatch(), reset=False)
+        source = self._labelled(X, y, sample_weight, self._counted, Stopwatch(), reset=False)
         squared = squared_lift(source) if self.fit_intercept else 0.0
         radius, bounds = largest_norm(source, squared), []
         for machine in self._machines:
-            pair, label = Regrouped.one_against_rest(source, machine.code), shown(self.classes_[machine.code])
+            pair, label = Regrouped.one_against_rest(source, machine.code), shown(self._counted[machine.code])
             margin = origin_margin(pair, float(np.sqrt(squared)), radius)
             if margin.lower <= 0.0:
                 verdict = separability(pair, fit_intercept=bool(self.fit_intercept)).verdict

@@ -190,9 +190,9 @@ class QuadraticDiscriminantAnalysis(QuadraticRule):
 
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         counts = self._moments.counts
-        self.priors_ = class_priors(self.priors, counts, self.classes_)
+        self.priors_ = class_priors(self.priors, counts, self.classes_, source is None)
         for label, count in zip(self.classes_, counts, strict=True):
-            if count <= 1:
+            if count <= 1 and (count > 0 or source is None):
                 raise Undetermined(
                     f"y has only {count:g} sample in class {label}, covariance is ill defined. Give the class more rows, "
                     "or use RegularizedDiscriminantAnalysis, which borrows from the other classes."
@@ -200,7 +200,7 @@ class QuadraticDiscriminantAnalysis(QuadraticRule):
         covariances = self._class_covariances(source)
         pseudo = self.singular == "pseudo"
         metrics = [metric_of(part, floor, tol=self.tol, standardise=not pseudo) for part, floor in covariances]
-        lacking = [k for k, metric in enumerate(metrics) if metric.singular]
+        lacking = [k for k, metric in enumerate(metrics) if metric.singular and counts[k] > 0]
         if lacking and not pseudo:
             k = lacking[0]
             more = len(lacking) - 1

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
+from separatrix.data.folds import block_keys, dealt_folds, number_of_folds, splits
 from separatrix.data.labels import shown
-from separatrix.data.views import Mapped
+from separatrix.data.views import Mapped, Regrouped
 from separatrix.geometry import Hyperplane
 from separatrix.models.base import Boundary, SignedDistance, Undetermined
 from separatrix.models.generative import class_priors
@@ -54,7 +55,9 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
     alphas, gammas : array-like, optional
         Grids for "loo" and "cv"; 0, 0.1, …, 1 by default.
     cv : int or splitter, default=5
-        Folds for "cv": a number or anything scikit-learn takes that tests every row once.
+        Folds for "cv". A number of folds is drawn by the contents of the rows: equal rows share a fold, so that a weight of 2
+        is the row twice. A splitter or a list of splits, which must test every row once, sees the rows as they are given;
+        rows of weight zero are left out in any case.
     scoring : {"log_loss", "error"}, default="log_loss"
         What "loo" and "cv" minimise. Ties go to the smaller α, then the smaller γ: the simpler model.
     tol : float, default=1e-4
@@ -152,7 +155,7 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
 
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         moments = self._moments
-        self.priors_ = class_priors(self.priors, moments.counts, self.classes_)
+        self.priors_ = class_priors(self.priors, moments.counts, self.classes_, source is None)
         if moments.pooled_divisor(self.covariance) <= 0:
             raise Undetermined("The number of samples must be more than the number of classes.")
         method = next((value for value in (self.alpha, self.gamma) if value in ("loo", "cv")), None)
@@ -177,7 +180,7 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
             self._covariances.append(parts)
             if shared is None or self.alpha_ > 0.0 or np.ptp(gammas) > 0.0:
                 shared = metric_of(*parts, tol=self.tol)
-            if shared.singular:
+            if shared.singular and moments.counts[k] > 0:
                 raise SingularCovariance(
                     f"The covariance matrix of class {self.classes_[k]} is not full rank at alpha={self.alpha_:g}, "
                     f"gamma={gamma:g}: it has {shared.rank} of {self.n_features_in_} directions. Lower gamma to shrink it."
@@ -211,22 +214,22 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
         return grid
 
     def _select(self, method: str, source: Source) -> None:
+        moments, counted = self._moments, np.flatnonzero(self._moments.counts > 0)
+        if len(counted) < len(self.classes_):  # as if the rows of the others were not there
+            source = Regrouped.only(source, counted)
+            moments = ClassMoments.of_source(source, "per_class")
         grid = Grid(
             self._grid(self.alpha, self.alphas, "alphas"),
             self._grid(self.gamma, self.gammas, "gammas"),
             self.target,
             self.mix,
             self.covariance,
-            None if self.priors is None else self.priors_,
+            None if self.priors is None else self.priors_[counted],
         )
         if method == "loo":
-            log_loss, error = self._leave_one_out(source, grid)
+            log_loss, error = self._leave_one_out(source, moments, grid)
         else:
-            from sklearn.model_selection import check_cv  # a slow import that only this needs
-
-            codes = np.concatenate([block.codes for block in source.blocks()])
-            splitter = check_cv(self.cv, codes, classifier=True)
-            log_loss, error = fold_losses(source, self._folds(splitter, codes), len(self.classes_), grid, self.tol)
+            log_loss, error = fold_losses(source, self._folds(source), len(counted), grid, self.tol)
         self.selection_ = {"alphas": grid.alphas, "gammas": grid.gammas, "log_loss": log_loss, "error": error}
         score = log_loss if self.scoring == "log_loss" else error
         if not np.isfinite(score).any():
@@ -236,15 +239,15 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
         a, g = np.unravel_index(int(np.argmin(score)), score.shape)
         self.alpha_, self.gamma_ = float(grid.alphas[a]), float(grid.gammas[g])
 
-    def _leave_one_out(self, source: Source, grid: Grid) -> tuple[Float, Float]:
-        moments = self._moments
+    def _leave_one_out(self, source: Source, moments: ClassMoments, grid: Grid) -> tuple[Float, Float]:
+        assert source.classes is not None
         lonely = np.flatnonzero(moments.counts < 2)
         if len(lonely):
             raise Undetermined(
-                f"Class {shown(self.classes_[lonely[0]])} has {moments.counts[lonely[0]]:g} rows; leaving one out needs "
+                f"Class {shown(source.classes[lonely[0]])} has {moments.counts[lonely[0]]:g} rows; leaving one out needs "
                 "at least two a class."
             )
-        if not any(moments.of_class(k).thin for k in range(len(self.classes_))) or self.target == "diagonal":
+        if not any(moments.of_class(k).thin for k in range(moments.n_classes)) or self.target == "diagonal":
             return loo_losses(source, moments, grid)
         whole = moments.total_scatter()
         if not whole.thin:
@@ -259,15 +262,27 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
         spanned = Grid(**{**grid.__dict__, "outside": self.n_features_in_ - rank})
         return loo_losses(inside, ClassMoments.of_source(inside, "per_class"), spanned)
 
-    def _folds(self, splitter: Any, codes: Any) -> Any:
-        folds = np.full(len(codes), -1, dtype=np.intp)
-        for number, (_, test) in enumerate(splitter.split(np.zeros((len(codes), 1)), codes)):
-            if (folds[test] >= 0).any():
+    def _folds(self, source: Source) -> Codes:
+        """(n,) the fold that leaves out each row; that of a row of weight zero does not matter."""
+        keys, codes, counted = [], [], []
+        for block in source.blocks():
+            keys.append(block_keys(block))
+            codes.append(block.codes)
+            counted.append(np.ones(block.n, dtype=bool) if block.weights is None else block.weights > 0)
+        kept, rows = np.flatnonzero(np.concatenate(counted)), np.concatenate(codes)
+        folds = np.full(len(rows), -1, dtype=np.intp)
+        number = number_of_folds(self.cv)
+        if number is not None:
+            folds[kept] = dealt_folds(np.concatenate(keys)[kept], rows[kept], number)
+            return np.maximum(folds, 0)
+        places = np.zeros((len(kept), 1))
+        for number, (_, test) in enumerate(splits(self.cv, places, rows[kept], kept, len(rows))):
+            if (folds[kept[test]] >= 0).any():
                 raise ValueError("cv tests some row twice; 'cv' needs folds that test every row exactly once.")
-            folds[test] = number
-        if (folds < 0).any():
+            folds[kept[test]] = number
+        if (folds[kept] < 0).any():
             raise ValueError("cv leaves some row untested; 'cv' needs folds that test every row exactly once.")
-        return folds
+        return np.maximum(folds, 0)
 
     def linear_form(self) -> tuple[Float, Float]:
         """The rule as (W, b) at α = 0, where it is linear: scores are XWᵀ + b.

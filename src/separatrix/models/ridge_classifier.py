@@ -24,6 +24,7 @@ from separatrix.data.source import cut_finer
 from separatrix.data.views import Coded
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
 from separatrix.models.class_weights import class_counts, class_factors
+from separatrix.models.counted_classes import check_class_weight, check_some_class, warn_of_one_class
 from separatrix.models.generative import MomentEstimator
 from separatrix.models.least_squares import SOLVERS, describe, fit_by_cg, fit_equations, wants_cg
 from separatrix.result import Fit, Status
@@ -178,12 +179,19 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         return "solver='cg'" if self.solver == "cg" else ""
 
     def _factors(self, counts: Float) -> Float | None:
+        check_class_weight(self.class_weight, self.classes_)
         return class_factors(self.class_weight, self.classes_, counts)
+
+    def _weights_of_classes(self) -> Float:
+        counts: Float = self._moments.counts
+        factors = self._factors(counts)
+        return counts if factors is None else counts * factors
 
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         equations = class_normal_equations(self._moments, self._factors(self._moments.counts))
         fit = self._solve(equations, source, Stopwatch())
         self._certificate = fit.certificate
+        self._leave_out(self._weights_of_classes() > 0)
         if source is not None:
             self.masked_classes_ = self._find_masked(source)
         elif hasattr(self, "masked_classes_"):
@@ -210,21 +218,35 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         self.coef_ = coef.astype(self._dtype, copy=False)
         self.intercept_ = (intercept if self.fit_intercept else np.zeros(len(coef))).astype(self._dtype, copy=False)
 
+    def _leave_out(self, counted: NDArray[np.bool_]) -> None:
+        """Intercepts by which a class without weight is never chosen."""
+        self._chosen_from = counted
+        if counted.all():
+            return
+        if len(counted) == 2:
+            self.coef_ = np.zeros_like(self.coef_)
+            self.intercept_ = np.full_like(self.intercept_, np.inf if counted[1] else -np.inf)
+        else:
+            self.coef_ = np.where(counted[:, None], self.coef_, 0.0).astype(self._dtype, copy=False)
+            self.intercept_ = np.where(counted, self.intercept_, -np.inf).astype(self._dtype, copy=False)
+
     def _fit_by_cg(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         self._validate_params()
         watch = Stopwatch()
         given = self._read(X, y, sample_weight, reset=True)
         watch.start_at(given.passes)
-        source = given.labelled()
+        source = self._of_all_classes(given)
         assert source.classes is not None
         check_two_classes(source.classes)
         self.classes_, self._dtype, self._pending = source.classes, source.dtype, ""
         n_classes = len(self.classes_)
         table = 2.0 * np.eye(n_classes) - 1.0
         table = table[:, 1:] if n_classes == 2 else table
-        factors = None
-        if self.class_weight is not None:
-            factors = self._factors(class_counts(source))
+        counts = class_counts(source)
+        factors = self._factors(counts)
+        counted = (counts if factors is None else counts * factors) > 0
+        check_some_class(self.classes_[counted])
+        warn_of_one_class(self.classes_[counted])
         self.alpha_ = float(self.alpha)
         penalties = np.full(table.shape[1], self.alpha_)
         coded = Coded(source, table, factors)
@@ -232,6 +254,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
             coded, penalties, self.fit_intercept, self.tol**2, self.max_iter, watch, self._dtype
         )
         self._set(coef, intercept)
+        self._leave_out(counted)
         self.masked_classes_ = self._find_masked(source)
         self.fit_ = replace(fit, detail=self._masking_note())
         return self
@@ -273,7 +296,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
 
     def _find_masked(self, source: Source) -> NDArray[Any]:
         """Classes never predicted on the rows; stops reading as soon as every class has been."""
-        unseen = np.ones(len(self.classes_), dtype=bool)
+        unseen = self._chosen_from.copy()
         W, b = self.coef_.T.astype(np.float64), self.intercept_
         for block in cut_finer(source.blocks(), 4096):
             with one_blas_thread():

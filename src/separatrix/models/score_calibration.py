@@ -20,6 +20,14 @@ from sklearn.isotonic import IsotonicRegression
 from separatrix.data.block import Codes, Float
 
 _LEAST = 1e-7
+# Scores this close, relative to the largest, are the same: a machine that cannot tell its classes apart gives rounding errors.
+_SAME_SCORE = 1e-9
+
+
+def told_apart(scores: Float) -> Float:
+    """Scores of which those that differ by rounding alone are one."""
+    unit = _SAME_SCORE * (float(np.abs(scores).max(initial=0.0)) or 1.0)
+    return np.round(scores / unit) * unit
 
 
 class Calibrator(ABC):
@@ -53,6 +61,7 @@ class Platt(Calibrator):
         """By Newton's method with halved steps; the targets keep the slope finite."""
         up, down = float(weights @ positive), float(weights @ (1 - positive))
         target = np.where(positive > 0, (up + 1.0) / (up + 2.0), 1.0 / (down + 2.0))
+        scores = told_apart(scores)
         scale = float(np.abs(scores).max(initial=0.0)) or 1.0
         X = np.column_stack([scores / scale, np.ones_like(scores)])
 
@@ -92,6 +101,7 @@ class Isotonic(Calibrator):
     @classmethod
     def fitted(cls, scores: Float, positive: Codes, weights: Float) -> Isotonic:
         """By pooling neighbours that are out of order."""
+        scores = told_apart(scores)
         model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, positive, weights)
         return cls(model.X_thresholds_, model.y_thresholds_)
 

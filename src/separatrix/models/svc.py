@@ -31,12 +31,13 @@ from separatrix.dual.points import Points
 from separatrix.dual.working_set import Dual
 from separatrix.models.base import Classifier, Stopwatch
 from separatrix.models.class_weights import ClassWeight
+from separatrix.models.counted_classes import among_all
 from separatrix.models.kernel_choice import KernelName, choose_kernel
 from separatrix.models.machine_boundaries import MachineBoundaries
 from separatrix.models.machine_probabilities import MachineProbabilities
-from separatrix.models.machine_records import joined_fit
+from separatrix.models.machine_records import joined_fit, one_class
 from separatrix.models.memory_rows import memory_rows
-from separatrix.models.pairs import by_class, dual_layout, votes
+from separatrix.models.pairs import by_class, dual_layout, pairs_among_all, votes
 from separatrix.models.progress import Progress
 from separatrix.models.score_calibration import CALIBRATORS
 from separatrix.models.svm_problem import Problem
@@ -82,7 +83,8 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
     break_ties : bool, default=False
         Whether ties of the vote are broken by the scores.
     random_state : int, RandomState or None, default=None
-        Of the folds for the calibration.
+        Another number draws other folds for the calibration. Folds are drawn by the contents of the rows: neither their order
+        nor their weights change them, and equal rows are left out together.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine a pair of classes, or one a class.
     calibration : {None, "platt", "isotonic"}, default=None
@@ -101,7 +103,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
     coef_ : ndarray of shape (n_machines, n_features)
         For the linear kernel alone.
     machines_ : list of Machine
-        What each machine tells about itself.
+        What each machine tells about itself. Classes without weight have no machines, and no rows in the attributes above.
     fit_ : Fit
         Why the fit ended, and the proof: the sum over the machines of the duality gaps.
     n_iter_ : ndarray of shape (n_machines,)
@@ -183,7 +185,11 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         """
         watch = Stopwatch()
         self._check_parameters()
-        problem, rows = self._problem(X, y, sample_weight)
+        source = self._labelled(X, y, sample_weight)
+        if len(self.classes_) == 1:
+            one_class(self, source, watch)
+            return self
+        problem, rows = self._problem(source)
         progress, duals = Progress(type(self).__name__, int(self.verbose)), []
         for split in problem:
             duals.append(problem.solve(split, progress))
@@ -196,6 +202,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         self._calibrators = problem.cross_fit(self._calibrated, self.random_state) if self._calibrated else []
         rounds, steps = sum(dual.rounds for dual in duals), sum(dual.steps for dual in duals)
         self.fit_ = joined_fit(watch, duals, rounds, steps)
+        self._place_classes(source)
         if self.fit_.status.fell_short:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=2)
         return self
@@ -218,19 +225,29 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         if self.calibration not in (None, *CALIBRATORS):
             raise ValueError(f"calibration is {self.calibration!r}; give None, 'platt' or 'isotonic'.")
 
-    def _problem(
-        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> tuple[Problem, NDArray[np.intp]]:
-        """The machines to be fitted, and which rows of X count."""
+    def _labelled(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Source:
+        """The rows under the classes that have weight."""
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and sp.issparse(X):
             raise TypeError("Sparse data was passed, but kernel values must be a dense array: give X.toarray().")
         source = self._read(X, y, sample_weight, reset=True)
         if y is not None:
             check_classification_targets(y)
-        source = source.labelled()
+        return self._count_classes(source.labelled(), self.class_weight)
+
+    n_support_: NDArray[np.int32]
+    class_weight_: Float
+
+    def _place_among(self, known: NDArray[Any]) -> None:
+        super()._place_among(known)
+        if self._places is not None:
+            support, factors = np.zeros(len(known), dtype=np.int32), np.zeros(len(known))
+            support[self._places], factors[self._places] = self.n_support_, self.class_weight_
+            self.n_support_, self.class_weight_ = support, factors
+
+    def _problem(self, source: Source) -> tuple[Problem, NDArray[np.intp]]:
+        """The machines to be fitted, and which rows of X count."""
         rows = memory_rows(source, self.class_weight)
-        assert source.classes is not None
-        self.classes_, self.class_weight_ = source.classes, rows.factors
+        self.class_weight_ = rows.factors
         self.shape_fit_ = (len(rows.kept) if source.n_rows is None else source.n_rows, source.n_features)
         self._kernel = choose_kernel(self.kernel, self.degree, self.gamma, self.coef0, rows.X, rows.weights)
         stored = isinstance(self._kernel, Precomputed)
@@ -248,7 +265,8 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         self._centre = points.centre
         limit, memory = None if self.max_iter < 0 else int(self.max_iter), 1e6 * float(self.cache_size)
         settings = (self.classes_, self.multi_class, self.tol, memory, limit)
-        return Problem(self._kernel, points, rows.codes, float(self.C) * rows.prices, *settings), rows.kept
+        prices = rows.prices
+        return Problem(self._kernel, points, rows.codes, prices, float(self.C) * prices, *settings), rows.kept
 
     def _unpack(self, problem: Problem, rows: NDArray[np.intp], duals: list[Dual]) -> None:
         coefficients = np.zeros((len(rows), len(duals)))
@@ -285,6 +303,8 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
     def _machine_scores(self, X: Any) -> Float:
         """(n, machines) scores, positive for the first class of a pair."""
         self._check_ready()
+        if len(self._counted) == 1:
+            return self._map_rows(X, lambda block: block.matvec(np.zeros((self.n_features_in_, 1))))
         if isinstance(self._kernel, Precomputed) and not isinstance(X, Source):
             assert_all_finite(X, input_name="X")  # not all columns are read below
         if self._kernel.linear:
@@ -325,11 +345,12 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
 
     @property
     def _paired(self) -> bool:
-        return len(self.classes_) > 2 and self.multi_class == "ovo"
+        return len(self._counted) > 2 and self.multi_class == "ovo"
 
     def _scores(self, X: Any) -> Float:
         scores = self._machine_scores(X)
-        return by_class(scores, len(self.classes_)) if self._paired else scores
+        scores = by_class(scores, len(self._counted)) if self._paired else scores
+        return scores if self._places is None else among_all(scores, self._places, len(self.classes_), halved=False)
 
     def decision_function(self, X: Any) -> Float:
         """Scores of every row.
@@ -344,8 +365,9 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
             For two classes one number a row, positive for ``classes_[1]``.
         """
         self._check_ready()
-        if self._paired and self.decision_function_shape == "ovo":
-            return self._machine_scores(X)
+        if len(self.classes_) > 2 and self.multi_class == self.decision_function_shape == "ovo":
+            scores = self._machine_scores(X)
+            return scores if self._places is None else pairs_among_all(scores, self._places, len(self.classes_))
         return super().decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -360,13 +382,13 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         ndarray of shape (n_samples,)
         """
         codes = self._codes(self._machine_scores(X))
-        return self.classes_[codes]
+        return self._counted[codes]
 
     def _codes(self, scores: Float) -> Codes:
-        if len(self.classes_) == 2:
+        if len(self._counted) == 2:
             return (scores[:, 0] > 0).astype(np.intp)
         if self._paired:
-            scores = (by_class if self.break_ties else votes)(scores, len(self.classes_))
+            scores = (by_class if self.break_ties else votes)(scores, len(self._counted))
         return scores.argmax(axis=1)
 
 

@@ -9,9 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_random_state
 
 from separatrix.data.block import Codes, Float
+from separatrix.data.folds import Keys, different_rows, kernel_keys, row_keys, stratified_folds
+from separatrix.dual.given_kernels import Columns
 from separatrix.dual.gram import Gram, Index
 from separatrix.dual.kernels import Kernel
 from separatrix.dual.machine import Machine
@@ -43,11 +45,12 @@ class Split:
 
 @dataclass(frozen=True)
 class Problem:
-    """Rows of positive weight with their classes and bounds C·s."""
+    """Rows of positive weight with their classes, weights s (those of the classes included) and bounds C·s."""
 
     kernel: Kernel
     points: Points
     codes: Codes
+    weights: Float
     bound: Float
     classes: NDArray[Any]
     scheme: Literal["ovo", "ovr"]
@@ -132,17 +135,31 @@ class Problem:
         values = (np.abs(dual.beta), dual.scores + dual.intercept, intercept)
         return Machine(*sides, *values, dual.status, dual.certificate, self.tol)
 
+    @cached_property
+    def _identity(self) -> tuple[Keys, Keys]:
+        """Which rows are the same point, and an order of the points that does not depend on that of the rows."""
+        if isinstance(self.points, Columns):
+            return kernel_keys(self.kernel.between(self.points, self.points), self.codes)
+        keys = row_keys(self.points.X)
+        return keys, keys
+
     def cross_fit(self, kind: str, random_state: Any) -> list[Calibrator]:
-        """A calibrator a machine, from the scores of the rows that its folds left out."""
+        """A calibrator a machine, from the scores of the rows that its folds left out; equal rows are left out together."""
         found: list[Calibrator] = []
+        seed = 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
         for split in self.splits:
             positive = (split.signs > 0).astype(np.intp)
-            folds = min(_FOLDS, int(np.bincount(positive).min()))
+            keys, order = (part[split.rows] for part in self._identity)
+            folds = min(_FOLDS, int(different_rows(keys, positive, 2).min()))
             if folds < 2:
-                raise ValueError("Calibration leaves rows out in turn, so every class needs at least two rows.")
-            scores, bound = np.empty(len(positive)), self.bound[split.rows]
-            folding = StratifiedKFold(folds, shuffle=True, random_state=random_state)
-            for inside, outside in folding.split(positive, positive):
+                raise ValueError(
+                    "Calibration leaves rows out in turn, all copies of a row together, so every class needs at least two "
+                    "different rows."
+                )
+            left_out_by = stratified_folds(keys, positive, folds, order=order, seed=seed)
+            scores = np.empty(len(positive))
+            for fold in range(folds):
+                inside, outside = np.flatnonzero(left_out_by != fold), np.flatnonzero(left_out_by == fold)
                 rows = split.rows[inside]
                 dual = self.solve(Split(split.negative, split.positive, rows, split.signs[inside]))
                 if dual.status is Status.INTERRUPTED:
@@ -150,8 +167,7 @@ class Problem:
                 used = np.flatnonzero(dual.beta)
                 scores[outside] = dual.intercept
                 self._add(scores, outside, split.rows[outside], rows[used], dual.beta[used])
-            weights = bound / bound.mean() if np.isfinite(bound).all() else np.ones(len(bound))
-            found.append(CALIBRATORS[kind].fitted(scores, positive, weights))
+            found.append(CALIBRATORS[kind].fitted(scores, positive, self.weights[split.rows]))
         return found
 
     def _add(self, scores: Float, at: Index, rows: Index, support: Index, beta: Float) -> None:

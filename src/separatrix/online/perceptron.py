@@ -28,8 +28,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.utils import check_random_state
 
 from separatrix.data.block import Block, Codes, Float
+from separatrix.data.folds import block_keys, held_out
 from separatrix.data.labels import shown
 from separatrix.data.source import Source
 from separatrix.online.visits import Mask, Rows, salt, turns, visited
@@ -281,16 +283,22 @@ def train(
     return happened
 
 
-def hold_out(source: Source, share: float, random_state: Any) -> Mask:
-    """Rows that decide when to stop, a share of every class."""
+def hold_out(source: Source, share: float, random_state: Any, shuffle: bool) -> Mask:
+    """Rows that decide when to stop, a share of every class.
+
+    Where rows are visited as they are given they are scikit-learn's, else equal rows are held out together.
+    """
     assert source.classes is not None, "label the source first"
-    parts = [(source.classes[block.codes], block.weights) for block in source.blocks()]
-    labels = np.concatenate([part for part, _ in parts])
-    kept = np.flatnonzero(np.concatenate([np.ones(len(part)) if s is None else s for part, s in parts]))
-    split = StratifiedShuffleSplit(test_size=share, random_state=random_state)
-    _, chosen = next(split.split(np.zeros((len(kept), 1)), labels[kept]))
-    mask = np.zeros(len(labels), dtype=bool)
-    mask[kept[chosen]] = True
+    parts = [(block_keys(block), block.codes, block.weights) for block in source.blocks()]
+    keys, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    kept = np.flatnonzero(np.concatenate([np.ones(len(part)) if s is None else s for _, part, s in parts]))
+    mask = np.zeros(len(codes), dtype=bool)
+    if shuffle:
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        mask[kept] = held_out(keys[kept], codes[kept], share, seed)
+    else:
+        split = StratifiedShuffleSplit(test_size=share, random_state=random_state)
+        mask[kept[next(split.split(np.zeros((len(kept), 1)), codes[kept]))[1]]] = True
     return mask
 
 

@@ -1,0 +1,285 @@
+"""Folds by row identity: a weight of 2 is the row twice and a weight of 0 is no row, also where rows are left out in turn.
+
+    h(x) = mix(seed + Σ_j mix(mix(bits(x_j))·a_j))  mod 2⁶⁴          zeros add nothing, so sparse and dense rows have one hash
+
+Every class's different rows, in the order of their hashes, are dealt to the folds in turn, and the next class goes on where the
+last one stopped. So equal rows share a fold; neither the order of the rows nor how often they stand there, nor their weights,
+have a part in it; and the folds differ by at most one different row, within each class and in all. Rows with the same hash but
+different contents, which 2⁶⁴ values make rare, would share a fold too, which does no harm.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from hashlib import blake2b
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
+
+from separatrix.data.block import Block, Codes, Float
+from separatrix.data.frames import as_table, is_frame
+
+Keys = NDArray[np.uint64]
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+# Odd constants of splitmix64: Steele, Lea and Flood (2014), OOPSLA.
+_STEP, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+# Entries whose hashes are held at once.
+_AT_ONCE = 1 << 20
+# Equal kernel rows stay equal and most different points are told apart after so many rounds.
+_ROUNDS = 2
+
+
+def _mixed(values: Keys) -> Keys:
+    """Every bit of a value spread over all bits of the result; 0 stays 0."""
+    values = (values ^ (values >> np.uint64(30))) * _FIRST
+    values = (values ^ (values >> np.uint64(27))) * _SECOND
+    return values ^ (values >> np.uint64(31))
+
+
+def _bits(values: Any) -> Keys:
+    """64 mixed bits of numbers as doubles, 0 for zero; −0 as 0, and every NaN alike.
+
+    Mixed, since those of small whole numbers differ in the first few bits only, which a product would leave at that.
+    """
+    numbers = np.array(values, dtype=np.float64, order="C")
+    numbers[numbers == 0] = 0.0
+    numbers[np.isnan(numbers)] = np.nan
+    return _mixed(numbers.view(np.uint64))
+
+
+def _multipliers(n: int, first: int = 0) -> Keys:
+    with np.errstate(over="ignore"):
+        return _mixed(np.arange(first + 1, first + n + 1, dtype=np.uint64) * _STEP) | np.uint64(1)
+
+
+def row_keys(X: Any) -> Keys:
+    """(n,) a hash of the contents of every row.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        Numbers are told apart by their values as doubles, anything else by how it is written.
+
+    Returns
+    -------
+    ndarray of uint64 of shape (n_samples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.data.folds import row_keys
+    >>> keys = row_keys(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -0.0]]))
+    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
+    (True, False)
+    """
+    with np.errstate(over="ignore"):
+        if sp.issparse(X):
+            return _mixed(_sparse_sums(X))
+        if is_frame(X):
+            return _mixed(_frame_sums(X))
+        rows = np.asarray(X)
+        rows = rows.reshape(len(rows), -1)
+        if rows.dtype.kind not in "fiub":
+            sums = np.zeros(len(rows), dtype=np.uint64)
+            for j, a in enumerate(_multipliers(rows.shape[1])):
+                sums += _mixed(_column_bits(rows[:, j]) * a)
+            return _mixed(sums)
+        sums, multipliers = np.zeros(len(rows), dtype=np.uint64), _multipliers(rows.shape[1])
+        step = max(1, _AT_ONCE // max(1, rows.shape[1]))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            sums[part] = _mixed(_bits(rows[part]) * multipliers).sum(axis=1, dtype=np.uint64)
+        return _mixed(sums)
+
+
+def _sparse_sums(X: Any) -> Keys:
+    rows = sp.csr_array(X)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    entries = _mixed(_bits(rows.data) * _multipliers(rows.shape[1])[rows.indices])
+    total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
+    return total[rows.indptr[1:]] - total[rows.indptr[:-1]]  # modulo 2⁶⁴ differences of running sums are exact
+
+
+def _frame_sums(X: Any) -> Keys:
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(as_table(X), eager_only=True)
+    sums = np.zeros(frame.shape[0], dtype=np.uint64)
+    for column, a in zip(frame.iter_columns(), _multipliers(frame.shape[1]), strict=True):
+        sums += _mixed(_column_bits(np.asarray(column.to_numpy())) * a)
+    return sums
+
+
+def _column_bits(values: NDArray[Any]) -> Keys:
+    """Of a column of any type: numbers as numbers, anything else by how it is written."""
+    if values.dtype.kind in "fiub":
+        return _bits(values)
+    try:
+        return _bits(values.astype(np.float64))
+    except (TypeError, ValueError):
+        pass
+    found, at = np.unique(np.array([repr(value) for value in values.tolist()]), return_inverse=True)
+    digests = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") for text in found.tolist()]
+    return np.array(digests, dtype=np.uint64)[at]
+
+
+def kernel_keys(values: Float, codes: Codes) -> tuple[Keys, Keys]:
+    """Of the (n, n) values of a kernel among rows: which rows are the same point, and an order that does not depend on theirs.
+
+    Points are told apart by their values with all others, round by round with what was found of these. Points that stay
+    alike are placed alike among the others, so that any order of them gives the same machines.
+    """
+    same = row_keys(values)
+    with np.errstate(over="ignore"):
+        own = _mixed((codes.astype(np.uint64) + np.uint64(1)) * _STEP)
+        _, first, at = np.unique(_mixed(same + own), return_index=True, return_inverse=True)  # points of a class
+        bits, order = _bits(values[np.ix_(first, first)]), own[first]
+        for _ in range(_ROUNDS):
+            order = _mixed(_mixed(bits * _FIRST + order[None, :] * _SECOND).sum(axis=1, dtype=np.uint64) + order)
+    return same, order[at]
+
+
+def different_rows(keys: Keys, codes: Codes, n_classes: int) -> Codes:
+    """(K,) number of different rows of every class."""
+    return np.array([len(np.unique(keys[codes == k])) for k in range(n_classes)], dtype=np.intp)
+
+
+def stratified_folds(
+    keys: Keys, codes: Codes, n_folds: int, *, order: Keys | None = None, seed: int = 0
+) -> NDArray[np.intp]:
+    """(n,) the fold that leaves out each row: equal rows together, classes spread evenly, see the head of the file.
+
+    Parameters
+    ----------
+    keys : ndarray of shape (n,)
+        Equal for equal rows: `row_keys`.
+    codes : ndarray of shape (n,)
+        Classes 0…K−1.
+    n_folds : int
+    order : ndarray of shape (n,), optional
+        What the different rows of a class are sorted by; the keys by default.
+    seed : int, default=0
+        Another number gives other folds.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    with np.errstate(over="ignore"):
+        sorting = _mixed((keys if order is None else order) + np.uint64(seed) * _STEP)
+    folds, dealt = np.empty(len(keys), dtype=np.intp), 0
+    for code in np.unique(codes):
+        own = np.flatnonzero(codes == code)
+        _, first, at = np.unique(keys[own], return_index=True, return_inverse=True)
+        place = np.empty(len(first), dtype=np.intp)
+        place[np.lexsort((first, sorting[own][first]))] = np.arange(len(first))
+        folds[own] = (place[at] + dealt) % n_folds
+        dealt += len(first)
+    return folds
+
+
+def held_out(keys: Keys, codes: Codes, share: float, seed: int = 0) -> NDArray[np.bool_]:
+    """(n,) which rows are held out: a share of the different rows of every class, equal rows together.
+
+    The numbers of the classes are rounded so that all together are rounded up; a class keeps at least one row to learn from.
+    """
+    classes = np.unique(codes)
+    different = different_rows(keys, codes, int(codes.max()) + 1)[classes]
+    wanted = share * different
+    numbers = np.floor(wanted).astype(np.intp)
+    more = int(np.ceil(wanted.sum() - 1e-9)) - int(numbers.sum())
+    numbers[np.argsort(numbers - wanted, kind="stable")[:more]] += 1
+    numbers = np.minimum(numbers, different - 1)
+    if not numbers.any():
+        raise ValueError(
+            f"A share of {share:g} of {different.sum()} different rows leaves no row to hold out beside one of every class to "
+            "learn from; give more rows."
+        )
+    with np.errstate(over="ignore"):
+        sorting = _mixed(keys + np.uint64(seed) * _STEP)
+    mask = np.zeros(len(keys), dtype=bool)
+    for code, number in zip(classes, numbers, strict=True):
+        own = np.flatnonzero(codes == code)
+        _, first, at = np.unique(keys[own], return_index=True, return_inverse=True)
+        place = np.empty(len(first), dtype=np.intp)
+        place[np.argsort(sorting[own][first])] = np.arange(len(first))
+        mask[own] = place[at] < number
+    return mask
+
+
+def block_keys(block: Block) -> Keys:
+    """`row_keys` of a block."""
+    stored = block.stored_rows()
+    return row_keys(sp.csr_array(stored, shape=block.shape) if isinstance(stored, tuple) else stored)
+
+
+def dealt_folds(keys: Keys, codes: Codes, n_folds: int) -> NDArray[np.intp]:
+    """`stratified_folds`, or an error where there are fewer different rows than folds.
+
+    A warning, as scikit-learn's, where a class has fewer: some fold then has no row of it to test.
+    """
+    different = different_rows(keys, codes, int(codes.max(initial=-1)) + 1)
+    if n_folds < 2 or different.sum() < n_folds:
+        raise ValueError(
+            f"{n_folds} folds cannot be made of n_samples = {different.sum()} different rows; give at least two folds, and a "
+            "different row for each."
+        )
+    fewest = int(different[different > 0].min())
+    if fewest < n_folds:
+        warnings.warn(
+            f"The least populated class in y has only {fewest} different rows, which is less than the {n_folds} folds.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return stratified_folds(keys, codes, n_folds)
+
+
+def number_of_folds(cv: Any) -> int | None:
+    """What `cv` says as a number (None is 5, as in scikit-learn); ``None`` for splitters and lists of splits."""
+    if cv is None:
+        return 5
+    return int(cv) if isinstance(cv, Integral) and not isinstance(cv, bool) else None
+
+
+def splits(cv: Any, X: Any, codes: Codes, kept: NDArray[np.intp], n_rows: int, **params: Any) -> Iterator[Fold]:
+    """Training and test rows of every fold, as positions among the rows that count.
+
+    Parameters
+    ----------
+    cv : int, splitter, iterable or None
+        A number draws `stratified_folds`. A splitter keeps scikit-learn's meaning: it sees the rows that count, as they are
+        given, so that the copies of a row may part. So does a list of (train, test) positions, which are those of all rows;
+        rows of weight zero are left out of them.
+    X : array-like, sparse matrix or data frame of shape (n, d)
+        The rows that count.
+    codes : ndarray of shape (n,)
+        Their classes.
+    kept : ndarray of shape (n,)
+        Which of all rows they are.
+    n_rows : int
+        How many rows there are in all.
+    **params
+        For a splitter's `split`, such as groups; one entry for each row that counts.
+    """
+    number = number_of_folds(cv)
+    if number is not None:
+        folds = dealt_folds(row_keys(X), codes, number)
+        for fold in range(number):
+            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        return
+    if hasattr(cv, "split"):
+        yield from cv.split(X, codes, **params)
+        return
+    places = np.full(n_rows, -1, dtype=np.intp)
+    places[kept] = np.arange(len(kept))
+    for parts in check_cv(cv).split():
+        inside, outside = (places[np.arange(n_rows)[part]] for part in parts)
+        yield inside[inside >= 0], outside[outside >= 0]

@@ -1,0 +1,172 @@
+"""Classes that have weight, and classes that have none: those keep their place, and are never chosen.
+
+    s_k(x) = −∞,  p(k | x) = 0          where every row of class k has weight 0, or class_weight is 0 for it
+
+A model is fitted to the classes that have weight, exactly as if the rows of the others were not there, and then published for
+all of them, so that every fit to the same labels has the same columns whatever the weights: bagging and boosting need that.
+One score s for two classes stands for −s and s, or for −s/2 and s/2 where scores are log-odds. One class left is always chosen.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data import Source
+from separatrix.data.block import Codes, Float
+from separatrix.data.labels import shown
+from separatrix.data.views import Regrouped
+
+
+class Undetermined(ValueError):
+    """The data so far do not determine the model: one class, too few rows."""
+
+
+def check_two_classes(classes: NDArray[Any]) -> None:
+    """Refuse data of one class."""
+    if len(classes) < 2:
+        only = f"{shown(classes[0])}" if len(classes) else "none"
+        raise Undetermined(
+            f"A classifier needs rows of at least two classes, but y has only one class: {only}. Add rows of another class."
+        )
+
+
+def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> None:
+    """Refuse factors that are negative or not finite, and labels that are not in y."""
+    if not isinstance(class_weight, Mapping):
+        return
+    odd = [value for value in class_weight.values() if not (np.isfinite(value) and value >= 0)]
+    if odd:
+        raise ValueError(f"class_weight has the value {odd[0]!r}; weights must be finite and ≥ 0.")
+    unknown = [label for label in class_weight if label not in set(classes.tolist())]
+    if unknown:
+        raise ValueError(f"class_weight names {unknown[0]!r}, which is not among the classes {classes.tolist()}.")
+
+
+def check_some_class(counted: NDArray[Any]) -> None:
+    """Refuse a class_weight that leaves no class with weight."""
+    if not len(counted):
+        raise ValueError("class_weight is 0 for every class that has rows; give at least one a positive weight.")
+
+
+def with_weight(source: Source, class_weight: Any) -> Source:
+    """A labelled source under the classes that have weight; an error where y has one label, or no class has weight."""
+    classes, known = source.classes, source.known_classes
+    assert classes is not None and known is not None, "label the source first"
+    check_two_classes(known)
+    check_class_weight(class_weight, known)
+    if isinstance(class_weight, Mapping):
+        kept = np.flatnonzero([class_weight.get(label, 1.0) > 0 for label in classes.tolist()])
+        check_some_class(classes[kept])
+        if len(kept) < len(classes):
+            return Regrouped.only(source, kept)
+    return source
+
+
+def only_class(label: Any) -> str:
+    """What is said of a fit in which a single class has weight."""
+    return f"Only class {shown(label)} has rows of positive weight, so it is predicted for every row."
+
+
+def warn_of_one_class(classes: NDArray[Any], stacklevel: int = 4) -> None:
+    """Say so where a single class has weight."""
+    if len(classes) == 1:
+        warnings.warn(only_class(classes[0]), UserWarning, stacklevel=stacklevel)
+
+
+def among_all(scores: Float, places: Codes, n_classes: int, *, halved: bool, fill: float = -np.inf) -> Float:
+    """(n, K) or, for two classes, (n, 1) scores of all classes from those of the classes that have weight.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, k) or (n, 1)
+        Of the k classes that have weight; of one class they are not looked at.
+    places : ndarray of shape (k,)
+        Where these stand among all.
+    n_classes : int
+        K > k.
+    halved : bool
+        Whether one score for two classes is a difference (log-odds), or the second's own.
+    fill : float, default=-inf
+        The score of the others.
+    """
+    if len(places) == 1:
+        if n_classes == 2:
+            return np.full((len(scores), 1), np.inf if places[0] == 1 else -np.inf)
+        scores = np.zeros((len(scores), 1))
+    elif scores.shape[1] == 1:
+        scores = np.hstack([-scores, scores]) * (0.5 if halved else 1.0)
+    whole = np.full((len(scores), n_classes), fill)
+    whole[:, places] = scores
+    return whole
+
+
+def rule_among_all(
+    coef: Float, intercept: Float, places: Codes, n_classes: int, *, halved: bool
+) -> tuple[Float, Float]:
+    """Coefficients and intercepts of all classes, as `among_all`."""
+    whole = np.zeros((1 if n_classes == 2 else n_classes, coef.shape[1]), dtype=coef.dtype)
+    if len(places) > 1:
+        whole[:] = among_all(coef.T, places, n_classes, halved=halved, fill=0.0).T
+    return whole, among_all(intercept[None], places, n_classes, halved=halved)[0].astype(intercept.dtype)
+
+
+def shares_among_all(shares: Float, places: Codes | None, n_classes: int) -> Float:
+    """(n, K) probabilities of all classes from those of the classes that have weight."""
+    if places is None:
+        return shares
+    whole = np.zeros((len(shares), n_classes))
+    whole[:, places] = shares
+    return whole
+
+
+class CountedClasses:
+    """`classes_` of a classifier: all of y, though some have no weight."""
+
+    classes_: NDArray[Any]
+    _places: Codes | None = None
+    """Where the classes that have weight stand among `classes_`; None where all have."""
+
+    @property
+    def _counted(self) -> NDArray[Any]:
+        """The labels that have weight."""
+        return self.classes_ if self._places is None else self.classes_[self._places]
+
+    def _count_classes(self, source: Source, class_weight: Any = None) -> Source:
+        """Labelled rows under the classes that have weight, which `classes_` holds until `_place_classes`."""
+        source = with_weight(source, class_weight)
+        assert source.classes is not None
+        self.classes_, self._places = source.classes, None
+        warn_of_one_class(self.classes_, 6)
+        return source
+
+    def _place_classes(self, source: Source) -> None:
+        """The labels of all rows in `classes_`, at the end of a fit."""
+        assert source.known_classes is not None, "label the source first"
+        self._place_among(source.known_classes)
+
+    def _place_among(self, known: NDArray[Any]) -> None:
+        if len(known) > len(self.classes_):
+            self._places = np.searchsorted(known, self.classes_)
+            self.classes_ = known
+
+    def _has_weight(self, code: int) -> bool:
+        return self._places is None or code in self._places
+
+    def _counted_rule(self) -> tuple[Float, Float]:
+        """Coefficients and intercepts of the classes that have weight: the inverse of `rule_among_all`, where halved."""
+        model: Any = self
+        if self._places is None:
+            return model.coef_, model.intercept_
+        coef, intercept = model.coef_[self._places], model.intercept_[self._places]
+        return (coef[1:] - coef[:1], intercept[1:] - intercept[:1]) if len(coef) == 2 else (coef, intercept)
+
+    def _before(self) -> tuple[NDArray[Any], Float, Float] | None:
+        """Classes, coefficients and intercepts that a warm start begins with."""
+        model: Any = self
+        known = model.warm_start and hasattr(model, "coef_") and self._places is None
+        return (self.classes_, model.coef_, model.intercept_) if known else None
