@@ -275,6 +275,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
             prior=self.prior,
             bounds=self.bounds,
             offset=offset,
+            pivoted=self.penalty != "firth",
         )
 
     def _fit_convex(self, source: Source, offset: Float | None, before: Any) -> tuple[Solution, Problem]:
@@ -343,7 +344,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         self._steepest = solution.steepest
         published = problem.published(solution)
         certificate = self._in_units_of_C(published, self._strength()[0])
-        fit = watch.fit(solution.status, source.passes, certificate=certificate, iterations=solution.iterations)
+        fit = watch.fit(solution.status, source.passes, problem.detail, certificate, solution.iterations)
         fit.trace.extend(solution.trace)
         self.fit_ = fit
 
