@@ -3,6 +3,7 @@
     Intercept       [X, 1]
     Standardised    (X − 1cᵀ) D⁻¹                 products through those of X: sparse rows stay sparse
     Mapped          φ(X)                          expanded block by block, never stored
+    Selected        X, some of its columns
     Regrouped       X, with other classes         made of the classes of y, mostly two
 
 A view is a source; models and objectives do not know that they look through one.
@@ -300,6 +301,21 @@ class Intercept(View):
     def block(block: Block) -> Block:
         """One block with its ones."""
         return _WithOnes(block)
+
+    def sample(self, rows: int) -> tuple[Source, Codes] | None:
+        return self._sampled(rows)
+
+
+class Selected(View):
+    """Some of the columns."""
+
+    def __init__(self, source: Source, which: Codes) -> None:
+        names = None if source.feature_names is None else source.feature_names[which]
+        super().__init__(source, len(which), names)
+        self._which = which
+
+    def see(self, block: Block) -> Block:
+        return block.columns(self._which)
 
     def sample(self, rows: int) -> tuple[Source, Codes] | None:
         return self._sampled(rows)

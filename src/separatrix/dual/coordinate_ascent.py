@@ -1,16 +1,23 @@
 """Dual coordinate ascent for L2-penalised logistic regression of two classes.
 
-    max_α  −Σ [α log α + (s−α) log(s−α)] − ½ Σ_j (Σ_i α_i ỹ_i x_ij)²/q_j        0 < α_i < s_i,   w_j = Σ_i α_i ỹ_i x_ij / q_j
+    min_u  Σ s ℓ(y, o + uᵀz) + ½ Σ_j q_j (u_j − c_j)²                    z = turnᵀx,  θ = turn·u
+    max_α  −Σ [α log α + (s−α) log(s−α) + αỹ(o + cᵀz)] − ½ Σ_j (Σ_i α_i ỹ_i z_ij)²/q_j        0 ≤ α_i ≤ s_i
+    u = c + Σ_i α_i ỹ_i z_i / q
 
-One row at a time, each exactly. The intercept b has no penalty: it is the multiplier of Σ α_i ỹ_i = 0 and takes a Newton step
-between sweeps. The primal (w, b) is what is returned and certified.
+One row at a time, each exactly. With c = 0, q the penalty and z = x this is the problem itself; `Coordinates` says what else
+it may be: a step of the proximal point method, in which the intercept and directions with little penalty are held near a
+centre c that moves from step to step.
 
-Reference: Yu, Huang, Lin (2011), Machine Learning 85, section 3; Shalev-Shwartz and Zhang (2013), JMLR 14.
+Reference: Yu, Huang, Lin (2011), Machine Learning 85, section 3; Shalev-Shwartz and Zhang (2016), Math. Programming 155, for
+proximal points.
 
-**Complexity** O(nnz) a sweep. **Passes over the data** one a sweep, and two for each proof; memory O(n + p). Sequential.
+**Complexity** O(nnz) a sweep, O(np²) with a `turn`. **Passes over the data** one a sweep, and one for new coordinates; memory
+O(n + p). Sequential.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,66 +25,89 @@ from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 
 
-class DualAscent:
-    """The dual variables of every row, block by block, and the primal point they stand for.
+@dataclass(frozen=True)
+class Coordinates:
+    """u, with θ = turn·u, and the centre c of its quadratic; the last entry is that of a constant beside the columns.
 
     Parameters
     ----------
-    quadratic : ndarray of shape (d,)
-        q > 0, the penalties of the coefficients.
-    fit_intercept : bool
-        Whether there is an intercept, without a penalty.
-    offset : ndarray of shape (n,), optional
-        Added to the scores.
+    inverse : ndarray of shape (k + 1,)
+        1/q; 0 for a constant that is not there.
+    centre : ndarray of shape (k + 1,)
+    turn : ndarray of shape (p, k), optional
+        The identity when not given.
     """
 
-    def __init__(self, quadratic: Float, fit_intercept: bool, offset: Float | None) -> None:
-        self._inverse, self._fit_intercept, self._offset = 1.0 / quadratic, fit_intercept, offset
-        self.w, self.b = np.zeros(len(quadratic)), 0.0
+    inverse: Float
+    centre: Float
+    turn: Float | None = None
+
+    def rows(self, block: Block) -> Block | Float:
+        """z of the rows."""
+        return block if self.turn is None else np.ascontiguousarray(block.dense() @ self.turn)
+
+
+class DualAscent:
+    """The dual variables of every row, block by block, and the point they stand for.
+
+    Parameters
+    ----------
+    offset : ndarray of shape (n,), optional
+        Added to the scores.
+    share : float
+        α/s of every row to begin with.
+    """
+
+    def __init__(self, offset: Float | None, share: float) -> None:
+        self._offset, self._share = offset, share
         self._alphas: dict[int, Float] = {}
         self._generator = np.random.default_rng(0)
 
-    @property
-    def theta(self) -> Float:
-        """(1, p) the primal point."""
-        return (np.append(self.w, self.b) if self._fit_intercept else self.w)[None, :].copy()
-
-    def sweep(self, source: Source) -> None:
-        """Every row once, blocks in order and rows within them shuffled; then the intercept."""
+    def begin(self, source: Source, coordinates: Coordinates) -> None:
+        """Take new coordinates; α stays. One pass."""
+        self.coordinates, self.u = coordinates, coordinates.centre.copy()
         source._count_pass()
-        slope, curvature = 0.0, 0.0
         for block in source.blocks():
             counted = block.counted()
-            if counted.n:
-                self._sweep_block(block.start, counted, self._shift(block, counted))
-                alpha, s = self._alphas[block.start], _weights(counted)
-                slope += float(alpha @ (2.0 * counted.codes - 1.0))
-                curvature += float((alpha * (s - alpha) / s).sum())
-        if self._fit_intercept and curvature > 0:
-            self.b += slope / curvature
+            if not counted.n:
+                continue
+            s, signs = _weights(counted), 2.0 * counted.codes - 1.0
+            alpha = self._alphas.setdefault(block.start, self._share * s)
+            rows, pulls = coordinates.rows(counted), alpha * signs
+            sums = rows.T @ pulls if isinstance(rows, np.ndarray) else rows.rmatvec(pulls)
+            self.u += coordinates.inverse * np.append(sums, pulls.sum())
 
-    def _shift(self, block: Block, counted: Block) -> Float:
-        """What the scores of the rows that count have beside wᵀx."""
-        shift = np.full(counted.n, self.b)
-        if self._offset is not None:
-            own = self._offset[block.start : block.start + block.n]
-            shift += own if counted.n == block.n or block.weights is None else own[block.weights > 0]
-        return shift
-
-    def _sweep_block(self, start: int, block: Block, shift: Float) -> None:
+    def sweep(self, source: Source) -> None:
+        """Every row once, blocks in order and rows within them shuffled."""
         from separatrix.kernels.dual_logistic import sweep_dense, sweep_sparse
 
-        s, signs = _weights(block), 2.0 * block.codes - 1.0
-        if start not in self._alphas:
-            self._alphas[start] = 1e-3 * s
-            self.w += self._inverse * block.rmatvec(1e-3 * s * signs)
-        order = self._generator.permutation(block.n)
-        rows = block.stored_rows()
-        arguments = (signs, s, shift, order, self._inverse, self._alphas[start], self.w)
-        if isinstance(rows, tuple):
-            sweep_sparse(*rows, *arguments)
-        else:
-            sweep_dense(rows, *arguments)
+        source._count_pass()
+        for block in source.blocks():
+            counted = block.counted()
+            if not counted.n:
+                continue
+            rows = self.coordinates.rows(counted)
+            arguments = (
+                2.0 * counted.codes - 1.0,
+                _weights(counted),
+                self._shift(block, counted),
+                self._generator.permutation(counted.n),
+                self.coordinates.inverse,
+                self._alphas[block.start],
+                self.u,
+            )
+            stored = rows if isinstance(rows, np.ndarray) else rows.stored_rows()
+            if isinstance(stored, tuple):
+                sweep_sparse(*stored, *arguments)
+            else:
+                sweep_dense(stored, *arguments)
+
+    def _shift(self, block: Block, counted: Block) -> Float:
+        """The offsets of the rows that count."""
+        if self._offset is None:
+            return np.zeros(counted.n)
+        own = self._offset[block.start : block.start + block.n]
+        return own if counted.n == block.n or block.weights is None else own[block.weights > 0]
 
 
 def _weights(block: Block) -> Float:

@@ -222,7 +222,7 @@ class LinearClassifier(LinearRule):
         watch = Stopwatch()
         watch.start_at(source.passes)
         C, ratio = self._strength()
-        problem = build_problem(source, C=C, l1_ratio=ratio, fit_intercept=bool(self.fit_intercept))
+        problem = build_problem(source, C=C, l1_ratio=ratio, fit_intercept=bool(self.fit_intercept), pivoted=True)
         # Gaps below tol/2 · max(1/m, F) sum to less than tol · max(1, ΣF).
         objective = replace(problem.objective, loss=LOSSES[self.loss], unit=problem.objective.unit / m)
         problem = replace(problem, objective=objective)
@@ -235,6 +235,7 @@ class LinearClassifier(LinearRule):
         if np.isfinite(C):
             certificate = _times(certificate, C)
         status, detail = self._verdict(replace(solution, status=status), source)
+        detail = f"{detail} {problem.detail}".strip()
         fit = watch.fit(status, source.passes, detail, certificate, solution.iterations)
         fit.trace.extend(solution.trace)
         return coef[0], float(intercept[0]), fit

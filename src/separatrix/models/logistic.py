@@ -17,7 +17,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -284,6 +284,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
             prior=self.prior,
             bounds=self.bounds,
             offset=offset,
+            pivoted=self.penalty != "firth",
         )
 
     def _fit_convex(self, source: Source, offset: Float | None, before: Any) -> tuple[Solution, Problem]:
@@ -365,7 +366,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         self._steepest = solution.steepest
         status, published = problem.published(solution, self._tolerance())
         certificate = self._in_units_of_C(published, self._strength()[0])
-        fit = watch.fit(status, source.passes, certificate=certificate, iterations=solution.iterations)
+        fit = watch.fit(status, source.passes, problem.detail, certificate, solution.iterations)
         fit.trace.extend(solution.trace)
         self.fit_ = fit
 

@@ -2,8 +2,9 @@
 
     Σ s ℓ(y, o + Wx + b) + P(W)         C and l1_ratio, or a Gaussian prior N(m₀, S₀): P = ½(w − m₀)ᵀS₀⁻¹(w − m₀)
 
-Columns far from the origin, or of extreme size, are seen through a standardising view while the solver works; the penalty is
-rewritten for it, so it is the one that was asked for.
+Columns without a penalty that are linear combinations of others are left out (see statistics/dependence.py); their
+coefficients are 0. Columns far from the origin, or of extreme size, are seen through a standardising view while the solver
+works; the penalty is rewritten for it, so it is the one that was asked for.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.data.views import Intercept, Standardised
+from separatrix.data.views import Intercept, Selected, Standardised
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Logistic, Loss, Softmax
 from separatrix.objectives.penalties import Penalty
 from separatrix.result import Certificate, Status
 from separatrix.solvers.bounds import EPS, ROUNDING
-from separatrix.solvers.choose import choose_solver
+from separatrix.solvers.choose import NEWTON_PARAMETERS, choose_solver
 from separatrix.solvers.dual_ascent import minimise_dual
 from separatrix.solvers.gradient import minimise_gradient
 from separatrix.solvers.lbfgs import minimise_lbfgs
@@ -32,12 +33,14 @@ from separatrix.solvers.newton_cg import minimise_newton_cg
 from separatrix.solvers.prox_newton import minimise_prox_newton
 from separatrix.solvers.sgd import minimise_sgd
 from separatrix.solvers.state import Callback, Solution
+from separatrix.statistics.dependence import Dependence, dependent_columns
 
 # A mean this much larger than the spread would cost the Hessian more digits than it can spare.
 _FAR_FROM_ORIGIN = 1e3
 _EXTREME = 1e60
 _SAMPLE = 1000
 _SMALL_HESSIAN = 1000
+_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,13 @@ class Problem:
     scale: Float
     sizes: Float
     """(p,) about the root mean squares of the columns, as the solver sees them."""
+    dependent: Dependence | None = None
+    """Columns without a penalty that are combinations of others: they are left out while the solver works."""
+
+    @property
+    def detail(self) -> str:
+        """What is to be said about the columns; empty when there is nothing."""
+        return "" if self.dependent is None else _left_out(self.dependent, self.source)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -116,6 +126,8 @@ class Problem:
 
         What ends without a proof is handed to Newton's method where its Hessian is small: it may prove more.
         """
+        if self.dependent is not None:
+            return self._solve_without(self.dependent, solver, theta, tol, max_iter, callback)
         found = self._run(solver, theta, tol, max_iter, callback, previous)
         small = found.theta.size <= _SMALL_HESSIAN and self.objective.penalty.smooth
         if not (small and found.status is Status.UNPROVEN and self.objective.loss.concordance is not None):
@@ -145,6 +157,35 @@ class Problem:
             "dual": minimise_dual,
         }
         return iterative[name](self.objective, self.source, theta, **arguments)
+
+    def _solve_without(
+        self, dependent: Dependence, solver: str, theta: Float, tol: float, max_iter: int, callback: Callback | None
+    ) -> Solution:
+        """The pivoted solution: dependent columns have the coefficient 0.
+
+        Where the dependence is proven, the others reach every score that all of them reach, so a proof for them is one
+        for all. Where it is not, nothing is known but F* ≥ 0.
+        """
+        d, p = len(self.scale), self.shape[1]
+        kept = np.setdiff1d(np.arange(p), dependent.columns)
+        columns = kept[kept < d]
+        if isinstance(self.source, Intercept):
+            source: Source = Intercept(Selected(self.source.source, columns))
+        else:
+            source = Selected(self.source, columns)
+        objective = replace(self.objective, penalty=self.objective.penalty.of_columns(kept))
+        without = Problem(
+            objective, source, self.fit_intercept, self.centre[columns], self.scale[columns], self.sizes[kept]
+        )
+        found = without.solve(self.solver(solver), theta[:, kept], tol, max_iter, callback)
+        whole = np.zeros_like(theta)
+        whole[:, kept] = found.theta
+        status, certificate = found.status, found.certificate
+        if dependent.nearly:
+            status = Status.UNPROVEN if status is Status.CONVERGED else status
+            method = "the objective is nowhere negative; columns were left out"
+            certificate = replace(certificate, gap=certificate.objective, method=method, kind="proven")
+        return replace(found, theta=whole, status=status, certificate=certificate, loss_gradient=None)
 
     def solver(self, asked: str) -> str:
         """The solver that is used when `asked` for."""
@@ -182,8 +223,9 @@ def build_problem(
     prior: tuple[ArrayLike, ArrayLike] | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     offset: Float | None = None,
+    pivoted: bool = False,
 ) -> Problem:
-    """The objective of a labelled source."""
+    """The objective of a labelled source; `pivoted` asks that linearly dependent columns without a penalty be left out."""
     assert source.classes is not None, "label the source first"
     n_classes, d = len(source.classes), source.n_features
     loss: Loss = Logistic() if n_classes == 2 else Softmax(n_classes, baseline)
@@ -203,6 +245,7 @@ def build_problem(
         penalty = _bounded(penalty, bounds, m, d)
     if offset is not None:
         offset = _checked_offset(offset, source, m)
+    dependent = _dependence(source, penalty, fit_intercept) if pivoted else None
     centre, scale = _conditioning(source, fit_intercept)
     if centre.any() or (scale != 1.0).any():
         source = Standardised(source, centre, scale)
@@ -210,7 +253,37 @@ def build_problem(
     whole = Intercept(source) if fit_intercept else source
     unit = 1.0 if np.isinf(C) or prior is not None else min(1.0, 1.0 / C)
     objective = LinearObjective(loss, penalty, offset, unit, ones=fit_intercept)
-    return Problem(objective, whole, fit_intercept, centre, scale, _sizes(whole))
+    return Problem(objective, whole, fit_intercept, centre, scale, _sizes(whole), dependent)
+
+
+def _dependence(source: Source, penalty: Penalty, fit_intercept: bool) -> Dependence | None:
+    """The dependent ones among the columns that nothing holds back in any score."""
+    d = source.n_features
+    loose = penalty.free & ~np.isfinite(penalty.low) & ~np.isfinite(penalty.high)
+    which = np.flatnonzero(loose[:, :d].all(axis=0))
+    return dependent_columns(source, which, fit_intercept) if 0 < len(which) <= NEWTON_PARAMETERS else None
+
+
+def _left_out(dependent: Dependence, source: Source) -> str:
+    """Which columns were left out, and why."""
+    inner = source.source if isinstance(source, Intercept) else source
+
+    def names(columns: tuple[int, ...]) -> str:
+        said = [inner.column_name(j) for j in columns[:_NAMED]]
+        return ", ".join(said) + (f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else "")
+
+    parts = []
+    if dependent.exact:
+        parts.append(
+            f"Linear combinations of the columns before them: {names(dependent.exact)}. They were left out, with "
+            "coefficients of 0 (the pivoted solution); no other coefficients fit better."
+        )
+    if dependent.nearly:
+        parts.append(
+            f"Too near to linear combinations of the columns before them: {names(dependent.nearly)}. They were left out, "
+            "with coefficients of 0; what is lost by it is not known. Drop them, or add a penalty."
+        )
+    return " ".join(parts)
 
 
 def _by_column(values: ArrayLike | None, m: int, d: int, name: str, default: float) -> Float:

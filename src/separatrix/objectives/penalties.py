@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from separatrix.data.block import Float
 
@@ -65,6 +66,14 @@ class Penalty:
             absolute=factor * self.absolute,
             matrix=None if self.matrix is None else factor * self.matrix,
         )
+
+    def of_columns(self, which: NDArray[np.intp]) -> Penalty:
+        """That of some of the columns."""
+        m, p = self.mean.shape
+        at = (np.arange(m)[:, None] * p + which).ravel()
+        matrix = None if self.matrix is None else self.matrix[np.ix_(at, at)]
+        quadratic, absolute, mean = self.quadratic[:, which], self.absolute[:, which], self.mean[:, which]
+        return Penalty(quadratic, absolute, mean, self.low[:, which], self.high[:, which], matrix)
 
     def rescaled(self, scale: Float) -> Penalty:
         """The same penalty on θ·scale, (p,) one factor a column."""

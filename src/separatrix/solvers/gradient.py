@@ -1,13 +1,14 @@
-"""Accelerated proximal gradient descent in a diagonal metric: the plainest method that handles everything.
+"""Accelerated proximal gradient descent: the plainest method that handles everything.
 
-    θ₊ = prox(v − M⁻¹∇F(v)),     v = θ + β(θ − θ₋),     M = L·diag,  L raised until the quadratic lies above F
+    θ₊ = prox(v − (LM)⁻¹∇F(v)),     v = θ + β(θ − θ₋),     L raised until the quadratic lies above F
 
-Momentum is dropped whenever it points uphill. The diagonal is that of the largest second derivative the loss can have, so
-the units of the columns do not matter. The proof is a dual point (see bounds.py).
+M is the metric of step_metric.py: the Hessian of a sample, taken again when steps in it no longer gain much, or a diagonal
+where that would be too large. Momentum is dropped whenever it points uphill. The proof is that of finish.py, or a dual point
+(see bounds.py) under a diagonal.
 
 Reference: Beck and Teboulle (2009), SIAM J. Imaging Sciences 2; O'Donoghue and Candès (2015), Found. Comp. Math. 15.
 
-**Complexity** O(nnz · m) a step. **Passes over the data** two a step, and one for each proof.
+**Complexity** O(nnz · m) a step. **Passes over the data** two a step, and those of the proof.
 """
 
 from __future__ import annotations
@@ -19,10 +20,16 @@ from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
 from separatrix.solvers.bounds import Bound, dual_gap, intercept_price, intercept_shift, least_bound
-from separatrix.solvers.state import Callback, Solution, Trace, column_squares
+from separatrix.solvers.finish import NEARLY, finish
+from separatrix.solvers.state import Callback, Solution, Trace
+from separatrix.solvers.step_metric import StepMetric, inner_tolerance, step_metric
 
 _EPS = float(np.finfo(np.float64).eps)
 _PROOF_EVERY = 10
+# A step in a good metric leaves less than this of the gap; else the metric is taken again.
+_GAINS = 0.25
+# How far above its quadratic F may come to lie under a metric that is near ∇²F: third derivatives, not a wrong L.
+_ABOVE = 1.5
 
 
 def minimise_gradient(
@@ -38,33 +45,42 @@ def minimise_gradient(
     """Minimise until the proven gap is at most `tol` times max(1, |F|)."""
     trace, status, iterations = Trace(callback), Status.MAX_ITER, 0
     penalty = objective.penalty
-    diagonal = min(objective.loss.steepest, 4.0) * column_squares(source) + penalty.quadratic
-    if penalty.matrix is not None:
-        diagonal = diagonal + np.abs(penalty.matrix).sum(axis=1).reshape(theta.shape)
-    diagonal = np.where(diagonal > 0, diagonal, 1.0)
     theta = np.clip(theta, penalty.low, penalty.high)
     best = current = objective.evaluate(theta, source, 1)
-    before, momentum, L, bound = theta, 1.0, 1.0 / np.sqrt(theta.shape[1]), Bound(best.value)
-    answer = theta
+    answer, bound = theta, Bound(best.value)
     try:
+        metric = step_metric(objective, source, theta)
+        before, momentum, L = theta, 1.0, 1.0 if metric.exact else 1.0 / np.sqrt(theta.shape[1])
+        left = np.inf
         while True:
             target = objective.target(tol, current.value)
-            bound = least_bound(bound, Bound(best.value))
-            if iterations % _PROOF_EVERY == 0 and iterations:
+            if metric.exact:
+                previous, within = left, inner_tolerance(target, left)
+                left = metric.left(theta, current.gradient, within)
+                if left > _GAINS * previous:
+                    metric, momentum, before, L = metric.retaken(theta), 1.0, theta, 1.0
+                    left = metric.left(theta, current.gradient, within)
+            if iterations % _PROOF_EVERY == 0 and iterations and not metric.exact:
                 bound = least_bound(bound, proof(objective, source, answer, best, intercept, target))
             trace.add(objective=current.value, gap=bound.gap, passes=source.passes)
             if bound.gap <= target:
                 status = Status.CONVERGED
                 break
+            if left <= NEARLY * target and iterations < max_iter:
+                return finish(
+                    objective, source, theta, iterations, trace, tol=tol, max_iter=max_iter, intercept=intercept
+                )
             if iterations >= max_iter:
+                bound = least_bound(bound, proof(objective, source, answer, best, intercept, target))
                 break
             iterations += 1
+            within = inner_tolerance(target, left)
             fresh = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
             point = theta + (momentum - 1.0) / fresh * (theta - before)
             point = np.clip(point, penalty.low, penalty.high)
             at = current if np.array_equal(point, theta) else objective.evaluate(point, source, 1)
-            moved, new, L = _prox_step(objective, source, point, at, diagonal, L)
-            if float(((point - moved) * diagonal * (moved - theta)).sum()) > 0:
+            moved, new, L = _prox_step(objective, source, point, at, metric, L, within)
+            if metric.product(point - moved, moved - theta) > 0:
                 momentum, before = 1.0, moved  # uphill: start again from here
             else:
                 momentum, before = fresh, theta
@@ -83,26 +99,26 @@ def minimise_gradient(
     return Solution(answer, status, certificate, iterations, trace.entries, best.total, best.steepest)
 
 
-def proximal(objective: LinearObjective, point: Float, gradient: Float, metric: Float) -> Float:
-    """The minimiser of gᵀΔ + ½Δᵀ diag(metric) Δ + P₁(θ + Δ)."""
-    penalty = objective.penalty
-    z = point - gradient / metric
-    return np.clip(np.sign(z) * np.maximum(np.abs(z) - penalty.absolute / metric, 0.0), penalty.low, penalty.high)
-
-
 def _prox_step(
-    objective: LinearObjective, source: Source, point: Float, at: Evaluation, diagonal: Float, L: float
+    objective: LinearObjective,
+    source: Source,
+    point: Float,
+    at: Evaluation,
+    metric: StepMetric,
+    L: float,
+    tol: float,
 ) -> tuple[Float, Evaluation, float]:
     """A step whose quadratic model lies above the smooth part of F."""
     penalty = objective.penalty
     smooth = at.loss + penalty.smooth_value(point)
+    above = _ABOVE if metric.exact else 1.0
     while True:
-        moved = proximal(objective, point, at.gradient, L * diagonal)
+        moved = metric.proximal(point, at.gradient, L, tol)
         step = moved - point
         new = objective.evaluate(moved, source, 1)
-        model = smooth + float((at.gradient * step).sum()) + 0.5 * L * float((diagonal * np.square(step)).sum())
-        if new.loss + penalty.smooth_value(moved) <= model + 4.0 * _EPS * abs(model) or 1e6 * diagonal.size < L:
-            return moved, new, L * 0.98
+        model = smooth + float((at.gradient * step).sum()) + 0.5 * above * L * metric.square(step)
+        if new.loss + penalty.smooth_value(moved) <= model + 4.0 * _EPS * abs(model) or 1e6 * step.size < L:
+            return moved, new, max(1.0, 0.5 * L) if metric.exact else L * 0.98
         L *= 2.0
 
 
