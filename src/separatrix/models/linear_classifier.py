@@ -24,7 +24,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
-from separatrix.data.views import Regrouped, Reweighted
+from separatrix.data.views import Intercept, Regrouped, Reweighted
+from separatrix.dual.frame import exact_dot
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.logistic import SeparationWarning
@@ -219,22 +220,35 @@ class LinearClassifier(LinearRule):
         watch = Stopwatch()
         watch.start_at(source.passes)
         C, ratio = self._strength()
-        problem = build_problem(source, C=C, l1_ratio=ratio, fit_intercept=bool(self.fit_intercept))
+        problem = self._problem(source, C, ratio)
         # Gaps below tol/2 · max(1/m, F) sum to less than tol · max(1, ΣF).
         objective = replace(problem.objective, loss=LOSSES[self.loss], unit=problem.objective.unit / m)
         problem = replace(problem, objective=objective)
         interrupted = bool(self.machines_) and self.machines_[-1].status is Status.INTERRUPTED
-        solution = self._solve(problem, problem.start(*start or ()), self.tol / min(m, 2), interrupted)
+        tol = self.tol / min(m, 2)
+        solution = self._solve(problem, problem.start(*start or ()), tol, interrupted)
         if interrupted:
             solution = replace(solution, status=Status.INTERRUPTED)
-        coef, intercept = problem.finish(solution.theta)
-        certificate = _published(problem, solution)
+        coef, intercept, solution = _published(problem, solution, tol)
+        certificate = solution.certificate
         if np.isfinite(C):
             certificate = _times(certificate, C)
         status, detail = self._verdict(solution, source)
         fit = watch.fit(status, source.passes, detail, certificate, solution.iterations)
         fit.trace.extend(solution.trace)
-        return coef[0], float(intercept[0]), fit
+        return (coef[:-1], float(coef[-1]), fit) if len(coef) > self.n_features_in_ else (coef, intercept, fit)
+
+    def _intercept_scaling(self) -> float | None:
+        """The intercept is penalised as the weight of a column of this value; ``None``: it is free."""
+        return None
+
+    def _problem(self, source: Source, C: float, ratio: float) -> Problem:
+        scaling = self._intercept_scaling()
+        if scaling is None or not self.fit_intercept:
+            return build_problem(source, C=C, l1_ratio=ratio, fit_intercept=bool(self.fit_intercept))
+        # ½(b/s)² and |b/s|: a column of ones whose weight b has its own factor of the penalty.
+        factors = np.append(np.ones(source.n_features), scaling ** (-1.0 if ratio else -2.0))
+        return build_problem(Intercept(source), C=C, l1_ratio=ratio, fit_intercept=False, penalty_factors=factors)
 
     def _solve(self, problem: Problem, theta: Float, tol: float, interrupted: bool) -> Solution:
         objective, max_iter = problem.objective, 0 if interrupted else int(self.max_iter)
@@ -262,7 +276,10 @@ class LinearClassifier(LinearRule):
             if self.loss == "sigmoid" and not theta.any():
                 # From zero, where its curvature vanishes, the first step could lead anywhere.
                 near = replace(problem, objective=replace(objective, loss=MARGIN_LOSSES["logistic"]))
-                theta = near.solve(self.solver_, theta, _NEARBY, max_iter).theta
+                first = near.solve(self.solver_, theta, _NEARBY, max_iter)
+                theta, max_iter = first.theta, max_iter - first.iterations
+                if first.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt  # what there is has no sigmoid in it yet
             arguments: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "intercept": problem.fit_intercept}
             return minimise_smoothed(objective, problem.source, theta, engine, callback=progress, **arguments)
         finally:
@@ -312,15 +329,22 @@ def _times(certificate: Certificate, C: float) -> Certificate:
     return replace(certificate, gap=gap, objective=objective, stationarity=stationarity)
 
 
-def _published(problem: Problem, solution: Solution) -> Certificate:
-    """The certificate of the coefficients as they are published: the intercept of centred columns is rounded."""
-    certificate, loss = solution.certificate, problem.objective.loss
-    if not problem.centre.any() or not problem.fit_intercept:
-        return certificate
+def _published(problem: Problem, solution: Solution, tol: float) -> tuple[Float, float, Solution]:
+    """Coefficients and intercept in the units of the data, and the solution with the certificate of these.
+
+    Where columns are centred, b = β − wᵀc is rounded. In the solver's view the published point has β' = b + wᵀc for its intercept, exactly,
+    and F(β') − F* is at most F(β') − F(β) and the gap at β.
+    """
     coef, intercept = problem.finish(solution.theta)
-    shift = 2.0 * float(np.finfo(np.float64).eps) * float(abs(intercept[0]) + np.abs(coef[0]) @ np.abs(problem.centre))
-    if loss.smooth:
-        moved = shift * certificate.stationarity + 0.5 * loss.steepest * solution.total * shift**2
-    else:  # slopes of at most 1
-        moved = shift * solution.total
-    return replace(certificate, gap=certificate.gap + moved)
+    if not problem.centre.any() or not problem.fit_intercept:
+        return coef[0], float(intercept[0]), solution
+    b = exact_dot(-coef[0], problem.centre, float(solution.theta[0, -1]))
+    theta = np.append(coef * problem.scale, [[exact_dot(coef[0], problem.centre, b)]], axis=1)
+    if np.array_equal(theta, solution.theta):
+        return coef[0], b, solution
+    objective, certificate = problem.objective, solution.certificate
+    before, value = (objective.evaluate(point, problem.source).value for point in (solution.theta, theta))
+    gap = certificate.gap + max(0.0, value - before) + 8.0 * float(np.finfo(np.float64).eps) * (abs(value) + abs(before))
+    late = solution.status is Status.CONVERGED and gap > objective.target(tol, value)
+    status = Status.ROUNDED if late else solution.status
+    return coef[0], b, replace(solution, status=status, certificate=replace(certificate, gap=gap, objective=value))
