@@ -6,13 +6,14 @@
 Intercepts without a penalty demand Σᵢ αᵢ_k = 0 for every k: the b_k are the multipliers, moved as in linear_machine.py, and
 interior points (joint_interior.py) take over as there.
 
-The proof. The primal is evaluated at the published coefficients. Let gᵢ_k ≥ 0, k ≠ yᵢ, be what row i gives to the class k; αᵢ_k = −gᵢ_k and
-αᵢ_{yᵢ} = Σ_k gᵢ_k is a point of the dual when Σ_k gᵢ_k ≤ Cᵢ: rows above it are shrunk. Free intercepts demand that what class c gives,
-F_ck = Σ_{i∈c} gᵢ_k, is a circulation. A sum of cycles is one: the cycles of F (kernels/circulation.py), or those of the largest circulation
-below F, a linear programme, where much of F is not in cycles; g is multiplied by the share of F_ck that is kept. Sums of floats
-are circulations up to a factor 1 ± e of every F_ck, e = (K² + 64)ε: the true multipliers differ from the computed ones by that
-factor, which costs e in Σα and e Σᵢ √2 Σ_k gᵢ_k ‖xᵢ − c‖ in the length of W, beside the rounding of its own sum (frame.py). Any share
-0 ≤ τ ≤ 1 of a point of the dual is one: the best is taken.
+The proof. The primal is evaluated at the published coefficients. Let gᵢ_k ≥ 0 be what row i gives to the class k ≠ yᵢ. With
+αᵢ_k = −gᵢ_k and αᵢ_{yᵢ} = Σ_k gᵢ_k it is a point of the dual when Σ_k gᵢ_k ≤ Cᵢ: rows above it are shrunk. Free intercepts
+demand that what class c gives, F_ck = Σ_{i∈c} gᵢ_k, is a circulation. A sum of cycles is one: the cycles of F
+(kernels/circulation.py), or, where much of F is in none, those of the largest circulation below F, a linear programme. g is
+multiplied by the share of F_ck that is kept. Sums of floats are circulations up to a factor 1 ± e of every F_ck,
+e = (K² + 64)ε: the true multipliers differ from the computed ones by that factor. It costs e in Σα and e Σᵢ 2Σ_k gᵢ_k ‖xᵢ − c‖
+in the length of W, which is also moved by the rounding of its own sum (frame.py). Any share 0 ≤ τ ≤ 1 of a point of the dual
+is one: the best is taken.
 
 Reference: Crammer and Singer (2001), JMLR 2; Keerthi et al. (2008), KDD.
 
@@ -69,7 +70,7 @@ class CrammerSinger:
     def solve(
         self, tol: float, max_iter: int, seed: int = 0, callback: Any = None, *, stop: Event | None = None
     ) -> JointDual:
-        """Iterate until the proven gap is at most `tol` times the primal objective; the parameters are those of `LinearMachine`."""
+        """Iterate until the proven gap is at most `tol` times the primal objective; parameters as in `LinearMachine`."""
         search = _Search(self, Record(tol), max_iter, callback, stop or Event())
         record, sweeps, status = search.record, patience(self.rows, self.n_classes, max_iter), Status.MAX_ITER
         try:
@@ -110,8 +111,7 @@ class CrammerSinger:
         margin = 1.0 + f.max(axis=1) - own
         slack = np.maximum(0.0, margin)
         squared = float(np.square(W).sum()) + (float(np.square(beta / self.scaling).sum()) if self.scaling else 0.0)
-        longest = float(np.sqrt(np.square(W).sum(axis=0)).max(initial=0.0))
-        rounding = 2.0 * self.rows.score_rounding(longest, float(np.abs(beta).max())) + _EPS * (4.0 + np.abs(margin))
+        rounding = 2.0 * self.rows.score_rounding(W, beta).max(axis=1) + _EPS * (4.0 + np.abs(margin))
         most = np.maximum(0.0, margin + rounding)
         value = 0.5 * squared + float((self.price * slack).sum())
         upper = 0.5 * squared * (1.0 + (len(W) + 8.0) * _EPS) + float((self.price * most).sum()) * (1.0 + 2.0 * SUM)
@@ -134,7 +134,7 @@ class CrammerSinger:
         both = float(total.sum())
         if not both > 0:
             return 0.0, imbalance
-        length, moved = float(np.linalg.norm(self.rows.products(alpha))), self.rows.product_rounding(2.0 * total)
+        length, moved = float(np.linalg.norm(self.rows.products(alpha))), self.rows.product_rounding(alpha)
         moved += 2.0 * loss * float(total @ self.rows.lengths)
         balance = 0.0
         if self.scaling:

@@ -2,9 +2,9 @@
 
     scores (x − c)ᵀw,      products Σᵢ rᵢ(xᵢ − c),      b = β − wᵀc the published intercept,  β = b + wᵀc what it amounts to
 
-A difference x − c is correctly rounded. A sum of m terms loses at most m u Σ|terms|, u = ε/2, in any order, and by Cauchy and
-Schwarz Σ_j |x_j − c_j||w_j| ≤ ‖x − c‖‖w‖: the lengths of the rows bound the rounding of everything below. Σ_j w_j c_j is computed
-with the rounding errors of its products (Dekker) and rounded once, so b loses u|b| however far the centre lies.
+A difference x − c is correctly rounded. A sum of m terms loses at most m u Σ|terms|, u = ε/2, in any order. Where
+Σ_j |x_j − c_j||w_j| is dear, ‖x − c‖‖w‖ is at least as large (Cauchy and Schwarz). Σ_j w_j c_j is computed with the rounding
+errors of its products (Dekker) and rounded once, so b loses u|b| however far the centre lies.
 
 Reference: Higham (2002), Accuracy and Stability of Numerical Algorithms, sections 3.1 and 4.2; Dekker (1971).
 """
@@ -28,10 +28,11 @@ EPS = float(np.finfo(np.float64).eps)
 UNIT = 0.5 * EPS
 # NumPy adds in blocks of 128 with eight partial sums, then in pairs: no sum along a contiguous axis is deeper than this.
 SUM = 64.0 * UNIT
-_BLOCK, _TERMS = 4096, 512
+_BLOCK = 4096
 _SPLIT = 2.0**27 + 1.0
 # What a dense copy of the rows may have for entries, and how far a column may be scaled.
 _ENTRIES, _POWER = 30_000_000, 500
+_SMALL = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,12 @@ class Frame:
     def _terms_a_column(self) -> float:
         if sp.issparse(self.X):
             return float(np.bincount(self.X.indices, minlength=1).max())
-        return float(_TERMS + len(self.squares) / _TERMS)
+        return float(self._terms + len(self.squares) / self._terms)
+
+    @property
+    def _terms(self) -> int:
+        """Rows that are added up before their sums are: the square root keeps all sums short."""
+        return int(np.clip(np.sqrt(len(self.squares)), 16, 512))
 
     def scores(self, w: Float) -> Float:
         """(X − 1cᵀ)w, for w of shape (d,) or (d, K)."""
@@ -94,7 +100,7 @@ class Frame:
         if sp.issparse(self.X):
             return np.asarray(self.X.T @ r, dtype=np.float64)
         total = np.zeros((self.X.shape[1], *r.shape[1:]))
-        for start, rows in self._blocks(_TERMS):
+        for start, rows in self._blocks(self._terms):
             total += rows.T @ r[start : start + len(rows)]
         return total
 
@@ -104,13 +110,30 @@ class Frame:
             part = self.X[start : start + size]
             yield start, part - self.centre if centred else np.asarray(part, dtype=np.float64)
 
-    def score_rounding(self, length: float, beta: float) -> Float:
-        """(n,) how far a computed score + β may be from the true one, for ‖w‖ = `length`."""
-        return (self._terms_a_row + 6.0) * UNIT * (self.lengths * length + abs(beta))
+    @cached_property
+    def _small(self) -> bool:
+        """Whether sums of absolute values are cheap; lengths do without them."""
+        return not sp.issparse(self.X) and self.X.size <= _SMALL
 
-    def product_rounding(self, sizes: Float) -> float:
-        """How far, in length, `products` may be from the truth for coefficients of these sizes (n,)."""
-        return (self._terms_a_column + 6.0) * UNIT * float(sizes @ self.lengths) * (1.0 + SUM)
+    def score_rounding(self, w: Float, beta: Any) -> Float:
+        """How far every computed score + β may be from the true one."""
+        if self._small:
+            sizes = np.concatenate([np.abs(rows) @ np.abs(w) for _, rows in self._blocks(_BLOCK)])
+        else:
+            sizes = np.multiply.outer(self.lengths, np.sqrt(np.square(w).sum(axis=0)))
+        result: Float = (self._terms_a_row + 6.0) * UNIT * (1.0 + SUM) * (sizes + np.abs(beta))
+        return result
+
+    def product_rounding(self, r: Float) -> float:
+        """How far, in length, `products` may be from the truth."""
+        if self._small:
+            total = np.zeros((self.X.shape[1], *r.shape[1:]))
+            for start, rows in self._blocks(_BLOCK):
+                total += np.abs(rows).T @ np.abs(r[start : start + len(rows)])
+            size = float(np.sqrt(np.square(total).sum()))
+        else:
+            size = float((np.abs(r) if r.ndim == 1 else np.sqrt(np.square(r).sum(axis=1))) @ self.lengths)
+        return (self._terms_a_column + 6.0) * UNIT * size * (1.0 + self._terms_a_column * EPS)
 
     def published(self, w: Float, beta: float) -> float:
         """b = β − wᵀc, rounded once."""

@@ -1,6 +1,7 @@
 """The linear machine by a primal–dual interior-point method: a few dozen steps, whatever the units of the columns.
 
-    min ½ Σ ρ_j θ_j² + Σ Cᵢ max(0, 1 − ỹᵢθᵀxᵢ)ᵖ        dual  0 ≤ αᵢ ≤ Uᵢ,  ρθ = Σ αᵢỹᵢxᵢ       p = 1: U = C, D = 0;  2: U = ∞, D = 1/2C
+    min ½ Σ ρ_j θ_j² + Σ Cᵢ max(0, 1 − ỹᵢθᵀxᵢ)ᵖ        dual  0 ≤ αᵢ ≤ Uᵢ,  ρθ = Σ αᵢỹᵢxᵢ
+    U = C, D = 0 for p = 1;  U = ∞, D = 1/2C for p = 2
     z − q = ỹ(Xθ) − 1 + Dα,    αz = μ,  (U − α)q = μ,    μ → 0
 
 The intercept is the last column, of ones, with ρ = 0 where it is free. Eliminating α, z and q from Newton's equations leaves
@@ -24,6 +25,7 @@ Reference: Mehrotra (1992), SIAM J. Optimization 2; Ferris and Munson (2002), SI
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sla
@@ -68,21 +70,14 @@ def interior_points(
         solve = newton_solver(X.T @ (X / curvature[:, None]), rho)
         if solve is None:
             return
-
-        def direction(down: Float, up: Float) -> tuple[Float, Float, Float, Float]:
-            """dθ, dα, dz, dq for z dα + α dz = down and −q dα + (U − α) dq = up."""
-            r = down / alpha - up / room + residual
-            d_theta = solve(force + X.T @ (signs * r / curvature))
-            d_alpha = (r - signs * (X @ d_theta)) / curvature
-            return d_theta, d_alpha, (down - z * d_alpha) / alpha, (up + q * d_alpha) / room
-
-        _, d_alpha, d_z, d_q = direction(-alpha * z, -room * q)
+        equations = _Equations(X, signs, alpha, z, q, room, curvature, residual, force, solve)
+        _, d_alpha, d_z, d_q = equations.direction(-alpha * z, -room * q)
         pairs = [(alpha, d_alpha), (z, d_z)] + ([(room, -d_alpha), (q, d_q)] if power == 1 else [])
         length = longest(pairs)
         after = (alpha + length * d_alpha) @ (z + length * d_z) + (room - length * d_alpha) @ (q + length * d_q)
         goal = mu * min(1.0, max(0.0, float(after) / count / mu)) ** 3 if mu > 0 else 0.0
         down, up = goal - alpha * z - d_alpha * d_z, (goal - room * q + d_alpha * d_q if power == 1 else 0.0 * q)
-        d_theta, d_alpha, d_z, d_q = direction(down, up)
+        d_theta, d_alpha, d_z, d_q = equations.direction(down, up)
         pairs = [(alpha, d_alpha), (z, d_z)] + ([(room, -d_alpha), (q, d_q)] if power == 1 else [])
         length = longest(pairs, _SHARE)
         theta, alpha = theta + length * d_theta, alpha + length * d_alpha
@@ -91,6 +86,29 @@ def interior_points(
         if not inside or not np.isfinite(theta).all():
             return
         yield (theta, 0.0, alpha) if X is A else (theta[:-1], float(theta[-1]), alpha)
+
+
+@dataclass(frozen=True)
+class _Equations:
+    """Newton's, at one point."""
+
+    X: Float
+    signs: Float
+    alpha: Float
+    z: Float
+    q: Float
+    room: Float
+    curvature: Float
+    residual: Float
+    force: Float
+    solve: Callable[[Float], Float]
+
+    def direction(self, down: Float, up: Float) -> tuple[Float, Float, Float, Float]:
+        """dθ, dα, dz, dq for z dα + α dz = down and −q dα + (U − α) dq = up."""
+        r = down / self.alpha - up / self.room + self.residual
+        d_theta = self.solve(self.force + self.X.T @ (self.signs * r / self.curvature))
+        d_alpha = (r - self.signs * (self.X @ d_theta)) / self.curvature
+        return d_theta, d_alpha, (down - self.z * d_alpha) / self.alpha, (up + self.q * d_alpha) / self.room
 
 
 def with_intercept(A: Float, penalty: Float, scaling: float | None) -> tuple[Float, Float]:
@@ -115,7 +133,7 @@ def on_the_margin(
     held = np.flatnonzero(rho > 0)
     loose = len(held) < len(rho)
     size = len(held) + len(on) + loose
-    if not 0 < len(on) or size > _EQUATIONS:
+    if len(on) == 0 or size > _EQUATIONS:
         return None
     root = np.sqrt(rho[held])
     known = X[inside].T @ (signs * price)[inside]

@@ -14,7 +14,8 @@ one system of pK equations. Where intercepts are free, adding one number to all 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -45,27 +46,43 @@ def joint_interior_points(
         if solve is None:
             return
 
-        def direction(right: Float) -> tuple[Float, Float, Float, Float]:
-            """dΘ, dζ, dλ, dt for λ dt + t dλ = right."""
-            h = right / t - s * residual
-            even = h - s * (h.sum(axis=1, keepdims=True) / total)
-            d_theta = solve((force - X.T @ even).T.ravel()).reshape(K, p).T
-            d_f = X @ d_theta
-            d_zeta = (h + s * d_f).sum(axis=1, keepdims=True) / total
-            d_lam = h - s * (d_zeta - d_f)
-            return d_theta, d_zeta[:, 0], d_lam, (right - t * d_lam) / lam
-
-        _, _, d_lam, d_t = direction(-lam * t)
+        equations = _Equations(X, lam, t, s, total, residual, force, solve)
+        _, _, d_lam, d_t = equations.direction(-lam * t)
         length = longest([(lam, d_lam), (t, d_t)])
         after = float(((lam + length * d_lam) * (t + length * d_t)).sum()) / (n * K)
         goal = mu * min(1.0, max(0.0, after / mu)) ** 3 if mu > 0 else 0.0
-        d_theta, d_zeta, d_lam, d_t = direction(goal - lam * t - d_lam * d_t)
+        d_theta, d_zeta, d_lam, d_t = equations.direction(goal - lam * t - d_lam * d_t)
         length = longest([(lam, d_lam), (t, d_t)], _SHARE)
         theta, zeta = theta + length * d_theta, zeta + length * d_zeta
         lam, t = lam + length * d_lam, t + length * d_t
         if not (np.isfinite(theta).all() and (lam > 0).all() and (t > 0).all()):
             return
         yield (theta, np.zeros(K), lam) if X is A else (theta[:-1], theta[-1], lam)
+
+
+@dataclass(frozen=True)
+class _Equations:
+    """Newton's, at one point."""
+
+    X: Float
+    lam: Float
+    t: Float
+    s: Float
+    total: Float
+    residual: Float
+    force: Float
+    solve: Callable[[Float], Float]
+
+    def direction(self, right: Float) -> tuple[Float, Float, Float, Float]:
+        """dΘ, dζ, dλ, dt for λ dt + t dλ = right."""
+        h = right / self.t - self.s * self.residual
+        even = h - self.s * (h.sum(axis=1, keepdims=True) / self.total)
+        pushed = self.force - self.X.T @ even
+        d_theta = self.solve(pushed.T.ravel()).reshape(pushed.shape[::-1]).T
+        d_f = self.X @ d_theta
+        d_zeta = (h + self.s * d_f).sum(axis=1, keepdims=True) / self.total
+        d_lam = h - self.s * (d_zeta - d_f)
+        return d_theta, d_zeta[:, 0], d_lam, (right - self.t * d_lam) / self.lam
 
 
 def _curvature(X: Float, s: Float, total: Float, free: bool) -> Float:

@@ -7,10 +7,10 @@ problem is solved with the proximal term (b − b̄)²/2r, the centre b̄ moving
 units make sweeps slow; where the Newton matrix of interior.py is affordable it takes over.
 
 The proof. The primal is evaluated at the w and b that are published. Every 0 ≤ α ≤ U with Σ αᵢỹᵢ = 0 (where b is free) has a
-dual value below the optimum, and so has τα, 0 ≤ τ ≤ 1: the best is τ = min(1, Σα/(‖v‖² + ΣDα²)), v = Σ αᵢỹᵢxᵢ. The heavier side's α
-are shrunk until the two sides balance. What rounding leaves, |Σα₊ − Σα₋| ≤ e, a factor 1 − e/Σα of that side would remove: it
-costs e in Σα and at most e/Σα·Σαᵢ‖xᵢ − c‖ in the length of v, which is also moved by the rounding of its own sum (frame.py). With
-Σ αᵢỹᵢ = 0 exactly, v is the same for rows taken from any centre c.
+dual value below the optimum, and so has τα, 0 ≤ τ ≤ 1: the best is τ = min(1, Σα/(‖v‖² + ΣDα²)), v = Σ αᵢỹᵢxᵢ. The heavier
+side's α are shrunk until the two sides balance. What rounding leaves, |Σα₊ − Σα₋| ≤ e, a factor 1 − e/Σα of that side would
+remove: it costs e in Σα and at most e/Σα·Σαᵢ‖xᵢ − c‖ in the length of v, which is also moved by the rounding of its own sum
+(frame.py). With Σ αᵢỹᵢ = 0 exactly, v is the same for rows taken from any centre c.
 
 Reference: Hsieh et al. (2008), ICML; Rockafellar (1976), Mathematics of Operations Research 1 (proximal point).
 
@@ -20,6 +20,7 @@ memory O(n + d), and O(np) where Newton's steps are taken. Sequential.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -181,8 +182,10 @@ class LinearMachine:
         margins = 1.0 - self.signs * (scores + beta)
         slack = np.maximum(0.0, margins)
         value = 0.5 * squared + float((self.price * slack**self.power).sum())
-        most = np.maximum(0.0, margins + self.rows.score_rounding(length, beta) + _EPS * np.abs(margins))
-        upper = 0.5 * squared * (1.0 + (len(w) + 8.0) * _EPS) + float((self.price * most**self.power).sum()) * (1.0 + 2 * SUM)
+        most = np.maximum(0.0, margins + self.rows.score_rounding(w, beta) + _EPS * np.abs(margins))
+        upper = 0.5 * squared * (1.0 + (len(w) + 8.0) * _EPS) + float((self.price * most**self.power).sum()) * (
+            1.0 + 2 * SUM
+        )
         return value, upper, slack
 
     def _balanced(self, alpha: Float) -> tuple[Float, float]:
@@ -200,13 +203,13 @@ class LinearMachine:
         both, beta = float(alpha.sum()), self.signs * alpha
         if not both > 0:
             return 0.0
-        length, moved = float(np.linalg.norm(self.rows.products(beta))), self.rows.product_rounding(alpha)
+        length, moved = float(np.linalg.norm(self.rows.products(beta))), self.rows.product_rounding(beta)
         sum_of_sides, left = 0.0, 0.0
         if self.scaling is None:
             up = self.signs > 0
-            sides = float(alpha[up].sum()), float(alpha[~up].sum())
-            left = abs(sides[0] - sides[1]) + 2.0 * SUM * both
-            moved += left / max(sides) * float(alpha @ self.rows.lengths) * (1.0 + SUM)
+            left = abs(math.fsum(beta.tolist())) * (1.0 + _EPS)
+            heavier = max(float(alpha[up].sum()), float(alpha[~up].sum()))
+            moved += left / heavier * float(alpha @ self.rows.lengths) * (1.0 + 2.0 * SUM)
         elif self.scaling:
             sum_of_sides = self.scaling * (abs(float(beta.sum())) + SUM * both)
         length = (length * (1.0 + (self.rows.X.shape[1] + 4.0) * _EPS) + moved) ** 2 + sum_of_sides**2
@@ -235,7 +238,7 @@ class _Search:
         return point
 
     def step(self, fine: bool) -> Status:
-        """Newton's steps between the bounds; where it is asked for, and `max_iter` allows, the equations of the margin at last."""
+        """Newton's steps between the bounds; at last the equations of the margin, where `fine` digits are asked for."""
         machine, copy, record = self.machine, self.machine.rows.copy, self.record
         assert copy is not None
         record.turn()

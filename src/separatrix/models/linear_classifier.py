@@ -332,8 +332,8 @@ def _times(certificate: Certificate, C: float) -> Certificate:
 def _published(problem: Problem, solution: Solution, tol: float) -> tuple[Float, float, Solution]:
     """Coefficients and intercept in the units of the data, and the solution with the certificate of these.
 
-    Where columns are centred, b = β − wᵀc is rounded. In the solver's view the published point has β' = b + wᵀc for its intercept, exactly,
-    and F(β') − F* is at most F(β') − F(β) and the gap at β.
+    Where columns are centred, b = β − wᵀc is rounded. In the solver's view the published point has the intercept β' = b + wᵀc,
+    exactly, and F(β') − F* is at most F(β') − F(β) and the gap at β.
     """
     coef, intercept = problem.finish(solution.theta)
     if not problem.centre.any() or not problem.fit_intercept:
@@ -344,7 +344,9 @@ def _published(problem: Problem, solution: Solution, tol: float) -> tuple[Float,
         return coef[0], b, solution
     objective, certificate = problem.objective, solution.certificate
     before, value = (objective.evaluate(point, problem.source).value for point in (solution.theta, theta))
-    gap = certificate.gap + max(0.0, value - before) + 8.0 * float(np.finfo(np.float64).eps) * (abs(value) + abs(before))
+    gap = (
+        certificate.gap + max(0.0, value - before) + 8.0 * float(np.finfo(np.float64).eps) * (abs(value) + abs(before))
+    )
     late = solution.status is Status.CONVERGED and gap > objective.target(tol, value)
     status = Status.ROUNDED if late else solution.status
     return coef[0], b, replace(solution, status=status, certificate=replace(certificate, gap=gap, objective=value))

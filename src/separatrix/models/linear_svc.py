@@ -225,9 +225,7 @@ class LinearSVC(LinearRule):
             signs = np.where(rows.codes == targets[at], 1.0, -1.0)
             machine = LinearMachine(frame, signs, price, power, self._scaling)
             callback = progress if len(targets) == 1 else None
-            duals[at] = machine.solve(
-                self.tol, int(self.max_iter), int(seeds[at]), callback, direct=direct, stop=stop
-            )
+            duals[at] = machine.solve(self.tol, int(self.max_iter), int(seeds[at]), callback, direct=direct, stop=stop)
 
         try:
             in_parallel(solve, range(len(targets)), stop)

@@ -97,6 +97,8 @@ class _Point:
 
     theta: Float
     value: float
+    upper: float
+    """`value` with the rounding of the scores counted."""
     lower: float
     """A lower bound of F*."""
     slopes: Float
@@ -128,8 +130,8 @@ def minimise_smoothed(
     width, pull, accuracy, vain = 1.0, _PULL, max(tol, _FIRST_ACCURACY if kinked else 0.0), 0
     # What is not convex has no bound that could end a solver's work.
     problem, found, steps = objective, None, _STEPS if convex else _FEW_STEPS
-    best = point = _judge(objective, objective, source, theta, intercept)
-    lower, gap = max(0.0, best.lower), best.value
+    best = point = _judge(objective, objective, source, theta, intercept, squares)
+    lower, gap = max(0.0, best.lower), best.upper
     try:
         for k in range(_PROBLEMS):
             if kinked:
@@ -141,12 +143,13 @@ def minimise_smoothed(
             problem = replace(problem, penalty=held)
             found = engine(problem, theta, accuracy, min(max_iter - iterations, steps), found)
             theta, iterations = found.theta, iterations + found.iterations
-            point = _judge(objective, problem, source, theta, intercept)
+            point = _judge(objective, problem, source, theta, intercept, squares)
             fall = best.value - point.value
             best, lower = min(best, point, key=lambda one: one.value), max(lower, point.lower)
             target = objective.target(tol, best.value)
-            slow = fall <= target and best.value - lower > 0.5 * gap if provable else fall <= 0.01 * target
-            vain, gap = vain + 1 if slow else 0, best.value - lower
+            reached = max(0.0, best.upper - lower)
+            slow = fall <= target and reached > 0.5 * gap if provable else fall <= 0.01 * target
+            vain, gap = vain + 1 if slow else 0, reached
             trace.add(objective=best.value, gap=gap if convex else np.inf, passes=source.passes, width=width * kinked)
             if found.status is Status.INTERRUPTED:
                 status = Status.INTERRUPTED
@@ -180,20 +183,26 @@ def _still(problem: LinearObjective, squares: Float, point: _Point, fall: float,
 
 
 def _judge(
-    objective: LinearObjective, problem: LinearObjective, source: Source, theta: Float, intercept: bool
+    objective: LinearObjective, problem: LinearObjective, source: Source, theta: Float, intercept: bool, squares: Float
 ) -> _Point:
-    """F, and the lower bound that the slopes of another problem's loss give. One pass."""
+    """F, and the lower bound that the slopes of another problem's loss give. One pass.
+
+    A score of p terms is off by at most (p + 2)u Σ_j |θ_j x_j|, which moves the loss by its slope ℓ' times as much. Over all
+    rows that is at most (p + 2)u Σ_j |θ_j| √(Σ s x_j²) √(Σ s ℓ'²), by Cauchy and Schwarz.
+    """
     loss, penalty, p = objective.loss, objective.penalty, theta.shape[1]
     slopes: dict[int, Float] = {}
 
     def of_block(block: Block) -> tuple[Float, Float, float]:
-        sums, products, steepest = np.zeros((2, 3)), np.zeros((p, 2)), 0.0
+        sums, products, steepest = np.zeros((2, 4)), np.zeros((p, 2)), 0.0
         for piece in block.pieces(4 << 20):
             rows, shifts = problem.counted(piece)
             eta, codes = objective.scores(theta, rows, None), rows.codes
             a = problem.loss.gradient(codes, eta if shifts is None else eta + shifts)
             shares = (codes[:, None] == np.arange(2)) * (1.0 if rows.weights is None else rows.weights[:, None])
-            sums += shares.T @ np.column_stack([loss.value(codes, eta), loss.conjugate(codes, a), np.ones(rows.n)])
+            slope = loss.gradient(codes, eta)[:, 0]
+            columns = [loss.value(codes, eta), loss.conjugate(codes, a), np.ones(rows.n), np.square(slope)]
+            sums += shares.T @ np.column_stack(columns)
             products += rows.rmatvec(a * shares)
             steepest = max(steepest, float(np.abs(eta).max(initial=0.0)))
             slopes[piece.start] = _spread(a[:, 0], piece)
@@ -203,11 +212,13 @@ def _judge(
         of_block, lambda one, two: (one[0] + two[0], one[1] + two[1], max(one[2], two[2]))
     )
     source.check_finite(sums[:, 0], products)
-    losses, conjugates, total = sums.sum(axis=0)
+    losses, conjugates, total, slopes_squared = sums.sum(axis=0)
     slope, value = products.sum(axis=1)[None], float(losses) + penalty.value(theta)
+    moved = float(np.abs(theta[0]) @ np.sqrt(squares)) * float(np.sqrt(slopes_squared))
     return _Point(
         theta,
         value,
+        value + 0.5 * (p + 2.0) * _EPS * moved + 8.0 * _EPS * abs(value),
         _lower(penalty, sums[:, 1], products.T, theta, intercept, value),
         np.concatenate([slopes[start] for start in sorted(slopes)]),
         float(losses + conjugates - (slope * theta).sum()) if np.isfinite(conjugates) else 0.0,
