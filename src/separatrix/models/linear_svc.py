@@ -50,7 +50,7 @@ class LinearSVC(LinearRule):
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     dual : bool or "auto", default="auto"
         Whether the dual is solved, row by row, or the primal by Newton's method; "auto" asks
-        `separatrix.solvers.choose.choose_svm`. Few rows are solved exactly in any case.
+        `separatrix.solvers.choose.choose_svm`. Few rows are solved to the last digits in any case.
     tol : float, default=1e-4
         The fit stops when the proven gap to the optimum is at most `tol` times the objective.
     C : float, default=1.0
@@ -58,7 +58,8 @@ class LinearSVC(LinearRule):
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
     fit_intercept : bool, default=True
     intercept_scaling : float, optional
-        The intercept is penalised as the weight of a column of this value, as in scikit-learn (where 1 is the default).
+        The intercept is penalised as the weight of a column of this value, as in scikit-learn (where 1 is the default). By
+        default it is not penalised.
     class_weight : dict or "balanced", optional
         Factors of C.
     verbose : int, default=0

@@ -33,7 +33,7 @@ from separatrix.solvers.state import Callback, Solution
 
 # A mean this much larger than the spread would cost the Hessian more digits than it can spare.
 _FAR_FROM_ORIGIN = 1e3
-_EXTREME = 1e60
+_EXTREME, _FURTHEST = 1e60, 500
 _SAMPLE = 1000
 
 
@@ -267,7 +267,9 @@ def _conditioning(source: Source, fit_intercept: bool) -> tuple[Float, Float]:
         size = np.abs(rows).max(axis=0, initial=0.0)
         extreme = (size > _EXTREME) | ((size > 0) & (size < 1.0 / _EXTREME))
         if np.isfinite(size).all() and extreme.any():
-            scale = np.where(extreme, 2.0 ** np.round(np.log2(np.where(size > 0, size, 1.0))), 1.0)
+            # A scale whose square overflows would make the penalty infinite or none at all.
+            power = np.round(np.log2(np.where(size > 0, size, 1.0))).clip(-_FURTHEST, _FURTHEST)
+            scale = np.where(extreme, 2.0**power, 1.0)
         scaled = rows / scale
         mean, spread = scaled.mean(axis=0), scaled.std(axis=0)
         far = (np.abs(mean) > _FAR_FROM_ORIGIN * spread) & (spread > 0)

@@ -126,6 +126,7 @@ def minimise_smoothed(
     penalty, kinked, convex = objective.penalty, not objective.loss.smooth, not isinstance(objective.loss, Sigmoid)
     provable = convex and not penalty.free[:, : theta.shape[1] - intercept].any()
     squares = column_squares(source)
+    source.check_finite(squares)
     squares = np.where(squares > 0, squares, 1.0)
     width, pull, accuracy, vain = 1.0, _PULL, max(tol, _FIRST_ACCURACY if kinked else 0.0), 0
     # What is not convex has no bound that could end a solver's work.
