@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
-from threading import current_thread
+from threading import Event, current_thread
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -63,8 +63,10 @@ def _threads() -> int:
     return 1 if current_thread().name.startswith(_NAME) else config.threads
 
 
-def _ordered(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """work of every item, in order, computed on the thread pool; at most a few items are alive."""
+def _ordered(
+    work: Callable[[Item], Result], items: Iterable[Item], threads: int, stop: Event | None = None
+) -> Iterator[Result]:
+    """work of every item, in order, computed on the thread pool; at most a few items are alive. Ctrl-C sets `stop`."""
     items = iter(items)
     ahead = list(islice(items, 2))
     if threads == 1 or len(ahead) < 2:
@@ -76,10 +78,16 @@ def _ordered(work: Callable[[Item], Result], items: Iterable[Item], threads: int
     try:
         for item in items:
             if len(running) > threads:
-                yield running.popleft().result()
+                yield running[0].result()
+                running.popleft()
             running.append(pool.submit(work, item))
         while running:
-            yield running.popleft().result()
+            yield running[0].result()
+            running.popleft()
+    except KeyboardInterrupt:
+        if stop is not None:
+            stop.set()
+        raise
     finally:  # on an error or Ctrl-C: nothing is left running behind the caller's back
         for future in running:
             future.cancel()
@@ -88,10 +96,10 @@ def _ordered(work: Callable[[Item], Result], items: Iterable[Item], threads: int
                 future.exception()
 
 
-def in_parallel(work: Callable[[Item], None], items: Iterable[Item]) -> None:
-    """Do the work of every item on the thread pool, with one BLAS thread a worker."""
+def in_parallel(work: Callable[[Item], None], items: Iterable[Item], stop: Event | None = None) -> None:
+    """Do the work of every item on the thread pool, with one BLAS thread a worker. Ctrl-C sets `stop` for those at work."""
     with one_blas_thread():
-        for _ in _ordered(work, items, _threads()):
+        for _ in _ordered(work, items, _threads(), stop):
             pass
 
 

@@ -24,7 +24,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
-from separatrix.data.views import Regrouped, Reweighted
+from separatrix.data.views import Intercept, Regrouped, Reweighted
 from separatrix.models.base import LinearRule, Stopwatch
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.logistic import SeparationWarning
@@ -222,23 +222,36 @@ class LinearClassifier(LinearRule):
         watch = Stopwatch()
         watch.start_at(source.passes)
         C, ratio = self._strength()
-        problem = build_problem(source, C=C, l1_ratio=ratio, fit_intercept=bool(self.fit_intercept), pivoted=True)
+        problem = self._problem(source, C, ratio)
         # Gaps below tol/2 · max(1/m, F) sum to less than tol · max(1, ΣF).
         objective = replace(problem.objective, loss=LOSSES[self.loss], unit=problem.objective.unit / m)
         problem = replace(problem, objective=objective)
         interrupted = bool(self.machines_) and self.machines_[-1].status is Status.INTERRUPTED
-        solution = self._solve(problem, problem.start(*start or ()), self.tol / min(m, 2), interrupted)
+        tol = self.tol / min(m, 2)
+        solution = self._solve(problem, problem.start(*start or ()), tol, interrupted)
         if interrupted:
             solution = replace(solution, status=Status.INTERRUPTED)
-        coef, intercept = problem.finish(solution.theta)
-        status, certificate = problem.published(solution, self.tol / min(m, 2))
+        coef, intercept = (part[0] for part in problem.finish(solution.theta))
+        status, certificate = problem.published(solution, tol)
         if np.isfinite(C):
             certificate = _times(certificate, C)
         status, detail = self._verdict(replace(solution, status=status), source)
         detail = f"{detail} {problem.detail}".strip()
         fit = watch.fit(status, source.passes, detail, certificate, solution.iterations)
         fit.trace.extend(solution.trace)
-        return coef[0], float(intercept[0]), fit
+        return (coef[:-1], float(coef[-1]), fit) if len(coef) > self.n_features_in_ else (coef, float(intercept), fit)
+
+    def _intercept_scaling(self) -> float | None:
+        """The intercept is penalised as the weight of a column of this value; ``None``: it is free."""
+        return None
+
+    def _problem(self, source: Source, C: float, ratio: float) -> Problem:
+        scaling = self._intercept_scaling()
+        if scaling is None or not self.fit_intercept:
+            return build_problem(source, C=C, l1_ratio=ratio, fit_intercept=bool(self.fit_intercept), pivoted=True)
+        # ½(b/s)² and |b/s|: a column of ones whose weight b has its own factor of the penalty.
+        factors = np.append(np.ones(source.n_features), scaling ** (-1.0 if ratio else -2.0))
+        return build_problem(Intercept(source), C=C, l1_ratio=ratio, fit_intercept=False, penalty_factors=factors)
 
     def _solve(self, problem: Problem, theta: Float, tol: float, interrupted: bool) -> Solution:
         objective, max_iter = problem.objective, 0 if interrupted else int(self.max_iter)
@@ -266,7 +279,10 @@ class LinearClassifier(LinearRule):
             if self.loss == "sigmoid" and not theta.any():
                 # From zero, where its curvature vanishes, the first step could lead anywhere.
                 near = replace(problem, objective=replace(objective, loss=MARGIN_LOSSES["logistic"]))
-                theta = near.solve(self.solver_, theta, _NEARBY, max_iter).theta
+                first = near.solve(self.solver_, theta, _NEARBY, max_iter)
+                theta, max_iter = first.theta, max_iter - first.iterations
+                if first.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt  # what there is has no sigmoid in it yet
             arguments: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "intercept": problem.fit_intercept}
             return minimise_smoothed(objective, problem.source, theta, engine, callback=progress, **arguments)
         finally:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
+from threading import Event
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.source import in_parallel
 from separatrix.dual.crammer_singer import CrammerSinger
+from separatrix.dual.frame import Frame
 from separatrix.dual.linear_machine import LinearDual, LinearMachine
 from separatrix.models.base import LinearRule, Stopwatch
 from separatrix.models.class_weights import ClassWeight
@@ -34,7 +36,8 @@ from separatrix.models.linear_classifier import LinearClassifier
 from separatrix.models.machine_records import joined_fit
 from separatrix.models.memory_rows import MemoryRows, memory_rows
 from separatrix.models.progress import Progress
-from separatrix.solvers.choose import FEW_ROWS, PAIRED_ROWS, choose_svm
+from separatrix.settings import one_blas_thread
+from separatrix.solvers.choose import FEW_ROWS, choose_svm
 
 
 class LinearSVC(LinearRule):
@@ -47,7 +50,7 @@ class LinearSVC(LinearRule):
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     dual : bool or "auto", default="auto"
         Whether the dual is solved, row by row, or the primal by Newton's method; "auto" asks
-        `separatrix.solvers.choose.choose_svm`. Few rows are solved exactly in any case.
+        `separatrix.solvers.choose.choose_svm`. Few rows are solved to the last digits in any case.
     tol : float, default=1e-4
         The fit stops when the proven gap to the optimum is at most `tol` times the objective.
     C : float, default=1.0
@@ -55,7 +58,8 @@ class LinearSVC(LinearRule):
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
     fit_intercept : bool, default=True
     intercept_scaling : float, optional
-        The intercept is penalised as the weight of a column of this value, as in scikit-learn (where 1 is the default).
+        The intercept is penalised as the weight of a column of this value, as in scikit-learn (where 1 is the default). By
+        default it is not penalised.
     class_weight : dict or "balanced", optional
         Factors of C.
     verbose : int, default=0
@@ -159,11 +163,12 @@ class LinearSVC(LinearRule):
                 self._constant(source, watch)
                 return self
             rows = memory_rows(source, self.class_weight)
+            frame = self._frame(rows, source)
             progress = Progress(type(self).__name__, int(self.verbose))
             if self.multi_class == "crammer_singer":
-                self._fit_jointly(rows, watch, progress)
+                self._fit_jointly(rows, frame, watch, progress)
             else:
-                self._fit_rows(rows, watch, progress, way == "pairs" and rows.X.shape[0] <= PAIRED_ROWS)
+                self._fit_rows(rows, frame, watch, progress, way == "interior")
             progress.close()
             self._place_classes(source)
         if self.fit_.status.fell_short:
@@ -171,18 +176,11 @@ class LinearSVC(LinearRule):
         return self
 
     def _way(self, source: Source) -> str:
-        """One of `choose_svm`'s; an intercept with a penalty is at home in the dual alone."""
-        penalised = self.intercept_scaling is not None and self.fit_intercept
+        """One of `choose_svm`'s, or what `dual` asks for."""
         if self.penalty == "l1":
-            if penalised:
-                raise ValueError("intercept_scaling goes with penalty='l2'; leave it out, and the intercept is free.")
             return "primal"
-        if penalised:
-            return "dual"
         best = choose_svm(source.n_rows, source.n_features, self.loss)
-        if best == "pairs" and not self.fit_intercept:  # a pair moves along the constraint that an intercept makes
-            return "dual"
-        if self.dual == "auto" or best == "pairs" or (source.n_rows or 0) <= FEW_ROWS:
+        if self.dual == "auto" or best == "interior" or (source.n_rows or 0) <= FEW_ROWS:
             return best
         return "dual" if self.dual else "primal"
 
@@ -191,7 +189,7 @@ class LinearSVC(LinearRule):
         return self.intercept_scaling if self.fit_intercept else 0.0
 
     def _fit_primal(self, source: Source) -> None:
-        model = LinearClassifier(
+        model = _Primal(
             self.loss,
             self.penalty,
             C=self.C,
@@ -201,6 +199,7 @@ class LinearSVC(LinearRule):
             max_iter=self.max_iter,
             verbose=self.verbose,
         )
+        model.scaling = self._scaling
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in this model's name
             model.fit(source)
@@ -208,47 +207,73 @@ class LinearSVC(LinearRule):
         self._places = model._places
         self.n_iter_, self.fit_ = int(model.n_iter_.max()), model.fit_
 
-    def _fit_rows(self, rows: MemoryRows, watch: Stopwatch, progress: Progress, paired: bool) -> None:
-        """One machine, or one a class against the rest, side by side on the threads."""
-        X, price, power = _visited(rows.X), float(self.C) * rows.prices, 1 if self.loss == "hinge" else 2
-        targets = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        seed = (
-            np.random.RandomState(self.random_state) if not hasattr(self.random_state, "randint") else self.random_state
-        )
-        seeds = seed.randint(2**31 - 1, size=len(targets))
-        duals: list[LinearDual | None] = [None] * len(targets)
+    def _seeds(self, count: int) -> Any:
+        given = self.random_state
+        generator = given if hasattr(given, "randint") else np.random.RandomState(given)
+        return generator.randint(2**31 - 1, size=count)
 
-        first = LinearMachine(X, np.ones(len(price)), price, power, self._scaling)
-        gram = first.gram() if paired else None
+    def _frame(self, rows: MemoryRows, source: Source) -> Frame:
+        """The rows as the dual sees them; those whose squares overflow are refused."""
+        frame = Frame.of(_visited(rows.X), self._scaling is None)
+        if not np.isfinite(frame.squares.sum()):
+            raise ValueError(_too_large(frame, source))
+        return frame
+
+    def _fit_rows(self, rows: MemoryRows, frame: Frame, watch: Stopwatch, progress: Progress, direct: bool) -> None:
+        """One machine, or one a class against the rest, side by side on the threads."""
+        price, power = float(self.C) * rows.prices, 1 if self.loss == "hinge" else 2
+        targets = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        seeds, stop = self._seeds(len(targets)), Event()
+        duals: list[LinearDual | None] = [None] * len(targets)
 
         def solve(at: int) -> None:
             signs = np.where(rows.codes == targets[at], 1.0, -1.0)
-            machine = LinearMachine(X, signs, price, power, self._scaling)
-            if gram is not None:
-                duals[at] = machine.solve_pairs(gram, self.tol)
-                return
+            machine = LinearMachine(frame, signs, price, power, self._scaling)
             callback = progress if len(targets) == 1 else None
-            duals[at] = machine.solve(self.tol, int(self.max_iter), int(seeds[at]), callback)
+            duals[at] = machine.solve(self.tol, int(self.max_iter), int(seeds[at]), callback, direct=direct, stop=stop)
 
-        in_parallel(solve, range(len(targets)))
+        try:
+            in_parallel(solve, range(len(targets)), stop)
+        except KeyboardInterrupt:  # those not begun are judged where they stand: at zero
+            for at in range(len(targets)):
+                if duals[at] is None:
+                    solve(at)
         found = [dual for dual in duals if dual is not None]
         self.coef_, self.intercept_ = np.stack([dual.w for dual in found]), np.array([dual.b for dual in found])
         self.n_iter_ = max(max(dual.sweeps for dual in found), 1)
         passes, sweeps = sum(dual.passes for dual in found), sum(dual.sweeps for dual in found)
         self.fit_ = joined_fit(watch, found, passes, sweeps)
 
-    def _fit_jointly(self, rows: MemoryRows, watch: Stopwatch, progress: Progress) -> None:
+    def _fit_jointly(self, rows: MemoryRows, frame: Frame, watch: Stopwatch, progress: Progress) -> None:
         price = float(self.C) * rows.prices
-        machine = CrammerSinger(_visited(rows.X), rows.codes, price, len(self.classes_), self._scaling)
-        seed = (
-            np.random.RandomState(self.random_state) if not hasattr(self.random_state, "randint") else self.random_state
-        )
-        dual = machine.solve(self.tol, int(self.max_iter), int(seed.randint(2**31 - 1)), progress)
-        two = len(self.classes_) == 2  # one score, as in scikit-learn: the difference of the two
-        self.coef_, self.intercept_ = (dual.w[1:] - dual.w[:1], dual.b[1:] - dual.b[:1]) if two else (dual.w, dual.b)
+        machine = CrammerSinger(frame, rows.codes, price, len(self.classes_), self._scaling)
+        with one_blas_thread():
+            dual = machine.solve(self.tol, int(self.max_iter), int(self._seeds(1)[0]), progress)
+        self.coef_, self.intercept_ = dual.w, dual.b
         self.n_iter_ = max(dual.sweeps, 1)
         fit = watch.fit(dual.status, dual.passes, "", dual.certificate, dual.sweeps)
         self.fit_ = replace(fit, trace=dual.trace)
+
+
+class _Primal(LinearClassifier):
+    """The same machine in the primal, with this model's intercept."""
+
+    scaling: float | None = None
+
+    def _intercept_scaling(self) -> float | None:
+        return self.scaling
+
+
+def _too_large(frame: Frame, source: Source) -> str:
+    """Which column is the largest."""
+    X = abs(frame.X)
+    size = np.asarray(X.max(axis=0).toarray()).ravel() if sp.issparse(X) else X.max(axis=0)
+    j = int(np.argmax(size))
+    name = str(j) if source.feature_names is None else repr(str(source.feature_names[j]))
+    return (
+        f"Values in column {name} of X are finite but so large, up to {float(size[j]):.2g}, that their squares overflow; "
+        "divide it by a power of ten first."
+    )
 
 
 def _visited(X: Any) -> Any:

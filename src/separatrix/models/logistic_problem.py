@@ -10,7 +10,6 @@ works; the penalty is rewritten for it, so it is the one that was asked for.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import fsum
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.views import Intercept, Selected, Standardised
+from separatrix.dual.frame import exact_dot
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Logistic, Loss, Softmax
 from separatrix.objectives.penalties import Penalty
@@ -37,7 +37,7 @@ from separatrix.statistics.dependence import Dependence, dependent_columns
 
 # A mean this much larger than the spread would cost the Hessian more digits than it can spare.
 _FAR_FROM_ORIGIN = 1e3
-_EXTREME = 1e60
+_EXTREME, _FURTHEST = 1e60, 500
 _SAMPLE = 1000
 _SMALL_HESSIAN = 1000
 _NAMED = 8
@@ -85,8 +85,7 @@ class Problem:
         coef = theta[:, :d] / self.scale + 0.0  # no negative zeros
         if not self.fit_intercept:
             return coef, np.zeros(len(theta))
-        # Summed exactly: one rounding of each product and one of the sum.
-        intercept = np.array([fsum([theta[k, d], *(-coef[k] * self.centre)]) for k in range(len(theta))])
+        intercept = np.array([exact_dot(-w, self.centre, b) for w, b in zip(coef, theta[:, d], strict=True)])
         if isinstance(self.objective.loss, Softmax) and self.objective.loss.baseline is None:
             intercept = intercept - intercept.mean()  # only differences between classes mean anything
         return coef, intercept
@@ -95,23 +94,23 @@ class Problem:
         """Status and certificate of the coefficients as they are published: rounding counts, in F and in the intercept.
 
         Scores are known to p ε Σ_j |θ_jx_j|, which moves F by Σ s|a| times that, where a² ≤ 4ℓ for the smooth losses here
-        and |a| ≤ 1 for the others. `finish` rounds the intercepts of centred columns. A shift h of the scores moves F by at
-        most h·Σ|a|, and where the slopes have a derivative of at most L by h·|∂F/∂b| + ½LSh².
+        and |a| ≤ 1 for the others. Where columns are centred, b = β − wᵀc is rounded: in the solver's view the published
+        point has the intercept β' = b + wᵀc, and F(β') − F* is at most F(β') − F(β) and the gap at β.
         """
         certificate, loss = solution.certificate, self.objective.loss
-        squares = 4.0 * abs(certificate.objective) if np.isfinite(loss.steepest) else solution.total
-        magnitude = float((np.abs(solution.theta) * self.sizes).sum()) * float(np.sqrt(squares * solution.total))
-        gap = certificate.gap + ROUNDING * abs(certificate.objective) + (4.0 + self.shape[1]) * EPS * magnitude
+        gap, value = certificate.gap, certificate.objective
         if self.centre.any() and self.fit_intercept:
             coef, intercept = self.finish(solution.theta)
-            shift = 2.0 * EPS * (np.abs(intercept) + np.abs(coef) @ np.abs(self.centre))
-            if np.isfinite(loss.steepest):
-                gap += float(shift.sum()) * certificate.stationarity
-                gap += 0.5 * loss.steepest * solution.total * float(np.square(shift).sum())
-            else:  # slopes of at most 1
-                gap += float(shift.sum()) * solution.total
-        missed = solution.status is Status.CONVERGED and gap > self.objective.target(tol, certificate.objective)
-        return Status.ROUNDED if missed else solution.status, replace(certificate, gap=gap)
+            last = [exact_dot(w, self.centre, b) for w, b in zip(coef, intercept, strict=True)]
+            theta = np.column_stack([coef * self.scale, last])
+            if not np.array_equal(theta, solution.theta):
+                value = self.objective.evaluate(theta, self.source).value
+                gap += max(0.0, value - certificate.objective) + ROUNDING * abs(certificate.objective)
+        squares = 4.0 * abs(value) if np.isfinite(loss.steepest) else solution.total
+        magnitude = float((np.abs(solution.theta) * self.sizes).sum()) * float(np.sqrt(squares * solution.total))
+        gap += ROUNDING * abs(value) + (4.0 + self.shape[1]) * EPS * magnitude
+        missed = solution.status is Status.CONVERGED and gap > self.objective.target(tol, value)
+        return Status.ROUNDED if missed else solution.status, replace(certificate, gap=gap, objective=value)
 
     def solve(
         self,
@@ -373,7 +372,9 @@ def _conditioning(source: Source, fit_intercept: bool) -> tuple[Float, Float]:
         size = np.abs(rows).max(axis=0, initial=0.0)
         extreme = (size > _EXTREME) | ((size > 0) & (size < 1.0 / _EXTREME))
         if np.isfinite(size).all() and extreme.any():
-            scale = np.where(extreme, 2.0 ** np.round(np.log2(np.where(size > 0, size, 1.0))), 1.0)
+            # A scale whose square overflows would make the penalty infinite or none at all.
+            power = np.round(np.log2(np.where(size > 0, size, 1.0))).clip(-_FURTHEST, _FURTHEST)
+            scale = np.where(extreme, 2.0**power, 1.0)
         scaled = rows / scale
         mean, spread = scaled.mean(axis=0), scaled.std(axis=0)
         far = (np.abs(mean) > _FAR_FROM_ORIGIN * spread) & (spread > 0)

@@ -87,22 +87,24 @@ def choose_solver(
     return "lbfgs" if many else "newton"
 
 
-# A machine of few rows or columns is solved in the primal: a Hessian, or its products, are cheap.
+# A machine of few rows or columns is solved by Newton's method: a Hessian, or its products, are cheap.
 FEW_ROWS = 200
 PRIMAL_COLUMNS = 1000
-# Up to this many rows all inner products are at hand, and pairs of rows with Newton's steps reach the last digit.
-PAIRED_ROWS = 2000
+# Up to this many rows and columns all rows are at hand, and interior points reach the last digits.
+INTERIOR_ROWS = 2000
 
 
 def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
-    """How a linear support vector machine with an L2 penalty and a free intercept is fitted.
+    """How a linear support vector machine with an L2 penalty is fitted.
 
-    =====================================  ===========================================================================
-    hinge, rows ≤ 2000                     ``"pairs"``: the dual with the linear kernel, exactly
-    squared hinge, rows ≤ 200              ``"primal"``: Newton's method, exactly
-    columns ≤ 1000                         ``"primal"``: a few passes; for the hinge, losses that are ever less rounded off
-    more                                   ``"dual"``: coordinate ascent, row by row
-    =====================================  ===========================================================================
+    =============================================  ===================================================================
+    hinge, rows ≤ 2000 and columns ≤ 1000          ``"interior"``: interior points, a few dozen Newton steps
+    hinge, rows ≤ 200                              ``"interior"``, on the rows' side
+    squared hinge, rows ≤ 200                      ``"primal"``: Newton's method, exactly
+    columns ≤ 1000                                 ``"primal"``: a few passes; for the hinge, losses that are ever less
+                                                   rounded off
+    more                                           ``"dual"``: coordinate ascent, row by row
+    =============================================  ===================================================================
 
     Parameters
     ----------
@@ -119,8 +121,10 @@ def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
     --------
     >>> from separatrix.solvers.choose import choose_svm
     >>> choose_svm(400_000, 100, "hinge"), choose_svm(100_000, 47_000, "hinge"), choose_svm(500, 10, "hinge")
-    ('primal', 'dual', 'pairs')
+    ('primal', 'dual', 'interior')
     """
-    if loss == "hinge" and n_rows is not None and n_rows <= PAIRED_ROWS:
-        return "pairs"
-    return "primal" if n_features <= PRIMAL_COLUMNS or (n_rows is not None and n_rows <= FEW_ROWS) else "dual"
+    few = n_rows is not None and n_rows <= FEW_ROWS
+    narrow = n_features <= PRIMAL_COLUMNS
+    if loss == "hinge" and (few or (narrow and n_rows is not None and n_rows <= INTERIOR_ROWS)):
+        return "interior"
+    return "primal" if narrow or few else "dual"

@@ -92,6 +92,8 @@ class _Point:
 
     theta: Float
     value: float
+    upper: float
+    """`value` with the rounding of the scores counted."""
     lower: float
     """A lower bound of F*."""
     slopes: Float
@@ -119,12 +121,13 @@ def minimise_smoothed(
     penalty, kinked, convex = objective.penalty, not objective.loss.smooth, not isinstance(objective.loss, Sigmoid)
     provable = convex and not penalty.free[:, : theta.shape[1] - intercept].any()
     squares = column_squares(source)
+    source.check_finite(squares)
     squares = np.where(squares > 0, squares, 1.0)
     width, pull, accuracy, vain = 1.0, _PULL, max(tol, _FIRST_ACCURACY if kinked else 0.0), 0
     # What is not convex has no bound that could end a solver's work.
     problem, found, steps = objective, None, _STEPS if convex else _FEW_STEPS
     best = point = _judge(objective, objective, source, theta, intercept, squares)
-    lower, gap = max(0.0, best.lower), best.value
+    lower, gap = max(0.0, best.lower), best.upper
     try:
         for k in range(_PROBLEMS):
             if kinked:
@@ -140,8 +143,9 @@ def minimise_smoothed(
             fall = best.value - point.value
             best, lower = min(best, point, key=lambda one: one.value), max(lower, point.lower)
             target = objective.target(tol, best.value)
-            slow = fall <= target and best.value - lower > 0.5 * gap if provable else fall <= 0.01 * target
-            vain, gap = vain + 1 if slow else 0, best.value - lower
+            reached = max(0.0, best.upper - lower)
+            slow = fall <= target and reached > 0.5 * gap if provable else fall <= 0.01 * target
+            vain, gap = vain + 1 if slow else 0, reached
             trace.add(objective=best.value, gap=gap if convex else np.inf, passes=source.passes, width=width * kinked)
             if found.status is Status.INTERRUPTED:
                 status = Status.INTERRUPTED
@@ -177,21 +181,31 @@ def _still(problem: LinearObjective, squares: Float, point: _Point, fall: float,
 def _judge(
     objective: LinearObjective, problem: LinearObjective, source: Source, theta: Float, intercept: bool, squares: Float
 ) -> _Point:
-    """F, and the lower bound that the slopes of another problem's loss give. One pass."""
+    """F, and the lower bound that the slopes of another problem's loss give. One pass.
+
+    A score of p terms is off by at most (p + 2)u Σ_j |θ_j x_j|, which moves the loss by its slope ℓ' times as much. Over all
+    rows that is at most (p + 2)u Σ_j |θ_j| √(Σ s x_j²) √(Σ s ℓ'²), by Cauchy and Schwarz.
+    """
     loss, penalty, p = objective.loss, objective.penalty, theta.shape[1]
     slopes: dict[int, Float] = {}
 
     def of_block(block: Block) -> tuple[Float, Float, float]:
-        sums, products, steepest = np.zeros((2, 5)), np.zeros((p, 2)), 0.0
+        sums, products, steepest = np.zeros((2, 6)), np.zeros((p, 2)), 0.0
         for piece in block.pieces(4 << 20):
             rows, shifts = problem.counted(piece)
             eta, codes = objective.scores(theta, rows, None), rows.codes
             a = problem.loss.gradient(codes, eta if shifts is None else eta + shifts)
             shares = (codes[:, None] == np.arange(2)) * (1.0 if rows.weights is None else rows.weights[:, None])
-            dual = loss.conjugate(codes, a)
-            sums += shares.T @ np.column_stack(
-                [loss.value(codes, eta), dual, np.ones(rows.n), np.abs(dual), np.square(a[:, 0])]
-            )
+            dual, slope = loss.conjugate(codes, a), loss.gradient(codes, eta)[:, 0]
+            columns = [
+                loss.value(codes, eta),
+                dual,
+                np.ones(rows.n),
+                np.abs(dual),
+                np.square(a[:, 0]),
+                np.square(slope),
+            ]
+            sums += shares.T @ np.column_stack(columns)
             products += rows.rmatvec(a * shares)
             steepest = max(steepest, float(np.abs(eta).max(initial=0.0)))
             slopes[piece.start] = _spread(a[:, 0], piece)
@@ -201,19 +215,19 @@ def _judge(
         of_block, lambda one, two: (one[0] + two[0], one[1] + two[1], max(one[2], two[2]))
     )
     source.check_finite(sums[:, 0], products)
-    losses, conjugates, total, size, residual = sums.sum(axis=0)
+    losses, conjugates, total, size, residual, slopes_squared = sums.sum(axis=0)
     slope, value = products.sum(axis=1)[None], float(losses) + penalty.value(theta)
-    magnitudes = np.sqrt(residual * squares)
-    dual_point = DualPoint(sums[:, 1], products.T[:, None, :], float(size), magnitudes)
+    dual_point = DualPoint(sums[:, 1], products.T[:, None, :], float(size), np.sqrt(residual * squares))
     flows = loss.flows(products[-1][:, None]) if intercept else None
     lower, proven = -np.inf, True
     if flows is not None or not intercept:
         lower, proven = lower_bound(penalty, dual_point, flows, theta)
-    noise = ROUNDING * abs(value) + (4.0 + p) * EPS * float((np.abs(theta) * magnitudes).sum())
+    moved = float((np.abs(theta) * np.sqrt(slopes_squared * squares)).sum())
     return _Point(
         theta,
         value,
-        lower - noise if proven else -np.inf,
+        value + ROUNDING * abs(value) + (4.0 + p) * EPS * moved,
+        lower if proven else -np.inf,
         np.concatenate([slopes[start] for start in sorted(slopes)]),
         float(losses + conjugates - (slope * theta).sum()) if np.isfinite(conjugates) else 0.0,
         penalty.residual(theta, slope + penalty.gradient(theta)),

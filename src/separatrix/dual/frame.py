@@ -1,0 +1,223 @@
+"""Rows taken from a centre, and what rounding may do to their products.
+
+    scores (x − c)ᵀw,      products Σᵢ rᵢ(xᵢ − c),      b = β − wᵀc the published intercept,  β = b + wᵀc what it amounts to
+
+A difference x − c is correctly rounded. A sum of m terms loses at most m u Σ|terms|, u = ε/2, in any order. Where
+Σ_j |x_j − c_j||w_j| is dear, ‖x − c‖‖w‖ is at least as large (Cauchy and Schwarz). Σ_j w_j c_j is computed with the rounding
+errors of its products (Dekker) and rounded once, so b loses u|b| however far the centre lies.
+
+Reference: Higham (2002), Accuracy and Stability of Numerical Algorithms, sections 3.1 and 4.2; Dekker (1971).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from separatrix.data.block import Float
+
+EPS = float(np.finfo(np.float64).eps)
+UNIT = 0.5 * EPS
+# NumPy adds in blocks of 128 with eight partial sums, then in pairs: no sum along a contiguous axis is deeper than this.
+SUM = 64.0 * UNIT
+_BLOCK = 4096
+_SPLIT = 2.0**27 + 1.0
+# What a dense copy of the rows may have for entries, and how far a column may be scaled.
+_ENTRIES, _POWER = 30_000_000, 500
+_SMALL = 2_000_000
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Rows in memory, seen from a centre.
+
+    Attributes
+    ----------
+    X : C-ordered ndarray or CSR array of shape (n, d)
+    free : bool
+        Whether there is an intercept without a penalty.
+    centre : ndarray of shape (d,)
+        Zeros for sparse rows and where the intercept is not free.
+    squares : ndarray of shape (n,)
+        ‖xᵢ − c‖².
+    """
+
+    X: Any
+    free: bool
+    centre: Float
+    squares: Float
+
+    @classmethod
+    def of(cls, X: Any, free: bool) -> Frame:
+        """Dense rows with a free intercept from their mean: the intercept then hardly depends on the weights."""
+        if free and sp.issparse(X) and X.nnz > 0.5 * X.shape[0] * X.shape[1]:
+            X = X.toarray()  # hardly more memory, and a centre
+        centre = np.zeros(X.shape[1])
+        if free and not sp.issparse(X):
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean = X.mean(axis=0, dtype=np.float64)
+            centre = np.where(np.isfinite(mean), mean, 0.0)
+        with np.errstate(over="ignore"):
+            return cls(X, free, centre, _row_squares(X, centre))
+
+    @cached_property
+    def lengths(self) -> Float:
+        """(n,) ‖xᵢ − c‖, no smaller than it is."""
+        return np.sqrt(self.squares) * (1.0 + (self._terms_a_row + 4.0) * UNIT)
+
+    @cached_property
+    def _terms_a_row(self) -> float:
+        return float(np.diff(self.X.indptr).max(initial=0)) if sp.issparse(self.X) else float(self.X.shape[1])
+
+    @cached_property
+    def _terms_a_column(self) -> float:
+        if sp.issparse(self.X):
+            return float(np.bincount(self.X.indices, minlength=1).max())
+        return float(self._terms + len(self.squares) / self._terms)
+
+    @property
+    def _terms(self) -> int:
+        """Rows that are added up before their sums are: the square root keeps all sums short."""
+        return int(np.clip(np.sqrt(len(self.squares)), 16, 512))
+
+    def scores(self, w: Float) -> Float:
+        """(X − 1cᵀ)w, for w of shape (d,) or (d, K)."""
+        if sp.issparse(self.X):
+            return np.asarray(self.X @ w, dtype=np.float64)
+        parts = [rows @ w for _, rows in self._blocks(_BLOCK)]
+        return np.concatenate(parts)
+
+    def products(self, r: Float) -> Float:
+        """(X − 1cᵀ)ᵀr, for r of shape (n,) or (n, K)."""
+        if sp.issparse(self.X):
+            return np.asarray(self.X.T @ r, dtype=np.float64)
+        total = np.zeros((self.X.shape[1], *r.shape[1:]))
+        for start, rows in self._blocks(self._terms):
+            total += rows.T @ r[start : start + len(rows)]
+        return total
+
+    def _blocks(self, size: int) -> Iterator[tuple[int, Float]]:
+        centred = self.centre.any()
+        for start in range(0, self.X.shape[0], size):
+            part = self.X[start : start + size]
+            yield start, part - self.centre if centred else np.asarray(part, dtype=np.float64)
+
+    @cached_property
+    def _small(self) -> bool:
+        """Whether sums of absolute values are cheap; lengths do without them."""
+        return not sp.issparse(self.X) and self.X.size <= _SMALL
+
+    def score_rounding(self, w: Float, beta: Any) -> Float:
+        """How far every computed score + β may be from the true one."""
+        if self._small:
+            sizes = np.concatenate([np.abs(rows) @ np.abs(w) for _, rows in self._blocks(_BLOCK)])
+        else:
+            sizes = np.multiply.outer(self.lengths, np.sqrt(np.square(w).sum(axis=0)))
+        result: Float = (self._terms_a_row + 6.0) * UNIT * (1.0 + SUM) * (sizes + np.abs(beta))
+        return result
+
+    def product_rounding(self, r: Float) -> float:
+        """How far, in length, `products` may be from the truth."""
+        if self._small:
+            total = np.zeros((self.X.shape[1], *r.shape[1:]))
+            for start, rows in self._blocks(_BLOCK):
+                total += np.abs(rows).T @ np.abs(r[start : start + len(rows)])
+            size = float(np.sqrt(np.square(total).sum()))
+        else:
+            size = float((np.abs(r) if r.ndim == 1 else np.sqrt(np.square(r).sum(axis=1))) @ self.lengths)
+        return (self._terms_a_column + 6.0) * UNIT * size * (1.0 + self._terms_a_column * EPS)
+
+    def published(self, w: Float, beta: float) -> float:
+        """b = β − wᵀc, rounded once."""
+        return exact_dot(-w, self.centre, beta) if self.centre.any() else beta
+
+    def offset(self, w: Float, b: float) -> float:
+        """β = b + wᵀc, rounded once."""
+        return exact_dot(w, self.centre, b) if self.centre.any() else b
+
+    @cached_property
+    def copy(self) -> DenseCopy | None:
+        """The rows for a method that factors matrices; ``None`` where a dense copy would be too large."""
+        n, d = self.X.shape
+        used = np.flatnonzero(np.bincount(self.X.indices, minlength=d)) if sp.issparse(self.X) else np.arange(d)
+        if n * len(used) > _ENTRIES:
+            return None
+        A = self.X[:, used].toarray().astype(np.float64) if sp.issparse(self.X) else self.X - self.centre
+        mean = A.mean(axis=0) if self.free else np.zeros(len(used))
+        A -= mean
+        wide = len(used) > n
+        size = np.abs(A).max(initial=0.0) if wide else np.abs(A).max(axis=0, initial=0.0)
+        with np.errstate(divide="ignore"):
+            power = np.where(size > 0, np.round(np.log2(size)), 0.0).clip(-_POWER, _POWER)
+        scale = np.broadcast_to(np.exp2(power), mean.shape)
+        A /= scale
+        turn = None
+        if wide:
+            turn, factor = sla.qr(A.T, mode="economic", overwrite_a=True, check_finite=False)
+            A = np.ascontiguousarray(factor.T)
+        return DenseCopy(A, 1.0 / np.square(scale[: A.shape[1]]), d, used, mean, scale, turn)
+
+
+@dataclass(frozen=True)
+class DenseCopy:
+    """Dense rows A (n, p), p ≤ max(n, d), and the penalty ρ (p,) that makes their problem the one of X.
+
+    The columns are centred where the intercept is free, and scaled by powers of two, so that no product overflows. Where they
+    are more than the rows, all have one scale, and the rows are rotated into as many dimensions as there are rows.
+    """
+
+    A: Float
+    penalty: Float
+    n_features: int
+    used: NDArray[np.intp]
+    mean: Float
+    scale: Float
+    turn: Float | None
+
+    def back(self, theta: Float, beta: Any) -> tuple[Float, Any]:
+        """Weights (d,) or (d, K) and intercepts in the frame of X."""
+        inner = ((theta if self.turn is None else self.turn @ theta).T / self.scale).T
+        w = np.zeros((self.n_features, *theta.shape[1:]))
+        w[self.used] = inner
+        return w, beta - self.mean @ inner
+
+
+def exact_dot(v: Float, c: Float, start: float) -> float:
+    """start + vᵀc, rounded once."""
+    product = v * c
+    with np.errstate(over="ignore", invalid="ignore"):
+        v_high, c_high = _high(v), _high(c)
+        v_low, c_low = v - v_high, c - c_high
+        error = ((v_high * c_high - product) + v_high * c_low + v_low * c_high) + v_low * c_low
+    error = np.where(np.isfinite(error), error, 0.0)
+    return math.fsum([start, *product.tolist(), *error.tolist()])
+
+
+def _high(v: Float) -> Float:
+    """The upper 26 bits."""
+    shifted = _SPLIT * v
+    return shifted - (shifted - v)
+
+
+def _row_squares(X: Any, centre: Float) -> Float:
+    """(n,) squared lengths of CSR rows, or of dense ones taken from a centre."""
+    squares = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], _BLOCK):
+        stop = min(start + _BLOCK, X.shape[0])
+        if sp.issparse(X):
+            first, last = X.indptr[start], X.indptr[stop]
+            entries = np.append(np.square(X.data[first:last], dtype=np.float64), 0.0)
+            sums = np.add.reduceat(entries, X.indptr[start:stop] - first)
+            squares[start:stop] = np.where(np.diff(X.indptr[start : stop + 1]) > 0, sums, 0.0)
+        else:
+            rows = X[start:stop] - centre
+            squares[start:stop] = np.einsum("ij,ij->i", rows, rows)
+    return squares
