@@ -24,6 +24,7 @@ from sklearn.utils.validation import assert_all_finite
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
+from separatrix.dual.duality_gap import exact_dot
 from separatrix.dual.given_kernels import Columns, Precomputed
 from separatrix.dual.gram import product_values
 from separatrix.dual.kernels import CentredLinear
@@ -76,7 +77,8 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
     verbose : bool or int, default=False
         Whether to write a line a round.
     max_iter : int, default=-1
-        Limit on steps of two rows each; −1 for one that no convergent problem reaches.
+        Limit on steps, of two rows each or Newton's on all that are free, for each machine; −1 for none that a convergent
+        problem reaches.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         One column a class, or one a pair of classes; for more than two classes.
     break_ties : bool, default=False
@@ -184,16 +186,17 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         watch = Stopwatch()
         self._check_parameters()
         problem, rows = self._problem(X, y, sample_weight)
-        progress, duals = Progress(type(self).__name__, int(self.verbose)), []
+        progress = Progress(type(self).__name__, int(self.verbose))
+        duals: list[Dual] = []
         for split in problem:
-            duals.append(problem.solve(split, progress))
-            if duals[-1].status is Status.INTERRUPTED and len(duals) < len(problem.splits):
-                raise KeyboardInterrupt(f"Interrupted after {len(duals)} of {len(problem.splits)} machines.")
+            interrupted = bool(duals) and duals[-1].status is Status.INTERRUPTED
+            duals.append(problem.unsolved(split) if interrupted else problem.solve(split, progress))
         progress.close()
-        self._unpack(problem, rows, duals)
+        duals = self._unpack(problem, rows, duals)
         fitted = zip(duals, problem, self.intercept_.tolist(), strict=True)
         self.machines_ = [problem.machine(split, dual, rows, intercept) for dual, split, intercept in fitted]
-        self._calibrators = problem.cross_fit(self._calibrated, self.random_state) if self._calibrated else []
+        calibrated = self._calibrated if duals[-1].status is not Status.INTERRUPTED else None
+        self._calibrators = problem.cross_fit(calibrated, self.random_state) if calibrated else []
         rounds, steps = sum(dual.rounds for dual in duals), sum(dual.steps for dual in duals)
         self.fit_ = joined_fit(watch, duals, rounds, steps)
         if self.fit_.status.fell_short:
@@ -250,7 +253,8 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         settings = (self.classes_, self.multi_class, self.tol, memory, limit)
         return Problem(self._kernel, points, rows.codes, float(self.C) * rows.prices, *settings), rows.kept
 
-    def _unpack(self, problem: Problem, rows: NDArray[np.intp], duals: list[Dual]) -> None:
+    def _unpack(self, problem: Problem, rows: NDArray[np.intp], duals: list[Dual]) -> list[Dual]:
+        """Keep the coefficients; the solutions with their proofs for what is kept."""
         coefficients = np.zeros((len(rows), len(duals)))
         for m, (dual, split) in enumerate(zip(duals, problem, strict=True)):
             coefficients[split.rows, m] = dual.beta
@@ -266,13 +270,32 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         self.n_support_ = np.bincount(codes, minlength=len(self.classes_)).astype(np.int32)
         self._intercepts = np.array([dual.intercept for dual in duals])
         self.intercept_ = self._intercepts.copy()
-        if self._kernel.linear and self._centre is not None:  # from the centre to the origin
-            self.intercept_ -= (self._coefficients.T @ self.support_vectors_) @ self._centre
+        if self._kernel.linear:
+            duals = self._planes(problem, duals)
         single = len(self.classes_) == 2 or self.multi_class == "ovr"
         layout = self._coefficients.T.copy() if single else dual_layout(self._coefficients, codes, len(self.classes_))
         self.dual_coef_ = layout
         self.n_iter_ = np.array([dual.steps for dual in duals], dtype=np.int32)
         self.fit_status_ = int(any(dual.status not in (Status.CONVERGED, Status.STATIONARY) for dual in duals))
+        return duals
+
+    def _planes(self, problem: Problem, duals: list[Dual]) -> list[Dual]:
+        """The weights of the columns and the intercepts at the origin, with the proofs for them."""
+        vectors, centre = self.support_vectors_, self._centre
+        if centre is not None:  # Σβ = 0, and far from the origin the sum keeps its digits
+            vectors = np.asarray(vectors, dtype=np.float64) - centre
+            self._weights = self._coefficients.T @ vectors
+            self.intercept_ = np.array(
+                [exact_dot(-w, centre, b)[0] for w, b in zip(self._weights, self._intercepts.tolist(), strict=True)]
+            )
+        else:
+            self._weights = np.asarray(self._coefficients.T @ vectors, dtype=np.float64)
+        found = []
+        for dual, split, w, b in zip(duals, problem, self._weights, self.intercept_.tolist(), strict=True):
+            X = problem.points.X
+            X = X if len(split.rows) == X.shape[0] else X[split.rows]
+            found.append(dual.published(problem.sides(split), X, w, b, centre, self.tol))
+        return found
 
     @property
     def coef_(self) -> Float:
@@ -280,7 +303,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         self._check_ready()
         if not self._kernel.linear:
             raise AttributeError("coef_ is only available when using a linear kernel.")
-        return np.asarray(self._coefficients.T @ self.support_vectors_)
+        return self._weights.copy()
 
     def _machine_scores(self, X: Any) -> Float:
         """(n, machines) scores, positive for the first class of a pair."""
