@@ -13,7 +13,8 @@ with that twice, so that objective − gap is below the optimum as well.
 A hard margin (C = ∞) has as primal the rule scaled until no row is inside: ½‖w‖²/(min ỹ(f + b))².
 
 For the linear kernel (w, b) themselves are published, so P is evaluated at them: x relative to a centre c, with b + wᵀc in
-twice the working precision (products split after Dekker), so that rows far from the origin keep their digits.
+twice the working precision (products split after Dekker), so that rows far from the origin keep their digits. D is that of
+‖Σβ(x − c)‖² and needs no scores.
 """
 
 from __future__ import annotations
@@ -104,9 +105,11 @@ class Sides:
             kind="proven" if self.positive else "estimated",
         )
 
-    def of_plane(self, proof: Certificate, X: Any, w: Float, b: float, centre: Float | None) -> Certificate:
-        """The proof for the linear rule that is published, from that of the multipliers: their dual value bounds all rules."""
-        lower, slack, least = proof.objective - proof.gap, 0.0, np.inf
+    def of_plane(
+        self, proof: Certificate, beta: Float, X: Any, w: Float, b: float, centre: Float | None
+    ) -> Certificate:
+        """The proof for the linear rule that is published, against the dual value of β; residuals as they were."""
+        slack, least = 0.0, np.inf
         lengths = 0.5 * float(w @ w) * (1.0 + (len(w) + 2) * _EPS)
         for start in range(0, len(self.signs), _ROWS):
             rows = slice(start, start + _ROWS)
@@ -115,11 +118,37 @@ class Sides:
             least = min(least, float((margins - errors).min()))
             if not self.hard:
                 slack += float(self.bound[rows] @ np.maximum(0.0, 1.0 - margins + errors))
+        lower = self._plane_value(beta, X, centre)
         scaled = lengths / least**2 if least > 0 else np.inf
         primal = scaled if self.hard else lengths + slack
         primal *= 1.0 + 2.0 * _EPS * math.log2(2 * _ROWS + len(self.signs))
         gap = max(0.0, primal - lower) if np.isfinite(primal) else np.inf
         return replace(proof, gap=gap, objective=primal)
+
+    def _plane_value(self, beta: Float, X: Any, centre: Float | None) -> float:
+        """A bound on D(β') from below: Σα − ½‖Σβ(x − c)‖² with the sums in the widest type, less what the excess costs."""
+        used = np.flatnonzero(beta)
+        if not len(used):
+            return 0.0
+        weights, vectors = beta[used], X[used]
+        if sp.issparse(X) or centre is None:
+            w, magnitude, unit = weights @ vectors, np.abs(weights) @ abs(vectors), _EPS
+            longest = float(np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).max())) if sp.issparse(X) else 0.0
+        else:
+            w, magnitude = np.zeros(X.shape[1], dtype=np.longdouble), np.zeros(X.shape[1])
+            unit, longest = float(np.finfo(np.longdouble).eps), 0.0
+            for start in range(0, len(used), _ROWS):
+                rows = slice(start, start + _ROWS)
+                part = vectors[rows].astype(np.longdouble) - centre
+                w += weights[rows].astype(np.longdouble) @ part
+                magnitude += np.abs(weights[rows]) @ np.abs(part).astype(np.float64)
+                longest = max(longest, float(np.sqrt(np.square(part).sum(axis=1).max())))
+        off = float(np.linalg.norm((len(used) + 4) * unit * np.asarray(magnitude, dtype=np.float64)))
+        length = float(np.linalg.norm(np.asarray(w, dtype=np.float64))) * (1.0 + (len(w) + 2) * _EPS) + off
+        excess, alpha = abs(math.fsum(beta)), math.fsum(np.abs(weights))
+        # |eᵀv| ≤ Σ|e| max|v| and |v| ≤ 1 + ‖w‖‖x − c‖, Σ|e| = |s|
+        lost = excess * (1.0 + length * longest) + 0.5 * (excess * longest) ** 2
+        return max(0.0, alpha * (1.0 - 2.0 * _EPS) - 0.5 * length**2 * (1.0 + 4.0 * _EPS) - lost)
 
 
 def judged(status: Status, gap: float, allowed: float) -> Status:

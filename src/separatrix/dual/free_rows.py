@@ -42,7 +42,7 @@ def newton_on_free_rows(K: Float, v: Float, beta: Float, low: Float, high: Float
         step = np.append(part, -part.sum())
         if not np.isfinite(step).all() or not float(step @ v[free]) > 0:
             return taken
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ends = np.where(step > 0, high[free], low[free])
             room = np.where(step != 0, (ends - beta[free]) / step, np.inf)
         first = int(np.argmin(room))

@@ -78,8 +78,9 @@ class Dual:
 
     def published(self, sides: Sides, X: Any, w: Float, b: float, centre: Float | None, tol: float) -> Dual:
         """The same solution with the proof for the linear rule (w, b) that stands for it."""
-        proof = sides.of_plane(self.certificate, X, w, b, centre)
-        return replace(self, certificate=proof, status=judged(self.status, proof.gap, sides.allowed(tol, self.beta)))
+        proof = sides.of_plane(self.certificate, self.beta, X, w, b, centre)
+        reached = Status.CONVERGED if self.status is Status.ROUNDED else self.status  # that was said of the scores
+        return replace(self, certificate=proof, status=judged(reached, proof.gap, sides.allowed(tol, self.beta)))
 
 
 def constant_dual(signs: Float, bound: Float, positive: bool | None, status: Status) -> Dual:

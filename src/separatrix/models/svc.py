@@ -24,7 +24,6 @@ from sklearn.utils.validation import assert_all_finite
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
-from separatrix.dual.duality_gap import exact_dot
 from separatrix.dual.given_kernels import Columns, Precomputed
 from separatrix.dual.gram import product_values
 from separatrix.dual.kernels import CentredLinear
@@ -235,15 +234,16 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         assert source.classes is not None
         self.classes_, self.class_weight_ = source.classes, rows.factors
         self.shape_fit_ = (len(rows.kept) if source.n_rows is None else source.n_rows, source.n_features)
-        self._kernel = choose_kernel(self.kernel, self.degree, self.gamma, self.coef0, rows.X, rows.weights)
+        given, older = (self.kernel, self.degree, self.gamma, self.coef0), isinstance(X, sp.spmatrix)
+        self._kernel = choose_kernel(*given, rows.X, rows.weights, older)
         stored = isinstance(self._kernel, Precomputed)
         if stored and self.shape_fit_[0] != self.shape_fit_[1]:
             raise ValueError(
                 f"Precomputed matrix must be a square matrix: X is {self.shape_fit_[0]} × {self.shape_fit_[1]}, but the "
                 "values of every row with every row are needed."
             )
-        points = Columns(rows.X, rows.kept) if stored else Points(rows.X)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            points = Columns(rows.X, rows.kept) if stored else Points(rows.X)
             if not stored and not np.isfinite(points.squares()).all():
                 source.check_finite(points.squares())
         if self._kernel.linear:
@@ -271,31 +271,14 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         self._intercepts = np.array([dual.intercept for dual in duals])
         self.intercept_ = self._intercepts.copy()
         if self._kernel.linear:
-            duals = self._planes(problem, duals)
+            vectors = self.support_vectors_
+            self._weights, self.intercept_, duals = problem.planes(self._coefficients, vectors, self._intercepts, duals)
         single = len(self.classes_) == 2 or self.multi_class == "ovr"
         layout = self._coefficients.T.copy() if single else dual_layout(self._coefficients, codes, len(self.classes_))
         self.dual_coef_ = layout
         self.n_iter_ = np.array([dual.steps for dual in duals], dtype=np.int32)
         self.fit_status_ = int(any(dual.status not in (Status.CONVERGED, Status.STATIONARY) for dual in duals))
         return duals
-
-    def _planes(self, problem: Problem, duals: list[Dual]) -> list[Dual]:
-        """The weights of the columns and the intercepts at the origin, with the proofs for them."""
-        vectors, centre = self.support_vectors_, self._centre
-        if centre is not None:  # Σβ = 0, and far from the origin the sum keeps its digits
-            vectors = np.asarray(vectors, dtype=np.float64) - centre
-            self._weights = self._coefficients.T @ vectors
-            self.intercept_ = np.array(
-                [exact_dot(-w, centre, b)[0] for w, b in zip(self._weights, self._intercepts.tolist(), strict=True)]
-            )
-        else:
-            self._weights = np.asarray(self._coefficients.T @ vectors, dtype=np.float64)
-        found = []
-        for dual, split, w, b in zip(duals, problem, self._weights, self.intercept_.tolist(), strict=True):
-            X = problem.points.X
-            X = X if len(split.rows) == X.shape[0] else X[split.rows]
-            found.append(dual.published(problem.sides(split), X, w, b, centre, self.tol))
-        return found
 
     @property
     def coef_(self) -> Float:
@@ -311,7 +294,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         if isinstance(self._kernel, Precomputed) and not isinstance(X, Source):
             assert_all_finite(X, input_name="X")  # not all columns are read below
         if self._kernel.linear:
-            return self._map_rows(X, self._linear_machines())
+            return self._finite_scores(X, self._linear_machines())
         parts = [slice(at, at + _COLUMNS) for at in range(0, len(self._coefficients), _COLUMNS)]
         held = [(self._support.take(part), self._coefficients[part]) for part in parts]
         factored = not self._support.sparse and self._kernel.left(self._support, np.float64) is not None
@@ -333,7 +316,17 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
                     total[start : start + _ROWS] += values @ coefficients
             return total
 
-        return self._map_rows(X, scores)
+        return self._finite_scores(X, scores)
+
+    def _finite_scores(self, X: Any, scores: Callable[[Block], Float]) -> Float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._map_rows(X, scores)
+        if not np.isfinite(found).all():
+            row = int(np.argmin(np.isfinite(found).all(axis=1)))
+            raise ValueError(
+                f"The kernel values of row {row} of X overflow: give it in the units of the fit, or leave it out."
+            )
+        return found
 
     def _linear_machines(self) -> Callable[[Block], Float]:
         """The scores of a block without a kernel, from the centre: far from the origin they keep their digits."""

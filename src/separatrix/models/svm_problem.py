@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from separatrix.data.block import Codes, Float
-from separatrix.dual.duality_gap import Sides
+from separatrix.dual.duality_gap import Sides, exact_dot
 from separatrix.dual.gram import Gram, Index
 from separatrix.dual.kernels import Kernel
 from separatrix.dual.machine import Machine
@@ -102,6 +102,23 @@ class Problem:
         """What the proof of a split's machine is about."""
         return Sides(split.signs, self.bound[split.rows], self.positive)
 
+    def planes(
+        self, coefficients: Float, vectors: Any, intercepts: Float, duals: list[Dual]
+    ) -> tuple[Float, Float, list[Dual]]:
+        """Of the linear kernel: weights of the columns, intercepts at the origin, solutions with the proofs for them."""
+        centre, X = self.points.centre, self.points.X
+        if centre is not None:  # Σβ = 0, and far from the origin the sum keeps its digits
+            weights = coefficients.T @ (np.asarray(vectors, dtype=np.float64) - centre)
+            pairs_of = zip(weights, intercepts.tolist(), strict=True)
+            intercepts = np.array([exact_dot(-w, centre, b)[0] for w, b in pairs_of])
+        else:
+            weights = np.asarray(coefficients.T @ vectors, dtype=np.float64)
+        found = []
+        for dual, split, w, b in zip(duals, self.splits, weights, intercepts.tolist(), strict=True):
+            rows = X if len(split.rows) == X.shape[0] else X[split.rows]
+            found.append(dual.published(self.sides(split), rows, w, b, centre, self.tol))
+        return weights, intercepts, found
+
     def _known(self, dual: Dual) -> Dual:
         """Values that were found to be positive semi-definite up to rounding prove up to rounding."""
         if self.kernel.positive is True:
@@ -152,7 +169,7 @@ class Problem:
         """What the machine of a split tells; `rows` are the numbers of all rows in X."""
         sides = (split.negative, split.positive, rows[split.rows], split.signs, self.bound[split.rows])
         values = (np.abs(dual.beta), dual.scores + dual.intercept, intercept)
-        return Machine(*sides, *values, dual.status, dual.certificate, self.tol)
+        return Machine(*sides, *values, dual.status, dual.certificate, self.tol, float(dual.beta @ dual.scores))
 
     def cross_fit(self, kind: str, random_state: Any) -> list[Calibrator]:
         """A calibrator a machine, from the scores of the rows that its folds left out."""
