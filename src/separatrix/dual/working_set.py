@@ -246,7 +246,7 @@ class _Search:
 
     def _most(self, violation: Float, size: int) -> Index:
         """Rows of large violation, by their order or for the most part drawn in proportion to it."""
-        few = size // _FIRST if self.drawn else size
+        few = max(1, size // _FIRST) if self.drawn else size
         order = np.argpartition(-violation, min(few, len(violation) - 1))
         first = order[:few][np.isfinite(violation[order[:few]])]
         if not self.drawn:
