@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from separatrix.data.block import Float
@@ -16,14 +17,24 @@ from separatrix.dual.points import Points
 
 @dataclass(frozen=True)
 class Function(Kernel):
-    """Any function of two matrices that gives the matrix of values."""
+    """Any function of two matrices that gives the matrix of values, dense or sparse.
+
+    Where the rows that were fitted are sparse it is given sparse rows on both sides, as scikit-learn does: `matrices` tells
+    whether of the older kind, whose ``*`` is the product of matrices.
+    """
 
     function: Callable[[Any, Any], Any]
+    matrices: bool = False
     positive = None
     single = False
 
     def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        values = np.array(self.function(one.X, two.X), dtype=dtype)
+        left, right = one.X, two.X
+        if one.sparse or two.sparse:
+            kind = sp.csr_matrix if self.matrices else sp.csr_array
+            left, right = kind(left), kind(right)
+        found = self.function(left, right)
+        values = np.array(found.toarray() if sp.issparse(found) else found, dtype=dtype)
         if values.shape != (len(one), len(two)):
             raise ValueError(
                 f"The kernel function returned an array of shape {values.shape} for {len(one)} and {len(two)} rows; it must "

@@ -10,6 +10,7 @@ make room. Values are of single precision until `sharpen` is called.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from threading import local
 from typing import Any
 
@@ -20,10 +21,13 @@ from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
 from separatrix.dual.kernels import Kernel
 from separatrix.dual.points import Points
+from separatrix.dual.rounding import kernel_errors, score_errors
 
 Index = NDArray[np.intp]
 
 _ROWS, _COLUMNS, _TASK = 256, 512, 2048
+# Columns of a sum in double precision, and the additions that NumPy's pairwise summation makes one after the other.
+_EXACT, _PAIRWISE = 256, 19
 # The share of the memory that the left side of the products may take.
 _SHARE = 0.25
 _rooms = local()
@@ -43,6 +47,15 @@ def product_values(kernel: Kernel, left: NDArray[Any], right: NDArray[Any]) -> N
     """Values from the two sides of their product, in room of the thread that the next call takes again."""
     # Fresh memory for every block would cost as much as filling it.
     return kernel.finish(np.matmul(left, right, out=_room(len(left), right.shape[1], left.dtype)))
+
+
+def _careful(values: NDArray[Any], change: Float) -> NDArray[Any]:
+    """values · change with sums of few additions a term: NumPy adds pairwise, `matmul` one after the other."""
+    total = np.zeros(len(values))
+    for start in range(0, len(change), _EXACT):
+        part = slice(start, start + _EXACT)
+        total += (values[:, part] * change[part]).sum(axis=1)
+    return total
 
 
 class Gram:
@@ -79,9 +92,28 @@ class Gram:
         """The matrix of some of the rows; all values must be at hand."""
         assert self._whole is not None
         part = Gram.__new__(Gram)
-        part._kernel, part.points, part._memory, part.dtype = self._kernel, self.points, self._memory, np.float64
+        part._kernel, part.points, part._memory, part.dtype = (
+            self._kernel,
+            self.points.take(rows),
+            self._memory,
+            np.float64,
+        )
         part._whole, part._kept, part._sides = self._whole[np.ix_(rows, rows)], None, {}
         return part
+
+    def errors(self, beta: Float, at_once: int | None = None) -> Float:
+        """(n,) bounds on the rounding of Kβ that `add` gives in double precision: exactly, or with so many rows at once."""
+        # One term passes through the pairwise sum of its block and the sum of the blocks.
+        careful = _PAIRWISE + int(np.log2(_EXACT)) + int(np.count_nonzero(beta)) // _EXACT + 2
+        return score_errors(*self._sizes, beta, careful if at_once is None else at_once + 2)
+
+    def largest(self) -> float:
+        """A bound on k(x, x)."""
+        return float(np.square(self._sizes[1]).max(initial=0.0))
+
+    @cached_property
+    def _sizes(self) -> tuple[list[tuple[float, Float]], Float]:
+        return kernel_errors(self._kernel, self.points)
 
     def positive(self) -> bool:
         """Whether the matrix is positive semi-definite up to rounding; all values must be at hand."""
@@ -134,15 +166,20 @@ class Gram:
         slots = None if self._kept is None or exact else self._fetch(which)
         if self._whole is not None:
             whole = self._whole
-            self._each(scores, rows, lambda here: whole[here][:, which] @ change)
+            if exact:
+                self._each(scores, rows, lambda here: _careful(whole[here][:, which], change))
+            else:
+                self._each(scores, rows, lambda here: whole[here][:, which] @ change)
         elif slots is not None:
             kept = self._kept
             assert kept is not None
             self._each(scores, rows, lambda here: change @ kept.read(slots, here))
         else:
-            self._each(scores, rows, self._computed(which, change, dtype))
+            self._each(scores, rows, self._computed(which, change, dtype, _careful if exact else np.matmul))
 
-    def _computed(self, which: Index, change: Float, dtype: DTypeLike) -> Callable[[Any], NDArray[Any]]:
+    def _computed(
+        self, which: Index, change: Float, dtype: DTypeLike, times: Callable[[Any, Any], NDArray[Any]]
+    ) -> Callable[[Any], NDArray[Any]]:
         """The function rows → K[rows, which] · change, values being computed."""
         width = _COLUMNS * 4 // np.dtype(dtype).itemsize  # blocks of the same size in bytes
         cuts = [slice(at, at + width) for at in range(0, len(which), width)]
@@ -152,7 +189,10 @@ class Gram:
 
             def by_values(here: Any) -> NDArray[Any]:
                 left = self.points.take(here)
-                return sum(self._kernel.between(left, right, dtype) @ c for right, c in parts)
+                total = np.zeros(len(left))
+                for right, c in parts:
+                    total += times(self._kernel.between(left, right, dtype), c)
+                return total
 
             return by_values
         factors = [(self._kernel.right(right, dtype), c) for right, c in parts]
@@ -161,7 +201,7 @@ class Gram:
             left = side[here]
             total = np.zeros(len(left))
             for right, c in factors:
-                total += product_values(self._kernel, left, right) @ c
+                total += times(product_values(self._kernel, left, right), c)
             return total
 
         return by_products

@@ -31,7 +31,7 @@ from separatrix.dual.points import Points
 _CHEAP = 96
 _LARGEST_SINGLE = 1e30
 # Rounding of the squared lengths that a distance may be lost in: beyond it differences are taken first.
-_LOST = 1e-10
+LOST = 1e-10
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -250,7 +250,7 @@ class RBFKernel(Kernel):
         if points.sparse:
             return False
         # In single precision values are good for steps alone, and `single_serves` has said so.
-        return dtype != np.float64 or 8.0 * _EPS * self._reach(points) <= _LOST
+        return dtype != np.float64 or 8.0 * _EPS * self._reach(points) <= LOST
 
     def _reach(self, points: Points) -> float:
         return self.gamma * float(points.squares(centred=True).max(initial=0.0))

@@ -34,6 +34,8 @@ class Machine:
         f(xᵢ).
     intercept : float
         b, the mean over the margin vectors of what puts them on the margin.
+    squared_length : float
+        ‖w‖² = βᵀKβ.
     """
 
     negative: Any
@@ -47,6 +49,7 @@ class Machine:
     status: Status
     certificate: Certificate
     tol: float
+    squared_length: float
 
     @property
     def beta(self) -> Float:
@@ -72,11 +75,6 @@ class Machine:
     def outliers(self) -> Index:
         """Rows inside the margin or on the wrong side, by more than the tolerance of the fit; all are support vectors."""
         return self.rows[self.slacks > max(self.tol, self.certificate.stationarity)]
-
-    @property
-    def squared_length(self) -> float:
-        """‖w‖² = βᵀKβ."""
-        return float(self.beta @ (self.decision - self.intercept))
 
     @property
     def geometric_margin(self) -> float:

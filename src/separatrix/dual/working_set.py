@@ -3,13 +3,18 @@
     max_β  Σ ỹᵢβᵢ − ½βᵀKβ,   Σβᵢ = 0,   βᵢ = ỹᵢαᵢ,  0 ≤ αᵢ ≤ Cᵢ              f = Kβ,  v = ỹ − f
     optimal ⇔ m = max {vᵢ : βᵢ may rise} ≤ M = min {vᵢ : βᵢ may fall};     b is between M and m
 
-A round takes the rows that violate this most, with half of the last round's, solves for them exactly (smo.py, with a Newton
-step on the free ones where pairs are slow), and adds what has changed to all scores. Rows at a bound that are far from
-moving are left out for a while; before the proof they come back, and the scores are computed afresh in double precision.
+A round takes rows that violate this, with some of the last round's, solves for them exactly (smo.py, with a Newton step on
+the free ones where pairs are slow), and adds what has changed to all scores. Rows at a bound that are far from moving are left
+out for a while; before the proof (duality_gap.py) they come back, and the scores are computed afresh in double precision.
 
-    gap = Σ Cᵢξᵢ − βᵢ(vᵢ − b) = ½wᵀw + ΣCᵢξᵢ − D(β) ≥ 0,     ξᵢ = max(0, ỹᵢ(vᵢ − b))
+Where the rows are many times the directions in which they differ, (tr K)²/‖K‖² of the centred K, those that violate most are
+nearly one row: solved for together they overshoot, and the next round takes it back. There most of the rows are drawn at
+random, in proportion to their violation. The pair that violates most is always among them, so every limit is an optimum.
 
-Reference: Joachims (1999), Making large-scale SVM learning practical; Fan, Chen, Lin (2005), JMLR 6.
+Every round raises the dual value. The largest violation goes up and down: it tells when to stop, not whether there is progress.
+
+Reference: Joachims (1999), Making large-scale SVM learning practical; Fan, Chen, Lin (2005), JMLR 6; Lin (2002), IEEE
+Transactions on Neural Networks 13 (convergence).
 
 **Complexity** O(n q d) a round of q rows. **Passes over the data** one a round, over the rows that are not left out.
 """
@@ -20,12 +25,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 
 from separatrix.data.block import Float
+from separatrix.dual.duality_gap import Sides, judged
+from separatrix.dual.free_rows import newton_on_free_rows
 from separatrix.dual.gram import Gram, Index
 from separatrix.result import Certificate, Status
-from separatrix.settings import one_blas_thread
 
 _EPS = float(np.finfo(np.float64).eps)
 _SET, _WHOLE = 1024, 2000
@@ -33,11 +38,20 @@ _INNER = 0.1
 # Steps of pairs a row between two attempts at Newton's, and how often they take turns.
 _STEPS_A_ROW, _TURNS = 20, 10
 _SHRINK_EVERY, _WORTH_SHRINKING = 5, 0.1
-_NEWTON_STEPS = 40
 # So few free variables that their equations are solved to the last digit, whatever was asked for.
 _POLISHED, _POLISHES = 1000, 20
-# Rounds without the largest violation falling by a tenth, after which rounding is to blame.
-_PATIENCE = 400
+# Rounds without the largest violation falling by a tenth, after which the rise of the dual value in them is looked at: with
+# less of it than the digits of the values allow there was no progress.
+_PATIENCE = 100
+_NO_RISE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-14}
+# Rows that tell in how many directions the data vary, and the rows a direction beyond which they resemble each other.
+_SAMPLE, _CROWDED = 512, 200
+# Times that scores of single precision may turn out not to have shown the end.
+_REFRESHES = 3
+# How many sets of violating rows are few, and the rounds after which they were not.
+_FEW, _FINISH = 2, 50
+# The part of the drawn rows that violate most.
+_FIRST = 8
 # Sums of multipliers leave rounding errors of this size relative to the bound.
 _ROUNDING = 1e-13
 
@@ -54,12 +68,29 @@ class Dual:
     rounds: int
     steps: int
     trace: list[dict[str, Any]]
+    errors: Float
+    """Bounds on the rounding of the scores."""
 
-    def with_bound(self, signs: Float, bound: Float, positive: bool | None) -> Dual:
+    def with_bound(self, gram: Gram, sides: Sides, tol: float) -> Dual:
         """The same solution with the proof for another bound that it does not reach."""
-        violation = self.certificate.stationarity
-        proof = _proof(self.beta, self.scores, signs, bound, self.intercept, violation, positive)
-        return replace(self, certificate=proof)
+        known = (self.beta, self.scores, self.errors, self.intercept, self.certificate.stationarity)
+        proof = sides.certificate(*known, gram.largest())
+        status = judged(self.status, proof.gap, sides.allowed(tol, self.beta))
+        return replace(self, certificate=proof, status=status)
+
+    def published(self, sides: Sides, X: Any, w: Float, b: float, centre: Float | None, tol: float) -> Dual:
+        """The same solution with the proof for the linear rule (w, b) that stands for it."""
+        proof = sides.of_plane(self.certificate, self.beta, X, w, b, centre)
+        reached = Status.CONVERGED if self.status is Status.ROUNDED else self.status  # that was said of the scores
+        return replace(self, certificate=proof, status=judged(reached, proof.gap, sides.allowed(tol, self.beta)))
+
+
+def constant_dual(signs: Float, bound: Float, positive: bool | None, status: Status) -> Dual:
+    """The machine that has not begun: β = 0, and the side of the larger total bound for every row."""
+    sides, nothing = Sides(signs, bound, positive), np.zeros(len(signs))
+    intercept = sides.best_intercept(signs) if not sides.hard else 0.0
+    proof = sides.certificate(nothing, nothing, nothing, intercept, 2.0, 0.0)
+    return Dual(nothing, nothing, intercept, status, proof, 0, 0, [], nothing)
 
 
 def solve_dual(
@@ -84,7 +115,7 @@ def solve_dual(
     tol : float
         On v, that is in units of the margin, as in LIBSVM.
     max_steps : int, optional
-        Limit on pair steps; by default large enough for any problem that converges.
+        Limit on steps of two rows and on Newton's, together; by default large enough for any problem that converges.
     callback : callable, optional
         Is given the state after every round.
     positive : bool or None
@@ -106,7 +137,7 @@ class _Search:
     ) -> None:
         n = len(signs)
         self.gram, self.signs, self.tol, self.callback, self.positive = gram, signs, tol, callback, positive
-        self.bound = bound
+        self.sides = Sides(signs, bound, positive)
         self.high = np.where(signs > 0, bound, 0.0)
         self.low = np.where(signs > 0, 0.0, -bound)
         self.beta, self.scores = np.zeros(n), np.zeros(n)
@@ -114,48 +145,80 @@ class _Search:
         self.max_steps = max(10_000_000, 200 * n) if max_steps is None else max_steps
         self.steps = self.rounds = 0
         self.trace: list[dict[str, Any]] = []
-        self.fresh = True
-        """Whether the scores of all rows are as exact as they can be."""
+        self.value, self.unconfirmed = 0.0, 0
+        self.exact = True
+        """Whether the scores of all rows are known in double precision: computed afresh, and every change since added."""
+        self.afresh, self.added, self.since = np.zeros(n), np.zeros(n), 0
+        """|β| when they were computed, the absolute changes since, and in how many rounds."""
+        self.finishing = False
+        """Whether few rows violate anything: they are then solved for in double precision, with none left out."""
+        self.drawn = False
+        self.random = np.random.default_rng(0)
+
+    def _crowded(self) -> bool:
+        """Whether there are many rows to each direction in which they differ."""
+        n = len(self.signs)
+        if n <= _WHOLE:
+            return False
+        K = self.gram.square(np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False)))
+        K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+        size = float(np.abs(K).max(initial=0.0))
+        if not 0 < size < np.inf:
+            return True
+        K /= size
+        return n > _CROWDED * float(np.trace(K)) ** 2 / float(np.square(K).sum())
 
     def run(self) -> Dual:
         status, last = Status.MAX_ITER, np.empty(0, dtype=np.intp)
-        best, waited = np.inf, 0
+        best, waited, before, flat = np.inf, 0, 0.0, False
         try:
+            self.drawn = self._crowded()
             while True:
                 rows = slice(None) if self.active is None else self.active
                 rising, falling, v = self._sides(rows)
                 violation = float(rising.max(initial=-np.inf) - falling.min(initial=np.inf))
                 self._report(violation)
                 if not violation > self.tol:
-                    if self.active is None and self.fresh:
+                    if self.exact:
                         status = Status.CONVERGED if self.positive else Status.STATIONARY
                         break
-                    self._refresh()
-                    best, waited = np.inf, 0
+                    self._refresh(self.tol)
+                    best, waited, before = np.inf, 0, self.value
                     continue
-                best, waited = (violation, 0) if violation < 0.9 * best else (best, waited + 1)
+                if violation < 0.9 * best:
+                    best, waited, before = violation, 0, self.value
+                waited += 1
                 if self.steps >= self.max_steps:
                     break
                 if waited > _PATIENCE:
-                    status = Status.STALLED
-                    break
-                if self.rounds % _SHRINK_EVERY == _SHRINK_EVERY - 1 and len(self.signs) > _WHOLE:
+                    rise, single = self.value - before, self.gram.dtype != np.float64
+                    waited, before = 0, self.value
+                    if rise > _NO_RISE[np.dtype(self.gram.dtype)] * abs(self.value):
+                        flat = False
+                    elif flat:
+                        status = Status.STALLED
+                        break
+                    else:
+                        flat = not single
+                        self._refresh(0.0)
+                        continue
+                if self.rounds % _SHRINK_EVERY == _SHRINK_EVERY - 1 and self._worth_shrinking():
                     self._shrink(rising, falling, v, last)
                     rows = slice(None) if self.active is None else self.active
                     rising, falling, v = self._sides(rows)
                 self.rounds += 1
                 last = self._choose(rising, falling, last)
                 if not self._solve(last, violation):
-                    if self.active is None and self.fresh:
+                    if self.exact:
                         status = Status.STALLED
                         break
-                    self._refresh()
+                    self._refresh(0.0)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         if status is Status.CONVERGED and len(self.signs) <= _WHOLE:
             self._polish()
-        if not (self.active is None and self.fresh):
-            self._refresh()
+        if not self.exact:
+            self._refresh(np.inf)
         return self._finish(status)
 
     def _sides(self, rows: slice | Index) -> tuple[Float, Float, Float]:
@@ -165,22 +228,37 @@ class _Search:
         return rising, np.where(beta > self.low[rows], v, np.inf), v
 
     def _choose(self, rising: Float, falling: Float, last: Index) -> Index:
-        """The rows of the next round: half of the last ones, and those that violate most on either side."""
+        """The rows of the next round: half of the last ones or the free ones among them, and such as violate on either side."""
         n, active = len(rising), self.active
         if len(self.signs) <= _WHOLE:
             return np.arange(n, dtype=np.intp)
-        kept = last[len(last) // 2 :][-_SET // 2 :]
-        rising, falling = rising.copy(), falling.copy()
+        kept = last[len(last) // 2 :]
+        if self.drawn:
+            kept = last[(self.beta[last] > self.low[last]) & (self.beta[last] < self.high[last])]
+        kept = kept[-_SET // 2 :]
+        room, top, bottom = min(_SET - len(kept), n), rising.max(), falling.min()
+        above, below = rising - bottom, top - falling  # −∞ for a row that cannot move
         place = kept if active is None else np.searchsorted(active, kept)
-        rising[place], falling[place] = -np.inf, np.inf
-        room = min(_SET - len(kept), n)
-        up = np.argpartition(-rising, min(room // 2, n - 1))[: room // 2]
-        up = up[np.isfinite(rising[up])]
-        falling[up] = np.inf
-        down = np.argpartition(falling, min(room - len(up), n - 1))[: room - len(up)]
-        down = down[np.isfinite(falling[down])]
+        above[place] = below[place] = -np.inf
+        up = self._most(above, room // 2)
+        below[up] = -np.inf
+        down = self._most(below, room - len(up))
         fresh = np.concatenate([up, down])
         return np.concatenate([kept, fresh if active is None else active[fresh]])
+
+    def _most(self, violation: Float, size: int) -> Index:
+        """Rows of large violation, by their order or for the most part drawn in proportion to it."""
+        few = max(1, size // _FIRST) if self.drawn else size
+        order = np.argpartition(-violation, min(few, len(violation) - 1))
+        first = order[:few][np.isfinite(violation[order[:few]])]
+        if not self.drawn:
+            return first
+        rest = order[few:][violation[order[few:]] > 0]
+        if len(rest) > size - few:
+            # The smallest of exponential variables with these rates: drawn without replacement.
+            waits = self.random.exponential(size=len(rest)) / violation[rest]
+            rest = rest[np.argpartition(waits, size - few)[: size - few]]
+        return np.concatenate([first, rest])
 
     def _solve(self, which: Index, violation: float) -> bool:
         """Solve for these rows and add the change to the scores; whether anything changed."""
@@ -189,6 +267,7 @@ class _Search:
         K = self.gram.square(which)
         beta, low, high = self.beta[which].copy(), self.low[which], self.high[which]
         v = self.signs[which] - self.scores[which]
+        start = v.copy()
         goal = max(0.5 * self.tol, _INNER * violation) if len(which) < len(self.signs) else 0.5 * self.tol
         for _ in range(_TURNS):
             limit = min(_STEPS_A_ROW * len(which), max(1, self.max_steps - self.steps))
@@ -196,14 +275,17 @@ class _Search:
             self.steps += int(steps)
             if left <= goal or self.steps >= self.max_steps:
                 break
-            _newton(K, v, beta, low, high)
+            self.steps += newton_on_free_rows(K, v, beta, low, high, self.max_steps - self.steps)
         change = beta - self.beta[which]
         moved = change != 0
         if not moved.any():
             return False
+        exact, self.exact = self.exact and self.active is None and self.gram.dtype == np.float64, False
+        self.value += 0.5 * float(change @ (start + v - 2.0 * start.mean()))  # Σ change = 0
         self.beta[which] = beta
         self.gram.add(self.scores, self.active, which[moved], change[moved])
-        self.fresh = self.gram.dtype == np.float64 and self.active is None
+        self.added[which] += np.abs(change)
+        self.exact, self.since = exact, self.since + 1
         return True
 
     def _polish(self) -> None:
@@ -219,19 +301,23 @@ class _Search:
         for _ in range(_POLISHES):
             if np.count_nonzero((beta > self.low) & (beta < self.high)) > _POLISHED:
                 break
-            _newton(K, v, beta, self.low, self.high)
+            self.steps += newton_on_free_rows(K, v, beta, self.low, self.high, self.max_steps - self.steps)
             v = self.signs - K @ beta
             violation = self._violation(v, beta)
             if violation <= best:
-                best, self.beta, self.fresh = violation, beta.copy(), False
-            if not violation > least or violation > 0.5 * before:
+                best, self.beta, self.exact = violation, beta.copy(), False
+            limit = min(_STEPS_A_ROW * len(every), self.max_steps - self.steps)
+            if not violation > least or violation > 0.5 * before or limit <= 0:
                 break
             before, goal = violation, max(least, 0.01 * violation)
-            self.steps += int(smo(K, v, beta, self.low, self.high, goal, _STEPS_A_ROW * len(every))[0])
+            self.steps += int(smo(K, v, beta, self.low, self.high, goal, limit)[0])
 
     def _violation(self, v: Float, beta: Float) -> float:
         top, bottom = v[beta < self.high].max(initial=-np.inf), v[beta > self.low].min(initial=np.inf)
         return float(top - bottom)
+
+    def _worth_shrinking(self) -> bool:
+        return len(self.signs) > _WHOLE and not (self.finishing and self.since < _FINISH)
 
     def _shrink(self, rising: Float, falling: Float, v: Float, last: Index) -> None:
         """Leave out rows at a bound that would have to move far to violate anything."""
@@ -241,19 +327,28 @@ class _Search:
         if settled.mean() > _WORTH_SHRINKING:
             self.active = np.flatnonzero(~settled) if self.active is None else self.active[~settled]
 
-    def _refresh(self) -> None:
-        """All rows again, with scores computed afresh in double precision."""
+    def _refresh(self, violation: float) -> None:
+        """All rows again, with scores computed afresh in double precision.
+
+        Single precision goes on serving if its scores were off by much less than the violation and many rows violate.
+        """
         support = np.flatnonzero(self.beta)
-        before = self.scores
+        before, rows = self.scores, slice(None) if self.active is None else self.active
         exact = np.zeros_like(before)
         self.gram.add(exact, None, support, self.beta[support], exact=True)
+        self.scores, self.active = exact, None
+        rising, falling, _ = self._sides(slice(None))
+        violating = np.count_nonzero(rising > falling.min(initial=np.inf) + self.tol)
+        violating += np.count_nonzero(falling < rising.max(initial=-np.inf) - self.tol)
+        self.finishing = bool(violating <= _FEW * _SET)
         if self.gram.dtype != np.float64:
-            off = float(
-                np.abs(exact - before)[self.active if self.active is not None else slice(None)].max(initial=0.0)
-            )
-            if not off <= 0.1 * self.tol:  # NaN too: single precision has overflown
+            off = float(np.abs(exact - before)[rows].max(initial=0.0))
+            self.unconfirmed += 1
+            # NaN too: single precision has overflown.
+            if not off <= 0.1 * violation or self.finishing or self.unconfirmed > _REFRESHES:
                 self.gram.sharpen()
-        self.scores, self.active, self.fresh = exact, None, True
+        self.exact, self.since = True, 0
+        self.afresh, self.added = np.abs(self.beta), np.zeros(len(self.beta))
 
     def _report(self, violation: float) -> None:
         state = {
@@ -277,91 +372,16 @@ class _Search:
             np.where(self.beta > self.low + room, v, np.inf),
         )
         free = np.isfinite(rising) & np.isfinite(falling)
-        if free.any():
+        if violation > self.tol and not self.sides.hard:
+            intercept = self.sides.best_intercept(v)
+        elif free.any():
             intercept = float(v[free].mean())
         else:
             top, bottom = float(rising.max(initial=-np.inf)), float(falling.min(initial=np.inf))
             intercept = 0.5 * (top + bottom) if np.isfinite(top + bottom) else (top if np.isfinite(top) else bottom)
-        certificate = _proof(self.beta, self.scores, self.signs, self.bound, intercept, violation, self.positive)
-        return Dual(self.beta, self.scores, intercept, status, certificate, self.rounds, self.steps, self.trace)
-
-
-def _proof(
-    beta: Float,
-    scores: Float,
-    signs: Float,
-    bound: Float,
-    intercept: float,
-    violation: float,
-    positive: bool | None,
-) -> Certificate:
-    """The duality gap of (β, b) and the residuals of each kind."""
-    v, alpha, length = signs - scores, np.abs(beta), float(beta @ scores)
-    slack = np.maximum(0.0, signs * (v - intercept))
-    hard = bool(np.isinf(bound).any())
-    if hard:
-        # The rule scaled until every row is outside is what the dual value is compared with.
-        margin = 1.0 - float(slack.max(initial=0.0))
-        primal = 0.5 * length / margin**2 if margin > 0 else np.inf
-        gap = primal - (float(signs @ beta) - 0.5 * length)
-        complementary = float((alpha * np.abs(v - intercept)).max(initial=0.0))
-    else:
-        gap, primal = float((bound * slack - beta * (v - intercept)).sum()), 0.5 * length + float(bound @ slack)
-        outside = np.maximum(0.0, signs * (intercept - v))
-        complementary = float(np.maximum(alpha * outside, (bound - alpha) * slack).max(initial=0.0))
-    # Σβ is zero to rounding: what is left of it counts against the dual value, as does the rounding of the sums.
-    gap = (
-        max(0.0, gap)
-        + 2.0 * abs(intercept * float(beta.sum()))
-        + (16.0 * _EPS * primal if np.isfinite(primal) else 0.0)
-    )
-    method = "duality gap" if positive else "duality gap, if the kernel is positive semi-definite"
-    if positive is False:
-        gap, method = np.inf, "none: the kernel is not positive semi-definite"
-    return Certificate(
-        gap,
-        primal,
-        method,
-        stationarity=violation,
-        primal_feasibility=float(slack.max(initial=0.0)) if hard else 0.0,
-        dual_feasibility=abs(float(beta.sum())),
-        complementary_slackness=complementary,
-    )
-
-
-def _newton(K: Float, v: Float, beta: Float, low: Float, high: Float) -> None:
-    """Newton's steps on the free variables alone, in place, as far as the first bound.
-
-    K d + μ1 = v, Σd = 0: with the last free row eliminated, d_r = −Σd, it is (K_ij − K_ir − K_rj + K_rr) d = v_i − v_r, whose
-    solution keeps the sum to rounding however singular K is. The objective rises along each step. Pairs of rows need very
-    many steps where K is nearly singular on the free rows; this needs one factorisation a variable that reaches its bound.
-    """
-    for _ in range(_NEWTON_STEPS):
-        free = np.flatnonzero((beta > low) & (beta < high))
-        if len(free) < 2:
-            return
-        rest, last = free[:-1], free[-1]
-        block = K[np.ix_(rest, rest)] - K[rest, last][:, None] - K[last, rest][None, :] + K[last, last]
-        shift = 1e-12 * float(np.trace(block)) / len(rest) + np.finfo(np.float64).tiny
-        block[np.diag_indices(len(rest))] += shift
-        try:
-            with one_blas_thread():
-                factor = sla.cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
-                part = sla.cho_solve(factor, v[rest] - v[last], check_finite=False)
-        except sla.LinAlgError:
-            return
-        step = np.append(part, -part.sum())
-        if not np.isfinite(step).all() or not float(step @ v[free]) > 0:
-            return
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ends = np.where(step > 0, high[free], low[free])
-            room = np.where(step != 0, (ends - beta[free]) / step, np.inf)
-        first = int(np.argmin(room))
-        length = min(1.0, float(room[first]))
-        moved = np.clip(beta[free] + length * step, low[free], high[free])
-        if length < 1.0:
-            moved[first] = ends[first]
-        v -= K[:, free] @ (moved - beta[free])
-        beta[free] = moved
-        if length == 1.0:
-            return
+        errors = self.gram.errors(self.afresh)
+        if self.since:
+            errors += self.gram.errors(self.added, max(_SET, _WHOLE)) + self.since * _EPS * np.abs(self.scores)
+        proof = self.sides.certificate(self.beta, self.scores, errors, intercept, violation, self.gram.largest())
+        status = judged(status, proof.gap, self.sides.allowed(self.tol, self.beta))
+        return Dual(self.beta, self.scores, intercept, status, proof, self.rounds, self.steps, self.trace, errors)

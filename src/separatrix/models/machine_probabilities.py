@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.metaestimators import available_if
 
 from separatrix.data.block import Codes, Float
 from separatrix.models.counted_classes import shares_among_all
 from separatrix.models.score_calibration import Calibrator, couple, honour
+
+
+class _Calibrated:
+    """A method that is there when a calibration is asked for; without, the error says how to get it.
+
+    scikit-learn's `available_if` would show its own sentence and hide ours behind it.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__, self.__name__ = method.__doc__, method.__name__
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self._method
+        if not model._calibrated:
+            raise AttributeError(
+                f"This {type(model).__name__} has no {self._method.__name__}: scores of a support vector machine are not "
+                "probabilities. Set calibration='platt' or 'isotonic' and fit again."
+            )
+        return MethodType(self._method, model)
 
 
 class MachineProbabilities:
@@ -28,13 +50,6 @@ class MachineProbabilities:
     def _calibrated(self) -> str | None:
         return self.calibration or ("platt" if self.probability is True else None)
 
-    def _check_calibrated(self) -> bool:
-        if not self._calibrated:
-            raise AttributeError(
-                "Probabilities need a calibration: set calibration='platt' or 'isotonic' and fit again."
-            )
-        return True
-
     def _machine_scores(self, X: Any) -> Float:
         raise NotImplementedError  # the classifier has them
 
@@ -45,7 +60,7 @@ class MachineProbabilities:
     def _paired(self) -> bool:
         raise NotImplementedError  # the classifier knows
 
-    @available_if(_check_calibrated)
+    @_Calibrated
     def predict_proba(self, X: Any) -> Float:
         """Calibrated probability of every class, for every row; the largest is that of the class `predict` gives.
 
@@ -73,7 +88,7 @@ class MachineProbabilities:
         p = couple(each, n_classes) if self._paired else each / each.sum(axis=1, keepdims=True)
         return honour(p, self._codes(scores))
 
-    @available_if(_check_calibrated)
+    @_Calibrated
     def predict_log_proba(self, X: Any) -> Float:
         """Logarithms of `predict_proba`.
 

@@ -77,7 +77,8 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
     verbose : bool or int, default=False
         Whether to write a line a round.
     max_iter : int, default=-1
-        Limit on steps of two rows each; −1 for one that no convergent problem reaches.
+        Limit on steps, of two rows each or Newton's on all that are free, for each machine; −1 for none that a convergent
+        problem reaches.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         One column a class, or one a pair of classes; for more than two classes.
     break_ties : bool, default=False
@@ -189,17 +190,18 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         if len(self.classes_) == 1:
             one_class(self, source, watch)
             return self
-        problem, rows = self._problem(source)
-        progress, duals = Progress(type(self).__name__, int(self.verbose)), []
+        problem, rows = self._problem(source, isinstance(X, sp.spmatrix))
+        progress = Progress(type(self).__name__, int(self.verbose))
+        duals: list[Dual] = []
         for split in problem:
-            duals.append(problem.solve(split, progress))
-            if duals[-1].status is Status.INTERRUPTED and len(duals) < len(problem.splits):
-                raise KeyboardInterrupt(f"Interrupted after {len(duals)} of {len(problem.splits)} machines.")
+            interrupted = bool(duals) and duals[-1].status is Status.INTERRUPTED
+            duals.append(problem.unsolved(split) if interrupted else problem.solve(split, progress))
         progress.close()
-        self._unpack(problem, rows, duals)
+        duals = self._unpack(problem, rows, duals)
         fitted = zip(duals, problem, self.intercept_.tolist(), strict=True)
         self.machines_ = [problem.machine(split, dual, rows, intercept) for dual, split, intercept in fitted]
-        self._calibrators = problem.cross_fit(self._calibrated, self.random_state) if self._calibrated else []
+        calibrated = self._calibrated if duals[-1].status is not Status.INTERRUPTED else None
+        self._calibrators = problem.cross_fit(calibrated, self.random_state) if calibrated else []
         rounds, steps = sum(dual.rounds for dual in duals), sum(dual.steps for dual in duals)
         self.fit_ = joined_fit(watch, duals, rounds, steps)
         self._place_classes(source)
@@ -244,20 +246,21 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
             support[self._places], factors[self._places] = self.n_support_, self.class_weight_
             self.n_support_, self.class_weight_ = support, factors
 
-    def _problem(self, source: Source) -> tuple[Problem, NDArray[np.intp]]:
-        """The machines to be fitted, and which rows of X count."""
+    def _problem(self, source: Source, older: bool) -> tuple[Problem, NDArray[np.intp]]:
+        """The machines to be fitted, and which rows of X count; `older` sparse matrices go to kernel functions as such."""
         rows = memory_rows(source, self.class_weight)
         self.class_weight_ = rows.factors
         self.shape_fit_ = (len(rows.kept) if source.n_rows is None else source.n_rows, source.n_features)
-        self._kernel = choose_kernel(self.kernel, self.degree, self.gamma, self.coef0, rows.X, rows.weights)
+        given = (self.kernel, self.degree, self.gamma, self.coef0)
+        self._kernel = choose_kernel(*given, rows.X, rows.weights, older)
         stored = isinstance(self._kernel, Precomputed)
         if stored and self.shape_fit_[0] != self.shape_fit_[1]:
             raise ValueError(
                 f"Precomputed matrix must be a square matrix: X is {self.shape_fit_[0]} × {self.shape_fit_[1]}, but the "
                 "values of every row with every row are needed."
             )
-        points = Columns(rows.X, rows.kept) if stored else Points(rows.X)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            points = Columns(rows.X, rows.kept) if stored else Points(rows.X)
             if not stored and not np.isfinite(points.squares()).all():
                 source.check_finite(points.squares())
         if self._kernel.linear:
@@ -268,7 +271,8 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         prices = rows.prices
         return Problem(self._kernel, points, rows.codes, prices, float(self.C) * prices, *settings), rows.kept
 
-    def _unpack(self, problem: Problem, rows: NDArray[np.intp], duals: list[Dual]) -> None:
+    def _unpack(self, problem: Problem, rows: NDArray[np.intp], duals: list[Dual]) -> list[Dual]:
+        """Keep the coefficients; the solutions with their proofs for what is kept."""
         coefficients = np.zeros((len(rows), len(duals)))
         for m, (dual, split) in enumerate(zip(duals, problem, strict=True)):
             coefficients[split.rows, m] = dual.beta
@@ -284,13 +288,15 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         self.n_support_ = np.bincount(codes, minlength=len(self.classes_)).astype(np.int32)
         self._intercepts = np.array([dual.intercept for dual in duals])
         self.intercept_ = self._intercepts.copy()
-        if self._kernel.linear and self._centre is not None:  # from the centre to the origin
-            self.intercept_ -= (self._coefficients.T @ self.support_vectors_) @ self._centre
+        if self._kernel.linear:
+            vectors = self.support_vectors_
+            self._weights, self.intercept_, duals = problem.planes(self._coefficients, vectors, self._intercepts, duals)
         single = len(self.classes_) == 2 or self.multi_class == "ovr"
         layout = self._coefficients.T.copy() if single else dual_layout(self._coefficients, codes, len(self.classes_))
         self.dual_coef_ = layout
         self.n_iter_ = np.array([dual.steps for dual in duals], dtype=np.int32)
         self.fit_status_ = int(any(dual.status not in (Status.CONVERGED, Status.STATIONARY) for dual in duals))
+        return duals
 
     @property
     def coef_(self) -> Float:
@@ -298,7 +304,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         self._check_ready()
         if not self._kernel.linear:
             raise AttributeError("coef_ is only available when using a linear kernel.")
-        return np.asarray(self._coefficients.T @ self.support_vectors_)
+        return self._weights.copy()
 
     def _machine_scores(self, X: Any) -> Float:
         """(n, machines) scores, positive for the first class of a pair."""
@@ -308,7 +314,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         if isinstance(self._kernel, Precomputed) and not isinstance(X, Source):
             assert_all_finite(X, input_name="X")  # not all columns are read below
         if self._kernel.linear:
-            return self._map_rows(X, self._linear_machines())
+            return self._finite_scores(X, self._linear_machines())
         parts = [slice(at, at + _COLUMNS) for at in range(0, len(self._coefficients), _COLUMNS)]
         held = [(self._support.take(part), self._coefficients[part]) for part in parts]
         factored = not self._support.sparse and self._kernel.left(self._support, np.float64) is not None
@@ -330,7 +336,17 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
                     total[start : start + _ROWS] += values @ coefficients
             return total
 
-        return self._map_rows(X, scores)
+        return self._finite_scores(X, scores)
+
+    def _finite_scores(self, X: Any, scores: Callable[[Block], Float]) -> Float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._map_rows(X, scores)
+        if not np.isfinite(found).all():
+            row = int(np.argmin(np.isfinite(found).all(axis=1)))
+            raise ValueError(
+                f"The kernel values of row {row} of X overflow: give it in the units of the fit, or leave it out."
+            )
+        return found
 
     def _linear_machines(self) -> Callable[[Block], Float]:
         """The scores of a block without a kernel, from the centre: far from the origin they keep their digits."""

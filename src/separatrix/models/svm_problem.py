@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -13,12 +13,13 @@ from sklearn.utils import check_random_state
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import Keys, different_rows, kernel_keys, row_keys, stratified_folds
+from separatrix.dual.duality_gap import Sides, exact_dot
 from separatrix.dual.given_kernels import Columns
 from separatrix.dual.gram import Gram, Index
 from separatrix.dual.kernels import Kernel
 from separatrix.dual.machine import Machine
 from separatrix.dual.points import Points
-from separatrix.dual.working_set import Dual, solve_dual
+from separatrix.dual.working_set import Dual, constant_dual, solve_dual
 from separatrix.geometry.separability import separability
 from separatrix.models.pairs import pairs
 from separatrix.models.score_calibration import CALIBRATORS, Calibrator
@@ -86,11 +87,46 @@ class Problem:
 
     def solve(self, split: Split, callback: Callable[[dict[str, Any]], None] | None = None) -> Dual:
         """The machine of a split."""
-        gram, bound = self._gram_of(split.rows), self.bound[split.rows]
+        bound = self.bound[split.rows]
+        try:
+            gram, positive = self._gram_of(split.rows), self.positive
+        except KeyboardInterrupt:
+            return self.unsolved(split)
         if np.isinf(bound).any():
             return self._hard_margin(gram, split, callback)
-        settings: dict[str, Any] = {"callback": callback, "positive": self.positive}
-        return solve_dual(gram, split.signs, bound, tol=self.tol, max_steps=self.max_steps, **settings)
+        settings: dict[str, Any] = {"callback": callback, "positive": positive}
+        return self._known(solve_dual(gram, split.signs, bound, tol=self.tol, max_steps=self.max_steps, **settings))
+
+    def unsolved(self, split: Split) -> Dual:
+        """The machine of a split that an interrupt left without a step: it gives every row to the heavier side."""
+        return constant_dual(split.signs, self.bound[split.rows], self.kernel.positive, Status.INTERRUPTED)
+
+    def sides(self, split: Split) -> Sides:
+        """What the proof of a split's machine is about."""
+        return Sides(split.signs, self.bound[split.rows], self.positive)
+
+    def planes(
+        self, coefficients: Float, vectors: Any, intercepts: Float, duals: list[Dual]
+    ) -> tuple[Float, Float, list[Dual]]:
+        """Of the linear kernel: weights of the columns, intercepts at the origin, solutions with the proofs for them."""
+        centre, X = self.points.centre, self.points.X
+        if centre is not None:  # Σβ = 0, and far from the origin the sum keeps its digits
+            weights = coefficients.T @ (np.asarray(vectors, dtype=np.float64) - centre)
+            pairs_of = zip(weights, intercepts.tolist(), strict=True)
+            intercepts = np.array([exact_dot(-w, centre, b)[0] for w, b in pairs_of])
+        else:
+            weights = np.asarray(coefficients.T @ vectors, dtype=np.float64)
+        found = []
+        for dual, split, w, b in zip(duals, self.splits, weights, intercepts.tolist(), strict=True):
+            rows = X if len(split.rows) == X.shape[0] else X[split.rows]
+            found.append(dual.published(self.sides(split), rows, w, b, centre, self.tol))
+        return weights, intercepts, found
+
+    def _known(self, dual: Dual) -> Dual:
+        """Values that were found to be positive semi-definite up to rounding prove up to rounding."""
+        if self.kernel.positive is True:
+            return dual
+        return replace(dual, certificate=replace(dual.certificate, kind="estimated"))
 
     @cached_property
     def positive(self) -> bool | None:
@@ -105,16 +141,19 @@ class Problem:
         some = self.points.take(rows[:: max(1, len(rows) // 256)])
         values = self.kernel.between(some, some)
         unit = float(values.diagonal().mean() - values.mean()) or 1.0  # the spread, wherever the origin is
+        left, steps = _HARD_STEPS if self.max_steps is None else self.max_steps, 0
         for power in _POWERS:
             bound = np.full(len(rows), 10.0**power / unit)
             settings: dict[str, Any] = {"callback": callback, "positive": self.positive}
-            dual = solve_dual(gram, signs, bound, tol=self.tol, max_steps=self.max_steps or _HARD_STEPS, **settings)
+            dual = solve_dual(gram, signs, bound, tol=self.tol, max_steps=left, **settings)
+            steps += dual.steps
+            left -= dual.steps if self.max_steps is not None else 0
             inside = float(np.abs(dual.beta).max()) < bound[0]
             stopped = dual.status is Status.INTERRUPTED or (
                 self.max_steps is not None and dual.status is Status.MAX_ITER
             )
-            if stopped or (inside and dual.status in (Status.CONVERGED, Status.STATIONARY)):
-                return dual.with_bound(signs, np.full(len(rows), np.inf), self.positive)
+            if stopped or (inside and dual.status in (Status.CONVERGED, Status.ROUNDED, Status.STATIONARY)):
+                return self._known(replace(dual.with_bound(gram, self.sides(split), self.tol), steps=steps))
         raise ValueError(self._refusal(split, dual))
 
     def _refusal(self, split: Split, dual: Dual) -> str:
@@ -133,7 +172,7 @@ class Problem:
         """What the machine of a split tells; `rows` are the numbers of all rows in X."""
         sides = (split.negative, split.positive, rows[split.rows], split.signs, self.bound[split.rows])
         values = (np.abs(dual.beta), dual.scores + dual.intercept, intercept)
-        return Machine(*sides, *values, dual.status, dual.certificate, self.tol)
+        return Machine(*sides, *values, dual.status, dual.certificate, self.tol, float(dual.beta @ dual.scores))
 
     @cached_property
     def _identity(self) -> tuple[Keys, Keys]:

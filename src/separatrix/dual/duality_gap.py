@@ -1,0 +1,183 @@
+"""The duality gap of a soft-margin machine, at the coefficients that are published and with rounding counted.
+
+    P(w, b) = ½‖w‖² + Σ Cᵢξᵢ,   ξᵢ = max(0, ỹᵢ(vᵢ − b)),   v = ỹ − Kβ          D(β) = Σ ỹᵢβᵢ − ½βᵀKβ,   Σβ = 0
+
+Every β' with Σβ' = 0 and 0 ≤ ỹβ' ≤ C has D(β') ≤ min P. Rounding leaves Σβ = s ≠ 0. With β' = β + e, where e = −tβ on the side
+whose multipliers are heavier, t = |s| / Σ_side|β|,
+
+    P(β, b) − D(β') = Σ Cᵢξᵢ − βᵢ(vᵢ − b)  −  Σ eᵢ(vᵢ − b)  +  ½eᵀKe,       eᵀKe ≤ s² max Kᵢᵢ
+
+which needs nothing about the optimal intercept. Scores known to δᵢ change it by at most Σ (Cᵢ + |βᵢ|)δᵢ. The bound is given
+with that twice, so that objective − gap is below the optimum as well.
+
+A hard margin (C = ∞) has as primal the rule scaled until no row is inside: ½‖w‖²/(min ỹ(f + b))².
+
+For the linear kernel (w, b) themselves are published, so P is evaluated at them: x relative to a centre c, with b + wᵀc in
+twice the working precision (products split after Dekker), so that rows far from the origin keep their digits. D is that of
+‖Σβ(x − c)‖² and needs no scores.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix.data.block import Float
+from separatrix.result import Certificate, Status
+
+_EPS = float(np.finfo(np.float64).eps)
+_SPLIT = 134217729.0  # 2²⁷ + 1
+_SPLITS_UP_TO = 1e140
+_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The problem of one machine: signs ỹ, bounds C, and whether its kernel is positive semi-definite."""
+
+    signs: Float
+    bound: Float
+    positive: bool | None
+
+    @property
+    def hard(self) -> bool:
+        """Whether no slack is allowed."""
+        return bool(np.isinf(self.bound).any())
+
+    def best_intercept(self, v: Float) -> float:
+        """argmin over b of Σ Cᵢ max(0, ỹᵢ(vᵢ − b)): its slope is −Σ₊C far to the left and rises by Cᵢ at every vᵢ."""
+        order = np.argsort(v)
+        rising = np.cumsum(self.bound[order])
+        at = int(np.searchsorted(rising, float(self.bound[self.signs > 0].sum()) * (1.0 - 4.0 * _EPS)))
+        return float(v[order[min(at, len(v) - 1)]])
+
+    def allowed(self, tol: float, beta: Float) -> float:
+        """The largest gap of a machine that violates no condition by more than `tol`."""
+        if not self.hard:
+            return tol * float(self.bound.sum())
+        return float(np.abs(beta).sum()) * (0.5 * ((1.0 - tol) ** -2 - 1.0) + tol) if tol < 1 else np.inf
+
+    def certificate(
+        self, beta: Float, scores: Float, errors: Float, intercept: float, violation: float, largest: float
+    ) -> Certificate:
+        """The proof for (β, b), scores being known to `errors`, with `largest` the largest k(x, x)."""
+        signs, bound, alpha = self.signs, self.bound, np.abs(beta)
+        v, length = signs - scores, float(beta @ scores)
+        near = v - intercept
+        errors = errors + 2.0 * _EPS * (1.0 + np.abs(scores) + abs(intercept))
+        slack = np.maximum(0.0, signs * near)
+        excess = math.fsum(beta)
+        side = np.sign(beta) == np.sign(excess)
+        share = abs(excess) / (float(alpha[side].sum()) or 1.0)
+        left = 0.5 * abs(excess) * (abs(excess) * largest)  # ½eᵀKe
+        sums = 2.0 * _EPS * (4.0 + math.log2(len(beta)))
+        if self.hard:
+            margin = 1.0 - float((slack + errors).max())
+            longer = length + float(alpha @ errors) + sums * float(alpha @ np.abs(scores))
+            primal = 0.5 * max(0.0, longer) / margin**2 if margin > 0 else np.inf
+            lost = share * abs(float(beta[side] @ v[side])) + left
+            gap = primal - (float(signs @ beta) * (1.0 - sums) - 0.5 * longer) + lost
+            complementary = float((alpha * np.abs(near)).max(initial=0.0))
+        else:
+            costs = bound * slack
+            gap, primal = float((costs - beta * near).sum()), 0.5 * length + float(costs.sum())
+            unsure = 2.0 * float((bound + alpha) @ errors)
+            unsure += sums * float((costs + alpha * (np.abs(near) + np.abs(scores))).sum())
+            gap = max(0.0, gap) + share * abs(float(beta[side] @ near[side])) + left + unsure
+            gap = min(gap, primal + unsure)  # β' = 0 has the dual value 0
+            outside = np.maximum(0.0, -signs * near)
+            complementary = float(np.maximum(alpha * outside, (bound - alpha) * slack).max(initial=0.0))
+        method = "duality gap" if self.positive else "duality gap, if the kernel is positive semi-definite"
+        if self.positive is False:
+            gap, method = np.inf, "none: the kernel is not positive semi-definite"
+        return Certificate(
+            max(0.0, gap) if not np.isnan(gap) else np.inf,
+            primal,
+            method,
+            stationarity=violation,
+            primal_feasibility=float(slack.max(initial=0.0)) if self.hard else 0.0,
+            dual_feasibility=abs(excess),
+            complementary_slackness=complementary,
+            kind="proven" if self.positive else "estimated",
+        )
+
+    def of_plane(
+        self, proof: Certificate, beta: Float, X: Any, w: Float, b: float, centre: Float | None
+    ) -> Certificate:
+        """The proof for the linear rule that is published, against the dual value of β; residuals as they were."""
+        slack, least = 0.0, np.inf
+        lengths = 0.5 * float(w @ w) * (1.0 + (len(w) + 2) * _EPS)
+        for start in range(0, len(self.signs), _ROWS):
+            rows = slice(start, start + _ROWS)
+            scores, errors = _plane_scores(X[rows], w, b, centre)
+            margins = self.signs[rows] * scores
+            least = min(least, float((margins - errors).min()))
+            if not self.hard:
+                slack += float(self.bound[rows] @ np.maximum(0.0, 1.0 - margins + errors))
+        lower = self._plane_value(beta, X, centre)
+        scaled = lengths / least**2 if least > 0 else np.inf
+        primal = scaled if self.hard else lengths + slack
+        primal *= 1.0 + 2.0 * _EPS * math.log2(2 * _ROWS + len(self.signs))
+        gap = max(0.0, primal - lower) if np.isfinite(primal) else np.inf
+        return replace(proof, gap=gap, objective=primal)
+
+    def _plane_value(self, beta: Float, X: Any, centre: Float | None) -> float:
+        """A bound on D(β') from below: Σα − ½‖Σβ(x − c)‖² with the sums in the widest type, less what the excess costs."""
+        used = np.flatnonzero(beta)
+        if not len(used):
+            return 0.0
+        weights, vectors = beta[used], X[used]
+        if sp.issparse(X) or centre is None:
+            w, magnitude, unit = weights @ vectors, np.abs(weights) @ abs(vectors), _EPS
+            longest = float(np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).max())) if sp.issparse(X) else 0.0
+        else:
+            w, magnitude = np.zeros(X.shape[1], dtype=np.longdouble), np.zeros(X.shape[1])
+            unit, longest = float(np.finfo(np.longdouble).eps), 0.0
+            for start in range(0, len(used), _ROWS):
+                rows = slice(start, start + _ROWS)
+                part = vectors[rows].astype(np.longdouble) - centre
+                w += weights[rows].astype(np.longdouble) @ part
+                magnitude += np.abs(weights[rows]) @ np.abs(part).astype(np.float64)
+                longest = max(longest, float(np.sqrt(np.square(part).sum(axis=1).max())))
+        off = float(np.linalg.norm((len(used) + 4) * unit * np.asarray(magnitude, dtype=np.float64)))
+        length = float(np.linalg.norm(np.asarray(w, dtype=np.float64))) * (1.0 + (len(w) + 2) * _EPS) + off
+        excess, alpha = abs(math.fsum(beta)), math.fsum(np.abs(weights))
+        # |eᵀv| ≤ Σ|e| max|v| and |v| ≤ 1 + ‖w‖‖x − c‖, Σ|e| = |s|
+        lost = excess * (1.0 + length * longest) + 0.5 * (excess * longest) ** 2
+        return max(0.0, alpha * (1.0 - 2.0 * _EPS) - 0.5 * length**2 * (1.0 + 4.0 * _EPS) - lost)
+
+
+def judged(status: Status, gap: float, allowed: float) -> Status:
+    """A machine that converged while its published coefficients, rounding counted, do not show it was rounded."""
+    return Status.ROUNDED if status is Status.CONVERGED and not gap <= allowed else status
+
+
+def _plane_scores(X: Any, w: Float, b: float, centre: Float | None) -> tuple[Float, Float]:
+    """(n,) Xw + b and bounds on the errors."""
+    if sp.issparse(X) or centre is None:
+        magnitude, additions = np.asarray(abs(X) @ np.abs(w), dtype=np.float64), X.shape[1] + 2
+        if sp.issparse(X):
+            additions = int(np.diff(X.indptr).max(initial=0)) + 2
+        scores = np.asarray(X @ w, dtype=np.float64) + b
+        return scores, additions * _EPS * (magnitude + abs(b))
+    from_centre = np.asarray(X, dtype=np.float64) - centre
+    offset, off = exact_dot(w, centre, b)
+    scores = from_centre @ w + offset
+    return scores, (X.shape[1] + 4) * _EPS * (np.abs(from_centre) @ np.abs(w) + abs(offset)) + off
+
+
+def exact_dot(w: Float, c: Float, b: float) -> tuple[float, float]:
+    """b + wᵀc rounded once, and a bound on what the splitting of its products may have lost."""
+    size = max(float(np.abs(w).max(initial=0.0)), float(np.abs(c).max(initial=0.0)))
+    if not size < _SPLITS_UP_TO:
+        return float(w @ c) + b, (len(w) + 2) * _EPS * float(np.abs(w) @ np.abs(c))
+    products = w * c
+    low = [part - (part * _SPLIT - (part * _SPLIT - part)) for part in (w, c)]
+    high = [w - low[0], c - low[1]]
+    rest = low[0] * low[1] - (((products - high[0] * high[1]) - low[0] * high[1]) - high[0] * low[1])
+    tiny = len(w) * float(np.finfo(np.float64).tiny)  # products that underflow
+    return math.fsum([b, *products.tolist(), *rest.tolist()]), tiny
