@@ -27,6 +27,7 @@ from separatrix.models.base import (
     check_two_classes,
 )
 from separatrix.result import Status
+from separatrix.settings import one_blas_thread
 from separatrix.statistics.metric import Metric
 from separatrix.statistics.moments import ClassMoments, Form
 
@@ -204,7 +205,8 @@ class MomentEstimator(Estimator):
 
     def _finish(self, watch: Stopwatch, source: Source | None) -> None:
         check_two_classes(self.classes_[self._moments.counts > 0])
-        status, detail = self._unpack(source)
+        with one_blas_thread():  # the answer does not depend on the number of BLAS threads
+            status, detail = self._unpack(source)
         self.fit_ = watch.fit(
             status, 0 if source is None else source.passes, detail, getattr(self, "_certificate", None)
         )
