@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from separatrix.data.views import Standardised
 from separatrix.models.base import Stopwatch
 from separatrix.objectives.least_squares import LeastSquares
 from separatrix.result import Fit, Status
+from separatrix.settings import one_blas_thread
 from separatrix.solvers.choose import choose_least_squares
 from separatrix.solvers.conjugate_gradient import minimise_ridge
 from separatrix.solvers.nonnegative import solve_nonnegative
@@ -78,6 +79,9 @@ def verdict(solution: Solution) -> tuple[Status, str]:
     """What a closed form achieved, judged at the coefficients that are published."""
     d = solution.coef.shape[1]
     if solution.rank_deficient and solution.established:
+        # Nothing but F ≥ 0 bounds the gap, but what the last rounding added to F is known.
+        if not solution.exact(solution.certificate.gap - solution.gap_before_rounding):
+            return Status.ROUNDED, f"{solution.rank} of {d} columns are independent."
         return Status.RANK_DEFICIENT, f"{solution.rank} of {d} columns are independent."
     if solution.rank_deficient:
         return Status.UNPROVEN, (
@@ -115,17 +119,25 @@ def fit_by_cg(
     if not fit_intercept:
         squares, mean = squares + moments.total * np.square(mean), np.zeros_like(mean)
     view = Standardised(source, centre=mean[:d])
-    coef, status, certificate, steps, trace = minimise_ridge(
-        LeastSquares(alpha, mean[d:]), view, squares[:d], moments.total, tol=tol, max_iter=max_iter or _DEFAULT_MAX_ITER
-    )
-    # The certificate is for the coefficients and the intercept as they are published.
-    rounded = coef.astype(dtype).astype(np.float64)
     unit = 4.0 * float(np.finfo(dtype).eps)
-    shift = unit * (np.abs(mean[d:]) + np.abs(rounded) @ np.abs(mean[:d]))
-    moved = np.abs(rounded - coef)
-    extra = moments.total * float(np.square(shift).sum())
-    extra += float(((moved @ np.sqrt(squares[:d])) ** 2 + alpha * np.square(moved).sum(axis=1)).sum())
-    gap = (np.sqrt(certificate.gap) + np.sqrt(extra)) ** 2
-    fit = watch.fit(status, source.passes, certificate=replace(certificate, gap=gap), iterations=steps)
+    # The means are as exact as the values they are of.
+    spread = np.abs(mean) + 4.0 * float(np.finfo(np.float64).eps) / unit * np.sqrt(squares / moments.total)
+
+    def of_intercept(coef: Float) -> float:
+        error = unit * (spread[d:] + np.abs(coef) @ spread[:d])
+        return float(np.sqrt(moments.total) * np.linalg.norm(error)) if fit_intercept else 0.0
+
+    with one_blas_thread():
+        coef, status, certificate, steps, trace = minimise_ridge(
+            LeastSquares(alpha, mean[d:]),
+            view,
+            squares[:d],
+            moments.total,
+            tol=tol,
+            max_iter=max_iter or _DEFAULT_MAX_ITER,
+            dtype=dtype,
+            extra=of_intercept,
+        )
+    fit = watch.fit(status, source.passes, certificate=certificate, iterations=steps)
     fit.trace.extend(trace)
-    return rounded, mean[d:] - rounded @ mean[:d], fit
+    return coef, mean[d:] - coef @ mean[:d], fit

@@ -34,6 +34,7 @@ from separatrix.models.linear_classifier import LinearClassifier
 from separatrix.models.machine_records import joined_fit
 from separatrix.models.memory_rows import MemoryRows, memory_rows
 from separatrix.models.progress import Progress
+from separatrix.settings import one_blas_thread
 from separatrix.solvers.choose import FEW_ROWS, PAIRED_ROWS, choose_svm
 
 
@@ -204,6 +205,7 @@ class LinearSVC(LinearRule):
         self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_
         self.n_iter_, self.fit_ = int(model.n_iter_.max()), model.fit_
 
+    @one_blas_thread()
     def _fit_rows(self, rows: MemoryRows, watch: Stopwatch, progress: Progress, paired: bool) -> None:
         """One machine, or one a class against the rest, side by side on the threads."""
         X, price, power = _visited(rows.X), float(self.C) * rows.prices, 1 if self.loss == "hinge" else 2
@@ -233,6 +235,7 @@ class LinearSVC(LinearRule):
         passes, sweeps = sum(dual.passes for dual in found), sum(dual.sweeps for dual in found)
         self.fit_ = joined_fit(watch, found, passes, sweeps)
 
+    @one_blas_thread()
     def _fit_jointly(self, rows: MemoryRows, watch: Stopwatch, progress: Progress) -> None:
         price = float(self.C) * rows.prices
         machine = CrammerSinger(_visited(rows.X), rows.codes, price, len(self.classes_), self._scaling)

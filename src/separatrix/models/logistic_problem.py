@@ -21,6 +21,7 @@ from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Logistic, Loss, Softmax
 from separatrix.objectives.penalties import Penalty
 from separatrix.result import Certificate
+from separatrix.settings import one_blas_thread
 from separatrix.solvers.choose import choose_solver
 from separatrix.solvers.dual_ascent import minimise_dual
 from separatrix.solvers.gradient import minimise_gradient
@@ -85,6 +86,7 @@ class Problem:
         moved = float(shift.sum()) * certificate.stationarity + 0.5 * solution.total * float(np.square(shift).sum())
         return replace(certificate, gap=certificate.gap + moved)
 
+    @one_blas_thread()
     def solve(
         self,
         solver: str,

@@ -19,6 +19,7 @@ from separatrix.data import Source, as_source
 from separatrix.data.block import Float
 from separatrix.models.gram_regression import LeastSquaresRegressor
 from separatrix.models.least_squares import SOLVERS, wants_cg
+from separatrix.settings import one_blas_thread
 from separatrix.solvers.leave_one_out import ridge_loo
 from separatrix.solvers.normal_equations import Spectrum, solve_ridge
 from separatrix.statistics.gram import Gram, NormalEquations
@@ -256,6 +257,7 @@ def penalty_grid(alphas: ArrayLike) -> Float:
     return grid
 
 
+@one_blas_thread()
 def ridge_path(
     X: Any,
     y: ArrayLike | None = None,

@@ -23,6 +23,7 @@ from separatrix.solvers.normal_equations import (
     objective,
     rounding_of_gradient,
     rounding_of_intercept,
+    rounding_of_value,
     unit_of_rows,
 )
 from separatrix.solvers.row_factors import EPS, unit
@@ -52,17 +53,18 @@ def solve_nonnegative(equations: NormalEquations, alpha: Float, dtype: np.dtype[
         violation = max(violation, float((-gradient[~positive]).max(initial=0.0)))
         slackness = max(slackness, float(np.abs(gradient * coef[j]).max(initial=0.0)))
     value = objective(equations, coef, alpha)
+    most = value + rounding_of_value(equations, coef)  # since F ≥ 0
     extra, last = (rounding_of_intercept(equations, coef, kind) for kind in (dtype, DOUBLE))
     certificate = Certificate(
-        min(gap, value) + extra,
+        min(gap, most) + extra,
         value,
-        "least curvature" if gap < value else "F ≥ 0",
+        "least curvature" if gap < most else "F ≥ 0",
         stationarity,
         dual_feasibility=violation,
         complementary_slackness=slackness,
     )
     size = float(equations.target_squares.sum())
-    return Solution(coef, equations.intercept(coef), d, certificate, size, min(before, value) + last)
+    return Solution(coef, equations.intercept(coef), d, certificate, size, min(before, most) + last)
 
 
 def _gap_at(
@@ -113,8 +115,8 @@ def _gap(coef: Float, gradient: Float, noise: Float, curvature: Float) -> float:
     if (flat & ((coef > 0) | (gradient < noise))).any():
         return np.inf
     gaps = []
-    for sign in (1.0, -1.0):
-        worst = gradient + sign * noise
+    for worst in (gradient + noise, gradient - noise):
         step = coef - np.maximum(coef - worst / (2.0 * np.where(flat, 1.0, curvature)), 0.0)
-        gaps.append(np.where(flat, 0.0, worst * step - curvature * np.square(step)))
+        with np.errstate(over="ignore", invalid="ignore"):  # a bound beyond the largest number is none
+            gaps.append(np.where(flat, 0.0, step * (worst - curvature * step)))
     return float(np.maximum(*gaps).sum())

@@ -44,6 +44,9 @@ _EXACT_FITTED = 1e-18
 _DIGITS = 1e-11
 _LARGEST_RATIO = 100.0
 _PROVES = 0.1
+# How near ‖w(α)‖ should be to the radius, and where a search for α gives up.
+_NEAR = 1e-12
+_LAST_LOGARITHM = 650.0
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ class _Part:
     """The targets of one penalty."""
 
     coef: Float
+    coef_before_rounding: Float
     rank: int
     complete: bool
     condition: float
@@ -113,12 +117,12 @@ class _Part:
 def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] = DOUBLE) -> Solution:
     """The ridge answer for one penalty a target (m,), rounded to the type it will be published in."""
     d, m = equations.cross.shape
-    coef, parts = np.empty((m, d)), []
+    coef, wide, parts = np.empty((m, d)), np.empty((m, d)), []
     by_rows = equations.scatter.thin
     for penalty in np.unique(alpha):
         targets = alpha == penalty
         part = (_part_of_rows if by_rows else _part_of_matrix)(equations, float(penalty), targets, dtype)
-        coef[targets] = part.coef
+        coef[targets], wide[targets] = part.coef, part.coef_before_rounding
         parts.append(part)
     value = objective(equations, coef, alpha)
     extra, method = rounding_of_intercept(equations, coef, dtype), "Newton decrement of the normal equations"
@@ -127,8 +131,8 @@ def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] =
     if not all(part.complete for part in parts):
         method = LEFT_OUT
         gap = before = np.inf
-    most = value + _rounding_of_value(equations, coef)  # since F ≥ 0
-    gap, before = min(gap, most), min(before, most)
+    gap = min(gap, value + rounding_of_value(equations, coef))  # since F ≥ 0
+    before = min(before, objective(equations, wide, alpha) + rounding_of_value(equations, wide))
     return Solution(
         coef,
         equations.intercept(coef),
@@ -153,7 +157,7 @@ def _part_of_matrix(equations: NormalEquations, alpha: float, targets: Any, dtyp
         lengths = slack * (np.linalg.norm(metric.half(residual), axis=1) + metric.half_bound(noise))
         gaps.append(float(np.square(lengths).sum()))
     stationarity = 2.0 * float(np.abs(residual).max(initial=0.0))
-    return _Part(held, metric.rank, metric.complete, metric.condition, gaps[1], gaps[0], stationarity)
+    return _Part(held, coef, metric.rank, metric.complete, metric.condition, gaps[1], gaps[0], stationarity)
 
 
 def _part_of_rows(equations: NormalEquations, alpha: float, targets: Any, dtype: np.dtype[Any]) -> _Part:
@@ -176,7 +180,7 @@ def _part_of_rows(equations: NormalEquations, alpha: float, targets: Any, dtype:
         if gaps[0] <= _EXACT_FITTED * value or len(A) >= A.shape[1] or alpha == 0:
             break
     stationarity = 2.0 * float(np.abs(residual).max(initial=0.0))
-    return _Part(held, factor.rank, factor.complete, factor.condition, gaps[1], gaps[0], stationarity)
+    return _Part(held, coef, factor.rank, factor.complete, factor.condition, gaps[1], gaps[0], stationarity)
 
 
 def ridge_metric(equations: NormalEquations, penalty: float) -> Metric:
@@ -231,7 +235,7 @@ def rounding_of_gradient(equations: NormalEquations, coef: Float, alpha: float, 
     return _unit(equations) * (spread + _absolute_product(equations, coef, alpha))
 
 
-def _rounding_of_value(equations: NormalEquations, coef: Float) -> float:
+def rounding_of_value(equations: NormalEquations, coef: Float) -> float:
     """How far Σ residual squares can be from the truth."""
     if equations.scatter.thin:  # the roots of the sums are off by ‖p‖
         root, off = np.sqrt(equations.residual_squares(coef)), _rounding_of_rows(equations, coef)
@@ -252,9 +256,11 @@ def unit_of_rows(equations: NormalEquations) -> float:
 
 
 def rounding_of_intercept(equations: NormalEquations, coef: Float, dtype: np.dtype[Any]) -> float:
-    """What F gains because b is rounded: n times the square of its error."""
+    """What F gains because b is rounded: n times the square of its error. Means are as exact as the values they are of."""
     step = 4.0 * float(np.finfo(dtype).eps)
-    error = step * (np.abs(equations.y_mean) + np.abs(coef) @ np.abs(equations.x_mean))
+    x_size = np.abs(equations.x_mean) + EPS / step * np.sqrt(equations.scatter.diagonal() / equations.total)
+    y_size = np.abs(equations.y_mean) + EPS / step * np.sqrt(equations.target_squares / equations.total)
+    error = step * (y_size + np.abs(coef) @ x_size)
     return equations.total * float(np.square(error).sum())
 
 
@@ -286,14 +292,14 @@ class Spectrum:
             self.values, self.vectors = np.square(singular[kept]), right[kept].T
         else:
             self.values, self.vectors = np.linalg.eigh(scatter.matrix())
-        self._floor = EPS * scatter.n_features * float(np.max(self.values, initial=0.0))
+        self.floor = 0.0 if scatter.thin else EPS * scatter.n_features * float(np.max(self.values, initial=0.0))
         self.values = np.maximum(self.values, 0.0)
         self.cross = self.vectors.T @ equations.cross
 
     def inverse(self, alpha: float) -> Float:
         """1/(Λ + α), and 0 where both vanish (minimum norm)."""
         total = self.values + alpha
-        used = total > (0.0 if alpha > 0 else self._floor)
+        used = total > (0.0 if alpha > 0 else self.floor)
         return np.divide(1.0, total, out=np.zeros_like(total), where=used)
 
     def coef(self, alpha: float) -> Float:
@@ -307,13 +313,13 @@ def solve_norm_ball(equations: NormalEquations, radius: float, dtype: np.dtype[A
     free = solve_ridge(equations, np.zeros(m), dtype)
     if np.linalg.norm(free.coef) <= radius and (free.established or not free.rank_deficient):
         return free
-    alpha = _multiplier(equations, radius)
+    alpha = _searched(equations, _multiplier(equations, radius), radius)
     ridge = solve_ridge(equations, np.full(m, alpha), dtype)
     coef = _inside(ridge.coef, radius, dtype)
     value = objective(equations, coef, np.zeros(m))
     # For any α ≥ 0, min_w F₀(w) + α(‖w‖² − ρ²) is a lower bound of the constrained optimum.
     dual = ridge.certificate.objective - ridge.certificate.gap - alpha * radius**2
-    rounding = _rounding_of_value(equations, coef) + _unit(equations) * alpha * radius**2
+    rounding = rounding_of_value(equations, coef) + _unit(equations) * alpha * radius**2
     intercept = rounding_of_intercept(equations, coef, dtype)
     gap = min(max(value - dual, 0.0), value) + rounding
     certificate = Certificate(
@@ -348,21 +354,46 @@ def _inside(coef: Float, radius: float, dtype: np.dtype[Any]) -> Float:
     return np.where(np.abs(rounded) > np.abs(inner), towards_zero, rounded).astype(np.float64)
 
 
+def _searched(equations: NormalEquations, alpha: float, radius: float) -> float:
+    """A better α, from solves, where the spectrum in the user's units does not resolve the columns."""
+
+    def excess(logarithm: float) -> float:
+        coef = solve_ridge(equations, np.full(equations.cross.shape[1], np.exp(logarithm))).coef
+        return float(np.log(np.linalg.norm(coef) / radius))
+
+    diagonal = equations.scatter.diagonal()
+    start = float(np.log(alpha if alpha > 0 else np.median(diagonal[diagonal > 0])))
+    at = excess(start)
+    if abs(at) <= _NEAR:
+        return alpha
+    step = np.log(4.0) if at > 0 else -np.log(4.0)
+    end = start + step
+    while excess(end) * at > 0 and abs(end) < _LAST_LOGARITHM:
+        start, step = end, 2.0 * step
+        end += step
+    if abs(end) >= _LAST_LOGARITHM:
+        return alpha
+    from scipy.optimize import brentq  # a slow import that only this needs
+
+    return float(np.exp(brentq(excess, *sorted((start, end)), xtol=_NEAR, maxiter=100)))
+
+
 def _multiplier(equations: NormalEquations, radius: float) -> float:
-    """α with ‖w(α)‖ = radius, in units in which the largest eigenvalue and the right-hand side are 1."""
+    """α with ‖w(α)‖ = radius, in units in which the right-hand side and the least eigenvalue that counts are near 1."""
     spectrum = Spectrum(equations)
-    unit = float(spectrum.values.max())
-    size = float(np.linalg.norm(spectrum.cross))
-    values, squares = spectrum.values / unit, np.square(spectrum.cross / size).sum(axis=1)
-    target = radius / size * unit
+    used = spectrum.values > spectrum.floor
+    values, cross = spectrum.values[used], np.linalg.norm(spectrum.cross[used], axis=1)
+    unit_of_values, size = float(values.max()), float(np.linalg.norm(cross))
+    values, squares = values / unit_of_values, np.square(cross / size)
+    target = radius / size * unit_of_values
     # 1/‖w(α)‖ is concave and increasing: Newton from the left climbs to the root without a safeguard.
     alpha = 0.0
     for _ in range(200):
-        total = np.where(values + alpha > EPS * len(values), values + alpha, np.inf)
+        total = values + alpha
         norm = float(np.sqrt(squares @ total**-2.0))
         slope = float(squares @ total**-3.0)
         step = norm**2 / slope * (norm / target - 1.0)
         if not step > EPS * alpha:
             break
         alpha += step
-    return alpha * unit
+    return alpha * unit_of_values

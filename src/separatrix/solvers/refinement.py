@@ -26,6 +26,7 @@ from separatrix.solvers.row_factors import EPS, RowFactor, row_factor
 from separatrix.statistics.gram import NormalEquations
 
 _STEPS = 4
+_LAST = 1e-14  # the rounding of the bound itself
 
 
 def refine(
@@ -57,8 +58,9 @@ def refine(
             step[rows] = factor.step(residual[rows])
             gap += float(np.square(_length(factor, residual[rows], noise[rows])).sum())
         value = float(seen.squares.sum() + (alpha * np.square(coef).sum(axis=1)).sum())
+        gap = (1.0 + _LAST) * min(gap, value)
         method, stationarity = "Newton decrement from the data", 2.0 * float(np.abs(residual).max(initial=0.0))
-        return Certificate(min(gap, value), value, method, stationarity), step, shift - step @ centre
+        return Certificate(gap, value, method, stationarity), step, shift - step @ centre
 
     coef, intercept = solution.coef, solution.intercept if fit_intercept else np.zeros(len(alpha))
     best, step, shift = at(coef, intercept)

@@ -7,9 +7,11 @@
 A factor solves for coefficients and bounds rᵀ(S+αI)⁻¹r, the gap of F at a point whose half gradient is r (r = c − (S+αI)w).
 
 The dual answer is the shortest (w, z) with Aw + √α z = t. A column in large units is a long row of [Aᵀ; √α I]; sorted to the
-top it is eliminated first, and the error in every row is small against that row: Cox and Higham (1998), BIT 38. Its gap uses
-(S+αI)⁻¹ = (I − Q₁Q₁ᵀ)/α ⪯ I/α, Q₁ the rows of Q that belong to Aᵀ: a direction that no row resolves costs ‖r‖²/α, and is not
-left out.
+top it is eliminated first, and the error in every row is small against that row: Cox and Higham (1998), BIT 38.
+
+Its gap uses (S+αI)⁻¹ ⪯ I/α: a direction that no row resolves costs ‖r‖²/α, and is not left out. For columns T in large units
+that is too much. The others add up to τ = Σ‖a_k‖², so that the Schur complement of T in S + αI, which is
+αI + A_Tᵀ(I + A₋A₋ᵀ/α)⁻¹A_T, is at least (αI + A_TᵀA_T)/(1 + τ/α), and that has a primal factor of its own.
 
 **Complexity** O(d³) for the primal factor, O(r²d) for r rows otherwise. **Passes over the data** none.
 """
@@ -28,6 +30,8 @@ EPS = float(np.finfo(np.float64).eps)
 _PIVOTED = 1000
 # The share of a factor's own rounding, in units of its least singular value, up to which it proves anything.
 _PROVES = 0.1
+# Columns whose squares are so much larger than the typical ones are judged in their own units.
+_LARGE = 1e6
 
 
 def unit(size: float) -> float:
@@ -131,15 +135,16 @@ class DualFactor(RowFactor):
         r, d = rows.shape
         self.rank = d
         self._lower: Float | None = None
-        self._free = np.ones(d)  # diagonal of α(S+αI)⁻¹
+        squares = np.square(rows).sum(axis=0)
+        self._large = squares > _LARGE * max(alpha, float(np.median(squares)))
+        self._inner = PrimalFactor(rows[:, self._large], alpha, 1.0) if self._large.any() else None
+        self._factor = float(np.sqrt(1.0 + squares[~self._large].sum() / alpha))
         if not careful:
             lower, failed = lapack.dpotrf(rows @ rows.T + alpha * np.eye(r), lower=1)
             self._lower = None if failed else np.tril(lower)
         if self._lower is None:
             whole = np.concatenate([rows.T, np.sqrt(alpha) * np.eye(r)])
             self._solver = _SortedFactor(whole)
-            spanned = np.square(self._solver.basis[:d]).sum(axis=1)
-            self._free = np.clip(1.0 - spanned, 0.0, 1.0) + unit(r) * r
 
     def coef(self, targets: Float) -> Float:
         A, alpha = self._rows, self._alpha
@@ -168,9 +173,12 @@ class DualFactor(RowFactor):
 
     def lengths(self, residual: Float, noise: Float) -> Float:
         size = np.abs(residual) + noise
-        held = self._free < 1e-2  # columns that the rows fix far better than the penalty does: at most r of them
-        fixed = size[:, held] @ np.sqrt(self._free[held])
-        return (np.linalg.norm(size[:, ~held], axis=1) + fixed) / np.sqrt(self._alpha)
+        plain = np.linalg.norm(size, axis=1) / np.sqrt(self._alpha)
+        if self._inner is None:
+            return plain
+        split = np.linalg.norm(size[:, ~self._large], axis=1) / np.sqrt(self._alpha)
+        split += self._factor * self._inner.lengths(residual[:, self._large], noise[:, self._large])
+        return np.minimum(plain, split)
 
 
 class SpanFactor(RowFactor):
