@@ -174,24 +174,31 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         """Read the statistic. `source` holds the `whole` of the rows or those that came after the statistic `before`."""
         triangle, self._triangle = self._triangle, None
         equations = self._equations()
-        task = self._task(self._choose_penalties(equations, source))
-        solution = task.solve(equations)
-        if not solution.resolved and not equations.scatter.thin:
+        solution = None
+        if equations.scatter.thin or not self._too_coarse(equations):
+            task = self._task(self._choose_penalties(equations, source))
+            solution = task.solve(equations)
+        if solution is None or not (solution.resolved or equations.scatter.thin):
             if source is not None:
                 part = Triangular.of_source(source, self._gram.mean())
                 if triangle is None and before is not None:
                     triangle = Triangular.of_gram(before)
                 triangle = part if triangle is None else triangle.merge(part)
             self._triangle = triangle
-            equations = self._equations()
             if triangle is not None:
+                equations = self._equations()
                 task = self._task(self._choose_penalties(equations, source))
                 solution = task.solve(equations)
+        assert solution is not None
         if whole and source is not None and not (solution.resolved and self._triangle is None):
             solution = polish(task, solution, equations, source)
         self.fit_ = describe(solution, 0 if source is None else source.passes, watch)
         self.rank_ = solution.rank
         self._set(solution.coef, solution.intercept)
+
+    def _too_coarse(self, equations: NormalEquations) -> bool:
+        """Whether a Gram matrix cannot even choose the penalty."""
+        return False
 
     def _choose_penalties(self, equations: NormalEquations, source: Source | None) -> Float:
         return self._penalties(equations.cross.shape[1])

@@ -17,7 +17,8 @@ from separatrix.settings import one_blas_thread
 from separatrix.solvers.choose import choose_least_squares
 from separatrix.solvers.conjugate_gradient import minimise_ridge
 from separatrix.solvers.nonnegative import solve_nonnegative
-from separatrix.solvers.normal_equations import Solution, solve_norm_ball, solve_ridge
+from separatrix.solvers.norm_ball import solve_norm_ball
+from separatrix.solvers.normal_equations import Solution, solve_ridge
 from separatrix.solvers.refinement import refine
 from separatrix.statistics.gram import Gram, NormalEquations, check_targets
 from separatrix.statistics.moments import ClassMoments

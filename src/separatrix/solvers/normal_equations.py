@@ -3,7 +3,6 @@
     min_w  F(w) = Σ sᵢ(yᵢ − wᵀxᵢ − b)² + α‖w‖²      ⇒      (S + αI) w = c,   b = ȳ − wᵀx̄
 
     gap:        F(w) − F* = rᵀ(S+αI)⁻¹r,  r = c − (S+αI)w          (F is quadratic, so this is the gap itself)
-    norm ball:  min F₀(w) s.t. ‖w‖ ≤ ρ  ⇔  ‖w(α)‖ = ρ for some α > 0, or α = 0 and ‖w(0)‖ ≤ ρ
 
 S is held as a matrix (Cholesky, eigenvectors), or as rows A of the data or of their triangular factor (`row_factors`). The
 certificate is for the coefficients as they are published (float32 when the data are), and is widened by what rounding does:
@@ -16,8 +15,6 @@ certificate is for the coefficients as they are published (float32 when the data
 u is ε(32 + 2√n). α = 0 with dependent columns gives the minimum-norm answer; the rank is judged in columns of unit size, so
 that it does not depend on units, and then only F ≥ 0 bounds the gap, since a direction that was left out may have been lost
 to rounding. A matrix does not establish a rank: columns that agree in seven digits look dependent in it.
-
-Reference for the secular equation: Reinsch (1971), Numerische Mathematik 16; Golub and Van Loan, section 6.2.1.
 
 **Complexity** O(d³ + d²m), or O(r²d) for r < d rows. **Passes over the data** none: one was made for the statistic.
 """
@@ -44,9 +41,6 @@ _EXACT_FITTED = 1e-18
 _DIGITS = 1e-11
 _LARGEST_RATIO = 100.0
 _PROVES = 0.1
-# How near ‖w(α)‖ should be to the radius, and where a search for α gives up.
-_NEAR = 1e-12
-_LAST_LOGARITHM = 650.0
 
 
 @dataclass(frozen=True)
@@ -296,6 +290,11 @@ class Spectrum:
         self.values = np.maximum(self.values, 0.0)
         self.cross = self.vectors.T @ equations.cross
 
+    def condition(self, alpha: float) -> float:
+        """Largest over least eigenvalue of S + αI, in the user's units."""
+        largest, least = float(np.max(self.values, initial=0.0)), float(np.min(self.values, initial=np.inf))
+        return (largest + alpha) / (least + alpha) if least + alpha > 0 else np.inf
+
     def inverse(self, alpha: float) -> Float:
         """1/(Λ + α), and 0 where both vanish (minimum norm)."""
         total = self.values + alpha
@@ -305,95 +304,3 @@ class Spectrum:
     def coef(self, alpha: float) -> Float:
         """Coefficients (m, d) for one penalty."""
         return (self.vectors @ (self.inverse(alpha)[:, None] * self.cross)).T
-
-
-def solve_norm_ball(equations: NormalEquations, radius: float, dtype: np.dtype[Any] = DOUBLE) -> Solution:
-    """Least squares under ‖w‖ ≤ radius (Frobenius norm for several targets)."""
-    m = equations.cross.shape[1]
-    free = solve_ridge(equations, np.zeros(m), dtype)
-    if np.linalg.norm(free.coef) <= radius and (free.established or not free.rank_deficient):
-        return free
-    alpha = _searched(equations, _multiplier(equations, radius), radius)
-    ridge = solve_ridge(equations, np.full(m, alpha), dtype)
-    coef = _inside(ridge.coef, radius, dtype)
-    value = objective(equations, coef, np.zeros(m))
-    # For any α ≥ 0, min_w F₀(w) + α(‖w‖² − ρ²) is a lower bound of the constrained optimum.
-    dual = ridge.certificate.objective - ridge.certificate.gap - alpha * radius**2
-    rounding = rounding_of_value(equations, coef) + _unit(equations) * alpha * radius**2
-    intercept = rounding_of_intercept(equations, coef, dtype)
-    gap = min(max(value - dual, 0.0), value) + rounding
-    certificate = Certificate(
-        gap + intercept,
-        value,
-        "duality gap of the norm constraint",
-        stationarity=ridge.certificate.stationarity,
-        primal_feasibility=max(0.0, float(np.linalg.norm(coef)) - radius),
-        complementary_slackness=abs(alpha * (float(np.square(coef).sum()) - radius**2)),
-    )
-    before = gap if dtype == DOUBLE else min(gap, ridge.gap_before_rounding + rounding)
-    return Solution(
-        coef,
-        equations.intercept(coef),
-        len(coef[0]),
-        certificate,
-        ridge.target_squares,
-        before,
-        multiplier=alpha,
-        error=ridge.error,
-    )
-
-
-def _inside(coef: Float, radius: float, dtype: np.dtype[Any]) -> Float:
-    """The last rounding, so that the constraint holds for the coefficients that are published."""
-    norm = float(np.linalg.norm(coef))
-    if norm <= radius:
-        return coef
-    inner = coef * (radius / norm)
-    rounded = inner.astype(dtype)
-    towards_zero = np.nextafter(rounded, np.zeros_like(rounded))
-    return np.where(np.abs(rounded) > np.abs(inner), towards_zero, rounded).astype(np.float64)
-
-
-def _searched(equations: NormalEquations, alpha: float, radius: float) -> float:
-    """A better α, from solves, where the spectrum in the user's units does not resolve the columns."""
-
-    def excess(logarithm: float) -> float:
-        coef = solve_ridge(equations, np.full(equations.cross.shape[1], np.exp(logarithm))).coef
-        return float(np.log(np.linalg.norm(coef) / radius))
-
-    diagonal = equations.scatter.diagonal()
-    start = float(np.log(alpha if alpha > 0 else np.median(diagonal[diagonal > 0])))
-    at = excess(start)
-    if abs(at) <= _NEAR:
-        return alpha
-    step = np.log(4.0) if at > 0 else -np.log(4.0)
-    end = start + step
-    while excess(end) * at > 0 and abs(end) < _LAST_LOGARITHM:
-        start, step = end, 2.0 * step
-        end += step
-    if abs(end) >= _LAST_LOGARITHM:
-        return alpha
-    from scipy.optimize import brentq  # a slow import that only this needs
-
-    return float(np.exp(brentq(excess, *sorted((start, end)), xtol=_NEAR, maxiter=100)))
-
-
-def _multiplier(equations: NormalEquations, radius: float) -> float:
-    """α with ‖w(α)‖ = radius, in units in which the right-hand side and the least eigenvalue that counts are near 1."""
-    spectrum = Spectrum(equations)
-    used = spectrum.values > spectrum.floor
-    values, cross = spectrum.values[used], np.linalg.norm(spectrum.cross[used], axis=1)
-    unit_of_values, size = float(values.max()), float(np.linalg.norm(cross))
-    values, squares = values / unit_of_values, np.square(cross / size)
-    target = radius / size * unit_of_values
-    # 1/‖w(α)‖ is concave and increasing: Newton from the left climbs to the root without a safeguard.
-    alpha = 0.0
-    for _ in range(200):
-        total = values + alpha
-        norm = float(np.sqrt(squares @ total**-2.0))
-        slope = float(squares @ total**-3.0)
-        step = norm**2 / slope * (norm / target - 1.0)
-        if not step > EPS * alpha:
-            break
-        alpha += step
-    return alpha * unit_of_values

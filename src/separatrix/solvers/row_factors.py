@@ -32,6 +32,8 @@ _PIVOTED = 1000
 _PROVES = 0.1
 # Columns whose squares are so much larger than the typical ones are judged in their own units.
 _LARGE = 1e6
+# Rows are of moderate condition when the lengths of their columns and the eigenvalues that are not rounding are so even.
+_EVEN, _CLEAR = 1e2, 1e-6
 
 
 def unit(size: float) -> float:
@@ -189,12 +191,18 @@ class SpanFactor(RowFactor):
     def __init__(self, rows: Float) -> None:
         self._rows = rows
         scale = np.sqrt(np.square(rows).sum(axis=0))
+        even = float(scale.max(initial=0.0)) < _EVEN * float(np.min(scale, where=scale > 0, initial=np.inf))
         # Which combinations of the rows are resolved does not depend on the units of the columns.
-        left, singular, _ = np.linalg.svd(rows / np.where(scale > 0, scale, 1.0), full_matrices=False)
-        kept = singular > EPS * max(rows.shape) * singular.max(initial=0.0)
+        scaled = rows / np.where(scale > 0, scale, 1.0)
+        values, left = np.linalg.eigh(scaled @ scaled.T)
+        kept = values > _CLEAR * values.max(initial=0.0)
+        clear = even and not (values[~kept] > unit(rows.shape[1]) * values.max(initial=0.0)).any()
+        if not clear:
+            left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
+            kept = singular > EPS * max(rows.shape) * singular.max(initial=0.0)
         self._left, self.rank = left[:, kept], int(kept.sum())
-        self._span = self._left.T @ rows
-        self._solver = _SortedFactor(self._span.T)
+        span = self._left.T @ rows
+        self._solver: _SortedFactor | _CholeskyFactor = _CholeskyFactor(span) if clear else _SortedFactor(span.T)
 
     def coef(self, targets: Float) -> Float:
         coef = np.zeros((self._rows.shape[1], targets.shape[1]))
@@ -207,6 +215,17 @@ class SpanFactor(RowFactor):
 
     def lengths(self, residual: Float, noise: Float) -> Float:
         return np.full(len(residual), np.inf)
+
+
+class _CholeskyFactor:
+    """The shortest x with Bx = t is Bᵀ(BBᵀ)⁻¹t, for rows B of moderate condition."""
+
+    def __init__(self, rows: Float) -> None:
+        self._rows, self._lower = rows, np.linalg.cholesky(rows @ rows.T)
+
+    def shortest(self, targets: Float) -> Float:
+        half = solve_triangular(self._lower, targets, lower=True, check_finite=False)
+        return np.asarray(self._rows.T @ solve_triangular(self._lower, half, lower=True, trans="T", check_finite=False))
 
 
 class _SortedFactor:
