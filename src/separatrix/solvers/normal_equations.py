@@ -283,7 +283,7 @@ class Spectrum:
         if scatter.thin:
             _, singular, right = np.linalg.svd(scatter.rows, full_matrices=False)
             kept = singular > EPS * max(scatter.rows.shape) * singular.max(initial=0.0)
-            self.values, self.vectors = np.square(singular[kept]), right[kept].T
+            self.values, self.vectors = np.square(singular[kept])[::-1], right[kept][::-1].T  # ascending, as below
         else:
             self.values, self.vectors = np.linalg.eigh(scatter.matrix())
         self.floor = 0.0 if scatter.thin else EPS * scatter.n_features * float(np.max(self.values, initial=0.0))
