@@ -849,7 +849,8 @@ def test_a_problem_too_large_for_its_gram_matrix_is_iterated(monkeypatch: pytest
     assert_same_rule(ridge, sk.Ridge().fit(X, y))
     ols = LinearRegression().fit(X, y)
     assert_same_rule(ols, sk.LinearRegression().fit(X, y))
-    assert ols.fit_.status is Status.UNPROVEN and ols.fit_.certificate.gap == np.inf
+    assert ols.fit_.status is Status.UNPROVEN
+    assert ols.fit_.certificate.gap >= ols.fit_.certificate.objective  # nothing but F ≥ 0
     classifier = RidgeClassifier(tol=1e-9).fit(X, labels(X, 3))
     assert classifier.fit_.iterations > 0
     with pytest.raises(ValueError, match="keeps no statistic to merge"):

@@ -385,6 +385,19 @@ class Coded(View):
         return seen
 
 
+class Signed(View):
+    """Targets of zeros and ones read as −1 and 1."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source, source.n_features, source.feature_names)
+
+    def see(self, block: Block) -> Block:
+        seen = copy(block)
+        assert block.y is not None
+        seen.y = 2.0 * block.y - 1.0
+        return seen
+
+
 class Binarised(View):
     """1 where a value exceeds the threshold, else 0; sparse rows stay sparse (the threshold is ≥ 0)."""
 

@@ -61,6 +61,7 @@ _OURS = {
     "statistics.metric": ["DenseMetric", "ThinMetric"],
     "statistics.moments": ["ClassMoments"],
     "statistics.scatter": ["Scatter"],
+    "statistics.triangular": ["Triangular"],
 }
 # Plain holders of numbers that our own models may be built with.
 _SCIKIT_LEARN = {

@@ -28,6 +28,7 @@ from separatrix.models.base import (
 )
 from separatrix.models.counted_classes import check_some_class, only_class, warn_of_one_class
 from separatrix.result import Status
+from separatrix.settings import one_blas_thread
 from separatrix.statistics.metric import Metric
 from separatrix.statistics.moments import ClassMoments, Form
 
@@ -227,7 +228,8 @@ class MomentEstimator(Estimator):
             check_two_classes(counted)
         check_some_class(counted)
         warn_of_one_class(counted, 5)
-        status, detail = self._unpack(source)
+        with one_blas_thread():  # the answer does not depend on the number of BLAS threads
+            status, detail = self._unpack(source)
         detail = only_class(counted[0]) if len(counted) == 1 else detail
         self.fit_ = watch.fit(
             status, 0 if source is None else source.passes, detail, getattr(self, "_certificate", None)

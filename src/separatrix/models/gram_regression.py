@@ -14,16 +14,20 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.models.base import Regressor, Stopwatch
 from separatrix.models.generative import in_parts
-from separatrix.models.least_squares import fit_by_cg, fit_equations
+from separatrix.models.least_squares import LeastSquaresTask, describe, fit_by_cg, polish
+from separatrix.settings import one_blas_thread
 from separatrix.statistics.gram import Gram, NormalEquations
+from separatrix.statistics.triangular import Triangular
 
 
 class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc]  # scikit-learn ships no types
-    """Regression read from Gram statistics: `fit`, `partial_fit`, `merge`."""
+    """Regression read from Gram statistics, or from triangular ones where those cannot resolve the columns."""
 
     fit_intercept: bool
     positive: bool
     _gram: Gram
+    _triangle: Triangular | None = None
+    """Of the same rows as the Gram statistic, when that does not resolve the columns."""
     _one_target: bool
 
     @abstractmethod
@@ -35,7 +39,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         return None
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model in one pass over the rows.
+        """Fit the model in one pass over the rows; ill-conditioned columns take a few more, which ``fit_.passes`` counts.
 
         Parameters
         ----------
@@ -51,7 +55,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         """
         self._validate_params()
         watch = Stopwatch()
-        for leftover in ("fit_", "_gram", "loo_errors_"):  # a fit that is refused leaves no half a model
+        for leftover in ("fit_", "_gram", "_triangle", "loo_errors_"):  # a fit that is refused leaves no half a model
             if leftover in self.__dict__:
                 delattr(self, leftover)
         source = self._numbers(X, y, sample_weight, reset=True)
@@ -60,7 +64,8 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         iterative = self._iterative(source)
         if iterative is None:
             self._gram = Gram.of_source(source)
-            self._unpack(watch, source)
+            with one_blas_thread():
+                self._unpack(watch, source, whole=True)
             return self
         tol, max_iter = iterative
         m = next(source.blocks()).y.shape[1]  # type: ignore[union-attr]  # a valued source has targets
@@ -95,8 +100,9 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         first = not hasattr(self, "_gram")
         shape = None if first else self._one_target
         source = self._numbers(X, y, sample_weight, reset=first)
+        watch.start_at(source.passes)
         one_target, self._one_target = self._one_target, self._one_target if shape is None else shape
-        part = Gram.of_source(source)
+        part, before = Gram.of_source(source), None
         if first:
             self._gram, self._dtype = part, np.dtype(np.float64)
         else:
@@ -105,8 +111,10 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
                     f"y has {part.n_targets} targets in {1 if one_target else 2} dimensions, but earlier parts had "
                     f"{self._gram.n_targets} in {1 if shape else 2}; give targets of the same shape."
                 )
+            before = self._gram.copy()
             self._gram.merge(part)
-        self._unpack(watch, None)
+        with one_blas_thread():
+            self._unpack(watch, source, before=before)
         return self
 
     @available_if(in_parts)
@@ -135,7 +143,10 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         merged._adopt_features(self)
         merged._dtype, merged._one_target = self._dtype, self._one_target
         merged._gram = self._gram.copy().merge(other._gram)
-        merged._unpack(watch, None)
+        with one_blas_thread():
+            if self._triangle is not None or other._triangle is not None:
+                merged._triangle = self._factor().merge(other._factor())
+            merged._unpack(watch, None)
         return merged
 
     def _numbers(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, *, reset: bool) -> Source:
@@ -145,16 +156,49 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         self._one_target = source.target_ndim == 1
         return source.valued()
 
+    def _task(self, penalties: Float) -> LeastSquaresTask:
+        return LeastSquaresTask(penalties, self.fit_intercept, self.positive, dtype=self._dtype)
+
+    def _factor(self) -> Triangular:
+        """A triangular statistic of the rows so far that can be merged into."""
+        return Triangular.of_gram(self._gram) if self._triangle is None else self._triangle.copy()
+
     def _equations(self) -> NormalEquations:
-        equations = self._gram.normal_equations()
+        statistic = self._gram if self._triangle is None else self._triangle
+        equations = statistic.normal_equations()
         return equations if self.fit_intercept else equations.without_intercept()
 
-    def _unpack(self, watch: Stopwatch, source: Source | None) -> None:
+    def _unpack(
+        self, watch: Stopwatch, source: Source | None, *, whole: bool = False, before: Gram | None = None
+    ) -> None:
+        """Read the statistic. `source` holds the `whole` of the rows or those that came after the statistic `before`."""
+        triangle, self._triangle = self._triangle, None
         equations = self._equations()
-        penalties = self._choose_penalties(equations, source)
-        coef, intercept, fit = fit_equations(equations, penalties, self.positive, source, watch, self._dtype)
-        self.fit_, self.rank_ = fit
-        self._set(coef, intercept)
+        solution = None
+        if equations.scatter.thin or not self._too_coarse(equations):
+            task = self._task(self._choose_penalties(equations, source))
+            solution = task.solve(equations)
+        if solution is None or not (solution.resolved or equations.scatter.thin):
+            if source is not None:
+                part = Triangular.of_source(source, self._gram.mean())
+                if triangle is None and before is not None:
+                    triangle = Triangular.of_gram(before)
+                triangle = part if triangle is None else triangle.merge(part)
+            self._triangle = triangle
+            if triangle is not None:
+                equations = self._equations()
+                task = self._task(self._choose_penalties(equations, source))
+                solution = task.solve(equations)
+        assert solution is not None
+        if whole and source is not None and not (solution.resolved and self._triangle is None):
+            solution = polish(task, solution, equations, source)
+        self.fit_ = describe(solution, 0 if source is None else source.passes, watch)
+        self.rank_ = solution.rank
+        self._set(solution.coef, solution.intercept)
+
+    def _too_coarse(self, equations: NormalEquations) -> bool:
+        """Whether a Gram matrix cannot even choose the penalty."""
+        return False
 
     def _choose_penalties(self, equations: NormalEquations, source: Source | None) -> Float:
         return self._penalties(equations.cross.shape[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,19 @@ from separatrix.data.views import Standardised
 from separatrix.models.base import Stopwatch
 from separatrix.objectives.least_squares import LeastSquares
 from separatrix.result import Fit, Status
+from separatrix.settings import one_blas_thread
 from separatrix.solvers.choose import choose_least_squares
 from separatrix.solvers.conjugate_gradient import minimise_ridge
 from separatrix.solvers.nonnegative import solve_nonnegative
-from separatrix.solvers.normal_equations import Solution, refine, solve_ridge
-from separatrix.statistics.gram import NormalEquations, check_targets
+from separatrix.solvers.norm_ball import solve_norm_ball
+from separatrix.solvers.normal_equations import Solution, solve_ridge
+from separatrix.solvers.refinement import refine
+from separatrix.statistics.gram import Gram, NormalEquations, check_targets
 from separatrix.statistics.moments import ClassMoments
+from separatrix.statistics.triangular import Triangular
 
 SOLVERS = {"auto", "gram", "cg", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
 _DEFAULT_MAX_ITER = 1000
-# Above this the rounding of the statistic costs more than 1e-10 in the coefficients: a second pass takes it out.
-_ILL_CONDITIONED = 1e6
 
 
 def wants_cg(solver: str, n_rows: int | None, n_features: int) -> bool:
@@ -33,46 +35,65 @@ def wants_cg(solver: str, n_rows: int | None, n_features: int) -> bool:
     return choose_least_squares(n_rows, n_features) == "cg"
 
 
-def fit_equations(
-    equations: NormalEquations,
-    alpha: Float,
-    positive: bool,
-    source: Source | None,
-    watch: Stopwatch,
-    dtype: np.dtype[Any] = np.dtype(np.float64),  # noqa: B008  # immutable
-) -> tuple[Float, Float, tuple[Fit, int]]:
-    """Coefficients (m, d), intercepts (m,), and the record of the fit with the rank."""
-    if positive:
-        solution = solve_nonnegative(equations, alpha, dtype)
-    else:
-        solution = solve_ridge(equations, alpha, dtype)
-        ill = solution.condition > _ILL_CONDITIONED and not solution.rank_deficient
-        if source is not None and ill and dtype == np.float64:
-            solution = _refine_from_data(solution, equations, alpha, source)
-    fit = describe(solution, 0 if source is None else source.passes, watch)
-    return solution.coef, equations.intercept(solution.coef), (fit, solution.rank)
+@dataclass(frozen=True)
+class LeastSquaresTask:
+    """What is minimised, whatever the statistic it is read from."""
+
+    alpha: Float
+    fit_intercept: bool = True
+    positive: bool = False
+    max_norm: float | None = None
+    dtype: np.dtype[Any] = np.dtype(np.float64)  # noqa: RUF009  # immutable
+
+    def solve(self, equations: NormalEquations) -> Solution:
+        """The answer from one statistic."""
+        if self.positive:
+            return solve_nonnegative(equations, self.alpha, self.dtype)
+        if self.max_norm is not None:
+            return solve_norm_ball(equations, self.max_norm, self.dtype)
+        return solve_ridge(equations, self.alpha, self.dtype)
+
+    def read(self, statistic: Gram | Triangular) -> NormalEquations:
+        """The normal equations of a statistic, about the mean or the origin."""
+        return statistic.normal_equations() if self.fit_intercept else statistic.normal_equations().without_intercept()
+
+    @property
+    def plain(self) -> bool:
+        """Whether the optimum is that of a linear system."""
+        return not self.positive and self.max_norm is None
 
 
-def _refine_from_data(solution: Solution, equations: NormalEquations, alpha: Float, source: Source) -> Solution:
-    least_squares = LeastSquares(alpha, equations.y_mean)
-    centred = Standardised(source, centre=equations.x_mean)
-    best = solution
-    for _ in range(2):
-        at = least_squares.evaluate(best.coef, centred, order=1)
-        assert at.gradient is not None
-        better = refine(best, equations, alpha, at.gradient, float(at.value.sum()))
-        if best is not solution and better.certificate.gap >= best.certificate.gap:
-            break
-        best = better
-    return best
+def polish(task: LeastSquaresTask, solution: Solution, equations: NormalEquations, source: Source) -> Solution:
+    """The answer after steps of refinement with gradients from the data in twice the precision: see `refine`."""
+    if not task.plain or solution.rank_deficient:
+        return solution
+    return refine(solution, equations, task.alpha, source, task.fit_intercept, task.dtype)
 
 
 def describe(solution: Solution, passes: int, watch: Stopwatch) -> Fit:
     """The record of a closed-form fit."""
-    if not solution.rank_deficient:
-        return watch.fit(Status.EXACT, passes, certificate=solution.certificate)
-    detail = f"{solution.rank} of {solution.coef.shape[1]} columns are independent."
-    return watch.fit(Status.RANK_DEFICIENT, passes, detail, solution.certificate)
+    status, detail = verdict(solution)
+    return watch.fit(status, passes, detail, solution.certificate)
+
+
+def verdict(solution: Solution) -> tuple[Status, str]:
+    """What a closed form achieved, judged at the coefficients that are published."""
+    d = solution.coef.shape[1]
+    if solution.rank_deficient and solution.established:
+        # Nothing but F ≥ 0 bounds the gap, but what the last rounding added to F is known.
+        if not solution.exact(solution.certificate.gap - solution.gap_before_rounding):
+            return Status.ROUNDED, f"{solution.rank} of {d} columns are independent."
+        return Status.RANK_DEFICIENT, f"{solution.rank} of {d} columns are independent."
+    if solution.rank_deficient:
+        return Status.UNPROVEN, (
+            f"The sums that parts leave behind resolve {solution.rank} of {d} columns; whether the others depend on them can "
+            "only be seen in the rows: fit on all of them at once."
+        )
+    if solution.exact():
+        return Status.EXACT, ""
+    if solution.exact(solution.gap_before_rounding):
+        return Status.ROUNDED, ""
+    return (Status.STALLED if solution.certificate.gap < solution.certificate.objective else Status.UNPROVEN), ""
 
 
 def fit_by_cg(
@@ -99,17 +120,25 @@ def fit_by_cg(
     if not fit_intercept:
         squares, mean = squares + moments.total * np.square(mean), np.zeros_like(mean)
     view = Standardised(source, centre=mean[:d])
-    coef, status, certificate, steps, trace = minimise_ridge(
-        LeastSquares(alpha, mean[d:]), view, squares[:d], moments.total, tol=tol, max_iter=max_iter or _DEFAULT_MAX_ITER
-    )
-    # The certificate is for the coefficients and the intercept as they are published.
-    rounded = coef.astype(dtype).astype(np.float64)
     unit = 4.0 * float(np.finfo(dtype).eps)
-    shift = unit * (np.abs(mean[d:]) + np.abs(rounded) @ np.abs(mean[:d]))
-    moved = np.abs(rounded - coef)
-    extra = moments.total * float(np.square(shift).sum())
-    extra += float(((moved @ np.sqrt(squares[:d])) ** 2 + alpha * np.square(moved).sum(axis=1)).sum())
-    gap = (np.sqrt(certificate.gap) + np.sqrt(extra)) ** 2
-    fit = watch.fit(status, source.passes, certificate=replace(certificate, gap=gap), iterations=steps)
+    # The means are as exact as the values they are of.
+    spread = np.abs(mean) + 4.0 * float(np.finfo(np.float64).eps) / unit * np.sqrt(squares / moments.total)
+
+    def of_intercept(coef: Float) -> float:
+        error = unit * (spread[d:] + np.abs(coef) @ spread[:d])
+        return float(np.sqrt(moments.total) * np.linalg.norm(error)) if fit_intercept else 0.0
+
+    with one_blas_thread():
+        coef, status, certificate, steps, trace = minimise_ridge(
+            LeastSquares(alpha, mean[d:]),
+            view,
+            squares[:d],
+            moments.total,
+            tol=tol,
+            max_iter=max_iter or _DEFAULT_MAX_ITER,
+            dtype=dtype,
+            extra=of_intercept,
+        )
+    fit = watch.fit(status, source.passes, certificate=certificate, iterations=steps)
     fit.trace.extend(trace)
-    return rounded, mean[d:] - rounded @ mean[:d], fit
+    return coef, mean[d:] - coef @ mean[:d], fit

@@ -33,7 +33,7 @@ from separatrix.models.progress import Progress
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import MARGIN_LOSSES, Margin
 from separatrix.result import Certificate, Fit, Status
-from separatrix.settings import threads_of
+from separatrix.settings import one_blas_thread, threads_of
 from separatrix.solvers.smoothing import Sigmoid, minimise_smoothed
 from separatrix.solvers.state import Solution
 
@@ -181,6 +181,7 @@ class LinearClassifier(LinearRule):
             self.__dict__.update(known)
             raise
 
+    @one_blas_thread()
     def _fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         watch = Stopwatch()
         watch.start_at(X.passes if isinstance(X, Source) else 0)

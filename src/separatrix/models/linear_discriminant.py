@@ -25,12 +25,14 @@ from separatrix.models.canonical import canonical_directions
 from separatrix.models.covariance import average, class_covariances, estimated_covariances, second_pass_parameter
 from separatrix.models.generative import GaussianClassifier, class_priors
 from separatrix.result import Certificate, Status
-from separatrix.statistics.metric import metric_of
+from separatrix.statistics.metric import Metric, metric_of
 from separatrix.statistics.moments import Form
 from separatrix.statistics.scatter import Scatter, combine
 from separatrix.statistics.shrinkage import shrink
 
 _NEAR = 1e4
+# Eight digits of the objective: what "exact" promises.
+_EXACT = 1e-8
 
 
 class LinearDiscriminantAnalysis(
@@ -198,8 +200,17 @@ class LinearDiscriminantAnalysis(
             self.explained_variance_ratio_ = shares[: self._max_components].astype(self._dtype, copy=False)
         self.means_, self.xbar_ = means.astype(self._dtype, copy=False), xbar.astype(self._dtype, copy=False)
         if not metric.singular:
-            return Status.EXACT, ""
+            return self._exactness(metric), ""
         return Status.PSEUDO, f"The rows vary within classes in {metric.rank} of {self.n_features_in_} directions."
+
+    def _exactness(self, metric: Metric) -> Status:
+        """What the certificate of the published rule says of a covariance without null directions."""
+        certificate = self._certificate
+        if not metric.complete:
+            return Status.UNPROVEN
+        if certificate.gap <= _EXACT * abs(certificate.objective) or not certificate.objective:
+            return Status.EXACT
+        return Status.STALLED if self._dtype == np.float64 else Status.ROUNDED
 
     def _set_rule(self, means: Float, offsets: Float, xbar: Float) -> None:
         metric = self._metrics[0]
@@ -224,6 +235,7 @@ class LinearDiscriminantAnalysis(
             -0.5 * float(lengths.sum()),
             f"residual of ΣW = M − x̄ in the metric of Σ{where}",
             stationarity=float(np.abs(residual).max(initial=0.0)),
+            kind="proven" if metric.complete or metric.singular else "estimated",
         )
         two = len(self.classes_) == 2
         if two:

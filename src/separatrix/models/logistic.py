@@ -30,7 +30,7 @@ from separatrix.models.logistic_problem import Problem, build_problem
 from separatrix.models.logistic_summary import Summarised
 from separatrix.models.progress import Progress
 from separatrix.result import Certificate, Fit, Status
-from separatrix.settings import threads_of
+from separatrix.settings import one_blas_thread, threads_of
 from separatrix.solvers.firth import minimise_firth
 from separatrix.solvers.state import Solution
 
@@ -215,6 +215,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
             self.__dict__.update(known)
             raise
 
+    @one_blas_thread()
     def _fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, offset: ArrayLike | None) -> Self:
         watch = Stopwatch()
         watch.start_at(X.passes if isinstance(X, Source) else 0)

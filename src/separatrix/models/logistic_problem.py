@@ -23,6 +23,7 @@ from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Logistic, Loss, Softmax
 from separatrix.objectives.penalties import Penalty
 from separatrix.result import Certificate, Status
+from separatrix.settings import one_blas_thread
 from separatrix.solvers.bounds import EPS, ROUNDING
 from separatrix.solvers.choose import NEWTON_PARAMETERS, choose_solver
 from separatrix.solvers.dual_ascent import minimise_dual
@@ -112,6 +113,7 @@ class Problem:
         missed = solution.status is Status.CONVERGED and gap > self.objective.target(tol, value)
         return Status.ROUNDED if missed else solution.status, replace(certificate, gap=gap, objective=value)
 
+    @one_blas_thread()
     def solve(
         self,
         solver: str,

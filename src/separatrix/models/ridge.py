@@ -8,6 +8,7 @@ Bayes: noise N(0, σ²) and prior w ~ N(0, σ²/α I) make w the posterior mean.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -18,12 +19,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from separatrix.data import Source, as_source
 from separatrix.data.block import Float
 from separatrix.models.gram_regression import LeastSquaresRegressor
-from separatrix.models.least_squares import SOLVERS, wants_cg
+from separatrix.models.least_squares import SOLVERS, LeastSquaresTask, polish, wants_cg
+from separatrix.settings import one_blas_thread
 from separatrix.solvers.leave_one_out import ridge_loo
-from separatrix.solvers.normal_equations import Spectrum, solve_ridge
+from separatrix.solvers.normal_equations import Spectrum
 from separatrix.statistics.gram import Gram, NormalEquations
+from separatrix.statistics.triangular import Triangular
 
 _DEFAULT_ALPHAS = np.logspace(-4, 4, 33)
+# Up to this condition of S + αI one spectrum of S has the digits that a fit has.
+_ONE_SPECTRUM = 1e6
 
 
 class LinearRegression(LeastSquaresRegressor):
@@ -234,6 +239,14 @@ class Ridge(LeastSquaresRegressor):
             return None
         return self.tol**2, self.max_iter
 
+    def _grid(self) -> Float:
+        return penalty_grid(_DEFAULT_ALPHAS if self.alphas is None else self.alphas)
+
+    def _too_coarse(self, equations: NormalEquations) -> bool:
+        if not isinstance(self.alpha, str) or self.positive:
+            return False
+        return Spectrum(equations).condition(float(self._grid().min())) > _ONE_SPECTRUM
+
     def _choose_penalties(self, equations: NormalEquations, source: Source | None) -> Float:
         n_targets = equations.cross.shape[1]
         if not isinstance(self.alpha, str):
@@ -241,7 +254,7 @@ class Ridge(LeastSquaresRegressor):
         assert source is not None
         if self.positive:
             raise ValueError("alpha='loo' has no closed form for positive=True; choose alpha by cross-validation.")
-        grid = penalty_grid(_DEFAULT_ALPHAS if self.alphas is None else self.alphas)
+        grid = self._grid()
         errors = ridge_loo(source, equations, Spectrum(equations), grid, self.fit_intercept).mean(axis=1)
         self.loo_errors_ = errors
         self.alpha_ = float(grid[int(np.argmin(errors))])
@@ -256,6 +269,7 @@ def penalty_grid(alphas: ArrayLike) -> Float:
     return grid
 
 
+@one_blas_thread()
 def ridge_path(
     X: Any,
     y: ArrayLike | None = None,
@@ -290,16 +304,26 @@ def ridge_path(
     ((3, 1, 10), (3, 1))
     """
     grid = penalty_grid(alphas)
-    equations = Gram.of_source(as_source(X, y, sample_weight).valued()).normal_equations()
-    if not fit_intercept:
-        equations = equations.without_intercept()
-    spectrum = Spectrum(equations)
-    # One spectrum serves all penalties, but it is in the user's units: columns of very different size, and the rank that
-    # matters without a penalty, are left to a solve in standardised columns.
-    sizes = equations.scatter.diagonal()
-    uneven = float(sizes.max()) > 1e8 * float(np.min(sizes, where=sizes > 0, initial=np.inf))
-    ones = np.ones(equations.cross.shape[1])
-    coefs = np.stack(
-        [spectrum.coef(float(a)) if a > 0 and not uneven else solve_ridge(equations, a * ones).coef for a in grid]
-    )
-    return coefs, np.stack([equations.intercept(coef) for coef in coefs])
+    source = as_source(X, y, sample_weight).valued()
+    gram = Gram.of_source(source)
+    whole = LeastSquaresTask(np.zeros(gram.n_targets), fit_intercept)
+    equations = whole.read(gram)
+    spectrum, rows = Spectrum(equations), None
+    coefs, intercepts = [], []
+    for alpha in grid:
+        if alpha > 0 and spectrum.condition(alpha) < _ONE_SPECTRUM:
+            coefs.append(spectrum.coef(float(alpha)))
+            intercepts.append(equations.intercept(coefs[-1]))
+            continue
+        # One spectrum serves all penalties, but it is in the user's units and has the digits of a Gram matrix: the others
+        # are fits of their own.
+        task = replace(whole, alpha=np.full(gram.n_targets, alpha))
+        solution = task.solve(equations)
+        if not solution.resolved:
+            if rows is None:
+                thin = equations.scatter.thin
+                rows = equations if thin else task.read(Triangular.of_source(source, gram.mean()))
+            solution = polish(task, task.solve(rows), rows, source)
+        coefs.append(solution.coef)
+        intercepts.append(solution.intercept)
+    return np.stack(coefs), np.stack(intercepts)

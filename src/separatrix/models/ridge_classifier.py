@@ -21,17 +21,26 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.source import cut_finer
-from separatrix.data.views import Coded
+from separatrix.data.views import Coded, Signed
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
 from separatrix.models.class_weights import class_counts, class_factors
 from separatrix.models.counted_classes import check_class_weight, check_some_class, warn_of_one_class
 from separatrix.models.generative import MomentEstimator
-from separatrix.models.least_squares import SOLVERS, describe, fit_by_cg, fit_equations, wants_cg
-from separatrix.result import Fit, Status
+from separatrix.models.least_squares import (
+    SOLVERS,
+    LeastSquaresTask,
+    describe,
+    fit_by_cg,
+    polish,
+    verdict,
+    wants_cg,
+)
+from separatrix.result import Status
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.normal_equations import solve_norm_ball
+from separatrix.solvers.normal_equations import Solution
 from separatrix.statistics.gram import Gram, NormalEquations, class_normal_equations
 from separatrix.statistics.moments import Form
+from separatrix.statistics.triangular import Triangular
 
 
 class RidgeClassifier(LinearRule, MomentEstimator):
@@ -188,31 +197,42 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         return counts if factors is None else counts * factors
 
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
-        equations = class_normal_equations(self._moments, self._factors(self._moments.counts))
-        fit = self._solve(equations, source, Stopwatch())
-        self._certificate = fit.certificate
+        factors = self._factors(self._moments.counts)
+        equations = class_normal_equations(self._moments, factors)
+        coded = None if source is None else Coded(source, self._code_table(), factors)
+        solution = self._solve(equations, coded)
+        self._certificate = solution.certificate
         self._leave_out(self._weights_of_classes() > 0)
         if source is not None:
             self.masked_classes_ = self._find_masked(source)
         elif hasattr(self, "masked_classes_"):
             del self.masked_classes_  # of the rows so far only the statistic is left
-        return fit.status, " ".join(filter(None, [fit.detail, self._masking_note()]))
+        status, detail = verdict(solution)
+        return status, " ".join(filter(None, [detail, self._masking_note()]))
 
-    def _solve(self, equations: NormalEquations, source: Source | None, watch: Stopwatch) -> Fit:
+    def _code_table(self) -> Float:
+        """Targets ±1 of every class: one column for two classes, else one a class."""
+        table = 2.0 * np.eye(len(self.classes_)) - 1.0
+        return table[:, 1:] if len(self.classes_) == 2 else table
+
+    def _solve(self, equations: NormalEquations, coded: Source | None) -> Solution:
+        """Read the statistic, or, where that does not resolve the columns, the rows again with their coded targets."""
+        if self.max_norm is not None and self.positive:
+            raise ValueError("max_norm cannot be combined with positive=True.")
+        penalties = np.full(equations.cross.shape[1], float(self.alpha))
+        task = LeastSquaresTask(penalties, self.fit_intercept, self.positive, self.max_norm, self._dtype)
+        centre = np.concatenate([equations.x_mean, equations.y_mean])
         if not self.fit_intercept:
             equations = equations.without_intercept()
-        if self.max_norm is not None:
-            if self.positive:
-                raise ValueError("max_norm cannot be combined with positive=True.")
-            solution = solve_norm_ball(equations, self.max_norm, self._dtype)
-            self.alpha_ = solution.multiplier
-            self._set(solution.coef, equations.intercept(solution.coef))
-            return describe(solution, 0, watch)
-        self.alpha_ = float(self.alpha)
-        penalties = np.full(equations.cross.shape[1], self.alpha_)
-        coef, intercept, (fit, _) = fit_equations(equations, penalties, self.positive, None, watch, self._dtype)
-        self._set(coef, intercept)
-        return fit
+        solution = task.solve(equations)
+        if coded is not None and not solution.resolved:
+            if not equations.scatter.thin:
+                equations = task.read(Triangular.of_source(coded, centre))
+                solution = task.solve(equations)
+            solution = polish(task, solution, equations, coded)
+        self.alpha_ = float(self.alpha) if self.max_norm is None else solution.multiplier
+        self._set(solution.coef, solution.intercept)
+        return solution
 
     def _set(self, coef: Float, intercept: Float) -> None:
         self.coef_ = coef.astype(self._dtype, copy=False)
@@ -239,10 +259,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         assert source.classes is not None
         check_two_classes(source.classes)
         self.classes_, self._dtype, self._pending = source.classes, source.dtype, ""
-        n_classes = len(self.classes_)
-        table = 2.0 * np.eye(n_classes) - 1.0
-        table = table[:, 1:] if n_classes == 2 else table
-        counts = class_counts(source)
+        table, counts = self._code_table(), class_counts(source)
         factors = self._factors(counts)
         counted = (counts if factors is None else counts * factors) > 0
         check_some_class(self.classes_[counted])
@@ -272,16 +289,11 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         watch = Stopwatch()
         source = self._read(X, None if carried else y, sample_weight, reset=True, multi_output=True).valued()
         self.classes_, self._dtype, self._pending = np.arange(y.shape[1]), source.dtype, ""
-        flags = Gram.of_source(source).normal_equations()
-        coded = replace(  # ±1 instead of 0 and 1
-            flags,
-            cross=2.0 * flags.cross,
-            target_rows=None if flags.target_rows is None else 2.0 * flags.target_rows,
-            target_squares=4.0 * flags.target_squares,
-            y_mean=2.0 * flags.y_mean - 1.0,
-        )
-        fit = self._solve(coded, None, watch)
-        self.fit_ = watch.fit(fit.status, source.passes, fit.detail, fit.certificate)
+        signed = Signed(source)
+        gram = Gram.of_source(signed)
+        with one_blas_thread():
+            solution = self._solve(gram.normal_equations(), signed)
+        self.fit_ = describe(solution, source.passes, watch)
         return self
 
     def _label_factors(self, y: NDArray[Any], weights: Float) -> Float:

@@ -30,13 +30,15 @@ class NormalEquations:
     cross : ndarray of shape (d, m)
         S_xy.
     target_rows : ndarray of shape (r, m) or None
-        For a thin scatter with rows Z: the target rows Y with S_xy = ZᵀY.
+        For a scatter held as rows Z: the target rows Y with S_xy = ZᵀY.
     target_squares : ndarray of shape (m,)
         Diagonal of S_yy.
     x_mean, y_mean : ndarray
         Zero when there is no intercept: the sums are then about the origin.
     total : float
         Total weight n.
+    rounding : float
+        For a scatter held as rows: how much less accurate they are than rows of the data.
     """
 
     scatter: Scatter
@@ -46,15 +48,17 @@ class NormalEquations:
     x_mean: Float
     y_mean: Float
     total: float
+    rounding: float = 1.0
 
     def without_intercept(self) -> NormalEquations:
         """The same sums about the origin instead of the mean."""
-        root = np.sqrt(self.total)
-        scatter = combine([(1.0, self.scatter)], self.scatter.n_features)
-        scatter.add_rows(root * self.x_mean[None, :])
-        rows = None
-        if scatter.thin and self.target_rows is not None:
+        root, rows = np.sqrt(self.total), None
+        if self.scatter.thin and self.target_rows is not None:
+            scatter = Scatter(rows=np.concatenate([self.scatter.rows, root * self.x_mean[None, :]]))
             rows = np.concatenate([self.target_rows, root * self.y_mean[None, :]])
+        else:
+            scatter = combine([(1.0, self.scatter)], self.scatter.n_features)
+            scatter.add_rows(root * self.x_mean[None, :])
         return NormalEquations(
             scatter,
             self.cross + self.total * np.outer(self.x_mean, self.y_mean),
@@ -63,6 +67,7 @@ class NormalEquations:
             np.zeros_like(self.x_mean),
             np.zeros_like(self.y_mean),
             self.total,
+            self.rounding,
         )
 
     def intercept(self, coef: Float) -> Float:
@@ -131,18 +136,22 @@ class Gram:
         """Total weight."""
         return self._moments.total
 
+    def mean(self) -> Float:
+        """Mean of [x, y]."""
+        return self._moments.means[0]
+
+    def joint(self) -> Scatter:
+        """Scatter of [x, y]."""
+        return self._moments.pooled()
+
     def normal_equations(self) -> NormalEquations:
         """The sums a regression reads."""
         d = self._moments.n_features - self.n_targets
-        mean = self._moments.means[0]
-        joint = self._moments.pooled()
+        mean, joint = self.mean(), self.joint()
         if joint.thin:
             Z, Y = joint.rows[:, :d], joint.rows[:, d:]
-            # Fewer rows than columns and targets together may still be as many as the columns alone.
-            narrow = len(Z) < d
-            scatter = Scatter(rows=Z) if narrow else Scatter(matrix=Z.T @ Z)
             squares = np.square(Y).sum(axis=0)
-            return NormalEquations(scatter, Z.T @ Y, Y if narrow else None, squares, mean[:d], mean[d:], self.total)
+            return NormalEquations(Scatter(rows=Z), Z.T @ Y, Y, squares, mean[:d], mean[d:], self.total)
         matrix = joint.matrix()
         scatter = Scatter(matrix=np.ascontiguousarray(matrix[:d, :d]))
         cross, squares = matrix[:d, d:].copy(), matrix.diagonal()[d:].copy()

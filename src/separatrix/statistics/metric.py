@@ -23,6 +23,8 @@ _EPS = float(np.finfo(np.float64).eps)
 # (its estimate may be too good by a small factor), or near what rounding allows.
 _SAFETY = 100.0
 _ILL_CONDITIONED = 1e-6
+# What may be left out of a direction that has its floor, in units of that floor.
+_SEEN = 1e-8
 
 
 class Metric(ABC):
@@ -140,14 +142,9 @@ class ThinMetric(Metric):
         As for `DenseMetric`; only used without a floor.
     standardise : bool
         As for `DenseMetric`; only used without a floor.
-    inside : bool
-        Whether only rows inside the span of F will be measured: what rounding puts outside is then left out, which a
-        small floor would magnify.
     """
 
-    def __init__(
-        self, rows: Float, floor: Float | None, tol: float = 0.0, standardise: bool = True, inside: bool = False
-    ) -> None:
+    def __init__(self, rows: Float, floor: Float | None, tol: float = 0.0, standardise: bool = True) -> None:
         self.n_features = rows.shape[1]
         if floor is not None:
             self._scale = np.sqrt(floor)
@@ -155,18 +152,22 @@ class ThinMetric(Metric):
             scale = np.sqrt(np.einsum("ij,ij->j", rows, rows)) if standardise else np.ones(self.n_features)
             self._scale = np.where(scale > 0, scale, 1.0)
         scaled = rows / self._scale
-        if floor is None and tol == 0.0:  # the rank is what rounding says: only singular values resolve it
+        largest = float(np.square(scaled).sum())
+        # Only singular values resolve a rank that is what rounding says, and directions near a floor far below the largest.
+        lost = _EPS * self.n_features * largest
+        if (floor is None and tol == 0.0) or (floor is not None and lost > _SEEN):
             _, singular, right = np.linalg.svd(scaled, full_matrices=False)
             kept = singular > _EPS * max(rows.shape) * singular.max(initial=0.0)
             values, self._span = np.square(singular[kept]), right[kept]
+            lost = float(np.square(_EPS * max(rows.shape) * singular.max(initial=0.0)))
         else:
             values, vectors = np.linalg.eigh(scaled @ scaled.T)
-            largest = float(values[-1]) if len(values) else 0.0
-            kept = values > max(_EPS * self.n_features * largest, tol * tol if floor is None else 0.0)
+            kept = values > max(lost, tol * tol if floor is None else 0.0)
             values = values[kept]
             self._span = (vectors[:, kept].T @ scaled) / np.sqrt(values)[:, None]
-        self.complete = bool(kept.all()) or floor is not None
-        self._whole = floor is not None and not inside
+        # A direction that was left out has its floor, and what the rows add to it is at most `lost`.
+        self.complete = bool(kept.all()) or (floor is not None and lost <= _SEEN)
+        self._whole = floor is not None
         self._root = np.sqrt(values) if floor is None else np.sqrt(values + 1.0)
         self.rank = len(values) if floor is None else self.n_features
         self.log_det = 2.0 * float(np.log(self._root).sum())
@@ -193,17 +194,10 @@ class ThinMetric(Metric):
         return np.linalg.norm(magnitudes / self._scale, axis=1) / smallest
 
 
-def metric_of(
-    covariance: Scatter,
-    floor: Float | None = None,
-    *,
-    tol: float = 0.0,
-    standardise: bool = True,
-    inside: bool = False,
-) -> Metric:
-    """The metric of covariance + diag(floor); `inside` as for `ThinMetric`."""
+def metric_of(covariance: Scatter, floor: Float | None = None, *, tol: float = 0.0, standardise: bool = True) -> Metric:
+    """The metric of covariance + diag(floor)."""
     if covariance.thin and (floor is None or bool((floor > 0).all())):
-        return ThinMetric(covariance.rows, floor, tol, standardise, inside)
+        return ThinMetric(covariance.rows, floor, tol, standardise)
     matrix = covariance.matrix()
     if floor is not None:
         matrix = matrix + np.diag(floor)

@@ -2,7 +2,8 @@
 
 Held as the matrix, or, while there are fewer rows than columns, as the rows Z themselves (S = ZᵀZ). The second
 form is what makes ten thousand columns with two hundred rows cheap: everything one asks of S then lives on the
-n-dimensional side (ZZᵀ), and no d×d matrix is ever formed.
+n-dimensional side (ZZᵀ), and no d×d matrix is ever formed. A triangular factor (see triangular.py) is held as rows too: what is
+read from rows has their condition number, and what is read from the matrix its square.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ class Scatter:
 
     @property
     def thin(self) -> bool:
-        """Whether S is held as fewer than d rows."""
+        """Whether S is held as rows."""
         return self._rows is not None
 
     @property
     def rows(self) -> Float:
-        """Z with S = ZᵀZ, of a thin scatter."""
+        """Z with S = ZᵀZ, of a scatter held as rows."""
         assert self._rows is not None, "only a thin scatter has rows"
         return self._rows
 
