@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import encode, is_missing, shown, unique_labels
+from separatrix.settings import outside
 
 Loss = str | Callable[[Any, Any], float] | ArrayLike
 REJECTED = -1
@@ -113,7 +114,7 @@ def _warn_of_costly_truth(matrix: Float, classes: NDArray[Any], names: NDArray[A
                 f"{shown(names[cheapest])} only {matrix[k, cheapest]:g}. Rows of the loss are the truth, columns the action: "
                 "check that it is not transposed.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=outside(),
             )
 
 

@@ -26,6 +26,7 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.labels import as_weights
 from separatrix.decide.losses import check_proba, class_codes
+from separatrix.settings import outside
 
 
 def check_priors(priors: ArrayLike, n_classes: int, name: str = "priors") -> Float:
@@ -158,7 +159,7 @@ def estimate_priors(
             f"EM stopped after {max_iter} iterations with a log likelihood up to {gap:.2g} a row below its maximum: raise "
             "max_iter, or raise tol to accept this.",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=outside(),
         )
     return PriorEstimate(priors, _standard_errors(ratios / (ratios @ priors)[:, None], shares * total), iteration, gap)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import isfunction
 from time import perf_counter
 from typing import Any
 
@@ -20,6 +21,7 @@ from separatrix.data.labels import shown
 from separatrix.data.source import COPIED_BYTES, rows_per_block
 from separatrix.geometry import Hyperplane, Quadric, Surface
 from separatrix.result import Certificate, Fit, Status
+from separatrix.settings import one_blas_thread
 
 Boundary = Hyperplane | Quadric | Surface
 
@@ -34,6 +36,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     fit_: Fit
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Public methods and properties compute on one BLAS thread: their bits do not depend on the number of threads."""
+        super().__init_subclass__(**options)
+        for name, held in list(vars(cls).items()):
+            if name.startswith("_"):
+                continue
+            if isfunction(held):
+                setattr(cls, name, one_blas_thread()(held))
+            elif type(held) is property and held.fget is not None:
+                setattr(cls, name, held.getter(one_blas_thread()(held.fget)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -45,7 +45,7 @@ from separatrix.models.logistic_problem import Problem, build_problem
 from separatrix.models.progress import Progress
 from separatrix.objectives.linear import LinearObjective
 from separatrix.result import Status
-from separatrix.settings import threads_of
+from separatrix.settings import outside, threads_of
 from separatrix.solvers.state import Solution
 
 _WIDE = (
@@ -310,7 +310,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
                 f"The search for the prior ended after {found.steps} steps before the evidence was stationary; the best so far "
                 "is prior_precision_. Give prior_precision as a number.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=outside(),
             )
 
     def _mode(self, problem: Problem, objective: LinearObjective, before: Solution | None) -> Solution:
@@ -361,7 +361,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         self.fit_ = watch.fit(status, problem.source.passes, detail + note, certificate, solution.iterations)
         self.fit_.trace.extend(solution.trace)
         if status.fell_short or status is Status.UNMIXED:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=6)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
         chance = check_random_state(self.random_state)
         self._seed = int(chance.randint(np.iinfo(np.int32).max))
 

@@ -27,6 +27,7 @@ from separatrix.models.base import (
     check_two_classes,
 )
 from separatrix.result import Status
+from separatrix.settings import outside
 from separatrix.statistics.metric import Metric
 from separatrix.statistics.moments import ClassMoments, Form
 
@@ -49,7 +50,7 @@ def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any])
     if abs(given.sum() - 1.0) > 1e-5:
         if given.sum() == 0:
             raise ValueError("priors are all zero; at least one class must be possible.")
-        warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=4)
+        warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=outside())
         given = given / given.sum()
     empty = np.flatnonzero((counts == 0) & (given > 0))
     if len(empty):

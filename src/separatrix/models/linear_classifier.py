@@ -33,7 +33,7 @@ from separatrix.models.progress import Progress
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import MARGIN_LOSSES, Margin
 from separatrix.result import Certificate, Fit, Status
-from separatrix.settings import threads_of
+from separatrix.settings import outside, threads_of
 from separatrix.solvers.smoothing import Sigmoid, minimise_smoothed
 from separatrix.solvers.state import Solution
 
@@ -301,9 +301,9 @@ class LinearClassifier(LinearRule):
 
     def _warn(self) -> None:
         if self.fit_.status is Status.SEPARATED:
-            warnings.warn(self.fit_.detail, SeparationWarning, stacklevel=4)
+            warnings.warn(self.fit_.detail, SeparationWarning, stacklevel=outside())
         if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
 
 
 def _times(certificate: Certificate, C: float) -> Certificate:

@@ -34,6 +34,7 @@ from separatrix.models.linear_classifier import LinearClassifier
 from separatrix.models.machine_records import joined_fit
 from separatrix.models.memory_rows import MemoryRows, memory_rows
 from separatrix.models.progress import Progress
+from separatrix.settings import outside
 from separatrix.solvers.choose import FEW_ROWS, PAIRED_ROWS, choose_svm
 
 
@@ -164,7 +165,7 @@ class LinearSVC(LinearRule):
                 self._fit_rows(rows, watch, progress, way == "pairs" and rows.X.shape[0] <= PAIRED_ROWS)
             progress.close()
         if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=2)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
         return self
 
     def _way(self, source: Source) -> str:

@@ -30,7 +30,7 @@ from separatrix.models.logistic_problem import Problem, build_problem
 from separatrix.models.logistic_summary import Summarised
 from separatrix.models.progress import Progress
 from separatrix.result import Certificate, Fit, Status
-from separatrix.settings import threads_of
+from separatrix.settings import outside, threads_of
 from separatrix.solvers.firth import minimise_firth
 from separatrix.solvers.state import Solution
 
@@ -364,7 +364,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         if unpenalised and self._steepest > _SUSPICIOUS and self.fit_.status is not Status.INTERRUPTED:
             self._diagnose(source)
         if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
 
     def _diagnose(self, source: Source) -> None:
         """On scores that grow without bound: are the classes separable?"""
@@ -378,4 +378,4 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
             self.fit_ = Fit(
                 Status.SEPARATED, fit.passes, fit.seconds, fit.iterations, str(verdict), unbounded, fit.trace
             )
-            warnings.warn(str(verdict), SeparationWarning, stacklevel=5)
+            warnings.warn(str(verdict), SeparationWarning, stacklevel=outside())

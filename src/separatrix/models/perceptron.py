@@ -44,6 +44,7 @@ from separatrix.online.perceptron import (
     train,
 )
 from separatrix.result import Certificate, Status
+from separatrix.settings import outside
 
 
 class Perceptron(LinearRule):
@@ -236,7 +237,7 @@ class Perceptron(LinearRule):
         self.t_, self.radius_ = 1.0, 0.0
         happened = self._learn(source, watch, int(self.max_iter))
         if self.tol is not None and happened.epochs == self.max_iter and not all(m.done for m in self._machines):
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
         return self
 
     def partial_fit(

@@ -41,6 +41,7 @@ from separatrix.models.progress import Progress
 from separatrix.models.score_calibration import CALIBRATORS
 from separatrix.models.svm_problem import Problem
 from separatrix.result import Status
+from separatrix.settings import outside
 
 _ROWS, _COLUMNS = 256, 256
 
@@ -197,7 +198,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         rounds, steps = sum(dual.rounds for dual in duals), sum(dual.steps for dual in duals)
         self.fit_ = joined_fit(watch, duals, rounds, steps)
         if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=2)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
         return self
 
     def _check_parameters(self) -> None:
