@@ -1,4 +1,4 @@
-"""One BLAS thread, whoever asks for it and however many at once: BLAS is left as it was, and bits are those of one fit alone."""
+"""One BLAS thread, whoever asks for it and however many at once: BLAS stays as it was, and bits are those of one fit alone."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from separatrix.cli.output import whole_folder
 from separatrix.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -21,11 +20,12 @@ def run(
 ) -> None:
     """Compare, show, and write the report and the recommended model to `out`."""
     from separatrix.comparison.comparison import compare
+    from separatrix.data.writing import replacing_folder
     from separatrix.export.model_file import save_model
     from separatrix.report.page import write_report
 
     chosen = [name.strip() for name in families.split(",")] if families else None
-    with whole_folder(out) as part, ProgressLine(quiet) as progress:
+    with replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
         comparison = compare(
             data, target, families=chosen, loss=loss, folds=folds, random_state=seed, progress=progress
         )

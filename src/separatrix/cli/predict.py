@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from separatrix.cli.output import place, whole
 from separatrix.cli.progress import ProgressLine
 from separatrix.cli.writers import DELIMITERS, SUFFIXES, table_writer
 
@@ -22,11 +21,12 @@ if TYPE_CHECKING:
 def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> None:
     """Write the prediction and the probabilities of every row of `data`."""
     from separatrix.data.tables import table_batches
+    from separatrix.data.writing import destination, replacing
 
     suffix = ".csv" if output == "-" else Path(output).suffix.lower()
     if suffix not in SUFFIXES:
         raise ValueError(f"{output} does not say what to write; end its name in one of {', '.join(SUFFIXES)}.")
-    path = None if output == "-" else place(Path(output))
+    path = None if output == "-" else destination(output)
     if path == data.resolve():
         raise ValueError(f"{data} is the table to read; write the predictions to another file.")
     prediction = Prediction(load(model), next(csv.reader([keep])) if keep else [])
@@ -35,7 +35,7 @@ def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> 
         if path is None:
             _write(batches, sys.stdout.buffer, suffix)
         else:
-            with whole(path) as part, part.open("wb") as file:
+            with replacing(path) as part, part.open("wb") as file:
                 _write(batches, file, suffix)
     for note in prediction.notes():
         print(note, file=sys.stderr)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
+from separatrix.data.checks import real_numbers
 
 # An integer range this much wider than the number of rows is not worth a lookup table.
 _TABLE_FACTOR = 4
@@ -16,6 +17,8 @@ _TABLE_FACTOR = 4
 def as_target(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     """`y` as a one- or two-dimensional array with as many rows as X."""
     target = np.asarray(y)
+    if target.dtype.kind in "cmM":
+        real_numbers(target, "y")
     if target.ndim == 0 or target.ndim > 2:
         raise ValueError(f"y should be a 1d array, got an array of shape {target.shape} instead.")
     if target.shape[0] != n_rows:
@@ -35,7 +38,7 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Float | None:
     """Weights as a float64 vector, checked; ``None`` stays ``None``."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = real_numbers(sample_weight, "sample_weight")
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:

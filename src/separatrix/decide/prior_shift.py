@@ -24,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.data.labels import as_weights
 from separatrix.decide.losses import check_proba, class_codes
 from separatrix.settings import outside
@@ -31,7 +32,7 @@ from separatrix.settings import outside
 
 def check_priors(priors: ArrayLike, n_classes: int, name: str = "priors") -> Float:
     """Priors as an array that sums to 1."""
-    given = np.asarray(priors, dtype=np.float64)
+    given = real_numbers(priors, "priors")
     if given.shape != (n_classes,):
         raise ValueError(f"{name} has shape {given.shape}, but there are {n_classes} classes: give one prior a class.")
     if not np.isfinite(given).all() or (given < 0).any() or abs(given.sum() - 1.0) > 1e-6:

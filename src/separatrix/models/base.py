@@ -16,6 +16,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
+from separatrix.data.checks import check_rows, real_numbers
+from separatrix.data.dispatch import source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import shown
 from separatrix.data.source import COPIED_BYTES, rows_per_block
@@ -68,7 +70,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         if isinstance(X, Source):
             self._check_source(X, reset)
             return as_source(X, y, sample_weight)
-        X = as_table(X)
+        X = as_table(check_rows(X))
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             rows, columns = (X.num_rows, X.num_columns) if hasattr(X, "num_rows") else X.shape
@@ -79,9 +81,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             X = validate_data(
                 self, X, reset=reset, accept_sparse=True, ensure_all_finite=False, ensure_min_samples=min_rows
             )
+        if y is not None and getattr(getattr(y, "dtype", None), "kind", "") == "c":
+            real_numbers(y, "y")
         if y is not None and not multi_output:
             y = column_or_1d(y, warn=True)
-        return as_source(X, y, sample_weight, numeric=numeric)
+        return source_of(X, y, sample_weight, numeric=numeric)
 
     def _check_source(self, source: Source, reset: bool) -> None:
         names = source.feature_names

@@ -29,6 +29,7 @@ from separatrix.bayes.evidence import log_evidence, maximise_evidence
 from separatrix.bayes.laplace import FULL_COEFFICIENTS, SINGULAR, STRUCTURES, choose_covariance, laplace
 from separatrix.bayes.posterior import FullPosterior, Posterior
 from separatrix.data import Source
+from separatrix.data.checks import real_numbers
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
 from separatrix.models.bayesian_prediction import PosteriorPrediction
 from separatrix.models.bayesian_prior import (
@@ -251,7 +252,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         check_two_classes(source.classes)
         self.classes_ = source.classes
         prior = prior_of(self.prior_precision, self.n_features_in_)
-        shift = None if offset is None else np.asarray(offset, dtype=np.float64)
+        shift = None if offset is None else real_numbers(offset, "offset")
         problem = build_problem(
             source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), prior=prior, offset=shift
         )
@@ -378,7 +379,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
                 f"{str(error).split(';')[0]}: update learns about the classes that fit has seen."
             ) from None
         penalty, gauge = as_prior(posterior)
-        shift = None if offset is None else np.asarray(offset, dtype=np.float64)
+        shift = None if offset is None else real_numbers(offset, "offset")
         built = build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), offset=shift)
         problem = seen_before(
             replace(built, objective=replace(built.objective, penalty=penalty)), source, *self._scaling

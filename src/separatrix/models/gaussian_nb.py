@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.data.labels import shown
 from separatrix.geometry import Hyperplane, Quadric
 from separatrix.models.base import Boundary, SignedDistance, Undetermined
@@ -84,7 +85,7 @@ class GaussianNB(SignedDistance, GenerativeClassifier):
         moments = self._moments
         counts = moments.counts
         if self.priors is not None:
-            given = np.asarray(self.priors, dtype=np.float64)
+            given = real_numbers(self.priors, "priors")
             if given.shape != counts.shape:
                 raise ValueError(
                     f"Number of priors must match number of classes: {given.size} given for {len(counts)}."

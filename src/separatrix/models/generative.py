@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.data.labels import merged_classes, shown
 from separatrix.models.base import (
     Classifier,
@@ -39,7 +40,7 @@ def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any])
     if priors is None:
         shares: Float = counts / counts.sum()
         return shares
-    given = np.array(priors, dtype=np.float64)
+    given = real_numbers(priors, "priors").copy()
     if given.shape != (len(classes),):
         raise ValueError(
             f"priors has shape {given.shape}, but there are {len(classes)} classes: give one prior a class, in the order "

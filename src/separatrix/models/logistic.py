@@ -23,6 +23,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.data.views import Reweighted
 from separatrix.models.base import LinearRule, Probabilities, Stopwatch, check_two_classes
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
@@ -219,7 +220,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         if hasattr(self, "separability_"):
             del self.separability_
         source = self._labelled(X, y, sample_weight)
-        shift = None if offset is None else np.asarray(offset, dtype=np.float64)
+        shift = None if offset is None else real_numbers(offset, "offset")
         with threads_of(self.n_jobs):
             if self.penalty == "firth":
                 solution, problem = self._fit_firth(source, shift)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.data.views import Intercept, Standardised
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Logistic, Loss, Softmax
@@ -248,7 +249,7 @@ def _bounded(penalty: Penalty, bounds: tuple[ArrayLike, ArrayLike], m: int, d: i
 
 
 def _checked_offset(offset: Any, source: Source, m: int) -> Float:
-    values = np.asarray(offset, dtype=np.float64)
+    values = real_numbers(offset, "offset")
     wanted = (source.n_rows,) if m == 1 else (source.n_rows, m)
     if values.shape != wanted:
         raise ValueError(f"offset has shape {values.shape}, expected {wanted}: one number a row and score.")

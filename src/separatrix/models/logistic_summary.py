@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.models.inference import gather, summarise
 from separatrix.models.logistic_problem import Problem
 from separatrix.models.summary_table import Inference, Summary
@@ -119,7 +120,7 @@ class Summarised:
     ) -> tuple[Problem, Source]:
         """The problem of the fit, built anew from its rows."""
         source = self._weighted(self._read(X, y, sample_weight, reset=False).labelled(self.classes_))
-        shift = None if offset is None else np.asarray(offset, dtype=np.float64)
+        shift = None if offset is None else real_numbers(offset, "offset")
         return self._problem(source, shift, np.inf if self.penalty == "firth" else None), source
 
     def profile_intervals(

@@ -19,6 +19,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.checks import check_rows
 from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
 from separatrix.data.labels import shown
@@ -122,12 +123,11 @@ class MixedNB(NaiveBayesClassifier):
             raise TypeError(
                 "MixedNB reads tables with their own column types; read the file in parts and use partial_fit."
             )
+        X = check_rows(X)
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
         else:
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=min_rows)
-            if X.dtype.kind == "c":
-                raise ValueError("Complex data not supported: a column of complex numbers has no family.")
         table = ColumnTable(X, None if y is None else column_or_1d(y, warn=True), sample_weight)
         if reset:
             self._choose_families(table)
@@ -231,6 +231,10 @@ class MixedNB(NaiveBayesClassifier):
         for key, part in statistic.parts.items():
             family = "multinomial" if len(key) > 1 else str(self.families_[key[0]])
             if isinstance(part, Moments):
+                if not np.isfinite(part.square).all():
+                    raise ValueError(
+                        f"column {key[0]!r} has values so large that their squares overflow; divide it by a power of ten first."
+                    )
                 reader = kinds.GaussianReader(part, floor)
                 flat = np.flatnonzero((reader.variance <= 0) & (statistic.counts > 0))
                 if len(flat):
