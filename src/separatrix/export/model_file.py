@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.writing import destination, replacing
 from separatrix.export.checks import article, check_model, described
+from separatrix.export.finite import check_finite_numbers
 from separatrix.export.registry import name_of
 from separatrix.export.state import TENSOR_TYPES, decode, encode
 
@@ -68,6 +69,10 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """
     destination(path)  # a place that cannot be is told before the model is written out
     content = _serialised(model)
+    try:
+        check_finite_numbers(model)
+    except ValueError as fault:
+        raise ValueError(f"This model cannot be saved, since it could not be loaded: {fault}.") from None
     with replacing(path) as part:
         part.write_bytes(content)
 
