@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import os
+import signal
 import warnings
 
 import numpy as np
@@ -14,8 +16,13 @@ import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from typer.testing import CliRunner
 
 import separatrix as sx
+from separatrix.cli.main import app
+from separatrix.comparison.schema import TableSchema
+from separatrix.comparison.table_model import TableModel
+from separatrix.data.tables import read_table
 
 RNG = np.random.default_rng(0)
 X = np.abs(np.round(2.0 * RNG.standard_normal((40, 6))))
@@ -177,7 +184,7 @@ def test_what_is_no_table_of_real_numbers_gets_its_own_sentence(estimator, kind)
 def test_dates_in_a_file_get_their_own_sentence(tmp_path):
     table = pa.table({"a": X[:, 0], "when": pa.array([1] * 40, pa.timestamp("s")), "y": Y})
     pa.parquet.write_table(table, tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match="column 'when' is of type timestamp.* and holds dates"):
+    with pytest.raises(ValueError, match=r"column 'when' is of type timestamp.* and holds dates"):
         sx.scan_parquet(tmp_path / "rows.parquet", target="y")
 
 
@@ -233,3 +240,127 @@ def test_small_values_are_not_called_large(estimator, scale):
         clone(estimator).fit(scale * X / X.max(axis=0), Y)
     with pytest.raises(ValueError, match=r"so large that their squares overflow: column 0 reaches"):
         sx.GaussianNB().fit(X / X.max(axis=0) / scale, Y)
+
+
+# -- pipes ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    """Nobody ever writes to it, so whoever opens it waits until the alarm."""
+    pipes = [tmp_path / f"pipe.{suffix}" for suffix in ("csv", "parquet", "csv.gz", "arrow", "safetensors")]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    good = tmp_path / "good.csv"
+    good.write_text("a,y\n1,x\n2,z\n")
+    model = tmp_path / "model.safetensors"
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": Y})
+    sx.save_model(TableModel.fit(table, "y", sx.GaussianNB(), family="gnb"), model)
+    run = CliRunner().invoke
+    tries = [
+        lambda: sx.scan_csv(pipes[0]),
+        lambda: sx.scan_parquet(pipes[1]),
+        lambda: sx.scan_csv([good, pipes[0]]),
+        *(lambda pipe=pipe: read_table(pipe) for pipe in pipes[:4]),
+        lambda: sx.compare(pipes[0], "y"),
+        lambda: sx.load_model(pipes[4]),
+        lambda: sx.inspect_model(pipes[4]),
+        lambda: run(app, ["compare", str(pipes[0]), "--target", "y", "--out", str(tmp_path / "out")]),
+        lambda: run(app, ["fit", str(pipes[0]), "--target", "y", "--model", "lda", "-o", str(tmp_path / "m")]),
+        lambda: run(app, ["predict", str(model), str(pipes[0]), "-o", "-"]),
+        lambda: run(app, ["predict", str(pipes[4]), str(good), "-o", "-"]),
+        lambda: run(app, ["inspect", str(pipes[4])]),
+        lambda: run(
+            app, ["compare", str(good), "--target", "y", "--loss", str(pipes[0]), "--out", str(tmp_path / "out")]
+        ),
+    ]
+
+    def say(attempt):
+        try:
+            return getattr(attempt(), "output", "nothing")
+        except Exception as error:
+            return str(error)
+
+    def stop(*_):
+        raise TimeoutError("still waiting for the pipe")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        for at, attempt in enumerate(tries):
+            signal.alarm(30)
+            assert "is a pipe, not a regular file" in " ".join(say(attempt).split()), at
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# -- long lists ----------------------------------------------------------------------------------------------------------
+
+MOST = 3000  # characters of a sentence on any number of columns or classes
+WIDE = 600
+NAMES = [f"column_{j:05d}" for j in range(WIDE)]
+
+
+def wide_rows():
+    rows = np.zeros((30, WIDE))
+    rows[:, 0] = RNG.standard_normal(30)
+    return pd.DataFrame(rows, columns=NAMES)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *(sx.LogisticRegression(), sx.LogisticRegression(C=np.inf), sx.LogisticRegression(penalty="firth")),
+        *(sx.LinearDiscriminantAnalysis(), sx.QuadraticDiscriminantAnalysis(), sx.GaussianNB(), sx.LinearRegression()),
+        *(sx.Ridge(), sx.LinearSVC(), sx.MixedNB(), sx.FisherDiscriminant(), sx.RidgeClassifier()),
+    ],
+    ids=repr,
+)
+def test_thousands_of_constant_columns_are_not_listed_by_a_model(estimator):
+    rows = wide_rows()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            model = clone(estimator).fit(rows, np.arange(30) % 2)
+            said = [str(model.fit_)]
+            with pytest.raises(ValueError, match="column_") as other:
+                (model.predict if hasattr(model, "predict") else model.transform)(rows.rename(columns=str.upper))
+            said.append(str(other.value))
+        except ValueError as error:
+            said = [str(error)]
+    assert max(map(len, [*said, *(str(warning.message) for warning in seen)])) < MOST
+
+
+def test_thousands_of_constant_columns_are_not_listed_by_a_comparison(tmp_path):
+    rows = wide_rows().assign(column_00001=[None] * 30, kind=np.where(np.arange(30) % 2, "a", "b"))
+    schema = TableSchema.infer(rows, "kind")
+    assert sum(column.kind == "left_out" for column in schema.columns) > WIDE - 10
+    assert any(f"{WIDE - 9} more" in finding for finding in schema.findings), schema.findings
+    assert sum(map(len, schema.findings)) < MOST
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    out = str(tmp_path / "model")
+    ran = CliRunner().invoke(app, ["fit", str(tmp_path / "rows.csv"), "--target", "kind", "--model", "lda", "-o", out])
+    assert ran.exit_code == 0 and len(ran.output) < MOST
+    ran = CliRunner().invoke(app, ["inspect", out])
+    assert ran.exit_code == 0 and len(ran.output.splitlines()) < 250
+    found = sx.compare(rows, "kind", families=["lda"])
+    assert len(repr(found)) < MOST
+
+
+def test_thousands_of_classes_are_not_listed():
+    many = np.array([f"class {k:05d}" for k in range(1200)])
+    rows, labels = RNG.standard_normal((2400, 2)), np.repeat(many, 2)
+    model = sx.LinearDiscriminantAnalysis().fit(rows, labels)
+    faults = [
+        lambda: model.boundary("other", "class 00000"),
+        lambda: model.boundary(),
+        lambda: sx.LogisticRegression(class_weight={"other": 1.0}).fit(rows, labels),
+        lambda: sx.LinearDiscriminantAnalysis(priors=[0.5, 0.5]).fit(rows, labels),
+        lambda: sx.GaussianNB().partial_fit(rows, labels, classes=many[:-1]),
+    ]
+    for fault in faults:
+        with pytest.raises(ValueError, match=r"class") as seen:
+            fault()
+        assert len(str(seen.value)) < MOST
+    findings = TableSchema.infer(pd.DataFrame(rows, columns=["a", "b"]).assign(kind=labels), "kind").findings
+    assert sum(map(len, findings)) < MOST

@@ -90,11 +90,13 @@ def _fits(comparison: Comparison) -> Any:
 
 
 def _remarks(comparison: Comparison) -> dict[str, list[str]]:
+    from separatrix.comparison.findings import few
+
     fits = [f"{one.family}: {note}" for one in comparison.candidates for note in one.notes]
     left_out = [f"{column.name}: {column.reason}" for column in comparison.schema.columns if column.kind == "left_out"]
     return {
         "Findings in the data": [*comparison.schema.findings, comparison.separability, *comparison.notes],
-        "Columns left out": left_out,
+        "Columns left out": list(few(left_out)),
         "Remarks on the fits": fits,
         "Families left out": [f"{name}: {reason}" for name, reason in comparison.failures.items()],
     }

@@ -66,7 +66,9 @@ def _by_code(parameters: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, 
     weights = parameters.get("class_weight")
     if not isinstance(weights, dict):
         return parameters
+    from separatrix.comparison.findings import joined
+
     codes = {str(label): code for code, label in enumerate(classes)}
     if unknown := next((label for label in weights if label not in codes), None):
-        raise ValueError(f"class_weight names {unknown!r}, which is not a class; these are {', '.join(codes)}.")
+        raise ValueError(f"class_weight names {unknown!r}, which is not a class; these are {joined(list(codes))}.")
     return {**parameters, "class_weight": {codes[label]: weight for label, weight in weights.items()}}

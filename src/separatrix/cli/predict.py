@@ -129,12 +129,15 @@ class Prediction:
 
     def notes(self) -> list[str]:
         """What was missing or new, a sentence a column."""
-        notes = [f"Column {name!r}: {_counted(n)} missing." for name, n in self._missing.items() if n]
-        for name, n in self._unseen.items():
-            notes.append(
-                f"Column {name!r}: {_counted(n)} of no category that the model knows, such as {self._example[name]!r}"
-                f"{', read as missing' if name in self._flags else ''}."
-            )
+        from separatrix.comparison.findings import few
+
+        unseen = (
+            f"Column {name!r}: {_counted(n)} of no category that the model knows, such as {self._example[name]!r}"
+            f"{', read as missing' if name in self._flags else ''}."
+            for name, n in self._unseen.items()
+        )
+        missing = (f"Column {name!r}: {_counted(n)} missing." for name, n in self._missing.items() if n)
+        notes = [*few(missing), *few(unseen)]
         if not self._model.has_probabilities:
             notes.append(
                 f"The family {self._model.family!r} gives no probabilities, so only the predictions were written."

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.comparison.findings import joined
 from separatrix.comparison.rows import as_arrow
 from separatrix.comparison.schema import TableSchema
 from separatrix.data.block import Float
@@ -92,14 +93,14 @@ def _of_mapping(
     for given, row in rows.items():
         label = _class_of(given, classes)
         if label is None:
-            known = ", ".join(map(str, classes))
+            known = joined(list(map(str, classes)))
             raise ValueError(f"{said} has a row for {str(given)!r}, which is not a class; these are {known}.")
         if label in by_class:
             raise ValueError(f"{said} has more than one row of class {shown(label)}; give one row a class.")
         by_class[label] = row
     for label in classes:
         if label not in by_class:
-            known = ", ".join(map(str, rows))
+            known = joined(list(map(str, rows)))
             raise ValueError(f"{said} has no row for class {shown(label)}; it has rows for {known}.")
     if not all(isinstance(row, Mapping) for row in by_class.values()):
         raise ValueError(f"{said} gives no actions: write it as {{class: {{action: cost, …}}, …}}.")

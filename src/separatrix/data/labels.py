@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,14 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Float | None:
 def shown(label: Any) -> str:
     """A label as a person would write it: no NumPy types."""
     return repr(label.item() if hasattr(label, "item") else label)
+
+
+def listed(values: Iterable[Any], most: int = 10) -> str:
+    """A list as Python writes it; of a long one the first values, and how many there are more."""
+    found = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if len(found) <= most:
+        return repr(found)
+    return f"[{', '.join(map(repr, found[:most]))}, … and {len(found) - most} more]"
 
 
 def check_weights(weights: Float) -> None:
@@ -124,7 +133,7 @@ def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None)
         if strange.any():
             label = y[int(np.flatnonzero(strange)[0])]
             raise ValueError(
-                f"The label {shown(label)} in y is not among the classes {known.tolist()}; list it in `classes`."
+                f"The label {shown(label)} in y is not among the classes {listed(known)}; list it in `classes`."
             )
         codes[wrong] = 0
     return known, codes

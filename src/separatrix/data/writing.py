@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from separatrix.data.readers import irregular
+
 try:
     import fcntl
 except ImportError:  # Windows: what killed writers leave stays there
@@ -26,12 +28,6 @@ except ImportError:  # Windows: what killed writers leave stays there
 
 _LEFT_BEHIND = re.compile(r"\.separatrix-[0-9a-f]{16}")
 _SETTLED = 60.0  # seconds: a writer may not have taken its lock yet
-_KINDS = {
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-}
 
 
 def destination(path: str | os.PathLike[str]) -> Path:
@@ -52,8 +48,7 @@ def destination(path: str | os.PathLike[str]) -> Path:
         raise OSError(fault.errno, fault.strerror, given) from None
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder; name a file in it", given)
-    if not stat.S_ISREG(mode):
-        what = _KINDS.get(stat.S_IFMT(mode), "something else")
+    if what := irregular(mode):
         raise OSError(errno.EINVAL, f"it is {what}, not a regular file, and is left as it is; name a file", given)
     return target
 

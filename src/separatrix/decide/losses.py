@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import encode, is_missing, shown, unique_labels
+from separatrix.data.labels import encode, is_missing, listed, shown, unique_labels
 from separatrix.settings import outside
 
 Loss = str | Callable[[Any, Any], float] | ArrayLike
@@ -47,7 +47,7 @@ def loss_table(loss: Loss, classes: NDArray[Any], actions: Iterable[Any] | None)
         strange = [] if named is None else [name for name in named.tolist() if name not in classes.tolist()]
         if strange:
             raise ValueError(
-                f"Under the 0–1 loss every action is a class, but {strange[0]!r} is not one of {classes.tolist()}: give the "
+                f"Under the 0–1 loss every action is a class, but {strange[0]!r} is not one of {listed(classes)}: give the "
                 "losses of this action in a matrix or a function."
             )
         loss = _zero_one
@@ -96,7 +96,7 @@ def _columns(matrix: Float, classes: NDArray[Any], named: NDArray[Any] | None) -
         )
     if named is not None and matrix.shape[1] != len(named):
         raise ValueError(
-            f"loss has shape {matrix.shape}, but {len(named)} actions are named: {named.tolist()}. Give one column an action."
+            f"loss has shape {matrix.shape}, but {len(named)} actions are named: {listed(named)}. Give one column an action."
         )
     return classes if named is None else named
 
@@ -128,7 +128,7 @@ def check_proba(proba: ArrayLike) -> Float:
         i = int(np.flatnonzero(wrong)[0])
         raise ValueError(
             f"{int(wrong.sum())} rows of probabilities are not numbers from 0 to 1 that sum to 1 (first: row {i}, "
-            f"{given[i].tolist()}); give posterior probabilities, not scores."
+            f"{listed(given[i])}); give posterior probabilities, not scores."
         )
     return given
 
@@ -195,7 +195,7 @@ def action_codes(actions: ArrayLike, names: NDArray[Any], reject_action: Any) ->
     strange = np.flatnonzero(codes == len(names))
     if len(strange):
         raise ValueError(
-            f"{shown(taken[strange[0]])} is not among the actions {names.tolist()}, nor does it stand for a rejection "
+            f"{shown(taken[strange[0]])} is not among the actions {listed(names)}, nor does it stand for a rejection "
             f"({reject_action!r}): name all actions, or set reject_action."
         )
     return codes

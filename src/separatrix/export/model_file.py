@@ -25,6 +25,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.comparison.table_model import TableModel
+from separatrix.data.readers import check_regular
 from separatrix.data.writing import destination, replacing
 from separatrix.export.checks import article, check_model, described
 from separatrix.export.finite import check_finite_numbers
@@ -127,6 +128,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ValueError: 'pyproject.toml' is not a model file: ...
     """
     path = Path(path)
+    check_regular(path)
     with open(path, "rb") as file:
         header, intact = _checked(file, path)
         if not intact:
@@ -235,6 +237,7 @@ def inspect_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     ('GaussianNB', [0, 1, 2], True)
     """
     path = Path(path)
+    check_regular(path)
     with open(path, "rb") as file:
         header, intact = _checked(file, path)
     try:

@@ -19,7 +19,7 @@ from separatrix.data.block import Float
 from separatrix.data.checks import check_rows, real_numbers
 from separatrix.data.dispatch import source_of
 from separatrix.data.frames import as_table, is_frame
-from separatrix.data.labels import shown
+from separatrix.data.labels import listed, shown
 from separatrix.data.source import COPIED_BYTES, rows_per_block
 from separatrix.geometry import Hyperplane, Quadric, Surface
 from separatrix.result import Certificate, Fit, Status
@@ -105,7 +105,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         if names is not None and expected is not None and list(names) != list(expected):
             raise ValueError(
                 "The feature names should match those that were passed during fit, in the same order: expected "
-                f"{list(expected)}, got {list(names)}."
+                f"{listed(expected)}, got {listed(names)}."
             )
 
     def _map_rows(self, X: Any, block_fn: Callable[[Block], Float]) -> Float:
@@ -153,7 +153,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             )
         names = [list(getattr(model, "feature_names_in_", [])) for model in (self, other)]
         if all(names) and names[0] != names[1]:
-            raise ValueError(f"Cannot merge models of different features: {names[0]} here and {names[1]} there.")
+            raise ValueError(
+                f"Cannot merge models of different features: {listed(names[0])} here and {listed(names[1])} there."
+            )
 
     def _adopt_features(self, other: Estimator) -> None:
         self.n_features_in_ = other.n_features_in_
@@ -231,17 +233,17 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-le
     def _code(self, label: Any) -> int:
         found = np.flatnonzero(self.classes_ == label)
         if not len(found):
-            raise ValueError(f"{label!r} is not a class of this model; the classes are {self.classes_.tolist()}.")
+            raise ValueError(f"{label!r} is not a class of this model; the classes are {listed(self.classes_)}.")
         return int(found[0])
 
     def _pair(self, k: Any, l: Any) -> tuple[int, int]:  # noqa: E741  # k and l are the names in the formulas
         if k is None and l is None and len(self.classes_) == 2:
             return 1, 0
         if k is None or l is None:
-            raise ValueError(f"Name the two classes whose boundary you want, out of {self.classes_.tolist()}.")
+            raise ValueError(f"Name the two classes whose boundary you want, out of {listed(self.classes_)}.")
         first, second = self._code(k), self._code(l)
         if first == second:
-            raise ValueError(f"A class has no boundary with itself; name two of {self.classes_.tolist()}.")
+            raise ValueError(f"A class has no boundary with itself; name two of {listed(self.classes_)}.")
         return first, second
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
+from separatrix.data.labels import listed
 from separatrix.data.source import Source
 
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
@@ -34,7 +35,7 @@ def class_factors(class_weight: ClassWeight, classes: NDArray[Any], counts: Floa
         raise ValueError(f"class_weight has the value {odd[0]!r}; weights must be finite and ≥ 0.")
     unknown = [label for label in class_weight if label not in set(classes.tolist())]
     if unknown:
-        raise ValueError(f"class_weight names {unknown[0]!r}, which is not among the classes {classes.tolist()}.")
+        raise ValueError(f"class_weight names {unknown[0]!r}, which is not among the classes {listed(classes)}.")
     factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
     if ((factors > 0) & (counts > 0)).sum() < 2:
         raise ValueError("class_weight leaves fewer than two classes with a positive weight; a classifier needs two.")

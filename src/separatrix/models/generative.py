@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
-from separatrix.data.labels import merged_classes, shown
+from separatrix.data.labels import listed, merged_classes, shown
 from separatrix.models.base import (
     Classifier,
     Estimator,
@@ -44,7 +44,7 @@ def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any])
     if given.shape != (len(classes),):
         raise ValueError(
             f"priors has shape {given.shape}, but there are {len(classes)} classes: give one prior a class, in the order "
-            f"{classes.tolist()}."
+            f"{listed(classes)}."
         )
     if not np.isfinite(given).all() or (given < 0).any():
         raise ValueError("priors must be non-negative and finite.")
@@ -162,7 +162,7 @@ class MomentEstimator(Estimator):
             known = np.unique(np.asarray(classes))
             strange = np.setdiff1d(labels, known)
             if len(strange):
-                raise ValueError(f"The label {shown(strange[0])} in y is not among classes={known.tolist()}.")
+                raise ValueError(f"The label {shown(strange[0])} in y is not among classes={listed(known)}.")
             labels, _, _ = merged_classes(known, labels)
             part = part.reindexed(np.searchsorted(labels, source.classes), len(labels))
         if first:

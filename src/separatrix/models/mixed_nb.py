@@ -22,7 +22,7 @@ from separatrix.data.block import Float
 from separatrix.data.checks import check_rows
 from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
-from separatrix.data.labels import shown
+from separatrix.data.labels import listed, shown
 from separatrix.models import families as kinds
 from separatrix.models.base import Undetermined
 from separatrix.models.families import FAMILIES, Family, Reader, check_column, infer_family
@@ -170,7 +170,9 @@ class MixedNB(NaiveBayesClassifier):
             members = key if isinstance(key, tuple) else (key,)
             for member in members:
                 if member not in names:
-                    raise ValueError(f"families names the column {member!r}, which X does not have; it has {names}.")
+                    raise ValueError(
+                        f"families names the column {member!r}, which X does not have; it has {listed(names)}."
+                    )
                 if member in given:
                     raise ValueError(f"families names the column {member!r} twice; give each column one family.")
                 given[member] = family

@@ -24,7 +24,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.data.labels import shown, unique_labels
+from separatrix.data.labels import listed, shown, unique_labels
 from separatrix.data.views import Regrouped
 from separatrix.geometry.separability import separability
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
@@ -294,9 +294,7 @@ class Perceptron(LinearRule):
         if first:
             check_two_classes(given)
         elif not np.array_equal(given, self.classes_):
-            raise ValueError(
-                f"`classes={given.tolist()}` is not the same as on the last call, {self.classes_.tolist()}."
-            )
+            raise ValueError(f"`classes={listed(given)}` is not the same as on the last call, {listed(self.classes_)}.")
         return given
 
     def _labelled(self, X: Any, y: Any, weight: Any, classes: Any, watch: Stopwatch, *, reset: bool) -> Source:
