@@ -18,7 +18,7 @@ from separatrix.data.block import Float
 
 _COMPLEX = "holds complex numbers. Complex data not supported: give real numbers (.real, .imag or abs() of them)."
 DATES = (
-    "holds dates or times, which are not numeric: give numbers that mean something to the model, such as days since a "
+    "holds dates or times: give numbers that mean something to the model, such as days since a "
     "date, the hour or the month, or leave it out."
 )
 _BEYOND = "holds finite values beyond the range of double precision (±1.8e308): divide it by a power of ten first."

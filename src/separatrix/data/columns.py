@@ -85,7 +85,7 @@ def _frame_columns(frame: Any) -> list[Column]:
             check_numbers(values, f"column {name!r}")
             columns.append(_guess(name, values))
         elif dtype.is_temporal():
-            raise ValueError(f"column {name!r} is of type {dtype} and {DATES}")
+            raise ValueError(f"column {name!r} is of type {dtype}, not numeric: it {DATES}")
         else:
             values = np.asarray(series)
             check_numbers(values, f"column {name!r}")

@@ -100,7 +100,7 @@ class FileSource(Source):
         for name in [*self._features, *self._weights]:
             if kind(types[name]) not in NUMERIC or hasattr(types[name], "value_type"):
                 if is_temporal(types[name]):
-                    raise ValueError(f"column {name!r} is of type {types[name]} and {DATES}")
+                    raise ValueError(f"column {name!r} is of type {types[name]}, not numeric: it {DATES}")
                 advice = "encode it as numbers, or leave it out: features= names the columns to use."
                 raise ValueError(f"column {name!r} is of type {types[name]}, not numeric; {advice}")
         for name in self._targets:

@@ -43,7 +43,7 @@ def as_table(X: Any) -> Any:
 
 def _not_numeric(name: Any, dtype: Any) -> ValueError:
     if dtype.is_temporal():
-        return ValueError(f"column {name!r} is of type {dtype} and {DATES}")
+        return ValueError(f"column {name!r} is of type {dtype}, not numeric: it {DATES}")
     return ValueError(
         f"could not convert string to float: column {name!r} is of type {dtype}, not numeric. Encode it (for example with "
         "sklearn.preprocessing.OneHotEncoder) or leave it out."

@@ -47,7 +47,7 @@ def destination(path: str | os.PathLike[str]) -> Path:
     except OSError as fault:
         raise OSError(fault.errno, fault.strerror, given) from None
     if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder; name a file in it", given)
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, not a file; name a file in it", given)
     if what := irregular(mode):
         raise OSError(errno.EINVAL, f"it is {what}, not a regular file, and is left as it is; name a file", given)
     return target

@@ -190,7 +190,7 @@ def linear_rule(model: Any) -> tuple[NDArray[Any], Float, Float]:
     if hasattr(model, "linear_form"):
         W, b = model.linear_form()
     elif hasattr(model, "coef_") and hasattr(model, "intercept_") and hasattr(model, "classes_"):
-        W, b = model.coef_, model.intercept_
+        W, b = getattr(model.coef_, "toarray", lambda: model.coef_)(), model.intercept_
     else:
         raise TypeError(
             f"{name} has no linear form, or is not fitted. Give a fitted linear rule: a model with linear_form(), or with "

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from inspect import isfunction
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -38,6 +39,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     fit_: Fit
+    # scikit-learn's estimator of the same name answers rows of float32 in float32 if it was fitted on such rows. The
+    # coefficients that a certificate is about stay as they were found, in float64.
+    _keeps_single = False
+    _fitted_on_single = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Public methods and properties compute on one BLAS thread: their bits do not depend on the number of threads."""
@@ -85,7 +90,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             real_numbers(y, "y")
         if y is not None and not multi_output:
             y = column_or_1d(y, warn=True)
-        return source_of(X, y, sample_weight, numeric=numeric)
+        source = source_of(X, y, sample_weight, numeric=numeric)
+        if reset and self._keeps_single:
+            self._fitted_on_single = source.dtype == np.float32
+        return source
+
+    def _as_given(self, X: Any, answer: Float) -> Float:
+        """An answer in single precision where scikit-learn gives it so; it was computed in double precision."""
+        if not (self._keeps_single and self._fitted_on_single):
+            return answer
+        with np.errstate(over="ignore", under="ignore"):
+            return answer.astype(np.float32) if is_single(X) else answer
 
     def _check_source(self, source: Source, reset: bool) -> None:
         names = source.feature_names
@@ -167,6 +182,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         return f"column {j}" if names is None else f"column {names[j]!r}"
 
 
+def is_single(X: Any) -> bool:
+    """Whether all values of X are float32."""
+    dtypes = {X.dtype} if hasattr(X, "dtype") else set(getattr(X, "dtypes", ()))
+    return {str(dtype).lower() for dtype in dtypes} == {"float32"}
+
+
 class Stopwatch:
     """Seconds and passes of one fit."""
 
@@ -211,9 +232,9 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-le
             For two classes one number a row, positive for ``classes_[1]``.
         """
         scores = self._scores(X)
-        if len(self.classes_) > 2:
-            return scores
-        return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+        if len(self.classes_) == 2:
+            scores = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+        return self._as_given(X, scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest score, for every row.
@@ -279,7 +300,7 @@ class Probabilities:
         ndarray of shape (n_samples, n_classes)
         """
         result: Float = self._map_scores(X, _posteriors)  # type: ignore[attr-defined]  # mixed into a Classifier
-        return result
+        return self._as_given(X, result)  # type: ignore[attr-defined, no-any-return]
 
     def predict_log_proba(self, X: Any) -> Float:
         """Logarithms of the posterior probabilities, accurate also where these are tiny.
@@ -296,7 +317,7 @@ class Probabilities:
         if scores.shape[1] == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
         result: Float = log_softmax(scores, axis=1)
-        return result
+        return self._as_given(X, result)  # type: ignore[attr-defined, no-any-return]
 
 
 class SignedDistance:
@@ -340,7 +361,7 @@ class LinearRule(SignedDistance, Classifier):
             return super()._map_scores(X, function)
         # In the workers: beyond two classes the exponentials cost more than the products.
         self._check_ready()
-        weights, constant = self.coef_.T.astype(np.float64), np.asarray(self.intercept_, dtype=np.float64)
+        weights, constant = dense(self.coef_).T.astype(np.float64), np.asarray(self.intercept_, dtype=np.float64)
         return self._map_rows(X, lambda block: openly(function, block.matvec(weights), constant))
 
     def linear_form(self) -> tuple[Float, Float]:
@@ -352,7 +373,7 @@ class LinearRule(SignedDistance, Classifier):
         b : ndarray of shape (1,) or (n_classes,)
         """
         self._check_ready()
-        return self.coef_, np.atleast_1d(self.intercept_)
+        return dense(self.coef_), np.atleast_1d(self.intercept_)
 
     def _linear_scores(self, X: Any) -> Float:
         scores = self._scores(X)  # a model may know a way that keeps more digits
@@ -378,6 +399,41 @@ class LinearRule(SignedDistance, Classifier):
         return Hyperplane(W[first] - W[second], float(b[first] - b[second]))
 
 
+def dense(coef: Any) -> Float:
+    """Coefficients as an array, also after `sparsify`."""
+    return coef.toarray() if sp.issparse(coef) else coef
+
+
+class SparseCoefficients:
+    """Coefficients that may be kept sparse, as scikit-learn's linear classifiers offer it."""
+
+    coef_: Any
+
+    def sparsify(self) -> Self:
+        """Keep ``coef_`` as a sparse matrix, which is smaller where more than half of it is zero.
+
+        Predictions, exports and boundaries stay the same. Call `densify` before fitting further.
+
+        Returns
+        -------
+        self
+        """
+        self._check_ready()  # type: ignore[attr-defined]  # mixed into a Classifier
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Keep ``coef_`` as an array again.
+
+        Returns
+        -------
+        self
+        """
+        self._check_ready()  # type: ignore[attr-defined]  # mixed into a Classifier
+        self.coef_ = dense(self.coef_)
+        return self
+
+
 class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear prediction of real targets."""
 
@@ -398,7 +454,7 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
         self._check_ready()
         weights, constant = np.asarray(self.coef_, dtype=np.float64).T, self.intercept_
         result = self._map_rows(X, lambda block: block.matvec(weights) + constant)
-        single = self.coef_.dtype == np.float32 and getattr(X, "dtype", None) == np.float32
+        single = self.coef_.dtype == np.float32 and is_single(X)
         return result.astype(np.float32) if single else result  # as scikit-learn does
 
 

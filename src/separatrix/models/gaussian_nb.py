@@ -65,6 +65,7 @@ class GaussianNB(SignedDistance, GenerativeClassifier):
     class_prior_: Float
     epsilon_: float
 
+    _keeps_single = True
     _parameter_constraints: dict[str, list[Any]] = {
         "priors": ["array-like", None],
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
@@ -144,7 +145,7 @@ class GaussianNB(SignedDistance, GenerativeClassifier):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._log_joint(X)
+        return self._as_given(X, self._log_joint(X))
 
     def linear_form(self) -> tuple[Float, Float]:
         """The rule as (W, b) when the variances are shared: scores are XWᵀ + b.

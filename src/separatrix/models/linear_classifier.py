@@ -25,7 +25,7 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
 from separatrix.data.views import Regrouped, Reweighted
-from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
+from separatrix.models.base import LinearRule, SparseCoefficients, Stopwatch, check_two_classes, dense
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.logistic import SeparationWarning
 from separatrix.models.logistic_problem import Problem, build_problem
@@ -45,7 +45,7 @@ _SUSPICIOUS = 10.0
 _NEARBY = 1e-2
 
 
-class LinearClassifier(LinearRule):
+class LinearClassifier(SparseCoefficients, LinearRule):
     """A linear rule by any margin loss under any of the usual penalties, with a proof of optimality.
 
     Parameters
@@ -184,7 +184,9 @@ class LinearClassifier(LinearRule):
     def _fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         watch = Stopwatch()
         watch.start_at(X.passes if isinstance(X, Source) else 0)
-        before = (self.classes_, self.coef_, self.intercept_) if self.warm_start and hasattr(self, "coef_") else None
+        before = (
+            (self.classes_, dense(self.coef_), self.intercept_) if self.warm_start and hasattr(self, "coef_") else None
+        )
         source = self._read(X, y, sample_weight, reset=True).labelled()
         assert source.classes is not None
         check_two_classes(source.classes)

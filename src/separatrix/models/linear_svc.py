@@ -28,7 +28,7 @@ from separatrix.data import Source
 from separatrix.data.source import in_parallel
 from separatrix.dual.crammer_singer import CrammerSinger
 from separatrix.dual.linear_machine import LinearDual, LinearMachine
-from separatrix.models.base import LinearRule, Stopwatch
+from separatrix.models.base import LinearRule, SparseCoefficients, Stopwatch
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.linear_classifier import LinearClassifier
 from separatrix.models.machine_records import joined_fit
@@ -38,7 +38,7 @@ from separatrix.settings import outside
 from separatrix.solvers.choose import FEW_ROWS, PAIRED_ROWS, choose_svm
 
 
-class LinearSVC(LinearRule):
+class LinearSVC(SparseCoefficients, LinearRule):
     """Linear support vector classification, with the proof of its optimum.
 
     Parameters

@@ -25,7 +25,7 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.views import Reweighted
-from separatrix.models.base import LinearRule, Probabilities, Stopwatch, check_two_classes
+from separatrix.models.base import LinearRule, Probabilities, SparseCoefficients, Stopwatch, check_two_classes, dense
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.logistic_problem import Problem, build_problem
 from separatrix.models.logistic_summary import Summarised
@@ -46,7 +46,7 @@ class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-lea
     """The likelihood has no maximum: some coefficients are infinite."""
 
 
-class LogisticRegression(Summarised, Probabilities, LinearRule):
+class LogisticRegression(Summarised, Probabilities, SparseCoefficients, LinearRule):
     """Logistic regression with a proof of optimality, for two and more classes.
 
     Parameters
@@ -115,6 +115,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
     True
     """
 
+    _keeps_single = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [StrOptions({"auto", "l1", "l2", "elasticnet", "firth"}), None],
         "C": [Interval(Real, 0, None, closed="right")],
@@ -242,7 +243,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         return self._weighted(source)
 
     def _before(self) -> tuple[NDArray[Any], Float, Float] | None:
-        return (self.classes_, self.coef_, self.intercept_) if hasattr(self, "coef_") else None
+        return (self.classes_, dense(self.coef_), self.intercept_) if hasattr(self, "coef_") else None
 
     def _weighted(self, source: Source) -> Source:
         if self.class_weight is None:

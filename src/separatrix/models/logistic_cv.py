@@ -20,14 +20,14 @@ from sklearn.utils.validation import column_or_1d
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.labels import encode
-from separatrix.models.base import LinearRule, Probabilities, Stopwatch
+from separatrix.models.base import LinearRule, Probabilities, SparseCoefficients, Stopwatch
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.logistic_path import grid_of, solve_along
 from separatrix.solvers.leave_one_out_scores import leave_one_out_losses
 
 
-class LogisticRegressionCV(Probabilities, LinearRule):
+class LogisticRegressionCV(Probabilities, SparseCoefficients, LinearRule):
     """Logistic regression with C, and the share of absolute values, chosen by cross-validation.
 
     Parameters

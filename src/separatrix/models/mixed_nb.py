@@ -9,6 +9,7 @@ its possible values gives, so it is exact, in training and in prediction.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -131,6 +132,9 @@ class MixedNB(NaiveBayesClassifier):
         table = ColumnTable(X, None if y is None else column_or_1d(y, warn=True), sample_weight)
         if reset:
             self._choose_families(table)
+        else:  # columns of an array have numbers where those of a frame have names: the place counts, as in scikit-learn
+            named = zip(table.columns, self.families_, strict=True)
+            table.columns = [replace(column, name=name) for column, name in named]
         for column in table.columns:
             check_column(column, self.families_[column.name])
         return table

@@ -27,7 +27,7 @@ from separatrix.data.block import Float
 from separatrix.data.labels import listed, shown, unique_labels
 from separatrix.data.views import Regrouped
 from separatrix.geometry.separability import separability
-from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
+from separatrix.models.base import LinearRule, SparseCoefficients, Stopwatch, check_two_classes, dense
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.progress import Progress
 from separatrix.online.hull import origin_margin
@@ -47,7 +47,7 @@ from separatrix.result import Certificate, Status
 from separatrix.settings import outside
 
 
-class Perceptron(LinearRule):
+class Perceptron(SparseCoefficients, LinearRule):
     """Rosenblatt's perceptron, with the averaged and the pocket variant, and what is known about its mistakes.
 
     Drop-in for scikit-learn's: without shuffling the plain rule has its coefficients to the last digits. With shuffling a
@@ -127,6 +127,7 @@ class Perceptron(LinearRule):
     margin_: Float
     _machines: list[Machine]
 
+    _keeps_single = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [StrOptions({"l2", "l1", "elasticnet"}), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -222,7 +223,9 @@ class Perceptron(LinearRule):
 
     def _fit(self, X: Any, y: Any, coef_init: Any, intercept_init: Any, sample_weight: Any) -> Self:
         watch = Stopwatch()
-        before = (self.classes_, self.coef_, self.intercept_) if self.warm_start and hasattr(self, "coef_") else None
+        before = (
+            (self.classes_, dense(self.coef_), self.intercept_) if self.warm_start and hasattr(self, "coef_") else None
+        )
         source = self._labelled(X, y, sample_weight, None, watch, reset=True)
         assert source.classes is not None
         check_two_classes(source.classes)
@@ -334,7 +337,7 @@ class Perceptron(LinearRule):
         self.t_ += happened.epochs * (happened.rows + (0 if held_out is None else int(held_out.sum())))
         self.n_mistakes_ = np.array([machine.get("mistakes") for machine in machines], dtype=np.int64)
         lift = np.sqrt(rule.lift_squared) or np.inf  # without an intercept in φ its share of the norm is zero
-        lengths = np.hypot(np.linalg.norm(self.coef_, axis=1), self.intercept_ / lift)
+        lengths = np.hypot(np.linalg.norm(dense(self.coef_), axis=1), self.intercept_ / lift)
         self.margin_ = np.divide(found.least, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
         wrong = float(found.wrong.sum())
         status = Status.SEPARATES if wrong == 0 else Status.MISTAKES_LEFT
