@@ -300,7 +300,7 @@ class Probabilities:
         ndarray of shape (n_samples, n_classes)
         """
         result: Float = self._map_scores(X, _posteriors)  # type: ignore[attr-defined]  # mixed into a Classifier
-        return self._as_given(X, result)  # type: ignore[attr-defined, no-any-return]
+        return self._as_given(X, result)  # type: ignore[attr-defined]
 
     def predict_log_proba(self, X: Any) -> Float:
         """Logarithms of the posterior probabilities, accurate also where these are tiny.
@@ -317,7 +317,7 @@ class Probabilities:
         if scores.shape[1] == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
         result: Float = log_softmax(scores, axis=1)
-        return self._as_given(X, result)  # type: ignore[attr-defined, no-any-return]
+        return self._as_given(X, result)  # type: ignore[attr-defined]
 
 
 class SignedDistance:
