@@ -6,11 +6,16 @@ import contextlib
 import hashlib
 import json
 import os
+import signal
+import stat
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
@@ -19,10 +24,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
+from typer.testing import CliRunner
 
 import separatrix as sx
+from separatrix.cli.main import app
 from separatrix.comparison.families import FAMILIES
 from separatrix.comparison.table_model import TableModel
+from separatrix.data.writing import replacing
 from separatrix.export import model_file, registry
 from separatrix.export.state import decode, encode
 from separatrix.models.families import Family
@@ -685,6 +693,59 @@ def test_probabilities_that_are_no_numbers_are_found(tmp_path):
         sx.load_model(path)
 
 
+def floats(state):
+    """The places of a state that hold tensors, with the names of the attributes on the way."""
+    if isinstance(state, dict):
+        if state.get("$") == "array":
+            yield (), state
+        for key, item in state.items():
+            yield from (((key, *path), node) for path, node in floats(item))
+    elif isinstance(state, list):
+        for item in state:
+            yield from floats(item)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_no_tensor_of_any_model_may_be_anything_but_numbers(name, value, tmp_path):
+    """Every array of floats of every model, one after another, with a checksum that matches."""
+    content = model_file._serialised(fitted(ESTIMATORS[name]))
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    path = tmp_path / "model.safetensors"
+    records = {"fit_", "scores_", "selection_", "_inference"}
+    for way, node in floats(json.loads(header["__metadata__"]["state"])):
+        told = header[node["tensor"]]
+        first, last = told["data_offsets"]
+        if told["dtype"] != "F64" or first == last or records & set(way):
+            continue
+        buffer = bytearray(content[8 + length :])
+        buffer[last - 8 : last] = np.float64(value).tobytes()
+        path.write_bytes(signed(header, bytes(buffer)))
+        with pytest.raises(ValueError, match=r"cannot be (used|read)"):
+            sx.load_model(path)
+
+
+def test_what_is_infinite_for_a_reason_is_loaded(tmp_path):
+    half = np.minimum(X, 3.0)
+    for model in (
+        sx.LogisticRegression(C=np.inf).fit(X, (np.arange(len(X)) % 2)),
+        sx.CategoricalNB(alpha=0.0).fit(half, Y),
+        sx.LinearDiscriminantAnalysis(priors=[1.0, 0.0, 0.0]).fit(X, Y),
+        sx.RegularizedDiscriminantAnalysis(alpha="cv").fit(X, Y),
+        sx.Perceptron(variant="pocket").fit(X, Y),
+    ):
+        same(copied(model, tmp_path).predict(half), model.predict(half))
+
+
+def test_a_model_that_could_not_be_loaded_is_not_saved(tmp_path):
+    model = sx.SVC().fit(X, Y)
+    model.support_vectors_[0, 0] = np.nan
+    with pytest.raises(ValueError, match=r"cannot be saved.*holds NaN"):
+        sx.save_model(model, tmp_path / "model.safetensors")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_does_not_choose_how_wide_texts_are():
     node, tensors = encode(np.array(["a", "bc"]), "value")
     assert decode({**node, "dtype": "<U500000000"}, tensors).dtype == np.dtype("<U2")
@@ -723,3 +784,126 @@ def test_a_missing_file_is_said_to_be_missing(tmp_path):
     for read in (sx.load_model, sx.inspect_model):
         with pytest.raises(FileNotFoundError):
             read(tmp_path / "nowhere.safetensors")
+
+
+# -- where a file may be written ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def found():
+    return sx.compare(patients(), "ill", families=["lda"])
+
+
+def write_json(found, path):
+    saved = path.parent / "saved.safetensors"
+    sx.save_model(found.best, saved)
+    ran = CliRunner().invoke(app, ["export", str(saved), "--to", "json", "-o", str(path)])
+    if ran.exit_code:
+        raise OSError(ran.output)
+
+
+def write_predictions(found, path):
+    folder = path.parent
+    sx.save_model(found.best, folder / "saved.safetensors")
+    pa.csv.write_csv(patients(), folder / "rows.csv")
+    ran = CliRunner().invoke(
+        app, ["predict", str(folder / "saved.safetensors"), str(folder / "rows.csv"), "-o", str(path)]
+    )
+    if ran.exit_code:
+        raise OSError(ran.output)
+
+
+WRITERS = {
+    "save_model": lambda found, path: sx.save_model(found.best, path),
+    "write_report": sx.write_report,
+    "export": write_json,
+    "predict": write_predictions,
+}
+each_writer = pytest.mark.parametrize("writer", WRITERS)
+
+
+@each_writer
+def test_what_is_no_regular_file_is_left_alone(writer, found, tmp_path):
+    pipe, folder = tmp_path / "pipe.csv", tmp_path / "folder.csv"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    link = tmp_path / "device.csv"
+    link.symlink_to("/dev/null")
+    for place, what in ((pipe, "a pipe"), (folder, "a folder"), (link, "a device")):
+        before = os.stat(place)
+        with pytest.raises(OSError, match=what):
+            WRITERS[writer](found, place)
+        assert (os.stat(place).st_mode, os.stat(place).st_ino) == (before.st_mode, before.st_ino)
+    assert link.is_symlink()
+    assert not list(tmp_path.glob(".separatrix-*"))
+
+
+@each_writer
+@pytest.mark.parametrize("mode", [0o600, 0o666])
+def test_a_file_that_is_replaced_keeps_its_mode_and_its_links(writer, mode, found, tmp_path):
+    (tmp_path / "kept").mkdir()
+    path, link = tmp_path / "kept" / "file.csv", tmp_path / "link.csv"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    link.symlink_to(path)
+    for place in (path, link):
+        WRITERS[writer](found, place)
+        assert path.read_bytes() != b"old" and stat.S_IMODE(path.stat().st_mode) == mode
+    assert link.is_symlink()
+
+
+@each_writer
+def test_a_link_to_a_file_that_is_not_there_yet_makes_it(writer, found, tmp_path):
+    link, nowhere = tmp_path / "link.csv", tmp_path / "nowhere.csv"
+    link.symlink_to(tmp_path / "new.csv")
+    nowhere.symlink_to(tmp_path / "missing" / "new.csv")
+    WRITERS[writer](found, link)
+    assert link.is_symlink() and (tmp_path / "new.csv").stat().st_size
+    with pytest.raises(OSError, match="no folder"):
+        WRITERS[writer](found, nowhere)
+    loop = tmp_path / "loop.csv"
+    loop.symlink_to(loop)
+    with pytest.raises(OSError, match=r"loop\.csv|links"):
+        WRITERS[writer](found, loop)
+
+
+_KILLED = """
+import os, signal, sys
+from separatrix.data.writing import replacing
+with replacing(sys.argv[1]) as part:
+    part.write_bytes(b"half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
+    path, model = tmp_path / "model.safetensors", sx.GaussianNB().fit(X, Y)
+    assert subprocess.run([sys.executable, "-c", _KILLED, str(path)], timeout=60).returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    folder = tmp_path / ".separatrix-0123456789abcdef"  # and of a comparison
+    folder.mkdir()
+    (folder / "report.html").write_bytes(b"half")
+    with replacing(tmp_path / "another") as working:
+        working.write_bytes(b"at work")
+        for old in (left, folder, working):
+            os.utime(old, (1.0, 1.0))
+        sx.save_model(model, path)
+        assert set(tmp_path.iterdir()) == {path, working}  # that one is alive
+    assert set(tmp_path.iterdir()) == {path, tmp_path / "another"}
+
+
+def test_a_comparison_writes_its_folder_whole_or_not_at_all(tmp_path):
+    pa.csv.write_csv(patients(), tmp_path / "rows.csv")
+    out = tmp_path / "out"
+    out.mkdir()
+    os.mkfifo(out / "report.html")
+    run = ["compare", str(tmp_path / "rows.csv"), "--target", "ill", "--families", "lda", "--out", str(out), "--quiet"]
+    refused = CliRunner().invoke(app, run)
+    assert refused.exit_code == 1 and "a pipe" in refused.output
+    assert [entry.name for entry in out.iterdir()] == ["report.html"]
+    (out / "report.html").unlink()
+    (out / "report.html").write_bytes(b"")
+    (out / "report.html").chmod(0o600)
+    assert CliRunner().invoke(app, run).exit_code == 0
+    assert stat.S_IMODE((out / "report.html").stat().st_mode) == 0o600
+    assert sorted(entry.name for entry in out.iterdir()) == ["model.safetensors", "report.html"]

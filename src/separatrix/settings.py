@@ -1,4 +1,4 @@
-"""How many threads to use: one setting, read at the start of every pass over the data.
+"""How many threads to use: one setting, read at the start of every pass over the data; and whose line warnings name.
 
 The answer never depends on it: the rows are cut into the same blocks and merged in the same order
 whatever the number of threads.
@@ -6,11 +6,13 @@ whatever the number of threads.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from threading import RLock, get_ident
 from typing import Any
 
 _ENVIRONMENT = "SEPARATRIX_THREADS"
@@ -75,11 +77,61 @@ def threads_of(n_jobs: int | None) -> Iterator[None]:
             yield
 
 
-@cache
-def _blas() -> Any:
-    from threadpoolctl import ThreadpoolController
+def _set_threads(library: Any, threads: int) -> None:
+    # Newer versions of threadpoolctl ignore every thread but the first that ever set a number; we count the users instead.
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(threads)
 
-    return ThreadpoolController().select(user_api="blas")
+
+class _OneBlasThread:
+    """Who asked for one BLAS thread, and what BLAS had before; the number belongs to the whole process.
+
+    The first to come sets one, the last to go restores; whoever comes in between finds it set. A number that somebody
+    else set in the meantime is seen by the next to come, and is what the last one restores; one that is still there at
+    the end is left alone.
+    """
+
+    def __init__(self) -> None:
+        self._users: dict[object, int] = {}  # with the thread each of them came from
+        self._before: dict[Any, int] = {}
+        self._lock = RLock()  # an abandoned generator may leave while its thread is in here
+        self._libraries: list[Any] | None = None
+
+    def enter(self, user: object) -> None:
+        if self._libraries is None:
+            from threadpoolctl import ThreadpoolController
+
+            self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        with self._lock:
+            self._users[user] = get_ident()
+            for library in self._libraries:
+                threads = library.get_num_threads()
+                if threads != 1 and threads is not None:
+                    self._before[library] = threads
+                    _set_threads(library, 1)
+
+    def leave(self, user: object) -> None:
+        with self._lock:
+            self._users.pop(user, None)
+            if not self._users:
+                self._restore()
+
+    def _restore(self) -> None:
+        for library, threads in list(self._before.items()):
+            if library.get_num_threads() == 1:
+                _set_threads(library, threads)
+            self._before.pop(library, None)
+
+    def after_fork(self) -> None:
+        """In the child, where no thread lives but the one that forked."""
+        self._lock = RLock()
+        self._users = {user: thread for user, thread in self._users.items() if thread == get_ident()}
+        if not self._users:
+            self._restore()
+
+
+_one_blas_thread = _OneBlasThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_one_blas_thread.after_fork)
 
 
 @contextmanager
@@ -87,7 +139,26 @@ def one_blas_thread() -> Iterator[None]:
     """BLAS on one thread: our own pool is the only source of parallelism.
 
     Threads inside threads are the main cause of slow dense passes, and the result of a BLAS call may
-    depend on its number of threads.
+    depend on its number of threads. May be entered by any number of threads at once, nested or overlapping.
     """
-    with _blas().limit(limits=1):
+    user = object()
+    try:
+        _one_blas_thread.enter(user)
         yield
+    finally:
+        try:
+            _one_blas_thread.leave(user)
+        except BaseException:  # Ctrl-C on the way out: to leave twice is to leave once
+            _one_blas_thread.leave(user)
+            raise
+
+
+_OURS = (os.path.dirname(__file__), contextlib.__file__)
+
+
+def outside() -> int:
+    """The `stacklevel` of a warning that is to name the user's line: the first outside this library."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        level, frame = level + 1, frame.f_back
+    return level

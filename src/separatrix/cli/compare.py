@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from separatrix.cli.output import whole_folder
 from separatrix.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -21,11 +20,12 @@ def run(
 ) -> None:
     """Compare, show, and write the report and the recommended model to `out`."""
     from separatrix.comparison.comparison import compare
+    from separatrix.data.writing import replacing_folder
     from separatrix.export.model_file import save_model
     from separatrix.report.page import write_report
 
     chosen = [name.strip() for name in families.split(",")] if families else None
-    with whole_folder(out) as part, ProgressLine(quiet) as progress:
+    with replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
         comparison = compare(
             data, target, families=chosen, loss=loss, folds=folds, random_state=seed, progress=progress
         )
@@ -90,11 +90,13 @@ def _fits(comparison: Comparison) -> Any:
 
 
 def _remarks(comparison: Comparison) -> dict[str, list[str]]:
+    from separatrix.comparison.findings import few
+
     fits = [f"{one.family}: {note}" for one in comparison.candidates for note in one.notes]
     left_out = [f"{column.name}: {column.reason}" for column in comparison.schema.columns if column.kind == "left_out"]
     return {
         "Findings in the data": [*comparison.schema.findings, comparison.separability, *comparison.notes],
-        "Columns left out": left_out,
+        "Columns left out": list(few(left_out)),
         "Remarks on the fits": fits,
         "Families left out": [f"{name}: {reason}" for name, reason in comparison.failures.items()],
     }

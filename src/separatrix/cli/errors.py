@@ -73,7 +73,7 @@ def _say(sentence: str) -> None:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None:
-        if error.errno == errno.ENOENT and error.filename is not None:
+        if error.errno == errno.ENOENT and error.filename is not None and error.strerror == os.strerror(errno.ENOENT):
             return f"There is no file {error.filename}."
         return f"{error.filename or 'Writing failed'}: {error.strerror}."
     if isinstance(error, ValueError | OSError) or type(error) is ImportError:  # the library's own sentences

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from separatrix.cli.output import place, whole
-
 
 def run(
     model: Path,
@@ -17,8 +15,10 @@ def run(
 ) -> None:
     """Write the model in the form asked for."""
     import separatrix
+    from separatrix.data.writing import destination, replacing
 
-    output, fitted = place(output), separatrix.load_model(model)
+    destination(output)  # before the work
+    fitted = separatrix.load_model(model)
     if to == "sql":
         name = table.split(".") if table.count(".") == 1 else table  # a schema and a table in it
         content = separatrix.to_sql(fitted, dialect=dialect, table=name).encode()
@@ -26,6 +26,6 @@ def run(
         content = separatrix.to_onnx(fitted).SerializeToString()
     else:
         content = separatrix.to_json(fitted).encode()
-    with whole(output) as part:
+    with replacing(output) as part:
         part.write_bytes(content)
     print(f"Wrote {output}.")

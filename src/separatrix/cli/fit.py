@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from separatrix.cli.output import place
-
 
 def run(data: Path, target: str, name: str, settings: list[str], loss: Path | None, output: Path) -> None:
     """Fit a model to a table and save it."""
@@ -19,10 +17,12 @@ def run(data: Path, target: str, name: str, settings: list[str], loss: Path | No
     from separatrix.comparison.schema import TableSchema
     from separatrix.comparison.table_model import TableModel
     from separatrix.data.tables import read_table
+    from separatrix.data.writing import destination
     from separatrix.export.model_file import save_model
     from separatrix.result import Status
 
-    parameters, output = _parameters(settings), place(output)
+    parameters = _parameters(settings)
+    destination(output)  # before the work
     build(name, **parameters)  # a wrong name is said before the table is read
     table = read_table(data)
     costs = actions = None
@@ -66,7 +66,9 @@ def _by_code(parameters: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, 
     weights = parameters.get("class_weight")
     if not isinstance(weights, dict):
         return parameters
+    from separatrix.comparison.findings import joined
+
     codes = {str(label): code for code, label in enumerate(classes)}
     if unknown := next((label for label in weights if label not in codes), None):
-        raise ValueError(f"class_weight names {unknown!r}, which is not a class; these are {', '.join(codes)}.")
+        raise ValueError(f"class_weight names {unknown!r}, which is not a class; these are {joined(list(codes))}.")
     return {**parameters, "class_weight": {codes[label]: weight for label, weight in weights.items()}}

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from separatrix.cli.output import place, whole
 from separatrix.cli.progress import ProgressLine
 from separatrix.cli.writers import DELIMITERS, SUFFIXES, table_writer
 
@@ -22,11 +21,12 @@ if TYPE_CHECKING:
 def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> None:
     """Write the prediction and the probabilities of every row of `data`."""
     from separatrix.data.tables import table_batches
+    from separatrix.data.writing import destination, replacing
 
     suffix = ".csv" if output == "-" else Path(output).suffix.lower()
     if suffix not in SUFFIXES:
         raise ValueError(f"{output} does not say what to write; end its name in one of {', '.join(SUFFIXES)}.")
-    path = None if output == "-" else place(Path(output))
+    path = None if output == "-" else destination(output)
     if path == data.resolve():
         raise ValueError(f"{data} is the table to read; write the predictions to another file.")
     prediction = Prediction(load(model), next(csv.reader([keep])) if keep else [])
@@ -35,7 +35,7 @@ def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> 
         if path is None:
             _write(batches, sys.stdout.buffer, suffix)
         else:
-            with whole(path) as part, part.open("wb") as file:
+            with replacing(path) as part, part.open("wb") as file:
                 _write(batches, file, suffix)
     for note in prediction.notes():
         print(note, file=sys.stderr)
@@ -129,12 +129,15 @@ class Prediction:
 
     def notes(self) -> list[str]:
         """What was missing or new, a sentence a column."""
-        notes = [f"Column {name!r}: {_counted(n)} missing." for name, n in self._missing.items() if n]
-        for name, n in self._unseen.items():
-            notes.append(
-                f"Column {name!r}: {_counted(n)} of no category that the model knows, such as {self._example[name]!r}"
-                f"{', read as missing' if name in self._flags else ''}."
-            )
+        from separatrix.comparison.findings import few
+
+        unseen = (
+            f"Column {name!r}: {_counted(n)} of no category that the model knows, such as {self._example[name]!r}"
+            f"{', read as missing' if name in self._flags else ''}."
+            for name, n in self._unseen.items()
+        )
+        missing = (f"Column {name!r}: {_counted(n)} missing." for name, n in self._missing.items() if n)
+        notes = [*few(missing), *few(unseen)]
         if not self._model.has_probabilities:
             notes.append(
                 f"The family {self._model.family!r} gives no probabilities, so only the predictions were written."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,11 @@ def class_findings(
         texts = f" ({joined(said)})" if said else ""
         yield f"{without} of {len(codes)} rows have no value in the target {target!r}{texts} and are not used."
     rare = counts < 5
-    for label, count in ((classes[k], counts[k]) for k in np.flatnonzero(rare)):
-        yield (
-            f"Class {shown(label)} has only {count} row{'' if count == 1 else 's'}: nothing reliable can be said about it. Add "
-            "rows, or join it with another class."
-        )
+    yield from few(
+        f"Class {shown(classes[k])} has only {counts[k]} row{'' if counts[k] == 1 else 's'}: nothing reliable can be said "
+        "about it. Add rows, or join it with another class."
+        for k in np.flatnonzero(rare)
+    )
     share, rarest = counts.min() / counts.sum(), shown(classes[int(counts.argmin())])
     if share < min(0.1, 0.5 / len(classes)) and not rare.any():
         yield (
@@ -58,14 +58,12 @@ def spelling_findings(target: str, classes: tuple[Any, ...], columns: tuple[Colu
 def column_findings(columns: tuple[ColumnSchema, ...], rows: Rows) -> Iterator[str]:
     """On columns that are left out, and on holes in the others."""
     n = len(rows)
-    for column in columns:
-        if column.kind == "left_out":
-            yield f"Column {column.name!r} is left out. {column.reason}"
+    yield from few(f"Column {c.name!r} is left out. {c.reason}" for c in columns if c.kind == "left_out")
     used = {c.name: rows.columns[c.name] for c in columns if c.kind != "left_out"}
     holes = {name: int((x == None if x.dtype == object else np.isnan(x)).sum()) for name, x in used.items()}  # noqa: E711  # by element
-    for name, count in holes.items():
-        if count >= n / 2:
-            yield f"Column {name!r} is missing in {count / n:.0%} of the rows."
+    yield from few(
+        f"Column {name!r} is missing in {count / n:.0%} of the rows." for name, count in holes.items() if count >= n / 2
+    )
     some = [f"{name!r} ({count / n:.1%})" for name, count in holes.items() if 0 < count < n / 2]
     if some:
         yield f"There are missing values in {joined(some)}."
@@ -115,7 +113,19 @@ def row_findings(rows: Rows, codes: NDArray[np.intp]) -> Iterator[str]:
         )
 
 
-def joined(phrases: Sequence[str]) -> str:
+def joined(phrases: Sequence[str], most: int = 8) -> str:
     """The first phrases of a list, for a sentence."""
-    rest = f" and {len(phrases) - 8} more" if len(phrases) > 8 else ""
-    return ", ".join(phrases[:8]) + rest
+    rest = f" and {len(phrases) - most} more" if len(phrases) > most else ""
+    return ", ".join(phrases[:most]) + rest
+
+
+def few(sentences: Iterable[str], most: int = 8) -> Iterator[str]:
+    """The first of many sentences of one kind, and how many there are more."""
+    more = 0
+    for at, sentence in enumerate(sentences):
+        if at < most:
+            yield sentence
+        else:
+            more += 1
+    if more:
+        yield f"… and {more} more like {'this' if more == 1 else 'these'}."

@@ -19,6 +19,7 @@ from separatrix.comparison.columns import ColumnSchema, infer_column, without_co
 from separatrix.comparison.findings import (
     class_findings,
     column_findings,
+    few,
     joined,
     leak_findings,
     row_findings,
@@ -126,10 +127,10 @@ class TableSchema:
         rows, labelled = rows.take(known), codes[known]  # all that is learnt from
         findings = [
             *class_findings(target, classes, codes, unlabelled(table.column(target))),
-            *spelling_findings(target, classes, schema.columns),
+            *few(spelling_findings(target, classes, schema.columns)),
             *column_findings(schema.columns, rows),
-            *leak_findings(target, rows, labelled),
-            *(remark for _, remarks in inferred for remark in remarks),
+            *few(leak_findings(target, rows, labelled)),
+            *few(remark for _, remarks in inferred for remark in remarks),
             *row_findings(rows, labelled),
         ]
         return replace(schema, findings=tuple(findings))

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
+from separatrix.data.checks import check_numbers, real_numbers
 from separatrix.data.dense import DenseBlock
 from separatrix.data.labels import encode, known_labels
 from separatrix.data.source import Source, rows_per_block
@@ -56,6 +57,9 @@ class MemorySource(Source):
     def valued(self) -> Self:
         view = copy(self)
         target = self._target()
+        check_numbers(target, "y")
+        if target.dtype.kind == "f":
+            target = real_numbers(target, "y")
         try:
             numbers = target.astype(np.float64, copy=False)
         except (TypeError, ValueError):

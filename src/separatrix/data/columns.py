@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
+from separatrix.data.checks import DATES, check_numbers, real_numbers
 from separatrix.data.frames import is_frame
 from separatrix.data.labels import as_target, as_weights, encode, is_missing, known_labels
 
@@ -84,8 +85,17 @@ def _frame_columns(frame: Any) -> list[Column]:
         elif dtype in (nw.String, nw.Categorical, nw.Enum) or isinstance(dtype, nw.Enum):
             columns.append(Column(name, "text", _objects(series.cast(nw.String).to_list())))
         elif dtype == nw.Object:
-            columns.append(_guess(name, np.asarray(series.to_list(), dtype=object)))
+            values = np.asarray(series.to_list(), dtype=object)
+            check_numbers(values, f"column {name!r}")
+            columns.append(_guess(name, values))
+        elif dtype.is_temporal():
+            raise ValueError(f"column {name!r} is of type {dtype}, not numeric: it {DATES}")
         else:
+            values = np.asarray(series)
+            check_numbers(values, f"column {name!r}")
+            if values.dtype.kind == "f":  # long doubles
+                columns.append(Column(name, "float", real_numbers(values, f"column {name!r}")))
+                continue
             raise ValueError(
                 f"column {name!r} is of type {dtype}, which no family describes; turn it into numbers or categories."
             )

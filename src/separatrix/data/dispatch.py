@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from separatrix.data.arrays import ArraySource, SparseSource
+from separatrix.data.checks import check_rows, real_numbers
 from separatrix.data.frames import FrameSource, is_frame
 from separatrix.data.labels import as_target, as_weights
 from separatrix.data.source import Source
@@ -50,6 +51,13 @@ def as_source(
                 "where the source is made (target=, weight=)."
             )
         return X
+    return source_of(check_rows(X), y, sample_weight, numeric=numeric)
+
+
+def source_of(
+    X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, numeric: bool = True
+) -> Source:
+    """`as_source` of rows that `check_rows` has seen."""
     if sp.issparse(X):
         n_rows = X.shape[0]
     elif is_frame(X):
@@ -61,10 +69,8 @@ def as_source(
                 f"Expected 2D array, got {X.ndim}D array instead (shape {X.shape}). Reshape your data: one row a "
                 "sample, one column a feature."
             )
-        if X.dtype.kind == "c":
-            raise ValueError("Complex data not supported: give real numbers.")
-        if X.dtype.kind not in "fiub":
-            X = X.astype(np.float64)
+        if X.dtype.kind not in "fiub" or X.dtype.itemsize > 8:
+            X = real_numbers(X, "X")
         n_rows = X.shape[0]
     target = None if y is None else as_target(y, n_rows)
     weights = as_weights(sample_weight, n_rows)

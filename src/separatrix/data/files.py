@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Codes, Float
+from separatrix.data.checks import DATES
 from separatrix.data.dense import DenseBlock
 from separatrix.data.labels import check_weights, encode
 from separatrix.data.readers import (
@@ -94,8 +95,12 @@ class FileSource(Source):
                 hint = f"did you mean one of {near}?" if near else f"the columns are {', '.join(schema.names[:10])}."
                 raise ValueError(f"there is no column {name!r}; {hint}")
         types = {name: schema.field(name).type for name in needed}
+        from pyarrow.types import is_temporal
+
         for name in [*self._features, *self._weights]:
             if kind(types[name]) not in NUMERIC or hasattr(types[name], "value_type"):
+                if is_temporal(types[name]):
+                    raise ValueError(f"column {name!r} is of type {types[name]}, not numeric: it {DATES}")
                 advice = "encode it as numbers, or leave it out: features= names the columns to use."
                 raise ValueError(f"column {name!r} is of type {types[name]}, not numeric; {advice}")
         for name in self._targets:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from separatrix.data.arrays import MemorySource
 from separatrix.data.block import Block, Float
+from separatrix.data.checks import DATES, check_numbers, real_numbers
 from separatrix.data.dense import DenseBlock
 from separatrix.data.source import COPIED_BYTES, rows_per_block
 
@@ -41,6 +42,8 @@ def as_table(X: Any) -> Any:
 
 
 def _not_numeric(name: Any, dtype: Any) -> ValueError:
+    if dtype.is_temporal():
+        return ValueError(f"column {name!r} is of type {dtype}, not numeric: it {DATES}")
     return ValueError(
         f"could not convert string to float: column {name!r} is of type {dtype}, not numeric. Encode it (for example with "
         "sklearn.preprocessing.OneHotEncoder) or leave it out."
@@ -55,7 +58,13 @@ def _numbers(column: Any, name: Any) -> NDArray[Any]:
 
             column = column.cast(nw.Float64).fill_null(float("nan"))
         values = np.asarray(column)
-        return values if values.dtype.kind in "fiub" else values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise _not_numeric(name, column.dtype) from None
+    check_numbers(values, f"column {name!r}")
+    if values.dtype.kind == "f":
+        return real_numbers(values, f"column {name!r}")
+    try:
+        return values if values.dtype.kind in "iub" else values.astype(np.float64)
     except (TypeError, ValueError):
         raise _not_numeric(name, column.dtype) from None
 
@@ -80,7 +89,7 @@ class FrameBlock(DenseBlock):
     def X(self) -> NDArray[Any]:  # type: ignore[override]  # made on demand
         """The rows as numbers."""
         values = self._frame.to_numpy()
-        if values.dtype.kind in "fiu":
+        if values.dtype.kind in "fiu" and values.dtype.itemsize <= 8:
             return np.asarray(values)
         # Mixed with booleans or objects: column by column, each one contiguous copy.
         numbers = np.empty(self._frame.shape, dtype=np.float64, order="F")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
+from separatrix.data.checks import real_numbers
 
 # An integer range this much wider than the number of rows is not worth a lookup table.
 _TABLE_FACTOR = 4
@@ -17,6 +19,8 @@ _TABLE_FACTOR = 4
 def as_target(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     """`y` as a one- or two-dimensional array with as many rows as X."""
     target = np.asarray(y)
+    if target.dtype.kind in "cmM":
+        real_numbers(target, "y")
     if target.ndim == 0 or target.ndim > 2:
         raise ValueError(f"y should be a 1d array, got an array of shape {target.shape} instead.")
     if target.shape[0] != n_rows:
@@ -36,7 +40,7 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Float | None:
     """Weights as a float64 vector, checked; ``None`` stays ``None``."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = real_numbers(sample_weight, "sample_weight")
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
@@ -72,6 +76,14 @@ def as_label(value: Any, like: Any) -> Any:
         return str(value)
     except (ValueError, OverflowError):
         return None
+
+
+def listed(values: Iterable[Any], most: int = 10) -> str:
+    """A list as Python writes it; of a long one the first values, and how many there are more."""
+    found = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if len(found) <= most:
+        return repr(found)
+    return f"[{', '.join(map(repr, found[:most]))}, … and {len(found) - most} more]"
 
 
 def check_weights(weights: Float) -> None:
@@ -144,7 +156,7 @@ def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None)
         if strange.any():
             label = y[int(np.flatnonzero(strange)[0])]
             raise ValueError(
-                f"The label {shown(label)} in y is not among the classes {known.tolist()}; list it in `classes`."
+                f"The label {shown(label)} in y is not among the classes {listed(known)}; list it in `classes`."
             )
         codes[wrong] = 0
     return known, codes

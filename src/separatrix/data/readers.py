@@ -8,8 +8,9 @@ from __future__ import annotations
 import glob
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,11 +23,31 @@ Names = str | Sequence[str]
 NUMERIC = ("numeric", "boolean", "empty")
 
 
+_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
+
+
+def irregular(mode: int) -> str:
+    """What a path of this mode is, if it is neither a regular file nor a folder; else nothing."""
+    return "" if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else _KINDS.get(stat.S_IFMT(mode), "no regular file")
+
+
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Refuse to read what is no file: a pipe would wait without a word, and has its content only once."""
+    with suppress(OSError):  # what is not there is told where it is opened
+        what = irregular(os.stat(path).st_mode)
+        if what:
+            raise ValueError(
+                f"{os.fspath(path)!r} is {what}, not a regular file, and files are read more than once; write its content to a "
+                "file first, and give that."
+            )
+
+
 def expand(paths: Paths, suffix: str) -> list[str]:
     """Every file meant by the paths, in their order; folders and globs give theirs sorted."""
     files: list[str] = []
     for item in [paths] if isinstance(paths, str | os.PathLike) else paths:
         text = os.path.expanduser(os.fspath(item))
+        check_regular(text)
         found = set()
         for match in map(Path, [text] if os.path.exists(text) else glob.glob(text, recursive=True)):
             for file in match.rglob("*") if match.is_dir() else [match]:

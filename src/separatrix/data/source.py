@@ -31,6 +31,8 @@ _TARGET_BYTES = 32 << 20
 # For work that copies its rows: threads hold one such block each.
 COPIED_BYTES = 8 << 20
 _NAME = "separatrix"
+# Sums of a million squares of numbers between this and its inverse are ordinary numbers.
+SQUARES_FIT = 1e150
 _pools: dict[int, ThreadPoolExecutor] = {}
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork
@@ -240,7 +242,7 @@ class Source(ABC):
         return (
             f"Input X contains NaN or infinity: {self.column_name(j)} has {bad[j]} such "
             f"row{'s' if bad[j] != 1 else ''} (first: row {first_row[j]}){more}. "
-            "Drop or impute them (for example with sklearn.impute.SimpleImputer) before fitting."
+            "Drop or impute them (for example with sklearn.impute.SimpleImputer)."
         )
 
     def refuse_non_finite(self) -> None:
@@ -257,8 +259,26 @@ class Source(ABC):
         if all(np.isfinite(result).all() for result in results):
             return
         sentence = self.explain_non_finite()
-        raise ValueError(
-            sentence
-            or "The values of X are finite but so large that their squares overflow; divide the largest columns by a "
-            "power of ten first."
+        raise ValueError(sentence or self.explain_range())
+
+    def explain_range(self) -> str:
+        """Why sums over finite values are not finite: the column whose squares leave the range of double precision."""
+        largest = np.zeros(self.n_features)
+        for block in self.blocks():
+            largest = np.maximum(largest, np.abs(block.counted().dense()).max(axis=0, initial=0.0))
+        big, small = int(largest.argmax()), int(np.where(largest > 0.0, largest, np.inf).argmin())
+        if largest[big] > SQUARES_FIT:
+            return (
+                f"The values of X are finite but so large that their squares overflow: {self.column_name(big)} reaches "
+                f"{largest[big]:.1e}; divide the largest columns by a power of ten first."
+            )
+        if 0.0 < largest[small] < 1.0 / SQUARES_FIT:
+            return (
+                f"The values of X are so small that their squares underflow: {self.column_name(small)} reaches "
+                f"{largest[small]:.1e}; multiply the smallest columns by a power of ten first."
+            )
+        return (
+            "The values of X are finite, but sums of their products are not: the columns or weights differ too much in "
+            f"size ({self.column_name(big)} reaches {largest[big]:.1e}). Standardise the columns first (for example with "
+            "sklearn.preprocessing.StandardScaler)."
         )

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from separatrix.data.readers import ParquetReader
+from separatrix.data.readers import ParquetReader, check_regular
 
 DELIMITER = b"separatrix.delimiter"
 """Key of a table's metadata: what stood between the fields of a text file."""
@@ -94,6 +94,7 @@ def table_batches(path: str | os.PathLike[str], rows: int = 65_536) -> Iterator[
     file = Path(path).expanduser()
     if not file.exists():
         raise FileNotFoundError(f"There is no file {str(file)!r}; check the path.")
+    check_regular(file)
     suffix = Path(file.stem).suffix.lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
     packed = file.suffix.lower() == ".gz"
     if file.is_dir() or suffix not in (*_TEXT, *(() if packed else (".parquet", *_ARROW))):

@@ -76,6 +76,9 @@ class View(Source):
     def explain_non_finite(self) -> str:
         return self.source.explain_non_finite()
 
+    def explain_range(self) -> str:
+        return self.source.explain_range()
+
     def _sampled(self, rows: int) -> tuple[Source, Codes] | None:
         """A sample seen through this view, for views that are the same map on any rows."""
         drawn = self.source.sample(rows)

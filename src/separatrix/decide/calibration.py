@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Float
-from separatrix.data.labels import as_weights, shown
+from separatrix.data.labels import as_weights, listed, shown
 from separatrix.decide.intervals import wilson_interval
 from separatrix.decide.losses import check_proba, class_codes
 
@@ -163,10 +163,10 @@ def _events(
     if truth.shape != given.shape[:1] or given.shape[1] != len(known):
         raise ValueError(
             f"proba has {given.shape[1]} columns and {len(given)} rows, y_true {len(truth)} rows of the classes "
-            f"{known.tolist()}: give one column a class, and all classes with classes=[…] if some have no row here."
+            f"{listed(known)}: give one column a class, and all classes with classes=[…] if some have no row here."
         )
     if label is not None and label not in known.tolist():
-        raise ValueError(f"label={shown(label)} is not one of the classes {known.tolist()}.")
+        raise ValueError(f"label={shown(label)} is not one of the classes {listed(known)}.")
     if label is None and len(known) > 2:
         column = given.argmax(axis=1)
     else:

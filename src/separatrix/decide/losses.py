@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.frames import is_frame
-from separatrix.data.labels import encode, is_missing, shown, unique_labels
+from separatrix.data.labels import encode, is_missing, listed, shown, unique_labels
 from separatrix.decide.loss_labels import aligned, columns_by_name, labels_of, place_of
+from separatrix.settings import outside
 
 Loss = str | Callable[[Any, Any], float] | Mapping[Any, Any] | ArrayLike
 REJECTED = -1
@@ -56,7 +57,7 @@ def loss_table(
         strange = [] if named is None else [name for name in named.tolist() if name not in classes.tolist()]
         if strange:
             raise ValueError(
-                f"Under the 0–1 loss every action is a class, but {strange[0]!r} is not one of {classes.tolist()}: give the "
+                f"Under the 0–1 loss every action is a class, but {strange[0]!r} is not one of {listed(classes)}: give the "
                 "losses of this action in a matrix or a function."
             )
         loss = _zero_one
@@ -121,7 +122,7 @@ def _columns(matrix: Float, classes: NDArray[Any], named: NDArray[Any] | None) -
         )
     if named is not None and matrix.shape[1] != len(named):
         raise ValueError(
-            f"loss has shape {matrix.shape}, but {len(named)} actions are named: {named.tolist()}. Give one column per action."
+            f"loss has shape {matrix.shape}, but {len(named)} actions are named: {listed(named)}. Give one column per action."
         )
     return classes if named is None else named
 
@@ -139,7 +140,7 @@ def _warn_of_costly_truth(matrix: Float, classes: NDArray[Any], names: NDArray[A
                 f"{shown(names[cheapest])} only {matrix[k, cheapest]:g}. Rows of the loss are the truth, columns the action: "
                 "check that it is not transposed.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=outside(),
             )
 
 
@@ -159,7 +160,7 @@ def check_proba(proba: ArrayLike, classes: NDArray[Any] | None = None) -> Float:
         i = int(np.flatnonzero(wrong)[0])
         raise ValueError(
             f"{int(wrong.sum())} rows of probabilities are not numbers from 0 to 1 that sum to 1 (first: row {i}, "
-            f"{given[i].tolist()}); give posterior probabilities, not scores."
+            f"{listed(given[i])}); give posterior probabilities, not scores."
         )
     return given
 
@@ -227,7 +228,7 @@ def action_codes(actions: ArrayLike, names: NDArray[Any], reject_action: Any) ->
     strange = np.flatnonzero(codes == len(names))
     if len(strange):
         raise ValueError(
-            f"{shown(taken[strange[0]])} is not among the actions {names.tolist()}, nor does it stand for a rejection "
+            f"{shown(taken[strange[0]])} is not among the actions {listed(names)}, nor does it stand for a rejection "
             f"({reject_action!r}): name all actions, or set reject_action."
         )
     return codes

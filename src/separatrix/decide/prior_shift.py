@@ -24,14 +24,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.data.labels import as_weights
 from separatrix.decide.loss_labels import by_class
 from separatrix.decide.losses import check_proba, class_codes
+from separatrix.settings import outside
 
 
 def check_priors(priors: ArrayLike, n_classes: int, name: str = "priors", classes: NDArray[Any] | None = None) -> Float:
     """Priors as an array that sums to 1; those of a Series or dictionary are matched to the classes by their labels."""
-    given = np.asarray(by_class(priors, classes, name), dtype=np.float64)
+    given = real_numbers(by_class(priors, classes, name), name)
     if given.shape != (n_classes,):
         raise ValueError(f"{name} has shape {given.shape}, but there are {n_classes} classes: give one prior a class.")
     if not np.isfinite(given).all() or (given < 0).any() or abs(given.sum() - 1.0) > 1e-6:
@@ -159,7 +161,7 @@ def estimate_priors(
             f"EM stopped after {max_iter} iterations with a log likelihood up to {gap:.2g} a row below its maximum: raise "
             "max_iter, or raise tol to accept this.",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=outside(),
         )
     return PriorEstimate(priors, _standard_errors(ratios / (ratios @ priors)[:, None], shares * total), iteration, gap)
 

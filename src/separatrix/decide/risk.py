@@ -23,7 +23,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import as_weights, shown
+from separatrix.data.labels import as_weights, listed, shown
 from separatrix.decide.intervals import bounded_interval, wilson_interval
 from separatrix.decide.losses import (
     Loss,
@@ -279,7 +279,7 @@ def risk_coverage_curve(
     given = check_proba(proba, labels)
     if truth.shape != given.shape[:1] or given.shape[1] != len(labels):
         raise ValueError(
-            f"proba has shape {given.shape} for {len(truth)} rows and the classes {labels.tolist()}: give one row a sample and "
+            f"proba has shape {given.shape} for {len(truth)} rows and the classes {listed(labels)}: give one row a sample and "
             "one column a class, and all classes with classes=[…] if some have no row here."
         )
     matrix, _ = loss_table(loss, labels, None if action_names is None else np.asarray(action_names))

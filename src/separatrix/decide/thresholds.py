@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import as_weights, shown, unique_labels
+from separatrix.data.labels import as_weights, listed, shown, unique_labels
 from separatrix.decide.loss_labels import aligned, labels_of
 from separatrix.decide.losses import Loss, as_names, class_codes
 
@@ -126,7 +126,7 @@ def cost_curve(y_true: ArrayLike, scores: ArrayLike, *, sample_weight: ArrayLike
     weights = as_weights(sample_weight, len(given))
     classes, codes = class_codes(y_true, None, weights)
     if len(classes) != 2:
-        raise ValueError(f"A cost curve belongs to two classes, but y_true has {len(classes)}: {classes.tolist()}.")
+        raise ValueError(f"A cost curve belongs to two classes, but y_true has {len(classes)}: {listed(classes)}.")
     if given.shape != codes.shape:
         raise ValueError(
             f"scores has shape {given.shape}: give one score of class {classes[1]!r} for each of the rows."

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from separatrix.comparison.table_model import TableModel
+from separatrix.export.finite import check_finite_numbers
 from separatrix.export.registry import name_of
 
 
@@ -72,6 +73,7 @@ def check_model(model: Any, header: dict[str, str]) -> None:
             _check_table_model(model)
         else:
             _ask(model, _row(model))
+    check_finite_numbers(model)
 
 
 def _check_table_model(model: TableModel) -> None:

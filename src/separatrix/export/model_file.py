@@ -13,9 +13,7 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,7 +25,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.comparison.table_model import TableModel
+from separatrix.data.readers import check_regular
+from separatrix.data.writing import destination, replacing
 from separatrix.export.checks import article, check_model, described
+from separatrix.export.finite import check_finite_numbers
 from separatrix.export.registry import name_of
 from separatrix.export.state import TENSOR_TYPES, decode, encode
 
@@ -50,7 +51,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         loss) or somebody else's object is refused by name.
     path : path
         Usually ending in ``.safetensors``. The file is written beside it first and then renamed, so that an interruption leaves
-        the old file, or none.
+        the old file, or none. A file that is replaced keeps its mode, a link stays a link, and what is no regular file
+        (a folder, a pipe, a device) is refused.
 
     Examples
     --------
@@ -66,7 +68,14 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((loaded.predict_proba(X) == model.predict_proba(X)).all())
     True
     """
-    _write(_serialised(model), Path(path))
+    destination(path)  # a place that cannot be is told before the model is written out
+    content = _serialised(model)
+    try:
+        check_finite_numbers(model)
+    except ValueError as fault:
+        raise ValueError(f"This model cannot be saved, since it could not be loaded: {fault}.") from None
+    with replacing(path) as part:
+        part.write_bytes(content)
 
 
 def _serialised(model: Any) -> bytes:
@@ -98,23 +107,6 @@ def library_version() -> str:
     return str(sys.modules["separatrix"].__version__)
 
 
-def _write(content: bytes, path: Path) -> None:
-    target = path.resolve()  # a link stays a link
-    beside = target.with_name(f".separatrix-{secrets.token_hex(8)}")
-    try:
-        with open(beside, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException as fault:  # also Ctrl-C
-        with suppress(OSError):  # a folder that is not there, or not ours
-            beside.unlink(missing_ok=True)
-        if isinstance(fault, OSError) and fault.errno is not None:
-            raise OSError(fault.errno, fault.strerror, str(path)) from fault  # not the name of the file beside it
-        raise
-
-
 def load_model(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save_model` wrote. No code of the file is run, whoever wrote it.
 
@@ -136,6 +128,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ValueError: 'pyproject.toml' is not a model file: ...
     """
     path = Path(path)
+    check_regular(path)
     with open(path, "rb") as file:
         header, intact = _checked(file, path)
         if not intact:
@@ -244,6 +237,7 @@ def inspect_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     ('GaussianNB', [0, 1, 2], True)
     """
     path = Path(path)
+    check_regular(path)
     with open(path, "rb") as file:
         header, intact = _checked(file, path)
     try:

@@ -90,7 +90,7 @@ class _Encoder:
             return {"$": "enum", "class": name, "name": value.name}
         state = {
             attribute: self.node({} if attribute == _MEMORY else held, f"{where}.{attribute}")
-            for attribute, held in _attributes(value).items()
+            for attribute, held in attributes(value).items()
             if attribute != _ROUTING
         }
         return {"$": "object", "class": name, "state": state}
@@ -120,7 +120,8 @@ class _Encoder:
         return self._known[id(array)][0]
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def attributes(value: Any) -> dict[str, Any]:
+    """What an object holds, by name."""
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
     held = {name: getattr(value, name) for name in slots if hasattr(value, name) and not name.startswith("__")}
     return {**held, **getattr(value, "__dict__", {})}

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import shown
+from separatrix.data.labels import listed, shown
 from separatrix.geometry.regions import linear_rule
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -119,7 +119,7 @@ def counterfactual(
     if not np.isfinite(row).all():
         raise ValueError(f"x contains NaN or infinity in {_said(np.flatnonzero(~np.isfinite(row))[0], names)}.")
     if target is not None and not (classes == target).any():
-        raise ValueError(f"target={target!r} is not a class of this model; the classes are {classes.tolist()}.")
+        raise ValueError(f"target={target!r} is not a class of this model; the classes are {listed(classes)}.")
     low, high = _limits(bounds, d, names)
     held = [_column(name, d, names, "fixed") for name in (() if fixed is None else fixed)]
     free = np.setdiff1d(np.arange(d), held)
@@ -298,7 +298,7 @@ def _column(name: Any, d: int, names: NDArray[Any] | None, argument: str) -> int
         return int(found[0])
     if isinstance(name, int | np.integer) and -d <= name < d:
         return int(name) % d
-    known = f"0 to {d - 1}" if names is None else names.tolist()
+    known = f"0 to {d - 1}" if names is None else listed(names)
     raise ValueError(f"{argument} names the column {name!r}, which the model does not have; its columns are {known}.")
 
 

@@ -28,7 +28,7 @@ from scipy.optimize import linprog
 
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.dispatch import as_source
-from separatrix.data.labels import shown
+from separatrix.data.labels import listed, shown
 
 # Of scores of order 1: two that differ by less are the same.
 _SMALL = 1e-9
@@ -62,7 +62,7 @@ class Adjacency:
         """The classes that share a boundary with one."""
         found = np.flatnonzero(self.classes == label)
         if not len(found):
-            raise ValueError(f"{label!r} is not a class of this model; the classes are {self.classes.tolist()}.")
+            raise ValueError(f"{label!r} is not a class of this model; the classes are {listed(self.classes)}.")
         return self.classes[self.matrix[found[0]]].tolist()
 
     def __str__(self) -> str:
@@ -190,7 +190,7 @@ def linear_rule(model: Any) -> tuple[NDArray[Any], Float, Float]:
     if hasattr(model, "linear_form"):
         W, b = model.linear_form()
     elif hasattr(model, "coef_") and hasattr(model, "intercept_") and hasattr(model, "classes_"):
-        W, b = model.coef_, model.intercept_
+        W, b = getattr(model.coef_, "toarray", lambda: model.coef_)(), model.intercept_
     else:
         raise TypeError(
             f"{name} has no linear form, or is not fitted. Give a fitted linear rule: a model with linear_form(), or with "

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter
+from inspect import isfunction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
+from separatrix.data.checks import check_rows, real_numbers
+from separatrix.data.dispatch import source_of
 from separatrix.data.frames import as_table, is_frame
+from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
 from separatrix.geometry import Hyperplane, Quadric, Surface
 from separatrix.models.counted_classes import CountedClasses, only_class, rule_among_all
 from separatrix.models.counted_classes import Undetermined as Undetermined
 from separatrix.models.counted_classes import check_two_classes as check_two_classes
+from separatrix.models.sparse_coefficients import dense
+from separatrix.models.stopwatch import Stopwatch as Stopwatch
 from separatrix.result import Certificate, Fit, Status
+from separatrix.settings import one_blas_thread
 
 Boundary = Hyperplane | Quadric | Surface
 
@@ -32,6 +38,21 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     fit_: Fit
+    # scikit-learn's estimator of the same name answers rows of float32 in float32 if it was fitted on such rows. The
+    # coefficients that a certificate is about stay as they were found, in float64.
+    _keeps_single = False
+    _fitted_on_single = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Public methods and properties compute on one BLAS thread: their bits do not depend on the number of threads."""
+        super().__init_subclass__(**options)
+        for name, held in list(vars(cls).items()):
+            if name.startswith("_"):
+                continue
+            if isfunction(held):
+                setattr(cls, name, one_blas_thread()(held))
+            elif type(held) is property and held.fget is not None:
+                setattr(cls, name, held.getter(one_blas_thread()(held.fget)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -53,7 +74,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         if isinstance(X, Source):
             self._check_source(X, reset)
             return as_source(X, y, sample_weight)
-        X = as_table(X)
+        X = as_table(check_rows(X))
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             rows, columns = (X.num_rows, X.num_columns) if hasattr(X, "num_rows") else X.shape
@@ -64,9 +85,21 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             X = validate_data(
                 self, X, reset=reset, accept_sparse=True, ensure_all_finite=False, ensure_min_samples=min_rows
             )
+        if y is not None and getattr(getattr(y, "dtype", None), "kind", "") == "c":
+            real_numbers(y, "y")
         if y is not None and not multi_output:
             y = column_or_1d(y, warn=True)
-        return as_source(X, y, sample_weight, numeric=numeric)
+        source = source_of(X, y, sample_weight, numeric=numeric)
+        if reset and self._keeps_single:
+            self._fitted_on_single = source.dtype == np.float32
+        return source
+
+    def _as_given(self, X: Any, answer: Float) -> Float:
+        """An answer in single precision where scikit-learn gives it so; it was computed in double precision."""
+        if not (self._keeps_single and self._fitted_on_single):
+            return answer
+        with np.errstate(over="ignore", under="ignore"):
+            return answer.astype(np.float32) if is_single(X) else answer
 
     def _check_source(self, source: Source, reset: bool) -> None:
         names = source.feature_names
@@ -86,7 +119,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         if names is not None and expected is not None and list(names) != list(expected):
             raise ValueError(
                 "The feature names should match those that were passed during fit, in the same order: expected "
-                f"{list(expected)}, got {list(names)}."
+                f"{listed(expected)}, got {listed(names)}."
             )
 
     def _map_rows(self, X: Any, block_fn: Callable[[Block], Float]) -> Float:
@@ -134,7 +167,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             )
         names = [list(getattr(model, "feature_names_in_", [])) for model in (self, other)]
         if all(names) and names[0] != names[1]:
-            raise ValueError(f"Cannot merge models of different features: {names[0]} here and {names[1]} there.")
+            raise ValueError(
+                f"Cannot merge models of different features: {listed(names[0])} here and {listed(names[1])} there."
+            )
 
     def _adopt_features(self, other: Estimator) -> None:
         self.n_features_in_ = other.n_features_in_
@@ -146,22 +181,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         return f"column {j}" if names is None else f"column {names[j]!r}"
 
 
-class Stopwatch:
-    """Seconds and passes of one fit."""
-
-    def __init__(self) -> None:
-        self._start = perf_counter()
-        self._passes = 0
-
-    def start_at(self, passes: int) -> None:
-        """Passes that a source had made before this fit are not its own."""
-        self._passes = passes
-
-    def fit(
-        self, status: Status, passes: int, detail: str = "", certificate: Certificate | None = None, iterations: int = 0
-    ) -> Fit:
-        """The record of the fit that ends now."""
-        return Fit(status, max(0, passes - self._passes), perf_counter() - self._start, iterations, detail, certificate)
+def is_single(X: Any) -> bool:
+    """Whether all values of X are float32."""
+    dtypes = {X.dtype} if hasattr(X, "dtype") else set(getattr(X, "dtypes", ()))
+    return {str(dtype).lower() for dtype in dtypes} == {"float32"}
 
 
 class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -190,9 +213,9 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
             For two classes one number a row, positive for ``classes_[1]``.
         """
         scores = self._scores(X)
-        if len(self.classes_) > 2:
-            return scores
-        return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+        if len(self.classes_) == 2:
+            scores = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+        return self._as_given(X, scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest score, for every row.
@@ -212,17 +235,17 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
     def _code(self, label: Any) -> int:
         found = np.flatnonzero(self.classes_ == label)
         if not len(found):
-            raise ValueError(f"{label!r} is not a class of this model; the classes are {self.classes_.tolist()}.")
+            raise ValueError(f"{label!r} is not a class of this model; the classes are {listed(self.classes_)}.")
         return int(found[0])
 
     def _pair(self, k: Any, l: Any) -> tuple[int, int]:  # noqa: E741  # k and l are the names in the formulas
         if k is None and l is None and len(self.classes_) == 2:
             return 1, 0
         if k is None or l is None:
-            raise ValueError(f"Name the two classes whose boundary you want, out of {self.classes_.tolist()}.")
+            raise ValueError(f"Name the two classes whose boundary you want, out of {listed(self.classes_)}.")
         first, second = self._code(k), self._code(l)
         if first == second:
-            raise ValueError(f"A class has no boundary with itself; name two of {self.classes_.tolist()}.")
+            raise ValueError(f"A class has no boundary with itself; name two of {listed(self.classes_)}.")
         for code in (first, second):
             if not self._has_weight(code):
                 raise ValueError(
@@ -263,7 +286,7 @@ class Probabilities:
         ndarray of shape (n_samples, n_classes)
         """
         result: Float = self._map_scores(X, _posteriors)  # type: ignore[attr-defined]  # mixed into a Classifier
-        return result
+        return self._as_given(X, result)  # type: ignore[attr-defined]
 
     def predict_log_proba(self, X: Any) -> Float:
         """Logarithms of the posterior probabilities, accurate also where these are tiny.
@@ -280,7 +303,7 @@ class Probabilities:
         if scores.shape[1] == 1:
             return -np.logaddexp(0.0, np.column_stack([scores[:, 0], -scores[:, 0]]))
         result: Float = log_softmax(scores, axis=1)
-        return result
+        return self._as_given(X, result)  # type: ignore[attr-defined]
 
 
 class SignedDistance:
@@ -324,7 +347,7 @@ class LinearRule(SignedDistance, Classifier):
             return super()._map_scores(X, function)
         # In the workers: beyond two classes the exponentials cost more than the products.
         self._check_ready()
-        weights, constant = self.coef_.T.astype(np.float64), np.asarray(self.intercept_, dtype=np.float64)
+        weights, constant = dense(self.coef_).T.astype(np.float64), np.asarray(self.intercept_, dtype=np.float64)
         return self._map_rows(X, lambda block: openly(function, block.matvec(weights), constant))
 
     def _place_among(self, known: NDArray[Any]) -> None:
@@ -350,7 +373,7 @@ class LinearRule(SignedDistance, Classifier):
         b : ndarray of shape (1,) or (n_classes,)
         """
         self._check_ready()
-        return self.coef_, np.atleast_1d(self.intercept_)
+        return dense(self.coef_), np.atleast_1d(self.intercept_)
 
     def _linear_scores(self, X: Any) -> Float:
         scores = self._scores(X)  # a model may know a way that keeps more digits
@@ -374,27 +397,3 @@ class LinearRule(SignedDistance, Classifier):
             sign = 1.0 if first == 1 else -1.0
             return Hyperplane(sign * W[0], sign * float(b[0]))
         return Hyperplane(W[first] - W[second], float(b[first] - b[second]))
-
-
-class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """A linear prediction of real targets."""
-
-    coef_: Float
-    intercept_: Float | float
-
-    def predict(self, X: Any) -> Float:
-        """Xw + b for every row.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        self._check_ready()
-        weights, constant = np.asarray(self.coef_, dtype=np.float64).T, self.intercept_
-        result = self._map_rows(X, lambda block: block.matvec(weights) + constant)
-        single = self.coef_.dtype == np.float32 and getattr(X, "dtype", None) == np.float32
-        return result.astype(np.float32) if single else result  # as scikit-learn does

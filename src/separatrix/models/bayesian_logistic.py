@@ -29,6 +29,7 @@ from separatrix.bayes.evidence import log_evidence, maximise_evidence
 from separatrix.bayes.laplace import FULL_COEFFICIENTS, SINGULAR, STRUCTURES, choose_covariance, laplace
 from separatrix.bayes.posterior import FullPosterior, Posterior
 from separatrix.data import Source
+from separatrix.data.checks import real_numbers
 from separatrix.models.base import LinearRule, Stopwatch
 from separatrix.models.bayesian_prediction import PosteriorPrediction
 from separatrix.models.bayesian_prior import (
@@ -46,7 +47,7 @@ from separatrix.models.logistic_problem import Problem, build_problem
 from separatrix.models.progress import Progress
 from separatrix.objectives.linear import LinearObjective
 from separatrix.result import Status
-from separatrix.settings import threads_of
+from separatrix.settings import outside, threads_of
 from separatrix.solvers.state import Solution
 
 _WIDE = (
@@ -257,7 +258,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
 
     def _fit_counted(self, source: Source, X: Any, y: Any, sample_weight: Any, offset: Any, watch: Stopwatch) -> None:
         prior = prior_of(self.prior_precision, self.n_features_in_)
-        shift = None if offset is None else np.asarray(offset, dtype=np.float64)
+        shift = None if offset is None else real_numbers(offset, "offset")
         problem = build_problem(
             source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), prior=prior, offset=shift
         )
@@ -316,7 +317,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
                 f"The search for the prior ended after {found.steps} steps before the evidence was stationary; the best so far "
                 "is prior_precision_. Give prior_precision as a number.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=outside(),
             )
 
     def _mode(self, problem: Problem, objective: LinearObjective, before: Solution | None) -> Solution:
@@ -367,7 +368,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         self.fit_ = watch.fit(status, problem.source.passes, detail + note, certificate, solution.iterations)
         self.fit_.trace.extend(solution.trace)
         if status.fell_short or status is Status.UNMIXED:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=6)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
         chance = check_random_state(self.random_state)
         self._seed = int(chance.randint(np.iinfo(np.int32).max))
 
@@ -385,7 +386,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
                 f"{str(error).split(';')[0]}: update learns about the classes that fit has seen."
             ) from None
         penalty, gauge = as_prior(posterior)
-        shift = None if offset is None else np.asarray(offset, dtype=np.float64)
+        shift = None if offset is None else real_numbers(offset, "offset")
         built = build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), offset=shift)
         problem = seen_before(
             replace(built, objective=replace(built.objective, penalty=penalty)), source, *self._scaling

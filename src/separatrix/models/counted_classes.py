@@ -20,6 +20,7 @@ from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import shown
 from separatrix.data.views import Regrouped
+from separatrix.models.sparse_coefficients import dense
 
 
 class Undetermined(ValueError):
@@ -169,4 +170,4 @@ class CountedClasses:
         """Classes, coefficients and intercepts that a warm start begins with."""
         model: Any = self
         known = model.warm_start and hasattr(model, "coef_") and self._places is None
-        return (self.classes_, model.coef_, model.intercept_) if known else None
+        return (self.classes_, dense(model.coef_), model.intercept_) if known else None

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.data.labels import shown
 from separatrix.geometry import Hyperplane, Quadric
 from separatrix.models.base import Boundary, SignedDistance, Undetermined
@@ -64,6 +65,7 @@ class GaussianNB(SignedDistance, GenerativeClassifier):
     class_prior_: Float
     epsilon_: float
 
+    _keeps_single = True
     _parameter_constraints: dict[str, list[Any]] = {
         "priors": ["array-like", None],
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
@@ -84,7 +86,7 @@ class GaussianNB(SignedDistance, GenerativeClassifier):
         moments = self._moments
         counts = moments.counts
         if self.priors is not None:
-            given = np.asarray(self.priors, dtype=np.float64)
+            given = real_numbers(self.priors, "priors")
             if given.shape != counts.shape:
                 raise ValueError(
                     f"Number of priors must match number of classes: {given.size} given for {len(counts)}."
@@ -143,7 +145,7 @@ class GaussianNB(SignedDistance, GenerativeClassifier):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._log_joint(X)
+        return self._as_given(X, self._log_joint(X))
 
     def linear_form(self) -> tuple[Float, Float]:
         """The rule as (W, b) when the variances are shared: scores are XWᵀ + b.

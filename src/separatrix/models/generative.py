@@ -17,7 +17,8 @@ from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
-from separatrix.data.labels import merged_classes, shown
+from separatrix.data.checks import real_numbers
+from separatrix.data.labels import listed, merged_classes, shown
 from separatrix.models.base import (
     Classifier,
     Estimator,
@@ -28,7 +29,7 @@ from separatrix.models.base import (
 )
 from separatrix.models.counted_classes import check_some_class, only_class, warn_of_one_class
 from separatrix.result import Status
-from separatrix.settings import one_blas_thread
+from separatrix.settings import one_blas_thread, outside
 from separatrix.statistics.metric import Metric
 from separatrix.statistics.moments import ClassMoments, Form
 
@@ -43,18 +44,18 @@ def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any],
     if priors is None:
         shares: Float = counts / counts.sum()
         return shares
-    given = np.array(priors, dtype=np.float64)
+    given = real_numbers(priors, "priors").copy()
     if given.shape != (len(classes),):
         raise ValueError(
             f"priors has shape {given.shape}, but there are {len(classes)} classes: give one prior a class, in the order "
-            f"{classes.tolist()}."
+            f"{listed(classes)}."
         )
     if not np.isfinite(given).all() or (given < 0).any():
         raise ValueError("priors must be non-negative and finite.")
     if abs(given.sum() - 1.0) > 1e-5:
         if given.sum() == 0:
             raise ValueError("priors are all zero; at least one class must be possible.")
-        warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=4)
+        warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=outside())
         given = given / given.sum()
     empty = np.flatnonzero((counts == 0) & (given > 0))
     if len(empty) and waiting:
@@ -180,7 +181,7 @@ class MomentEstimator(Estimator):
             known = np.unique(np.asarray(classes))
             strange = np.setdiff1d(labels, known)
             if len(strange):
-                raise ValueError(f"The label {shown(strange[0])} in y is not among classes={known.tolist()}.")
+                raise ValueError(f"The label {shown(strange[0])} in y is not among classes={listed(known)}.")
             labels, _, _ = merged_classes(known, labels)
             part = part.reindexed(np.searchsorted(labels, source.classes), len(labels))
         if first:

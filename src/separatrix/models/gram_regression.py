@@ -12,9 +12,10 @@ from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.models.base import Regressor, Stopwatch
+from separatrix.models.base import Stopwatch
 from separatrix.models.generative import in_parts
 from separatrix.models.least_squares import LeastSquaresTask, describe, fit_by_cg, polish
+from separatrix.models.regressor import Regressor
 from separatrix.settings import one_blas_thread
 from separatrix.statistics.gram import Gram, NormalEquations
 from separatrix.statistics.triangular import Triangular

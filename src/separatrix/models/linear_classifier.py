@@ -30,10 +30,11 @@ from separatrix.models.class_weights import ClassWeight, class_counts, class_fac
 from separatrix.models.logistic import SeparationWarning
 from separatrix.models.logistic_problem import Problem, build_problem
 from separatrix.models.progress import Progress
+from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import MARGIN_LOSSES, Margin
 from separatrix.result import Certificate, Fit, Status
-from separatrix.settings import one_blas_thread, threads_of
+from separatrix.settings import one_blas_thread, outside, threads_of
 from separatrix.solvers.smoothing import Sigmoid, minimise_smoothed
 from separatrix.solvers.state import Solution
 
@@ -45,7 +46,7 @@ _SUSPICIOUS = 10.0
 _NEARBY = 1e-2
 
 
-class LinearClassifier(LinearRule):
+class LinearClassifier(SparseCoefficients, LinearRule):
     """A linear rule by any margin loss under any of the usual penalties, with a proof of optimality.
 
     Parameters
@@ -326,9 +327,9 @@ class LinearClassifier(LinearRule):
 
     def _warn(self) -> None:
         if self.fit_.status is Status.SEPARATED:
-            warnings.warn(self.fit_.detail, SeparationWarning, stacklevel=4)
+            warnings.warn(self.fit_.detail, SeparationWarning, stacklevel=outside())
         if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
 
 
 def _times(certificate: Certificate, C: float) -> Certificate:

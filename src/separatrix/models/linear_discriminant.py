@@ -98,6 +98,7 @@ class LinearDiscriminantAnalysis(
     explained_variance_ratio_: Float
     xbar_: Float
 
+    _keeps_single = True
     _parameter_constraints: dict[str, list[Any]] = {
         "solver": [StrOptions({"svd", "lsqr", "eigen"})],
         "shrinkage": [StrOptions({"auto", "oas"}), Interval(Real, 0, 1, closed="both"), None],
@@ -277,7 +278,8 @@ class LinearDiscriminantAnalysis(
         if self._common is None:
             return scores
         slope, constant = self._common
-        return scores + (self._map_rows(X, lambda block: block.matvec(slope)) + constant)[:, None]
+        shift = self._map_rows(X, lambda block: block.matvec(slope)) + constant
+        return self._as_given(X, scores + shift[:, None])
 
     @property
     def covariance_(self) -> Float:
@@ -304,9 +306,9 @@ class LinearDiscriminantAnalysis(
         self._check_ready()
         directions = self.scalings_[:, : self._max_components].astype(np.float64)
         if self.solver == "eigen":  # from the origin, as in scikit-learn
-            return self._map_rows(X, lambda block: block.matvec(directions))
+            return self._as_given(X, self._map_rows(X, lambda block: block.matvec(directions)))
         centre = self._centred[2]
-        return self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(directions))
+        return self._as_given(X, self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(directions)))
 
     @property
     def _n_features_out(self) -> int:

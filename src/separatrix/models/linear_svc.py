@@ -36,11 +36,12 @@ from separatrix.models.linear_classifier import LinearClassifier
 from separatrix.models.machine_records import joined_fit
 from separatrix.models.memory_rows import MemoryRows, memory_rows
 from separatrix.models.progress import Progress
-from separatrix.settings import one_blas_thread
+from separatrix.models.sparse_coefficients import SparseCoefficients
+from separatrix.settings import one_blas_thread, outside
 from separatrix.solvers.choose import FEW_ROWS, choose_svm
 
 
-class LinearSVC(LinearRule):
+class LinearSVC(SparseCoefficients, LinearRule):
     """Linear support vector classification, with the proof of its optimum.
 
     Parameters
@@ -172,7 +173,7 @@ class LinearSVC(LinearRule):
             progress.close()
             self._place_classes(source)
         if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=2)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
         return self
 
     def _way(self, source: Source) -> str:

@@ -23,14 +23,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.data.views import Reweighted
 from separatrix.models.base import LinearRule, Probabilities, Stopwatch
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.logistic_problem import Problem, build_problem
 from separatrix.models.logistic_summary import Summarised
 from separatrix.models.progress import Progress
+from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.result import Certificate, Fit, Status
-from separatrix.settings import one_blas_thread, threads_of
+from separatrix.settings import one_blas_thread, outside, threads_of
 from separatrix.solvers.firth import minimise_firth
 from separatrix.solvers.state import Solution
 
@@ -45,7 +47,7 @@ class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-lea
     """The likelihood has no maximum: some coefficients are infinite."""
 
 
-class LogisticRegression(Summarised, Probabilities, LinearRule):
+class LogisticRegression(Summarised, Probabilities, SparseCoefficients, LinearRule):
     """Logistic regression with a proof of optimality, for two and more classes.
 
     Parameters
@@ -117,6 +119,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
     # What a scheme of several machines calls the classes that this one knows by number.
     _class_names: NDArray[Any] | None = None
 
+    _keeps_single = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [StrOptions({"auto", "l1", "l2", "elasticnet", "firth"}), None],
         "C": [Interval(Real, 0, None, closed="right")],
@@ -227,7 +230,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
             self.n_iter_, self.solver_ = np.zeros(1, dtype=np.int32), "closed form"
             self._constant(source, watch)
             return self
-        shift = None if offset is None else np.asarray(offset, dtype=np.float64)
+        shift = None if offset is None else real_numbers(offset, "offset")
         with threads_of(self.n_jobs):
             if self.penalty == "firth":
                 solution, problem = self._fit_firth(source, shift)
@@ -388,7 +391,7 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
         if unpenalised and self._steepest > _SUSPICIOUS and self.fit_.status is not Status.INTERRUPTED:
             self._diagnose(source)
         if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
 
     def _diagnose(self, source: Source) -> None:
         """On scores that grow without bound: are the classes separable?"""
@@ -409,4 +412,4 @@ class LogisticRegression(Summarised, Probabilities, LinearRule):
             self.fit_ = Fit(
                 Status.SEPARATED, fit.passes, fit.seconds, fit.iterations, str(verdict), unbounded, fit.trace
             )
-            warnings.warn(str(verdict), SeparationWarning, stacklevel=5)
+            warnings.warn(str(verdict), SeparationWarning, stacklevel=outside())

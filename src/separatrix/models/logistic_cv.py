@@ -34,6 +34,7 @@ from separatrix.models.class_weights import ClassWeight, class_counts, class_fac
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.logistic_path import grid_of, solve_along
 from separatrix.models.path_scores import PathScores, ScoredChoice, labelled_scorer, legacy_attributes
+from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.result import Status
 from separatrix.solvers.leave_one_out_scores import leave_one_out_losses
 from separatrix.solvers.state import Solution
@@ -56,7 +57,7 @@ class Folded:
         return {label: self.class_weight.get(label, 1.0) for label in classes.tolist()}
 
 
-class LogisticRegressionCV(ScoredChoice, Probabilities, LinearRule):
+class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, LinearRule):
     """Logistic regression with C, and the share of absolute values, chosen by cross-validation.
 
     Parameters

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.data.views import Intercept, Selected, Standardised
 from separatrix.dual.frame import exact_dot
 from separatrix.objectives.linear import LinearObjective
@@ -355,7 +356,7 @@ def _bounded(penalty: Penalty, bounds: tuple[ArrayLike, ArrayLike], m: int, d: i
 
 
 def _checked_offset(offset: Any, source: Source, m: int) -> Float:
-    values = np.asarray(offset, dtype=np.float64)
+    values = real_numbers(offset, "offset")
     wanted = (source.n_rows,) if m == 1 else (source.n_rows, m)
     if values.shape != wanted:
         raise ValueError(f"offset has shape {values.shape}, expected {wanted}: one number a row and score.")

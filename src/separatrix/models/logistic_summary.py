@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.data.views import Intercept, Regrouped
 from separatrix.models.counted_classes import check_two_classes
 from separatrix.models.firth_summary import gather_firth, summarise_firth
@@ -148,7 +149,7 @@ class Summarised:
         """The problem of the fit, built anew from its rows."""
         source = self._read(X, y, sample_weight, reset=False).labelled(self.classes_)
         source = self._weighted(source if self._places is None else Regrouped.only(source, self._places))
-        shift = None if offset is None else np.asarray(offset, dtype=np.float64)
+        shift = None if offset is None else real_numbers(offset, "offset")
         return self._problem(source, shift, np.inf if self.penalty == "firth" else None), source
 
     def profile_intervals(

@@ -9,6 +9,7 @@ its possible values gives, so it is exact, in training and in prediction.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -19,9 +20,10 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.checks import check_rows
 from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
-from separatrix.data.labels import shown
+from separatrix.data.labels import listed, shown
 from separatrix.models import families as kinds
 from separatrix.models.base import Undetermined
 from separatrix.models.families import FAMILIES, Family, Reader, check_column, infer_family
@@ -122,15 +124,17 @@ class MixedNB(NaiveBayesClassifier):
             raise TypeError(
                 "MixedNB reads tables with their own column types; read the file in parts and use partial_fit."
             )
+        X = check_rows(X)
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
         else:
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=min_rows)
-            if X.dtype.kind == "c":
-                raise ValueError("Complex data not supported: a column of complex numbers has no family.")
         table = ColumnTable(X, None if y is None else column_or_1d(y, warn=True), sample_weight)
         if reset:
             self._choose_families(table)
+        else:  # columns of an array have numbers where those of a frame have names: the place counts, as in scikit-learn
+            named = zip(table.columns, self.families_, strict=True)
+            table.columns = [replace(column, name=name) for column, name in named]
         for column in table.columns:
             check_column(column, self.families_[column.name])
         return table
@@ -170,7 +174,9 @@ class MixedNB(NaiveBayesClassifier):
             members = key if isinstance(key, tuple) else (key,)
             for member in members:
                 if member not in names:
-                    raise ValueError(f"families names the column {member!r}, which X does not have; it has {names}.")
+                    raise ValueError(
+                        f"families names the column {member!r}, which X does not have; it has {listed(names)}."
+                    )
                 if member in given:
                     raise ValueError(f"families names the column {member!r} twice; give each column one family.")
                 given[member] = family
@@ -231,6 +237,10 @@ class MixedNB(NaiveBayesClassifier):
         for key, part in statistic.parts.items():
             family = "multinomial" if len(key) > 1 else str(self.families_[key[0]])
             if isinstance(part, Moments):
+                if not np.isfinite(part.square).all():
+                    raise ValueError(
+                        f"column {key[0]!r} has values so large that their squares overflow; divide it by a power of ten first."
+                    )
                 reader = kinds.GaussianReader(part, floor)
                 flat = np.flatnonzero((reader.variance <= 0) & (statistic.counts > 0))
                 if len(flat):

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.models.base import LinearRule
 from separatrix.models.generative import GenerativeClassifier
 from separatrix.result import Status
@@ -52,7 +53,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
         self.class_count_ = counts
         n_classes = len(counts)
         if self.class_prior is not None:
-            given = np.array(self.class_prior, dtype=np.float64)
+            given = real_numbers(self.class_prior, "class_prior").copy()
             if given.shape != (n_classes,):
                 raise ValueError(f"Number of priors must match number of classes: {given.size} given for {n_classes}.")
             if not np.isfinite(given).all() or (given < 0).any() or given.sum() == 0:
@@ -70,7 +71,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
 
     def _smoothing(self) -> Float:
         """α as a scalar array or one a feature, checked."""
-        alpha = np.asarray(self.alpha, dtype=np.float64)
+        alpha = real_numbers(self.alpha, "alpha")
         if not np.isfinite(alpha).all() or (alpha < 0).any():
             raise ValueError("alpha must be finite and ≥ 0.")
         if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != self.n_features_in_):

@@ -24,13 +24,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.data.labels import shown, unique_labels
+from separatrix.data.labels import listed, shown, unique_labels
 from separatrix.data.views import Regrouped
 from separatrix.geometry.separability import separability
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.counted_classes import check_class_weight
 from separatrix.models.progress import Progress
+from separatrix.models.sparse_coefficients import SparseCoefficients, dense
 from separatrix.online.hull import origin_margin
 from separatrix.online.perceptron import (
     Machine,
@@ -45,9 +46,10 @@ from separatrix.online.perceptron import (
     train,
 )
 from separatrix.result import Certificate, Status
+from separatrix.settings import outside
 
 
-class Perceptron(LinearRule):
+class Perceptron(SparseCoefficients, LinearRule):
     """Rosenblatt's perceptron, with the averaged and the pocket variant, and what is known about its mistakes.
 
     Drop-in for scikit-learn's: without shuffling the plain rule has its coefficients to the last digits. With shuffling a
@@ -123,6 +125,7 @@ class Perceptron(LinearRule):
     margin_: Float
     _machines: list[Machine]
 
+    _keeps_single = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [StrOptions({"l2", "l1", "elasticnet"}), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -235,7 +238,7 @@ class Perceptron(LinearRule):
         happened = self._learn(source, watch, int(self.max_iter))
         self._place_classes(source)
         if self.tol is not None and happened.epochs == self.max_iter and not all(m.done for m in self._machines):
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
         return self
 
     def partial_fit(
@@ -294,9 +297,7 @@ class Perceptron(LinearRule):
         if first:
             check_two_classes(given)
         elif not np.array_equal(given, self.classes_):
-            raise ValueError(
-                f"`classes={given.tolist()}` is not the same as on the last call, {self.classes_.tolist()}."
-            )
+            raise ValueError(f"`classes={listed(given)}` is not the same as on the last call, {listed(self.classes_)}.")
         return given
 
     def _labelled(self, X: Any, y: Any, weight: Any, classes: Any, watch: Stopwatch, *, reset: bool) -> Source:
@@ -337,7 +338,7 @@ class Perceptron(LinearRule):
         self.t_ += happened.epochs * (happened.rows + (0 if held_out is None else int(held_out.sum())))
         self.n_mistakes_ = np.array([machine.get("mistakes") for machine in machines], dtype=np.int64)
         lift = np.sqrt(rule.lift_squared) or np.inf  # without an intercept in φ its share of the norm is zero
-        lengths = np.hypot(np.linalg.norm(self.coef_, axis=1), self.intercept_ / lift)
+        lengths = np.hypot(np.linalg.norm(dense(self.coef_), axis=1), self.intercept_ / lift)
         self.margin_ = np.divide(found.least, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
         wrong = float(found.wrong.sum())
         status = Status.SEPARATES if wrong == 0 else Status.MISTAKES_LEFT

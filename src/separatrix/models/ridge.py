@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source, as_source
 from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
 from separatrix.models.gram_regression import LeastSquaresRegressor
 from separatrix.models.least_squares import SOLVERS, LeastSquaresTask, polish, wants_cg
 from separatrix.settings import one_blas_thread
@@ -224,7 +225,7 @@ class Ridge(LeastSquaresRegressor):
         return "alpha='loo'" if isinstance(self.alpha, str) else ""
 
     def _penalties(self, n_targets: int) -> Float:
-        values = np.asarray(self.alpha, dtype=np.float64)
+        values = real_numbers(self.alpha, "alpha")
         if values.ndim > 1 or (values.ndim == 1 and len(values) not in (1, n_targets)):
             raise ValueError(
                 f"Number of targets and number of penalties do not correspond: {values.size} != {n_targets}."
@@ -263,7 +264,7 @@ class Ridge(LeastSquaresRegressor):
 
 def penalty_grid(alphas: ArrayLike) -> Float:
     """A grid of penalties, checked."""
-    grid = np.asarray(alphas, dtype=np.float64)
+    grid = real_numbers(alphas, "alphas")
     if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all() or (grid < 0).any():
         raise ValueError("alphas must be a list of finite numbers ≥ 0, at least one.")
     return grid

@@ -96,6 +96,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
     alpha_: float
     masked_classes_: NDArray[Any]
 
+    _keeps_single = True
     _parameter_constraints: dict[str, list[Any]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
@@ -342,7 +343,9 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes one number a row, positive for ``classes_[1]``.
         """
-        return self._scores(X) if getattr(self, "_multi_label", False) else super().decision_function(X)
+        if getattr(self, "_multi_label", False):
+            return self._as_given(X, self._scores(X))
+        return super().decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest score for every row; for several labels a row, the labels with a positive score.

@@ -42,6 +42,7 @@ from separatrix.models.progress import Progress
 from separatrix.models.score_calibration import CALIBRATORS
 from separatrix.models.svm_problem import Problem
 from separatrix.result import Status
+from separatrix.settings import outside
 
 _ROWS, _COLUMNS = 256, 256
 
@@ -206,7 +207,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         self.fit_ = joined_fit(watch, duals, rounds, steps)
         self._place_classes(source)
         if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=2)
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
         return self
 
     def _check_parameters(self) -> None:

@@ -7,11 +7,10 @@ Names and values of the table are data: the templates escape all of them.
 from __future__ import annotations
 
 import os
-import tempfile
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from separatrix.data.writing import destination, replacing
 from separatrix.report.tables import count
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> None:
     comparison : Comparison
         From `separatrix.compare`.
     path : path-like
-        Where to write it; a file of that name is replaced.
+        Where to write it; a file of that name is replaced and keeps its mode. What is no regular file is refused.
 
     Examples
     --------
@@ -46,25 +45,10 @@ def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> None:
     ...     print((pathlib.Path(folder) / "report.html").read_text(encoding="utf-8")[:15])
     <!DOCTYPE html>
     """
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write the report {target.name!r} into.")
+    destination(path)  # a place that cannot be is told before the work
     html = render_report(comparison).encode("utf-8", errors="replace")
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(html)
-        os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private, a report is as public as any other file
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with replacing(path) as part:
+        part.write_bytes(html)
 
 
 def render_report(comparison: Comparison) -> str:

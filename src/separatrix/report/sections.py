@@ -13,6 +13,7 @@ from scipy.stats import chi2
 from sklearn.base import clone
 
 from separatrix.comparison.encoder import TableEncoder
+from separatrix.comparison.findings import joined
 from separatrix.comparison.fitting import by_name, fit_sentence
 from separatrix.comparison.scores import SCORE_LABELS
 from separatrix.data.block import Float
@@ -244,7 +245,7 @@ def _doubts(ground: Ground, candidate: Any) -> list[str]:
     masked = [classes[k] for k in np.unique(codes) if not (predicted == k).any()]
     if masked:
         notes.append(
-            f"Never predicted: {', '.join(masked)}. Where a linear rule masks a class between others, linear discriminant "
+            f"Never predicted: {joined(masked)}. Where a linear rule masks a class between others, linear discriminant "
             "analysis or quadratic terms may bring it back."
         )
     for k in np.unique(codes):

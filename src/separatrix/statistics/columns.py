@@ -37,9 +37,10 @@ class Moments:
         """From the observed values."""
         n = _by_class(codes, weights, n_classes)
         size = np.where(n > 0, n, 1.0)
-        mean = _by_class(codes, weights * values, n_classes) / size
-        mean = mean + _by_class(codes, weights * (values - mean[codes]), n_classes) / size
-        return cls(n, mean, _by_class(codes, weights * np.square(values - mean[codes]), n_classes))
+        with np.errstate(over="ignore", invalid="ignore"):  # the model refuses squares that overflow, by name
+            mean = _by_class(codes, weights * values, n_classes) / size
+            mean = mean + _by_class(codes, weights * (values - mean[codes]), n_classes) / size
+            return cls(n, mean, _by_class(codes, weights * np.square(values - mean[codes]), n_classes))
 
     def merge(self, other: Moments) -> None:
         """Add another part (Chan's formula)."""

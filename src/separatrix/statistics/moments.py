@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
-from separatrix.data.source import Source
+from separatrix.data.source import SQUARES_FIT, Source
 from separatrix.statistics.scatter import Scatter, combine
 
 Form = Literal["pooled", "per_class", "diagonal"]
@@ -95,8 +95,12 @@ class ClassMoments:
         return moments
 
     def check(self, source: Source) -> None:
-        """Refuse NaN, infinity and overflow, naming the column; refuse data whose weights are all zero."""
-        source.check_finite(self._high, self.variances() if self.form == "diagonal" else self.pooled().diagonal())
+        """Refuse NaN, infinity, overflow and underflow, naming the column; refuse data whose weights are all zero."""
+        spread = self.variances() if self.form == "diagonal" else self.pooled().diagonal()[None]
+        source.check_finite(self._high, spread)
+        tiny = (self._high != 0.0) & (np.abs(self._high) < 1.0 / SQUARES_FIT) & (spread == 0.0)
+        if tiny.any():  # the squares of such values are zero in double precision, whatever they are
+            raise ValueError(source.explain_range())
         if not self.counts.any():
             raise ValueError("The total weight of the rows is zero, so nothing can be learned; give positive weights.")
 

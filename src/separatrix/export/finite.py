@@ -1,0 +1,76 @@
+"""Whether the numbers of a model are numbers: NaN and infinity are refused wherever no model has them.
+
+records       what was measured during the fit and takes no part in a prediction: anything
+parameters    as the user gave them: infinite (C=inf is no penalty), never NaN
+log 0         of a value that never occurs, −∞; the constants of a class of prior 0, and their differences, ±∞
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from separatrix.comparison.table_model import TableModel
+from separatrix.export.registry import name_of
+from separatrix.export.state import attributes
+from separatrix.models.summary_table import Inference
+from separatrix.result import Certificate, Fit
+
+_RECORDS = (Fit, Certificate, Inference)
+_MEASURED = {"scores_", "cv_results_", "selection_", "_pocket_mistakes"}
+_LOGARITHMS = {"class_log_prior_", "feature_log_prob_"}
+_CONSTANTS = {"intercept_", "_centred"}
+
+
+def check_finite_numbers(model: Any) -> None:
+    """Raise a ValueError that names the attribute where a model holds NaN or infinity and none has it."""
+    name = type(model).__name__
+    for where, attribute, values, infinite in _numbers(model, name, "", False, set()):
+        finite = np.isfinite(values)
+        if finite.all():
+            continue
+        bad = values[~finite]
+        allowed = infinite and not np.isnan(bad).any()
+        if not allowed and not (attribute in _LOGARITHMS and np.isneginf(bad).all()):
+            what = "NaN" if np.isnan(bad).any() else "infinity"
+            raise ValueError(f"{where} holds {what} in {bad.size} of {values.size} numbers")
+
+
+def _numbers(
+    value: Any, where: str, attribute: str, infinite: bool, seen: set[int]
+) -> Iterator[tuple[str, str, np.ndarray[Any, Any], bool]]:
+    """Every number and array of numbers: where it is, the attribute it is in, and whether it may be infinite."""
+    if isinstance(value, float | np.floating):
+        yield where, attribute, np.atleast_1d(np.asarray(value)), infinite
+        return
+    if value is None or isinstance(value, (bool, int, str, *_RECORDS)) or id(value) in seen:
+        return
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        for field in value.dtype.names or [None]:
+            part = value if field is None else value[field]
+            if part.dtype.kind == "f":
+                yield where, attribute, part, infinite
+        return
+    seen.add(id(value))
+    if sp.issparse(value):
+        yield where, attribute, value.data, infinite
+        return
+    items: Iterator[tuple[str, Any]] = iter(())
+    if isinstance(value, dict):
+        items = ((f"{where}[{key!r}]", item) for key, item in value.items())
+    elif isinstance(value, list | tuple | np.ndarray):
+        listed = value.ravel().tolist() if isinstance(value, np.ndarray) else value
+        items = ((f"{where}[{at}]", item) for at, item in enumerate(listed))
+    elif name_of(type(value)) is not None:
+        parameters = value.get_params(deep=False) if isinstance(value, BaseEstimator) else {}
+        never = bool(np.any(np.asarray(getattr(value, "priors_", 1.0)) == 0.0))
+        for name, held in attributes(value).items():
+            if name not in _MEASURED and not (name == "scores" and isinstance(value, TableModel)):
+                infinite = name in parameters or (never and name in _CONSTANTS)
+                yield from _numbers(held, f"{where}.{name}", name, infinite, seen)
+    for place, item in items:
+        yield from _numbers(item, place, attribute, infinite, seen)
