@@ -18,10 +18,11 @@ and, c being Gaussian with the moments of a_k − b_k and π = min(1, 2 Σ_{l≠
 The integral is right where one other class is all that counts (π = 0), and for sure rows the probit would be too timid: 0.033
 instead of 0.021 of log-loss on the penguins. Where many classes compete b is no Gaussian, and the wider tails of the probit do
 better. For one other class b is that class, and K = 2 keeps the binary probit; for two E b is the integral of that; for S = 0
-it is the softmax. It is continuous and knows no order of the classes. To scale each class or each pair of classes by its own κ (MacKay; Lu, Ie and Sha; Daunizeau: p = r over all classes) is simpler, but does not
-see that a class of large variance wins more often than its mean says: at μ = 0 it answers 1/K whatever S. The largest error
-over the classes, against long runs of quasi-Monte Carlo on random μ and S with K from 3 to 20, was on average (and at worst),
-for the largest standard deviation s of a contrast:
+it is the softmax. It is continuous and knows no order of the classes. To scale each class or each pair of classes by its own κ
+(MacKay; Lu, Ie and Sha; Daunizeau: p = r over all classes) is simpler, but does not see that a class of large variance wins
+more often than its mean says: at μ = 0 it answers 1/K whatever S. The largest error over the classes, against long runs of
+quasi-Monte Carlo on random μ and S with K from 3 to 20, was on average (and at worst), for the largest standard deviation s of
+a contrast:
 
                      s = 0.7            s = 2             s = 20
     here             0.001 (0.004)      0.009 (0.03)      0.04 (0.09)

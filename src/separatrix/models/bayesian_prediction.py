@@ -298,7 +298,7 @@ class PosteriorPrediction(Probabilities):
         ]
         facts = [
             ("Observations", f"{self._total:.10g}"),  # type: ignore[attr-defined]
-            ("Log evidence", _evidence(self.log_evidence_)),  # type: ignore[attr-defined]
+            ("Log evidence", _evidence(self.log_evidence_, self.log_evidence_is_)),  # type: ignore[attr-defined]
             ("Prior precision", _precision(self.prior_precision_)),  # type: ignore[attr-defined]
         ]
         kind = "Equal-tailed credible intervals" if self.draws_ is not None else "Credible intervals of the Gaussian"
@@ -306,8 +306,8 @@ class PosteriorPrediction(Probabilities):
         return PosteriorSummary(rows, titles, level, facts, method)
 
 
-def _evidence(value: float) -> str:
-    return f"{value:.10g}" if np.isfinite(value) else "not known: it needs a full covariance"
+def _evidence(value: float, what: str) -> str:
+    return f"{value:.10g} ({what})" if np.isfinite(value) else what
 
 
 def _precision(value: ArrayLike | tuple[Any, Any]) -> str:
