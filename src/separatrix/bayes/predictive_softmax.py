@@ -54,7 +54,8 @@ from separatrix.data.block import Float
 # As many Sobol' points (a power of 2) as mirror images.
 _POINTS = 4096
 # Log-probabilities below this have points of their own; steps to where, halvings of one, and a gain that is none.
-_SMALL, _CLIMBS, _HALVED, _LEVEL = -5.0, 40, 12, 1e-3
+_SMALL, _CLIMBS, _HALVED, _LEVEL = -5.0, 12, 12, 1e-3
+_SHARPER = (1.0, 4.0, 16.0, 64.0, 256.0)
 # Numbers that a block of rows may fill.
 _BLOCK = 2**18
 # Relative to the largest entry: an asymmetry or a negative eigenvalue that may be rounding.
@@ -183,7 +184,9 @@ def log_softmax_quadrature(mean: ArrayLike, covariance: ArrayLike) -> Float:
         step = max(1, _BLOCK // (logs.shape[1] * len(_sobol(logs.shape[1] - 1)[0])))
         for start in range(0, len(at), step):
             part = slice(start, start + step)
-            own[at[part], k[part]] = _moved_points(mu[rows][at[part]], axes[at[part]], k[part])
+            moved = _moved_points(mu[rows][at[part]], axes[at[part]], k[part])
+            # Both are averages of the same integrand: what either can miss is where it is large.
+            own[at[part], k[part]] = np.maximum(own[at[part], k[part]], moved)
         p[rows] = log_softmax(own, axis=1)
     return p
 
@@ -256,27 +259,35 @@ def _moved_points(mu: Float, axes: Float, k: NDArray[np.intp]) -> Float:
     """(n,) log E softmax_k(μ + Az) with the points about the maximum z* of the integrand."""
     own = np.arange(len(mu))
 
-    def height(z: Float) -> tuple[Float, Float]:
-        logs = _log_softmax((mu + np.einsum("nkj,nj->nk", axes, z))[:, :, None])[:, :, 0]
+    def height(z: Float, sharp: Float) -> tuple[Float, Float]:
+        a = sharp[:, None] * (mu + np.einsum("nkj,nj->nk", axes, z))
+        logs = _log_softmax(a[:, :, None])[:, :, 0]
         return logs[own, k] - 0.5 * np.square(z).sum(axis=1), np.exp(logs)
 
+    # Newton's steps on a softmax that is made sharp by and by: with large variances it is nearly a step itself. Where they end
+    # does not matter much, any centre gives the same integral.
     z, identity = np.zeros((len(mu), axes.shape[2])), np.eye(axes.shape[2])
-    value, p = height(z)
-    for _ in range(_CLIMBS):  # Newton's steps; where they end does not matter much, any centre gives the same integral
-        slope = axes[own, k] - np.einsum("nkj,nk->nj", axes, p) - z
-        centred = axes - np.einsum("nkj,nk->nj", axes, p)[:, None, :]
-        bend = np.einsum("nki,nk,nkj->nij", centred, p, centred) + identity
-        step = np.linalg.solve(bend, slope[:, :, None])[:, :, 0]
-        gain, length = np.einsum("nj,nj->n", slope, step), np.ones(len(mu))
-        if gain.max(initial=0.0) < _LEVEL:
-            break
-        for _ in range(_HALVED):
-            after, there = height(z + length[:, None] * step)
-            short = after < value + 0.1 * length * gain
-            if not short.any():
+    size = np.maximum(np.abs(axes).max(axis=(1, 2), initial=0.0), 1.0)
+    for degree in _SHARPER:
+        sharp = np.minimum(1.0, degree / size)
+        scaled = sharp[:, None, None] * axes
+        value, p = height(z, sharp)
+        for _ in range(_CLIMBS):
+            middle = np.einsum("nkj,nk->nj", scaled, p)
+            slope = scaled[own, k] - middle - z
+            centred = scaled - middle[:, None, :]
+            bend = np.einsum("nki,nk,nkj->nij", centred, p, centred) + identity
+            step = np.linalg.solve(bend, slope[:, :, None])[:, :, 0]
+            gain, length = np.einsum("nj,nj->n", slope, step), np.ones(len(mu))
+            if gain.max(initial=0.0) < _LEVEL:
                 break
-            length = np.where(short, 0.5 * length, length)
-        z, value, p = z + length[:, None] * step, after, there
+            for _ in range(_HALVED):
+                after, there = height(z + length[:, None] * step, sharp)
+                short = after < value + 0.1 * length * gain
+                if not short.any():
+                    break
+                length = np.where(short, 0.5 * length, length)
+            z, value, p = z + length[:, None] * step, after, there
     points = _sobol(axes.shape[2])
     logs = _log_softmax(axes @ (points + z[:, :, None]) + mu[:, :, None])[own, k]
     logs -= np.einsum("nj,jp->np", z, points) + 0.5 * np.square(z).sum(axis=1)[:, None]
