@@ -130,7 +130,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
     >>> model = BayesianLogisticRegression(predictive="quadrature").fit(X, y)
     >>> proba, lower, upper = model.predict_proba(X[541:542], return_interval=0.95)
     >>> proba.round(2), lower.round(2), upper.round(2)
-    (array([[0.51, 0.49]]), array([[0.15, 0.13]]), array([[0.87, 0.85]]))
+    (array([[0.57, 0.43]]), array([[0.18, 0.1 ]]), array([[0.9 , 0.82]]))
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
