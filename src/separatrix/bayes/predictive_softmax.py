@@ -184,9 +184,7 @@ def log_softmax_quadrature(mean: ArrayLike, covariance: ArrayLike) -> Float:
         step = max(1, _BLOCK // (logs.shape[1] * len(_sobol(logs.shape[1] - 1)[0])))
         for start in range(0, len(at), step):
             part = slice(start, start + step)
-            moved = _moved_points(mu[rows][at[part]], axes[at[part]], k[part])
-            # Both are averages of the same integrand: what either can miss is where it is large.
-            own[at[part], k[part]] = np.maximum(own[at[part], k[part]], moved)
+            own[at[part], k[part]] = _moved_points(mu[rows][at[part]], axes[at[part]], k[part])
         p[rows] = log_softmax(own, axis=1)
     return p
 
