@@ -33,13 +33,14 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from separatrix.bayes.laplace import gauge_directions, laplace
+from separatrix.bayes.laplace import gauge_directions, insist, laplace
 from separatrix.bayes.posterior import FullPosterior, Posterior, inverse_root
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Softmax
 from separatrix.objectives.penalties import Penalty
+from separatrix.result import Status
 from separatrix.settings import one_blas_thread
 from separatrix.solvers.state import Solution
 
@@ -73,6 +74,18 @@ def log_evidence(value: float, posterior: Posterior, objective: LinearObjective)
     return -value + 0.5 * (prior + posterior.log_determinant() + flat * float(np.log(2.0 * np.pi)))
 
 
+def by_precision(unit: Penalty, groups: Codes, log_alpha: Float) -> Penalty:
+    """The penalty of α = 1 with the precision of every group of columns."""
+    factors = np.ones(unit.quadratic.shape[1])
+    factors[: len(groups)] = np.exp(log_alpha)[groups]
+    return replace(unit, quadratic=unit.quadratic * factors)
+
+
+def by_group(groups: Codes, values: Float) -> Float:
+    """Sums over the columns of each group, of (m, p) values."""
+    return np.bincount(groups, values[:, : len(groups)].sum(axis=0)).astype(np.float64)
+
+
 @dataclass(frozen=True)
 class Evidence:
     """The prior with the most evidence, and what it leads to."""
@@ -87,10 +100,40 @@ class Evidence:
     converged: bool
     unbounded: bool
     """Whether the evidence itself rises with ever wider priors."""
+    far: bool = False
+    """Whether the search ended because `trust` said so."""
+    interrupted: bool = False
+
+    @property
+    def status(self) -> Status:
+        """Why the search ended, with the status of the mode that it published."""
+        if self.interrupted:
+            return Status.INTERRUPTED
+        searched = Status.CONVERGED if self.converged or self.far else Status.STALLED
+        return Status.worst([self.solution.status, searched])
+
+
+def limits(groups: Codes, sizes: Float) -> tuple[Float, Float, Float]:
+    """(G,) each: log α of the least and the largest of the columns of every group, and their mean; see `maximise_evidence`."""
+    own = [sizes[(groups == g) & np.isfinite(sizes)] for g in range(int(groups.max()) + 1)]
+    least, most, middle = (np.array([at(x) if len(x) else 0.0 for x in own]) for at in (np.min, np.max, np.mean))
+    return least + _BELOW, most + _ABOVE, middle
+
+
+def in_units_of_the_prior(objective: LinearObjective, groups: Codes) -> Float:
+    """(G,) the slope of ½ f log α, which intercepts measured as b√α add to the evidence."""
+    flat = int(objective.penalty.free.sum()) - len(gauge_directions(objective))
+    count = np.bincount(groups).astype(np.float64)
+    return 0.5 * flat * count / count.sum()
 
 
 def maximise_evidence(
-    objective: LinearObjective, source: Source, groups: Codes, minimise: Minimise, sizes: Float
+    objective: LinearObjective,
+    source: Source,
+    groups: Codes,
+    minimise: Minimise,
+    sizes: Float,
+    trust: Callable[[LinearObjective, FullPosterior], bool] | None = None,
 ) -> Evidence:
     """Choose one factor of the penalty for each group of columns.
 
@@ -103,46 +146,56 @@ def maximise_evidence(
         Group of every column; the intercept, if any, is the column after these.
     minimise : callable
         Finds the mode of an objective, from an earlier solution where there is one.
+    trust : callable, optional
+        Whether a Gaussian is near the posterior. Where it says no the search ends: Laplace's evidence means nothing there.
     sizes : ndarray of shape (d,)
         log α for which the prior allows a column one unit of log-odds a standard deviation; NaN for constant columns.
     """
-    own = [sizes[(groups == g) & np.isfinite(sizes)] for g in range(int(groups.max()) + 1)]
-    least, middle, most = (np.array([at(x) if len(x) else 0.0 for x in own]) for at in (np.min, np.mean, np.max))
-    count = np.bincount(groups).astype(np.float64)
-    search = _Search(objective, source, groups, minimise, least + _BELOW, most + _ABOVE, np.zeros(len(count)))
+    low, high, middle = limits(groups, sizes)
+    least, most, count = low - _BELOW, high - _ABOVE, len(low)
+    search = _Search(objective, source, groups, minimise, low, high, np.zeros(count), trust)
     starts = [middle]
     if (most - least).max() > _ALIKE:  # columns of very different size: the evidence may have several maxima
         starts = [least + share * (most - least) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
     found = _climb(search, starts)
-    flat = int(objective.penalty.free.sum()) - len(gauge_directions(objective))
-    if not found.unbounded or flat == 0:
+    tilt = in_units_of_the_prior(objective, groups)
+    if not found.unbounded or found.interrupted or not tilt.any():
         return found
-    again = _climb(replace(search, tilt=0.5 * flat * count / count.sum()), starts)
+    again = _climb(replace(search, tilt=tilt), starts)
     return replace(again, unbounded=True)
 
 
 def _climb(search: _Search, starts: list[Float]) -> Evidence:
     before: Float | None = None
-    point = search.at(starts[0], None)
-    for start in starts[1:]:
-        other = search.at(start, point.solution)
-        point = other if search.gain(other, point) > 0 else point
-    for step in range(_STEPS):
-        slope = search.slope(point)
-        at_bound = np.where(slope < 0, point.log_alpha <= search.low, point.log_alpha >= search.high)
-        if np.abs(np.where(at_bound, 0.0, slope)).max() <= _STATIONARY:
-            return point.result(step, True, bool((at_bound & (slope < 0)).any()))
-        goal = search.farther(point, search.goal(point, slope), slope, before)
-        before = slope
-        for _ in range(_HALVINGS):
-            new = search.at(goal, point.solution)
-            if search.gain(new, point) >= -_UNNOTICED:
+    point, step = search.at(starts[0], None, first=True), 0
+    try:
+        for start in starts[1:]:
+            other = search.at(start, point.solution)
+            point = other if search.gain(other, point) > 0 else point
+        for step in range(_STEPS):
+            if point.solution.status is Status.INTERRUPTED:
                 break
-            goal = 0.5 * (goal + point.log_alpha)
+            if search.trust is not None and not search.trust(point.objective, point.posterior):
+                return replace(point.result(step, False), far=True)
+            slope = search.slope(point)
+            at_bound = np.where(slope < 0, point.log_alpha <= search.low, point.log_alpha >= search.high)
+            if np.abs(np.where(at_bound, 0.0, slope)).max() <= _STATIONARY:
+                return point.result(step, True, bool((at_bound & (slope < 0)).any()))
+            goal = search.farther(point, search.goal(point, slope), slope, before)
+            before = slope
+            for _ in range(_HALVINGS):
+                new = search.at(goal, point.solution)
+                if search.gain(new, point) >= -_UNNOTICED:
+                    break
+                goal = 0.5 * (goal + point.log_alpha)
+            else:
+                return point.result(step, bool(np.abs(slope).max() <= 100.0 * _STATIONARY))
+            point = new
         else:
-            return point.result(step, bool(np.abs(slope).max() <= 100.0 * _STATIONARY))
-        point = new
-    return point.result(_STEPS, False)
+            return point.result(_STEPS, False)
+    except KeyboardInterrupt:  # the best so far is complete
+        pass
+    return replace(point.result(step, False), interrupted=True)
 
 
 @dataclass(frozen=True)
@@ -168,23 +221,24 @@ class _Search:
     high: Float
     tilt: Float
     """(G,) added to the slopes: Σ tilt log α is added to the evidence."""
+    trust: Callable[[LinearObjective, FullPosterior], bool] | None = None
 
     def _penalty(self, log_alpha: Float) -> Penalty:
-        unit = self.objective.penalty
-        factors = np.ones(unit.quadratic.shape[1])
-        factors[: len(self.groups)] = np.exp(log_alpha)[self.groups]
-        return replace(unit, quadratic=unit.quadratic * factors)
+        return by_precision(self.objective.penalty, self.groups, log_alpha)
 
-    def at(self, log_alpha: Float, before: Solution | None) -> _Point:
+    def at(self, log_alpha: Float, before: Solution | None, first: bool = False) -> _Point:
         objective = replace(self.objective, penalty=self._penalty(log_alpha))
         solution = self.minimise(objective, before)
-        posterior, value = laplace(objective, self.source, solution.theta, "full")
+        if solution.status is Status.INTERRUPTED and not first:
+            raise KeyboardInterrupt  # the point before this one is better than a mode that was not found
+        posterior, value, stopped = insist(lambda: laplace(objective, self.source, solution.theta, "full"), first)
+        if stopped:
+            solution = replace(solution, status=Status.INTERRUPTED)
         assert isinstance(posterior, FullPosterior)
         return _Point(log_alpha, objective, solution, posterior, log_evidence(value, posterior, objective))
 
     def _by_group(self, values: Float) -> Float:
-        """Sums over the columns of each group, of (m, p) values."""
-        return np.bincount(self.groups, values[:, : len(self.groups)].sum(axis=0)).astype(np.float64)
+        return by_group(self.groups, values)
 
     def _known(self, point: _Point) -> tuple[Float, Float, Float]:
         """n_g, α‖v‖² and α tr S of every group."""

@@ -16,6 +16,8 @@ Reference: MacKay (1992), Neural Computation 4, 720–736; Bishop (2006), Patter
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from separatrix.bayes.posterior import BlockPosterior, DiagonalPosterior, FullPosterior, LowRankPosterior, Posterior
@@ -105,6 +107,16 @@ def laplace(
         return (_block if structure == "block" else _diagonal)(objective, source, theta), value
     except np.linalg.LinAlgError:
         raise ValueError(SINGULAR) from None
+
+
+def insist(work: Callable[[], tuple[Posterior, float]], needed: bool = True) -> tuple[Posterior, float, bool]:
+    """The result of one pass without which there is no model, once more if it is interrupted; and whether it was."""
+    try:
+        return *work(), False
+    except KeyboardInterrupt:
+        if not needed:
+            raise
+        return *work(), True
 
 
 def gauge_directions(objective: LinearObjective) -> Float:

@@ -5,6 +5,8 @@
     interval     σ(μ ± zs)                                    exact, since σ is monotone: quantiles of p are σ of those of a
     averaged     mean_t σ(a_t)                                over draws a_t
 
+`log_probit` and `log_quadrature` are the logarithms of the first two, far below where the probabilities underflow.
+
 References: Spiegelhalter and Lauritzen (1990), Networks 20, 579–605; MacKay (1992), Neural Computation 4, 720–736; Bishop
 (2006), Pattern Recognition and Machine Learning, eq. 4.153.
 """
@@ -18,7 +20,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh_tridiagonal
-from scipy.special import expit, ndtri
+from scipy.special import expit, log_expit, ndtri
 
 from separatrix.data.block import Float
 
@@ -93,8 +95,61 @@ def quadrature(mean: ArrayLike, variance: ArrayLike) -> Float:
 
     mu, v = _activations(mean, variance)
     tail = np.empty(len(mu))
-    smaller_tail(mu, v, _STEP, _heights(), *gauss_rule(), tail)
+    smaller_tail(mu, v, *rules(), tail)
     return np.where(mu == 0, 0.5, np.where(mu > 0, 1.0 - tail, tail))
+
+
+def log_probit(mean: ArrayLike, variance: ArrayLike) -> Float:
+    """log σ(κμ), the logarithm of `probit`, with all its digits however small the probability.
+
+    Parameters
+    ----------
+    mean, variance : array-like of shape (n,)
+        Of the activations.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> from separatrix.bayes.predictive import log_probit
+    >>> log_probit([-2.0, -5000.0], [4.0, 4.0]).round(2)
+    array([-1.50000e+00, -3.11843e+03])
+    """
+    mu, v = _activations(mean, variance)
+    return log_expit(mu / np.sqrt(1.0 + (math.pi / 8.0) * v))
+
+
+def log_quadrature(mean: ArrayLike, variance: ArrayLike) -> Float:
+    """log E σ(a), the logarithm of `quadrature`, with all its digits however small the probability.
+
+    Parameters
+    ----------
+    mean, variance : array-like of shape (n,)
+        Of the activations.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> from separatrix.bayes.predictive import log_quadrature
+    >>> log_quadrature([-2.0, -5000.0], [4.0, 4.0]).round(2)
+    array([-1.490e+00, -4.998e+03])
+    """
+    from separatrix.kernels.logistic_normal import log_smaller_tail  # compiled code, loaded where it is needed
+
+    mu, v = _activations(mean, variance)
+    logs = np.empty(len(mu))
+    log_smaller_tail(mu, v, *rules(), logs)
+    return np.where(mu == 0, -math.log(2.0), np.where(mu > 0, np.log1p(-np.exp(logs)), logs))
+
+
+def rules() -> tuple[float, Float, Float, Float]:
+    """What the compiled integrals need: step and heights of the trapezoidal rule, nodes and weights of the Gauss rule."""
+    return _STEP, _heights(), *gauss_rule()
 
 
 def interval(mean: ArrayLike, variance: ArrayLike, level: float = 0.95) -> tuple[Float, Float]:

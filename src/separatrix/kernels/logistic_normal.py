@@ -45,8 +45,17 @@ def _trapezoid(mean: float, s: float, step: float, heights: Any) -> float:
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def _scaled_erfc(x: float) -> float:
+    """e^{x²} erfc(x) for x ≥ 0; by its asymptotic series where erfc is about to underflow."""
+    if x < 25.0:
+        return math.exp(x * x) * math.erfc(x)
+    u = 0.5 / (x * x)
+    return (1.0 - u * (1.0 - 3.0 * u * (1.0 - 5.0 * u * (1.0 - 7.0 * u * (1.0 - 9.0 * u))))) / (x * math.sqrt(math.pi))
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
 def _gauss(m: float, v: float, nodes: Any, weights: Any) -> float:
-    """q(−m) for 0 ≤ m ≤ v/2."""
+    """q(−m) e^{m²/2v} for 0 ≤ m ≤ v/2."""
     s, tilt, half = math.sqrt(v), m / v, 0.5 / v
     integral = 0.0
     for j in range(len(nodes)):
@@ -55,29 +64,50 @@ def _gauss(m: float, v: float, nodes: Any, weights: Any) -> float:
         integral += term
         if term < 1e-18 * integral:  # the terms rise, then fall
             break
-    density = math.exp(-0.5 * (m / s) * (m / s)) / math.sqrt(2.0 * math.pi)
-    return 0.5 * math.erfc(m / s / math.sqrt(2.0)) + density / s * integral
+    return 0.5 * _scaled_erfc(m / s / math.sqrt(2.0)) + integral / (s * math.sqrt(2.0 * math.pi))
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def tail(m: float, v: float, step: float, heights: Any, nodes: Any, weights: Any) -> tuple[float, float]:
+    """(e, f) with q(−m) = e^e f for m ≥ 0: f is neither tiny nor huge, so that the logarithm of q keeps its digits."""
+    if v < SWITCH * SWITCH:
+        if m > 0.5 * v:
+            return 0.5 * v - m, _trapezoid(m - v, math.sqrt(v), step, heights)
+        return 0.0, _trapezoid(-m, math.sqrt(v), step, heights)
+    reflections = int(min(m / v, _REFLECTIONS))
+    rest = m - reflections * v
+    if rest > v:
+        power, factor = 0.0, 0.0
+    elif rest > 0.5 * v:  # once more, seen from the other side
+        far = v - rest
+        power, factor = 0.5 * v - rest - 0.5 * far * (far / v), _gauss(far, v, nodes, weights)
+    else:
+        power, factor = -0.5 * rest * (rest / v), _gauss(rest, v, nodes, weights)
+    for r in range(reflections - 1, -1, -1):
+        power, factor = 0.5 * v - (m - r * v), 1.0 - math.exp(power) * factor
+    return power, factor
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def log_mean(mean: float, v: float, step: float, heights: Any, nodes: Any, weights: Any) -> float:
+    """log E σ(a), to its last digits in both tails."""
+    power, factor = tail(abs(mean), v, step, heights, nodes, weights)
+    if mean <= 0.0:
+        return power + math.log(factor)
+    return math.log1p(-math.exp(power) * factor)
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
 def smaller_tail(mean: Any, variance: Any, step: float, heights: Any, nodes: Any, weights: Any, out: Any) -> None:
     """out[i] = q(−|mean[i]|), at most ½. `heights` are h φ(jh), j = 0, 1, …; nodes and weights are those of the Gauss rule."""
     for i in range(len(mean)):
-        m, v = abs(mean[i]), variance[i]
-        if v < SWITCH * SWITCH:
-            if m > 0.5 * v:
-                out[i] = math.exp(0.5 * v - m) * _trapezoid(m - v, math.sqrt(v), step, heights)
-            else:
-                out[i] = _trapezoid(-m, math.sqrt(v), step, heights)
-            continue
-        reflections = int(min(m / v, _REFLECTIONS))
-        rest = m - reflections * v
-        if rest > v:
-            q = 0.0
-        elif rest > 0.5 * v:
-            q = math.exp(0.5 * v - rest) * _gauss(v - rest, v, nodes, weights)
-        else:
-            q = _gauss(rest, v, nodes, weights)
-        for r in range(reflections - 1, -1, -1):
-            q = math.exp(0.5 * v - (m - r * v)) * (1.0 - q)
-        out[i] = q
+        power, factor = tail(abs(mean[i]), variance[i], step, heights, nodes, weights)
+        out[i] = math.exp(power) * factor
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+def log_smaller_tail(mean: Any, variance: Any, step: float, heights: Any, nodes: Any, weights: Any, out: Any) -> None:
+    """out[i] = log q(−|mean[i]|)."""
+    for i in range(len(mean)):
+        power, factor = tail(abs(mean[i]), variance[i], step, heights, nodes, weights)
+        out[i] = power + math.log(factor)

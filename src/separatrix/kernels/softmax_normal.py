@@ -1,4 +1,4 @@
-"""The mean of softmax(a) under a ~ N(μ, S) by moment matching, row by row; the formulas are in bayes/predictive_softmax.py."""
+"""log E softmax(a) under a ~ N(μ, S) by moment matching, row by row; the formulas are in bayes/predictive_softmax.py."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from separatrix.kernels.logistic_normal import log_mean
+
 _PROBIT = math.pi / 8.0
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
-def matched_probabilities(mu: Any, S: Any, p: Any) -> None:
-    """Probabilities into p (n, K), for means (n, K) and covariances (n, K, K)."""
+def matched_log_probabilities(mu: Any, S: Any, step: float, heights: Any, nodes: Any, weights: Any, p: Any) -> None:
+    """Logarithms into p (n, K), for means (n, K) and covariances (n, K, K); the rest are the rules of `logistic_normal`."""
     n, K = mu.shape
     kappa, contrast, grown = np.empty((K, K)), np.empty((K, K)), np.empty((K, K))
     tops, sums, r, shared = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
@@ -74,13 +76,14 @@ def matched_probabilities(mu: Any, S: Any, p: Any) -> None:
                     T = (C[l, j] - shared[l] - shared[j] + linear) / scale
                     bent += r[l] * r[j] * T * T
             v = max(C[k, k] + linear + 0.5 * bent - 2.0 * shared[k], 0.0)
-            x = (mean + scale * entropy - m[k]) / math.sqrt(1.0 + _PROBIT * v)
-            p[i, k] = -(max(x, 0.0) + math.log1p(math.exp(-abs(x))))
+            x = m[k] - mean - scale * entropy
+            whole = log_mean(x, v, step, heights, nodes, weights)
+            x /= math.sqrt(1.0 + _PROBIT * v)
+            p[i, k] = whole + min(1.0, 2.0 * pairs) * (min(x, 0.0) - math.log1p(math.exp(-abs(x))) - whole)
         top, total = -np.inf, 0.0
         for k in range(K):
             top = max(top, p[i, k])
         for k in range(K):
-            p[i, k] = math.exp(p[i, k] - top)
-            total += p[i, k]
+            total += math.exp(p[i, k] - top)
         for k in range(K):
-            p[i, k] /= total
+            p[i, k] -= top + math.log(total)

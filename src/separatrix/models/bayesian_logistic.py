@@ -3,8 +3,9 @@
     p(θ | D) ∝ Π p(yᵢ | xᵢ, θ)^sᵢ · N(w | m₀, Λ⁻¹)            the intercept has a flat prior
     p(k | x, D) = ∫ p(k | x, θ) p(θ | D) dθ
 
-`posterior="laplace"` takes the Gaussian with the mode and the curvature of the posterior (bayes/laplace.py), "gibbs" draws from
-the posterior itself (bayes/gibbs.py). The mode comes with the certificate of the logistic engine. More than two classes have
+`posterior="laplace"` takes the Gaussian with the mode and the curvature of the posterior (bayes/laplace.py), "variational" the
+one with the greatest lower bound of the evidence (bayes/variational.py), "auto" the first where it is near the posterior and
+else the second, "gibbs" draws from the posterior itself (bayes/gibbs.py). More than two classes have
 one score a class with the same prior, so no class is special; what is the same for all of them is held by the prior alone,
 and the intercepts, which have none, sum to zero.
 
@@ -25,12 +26,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from separatrix.bayes.evidence import log_evidence, maximise_evidence
-from separatrix.bayes.laplace import FULL_COEFFICIENTS, SINGULAR, STRUCTURES, choose_covariance, laplace
-from separatrix.bayes.posterior import FullPosterior, Posterior
+from separatrix.bayes.laplace import FULL_COEFFICIENTS, SINGULAR, STRUCTURES, choose_covariance
+from separatrix.bayes.posterior import FullPosterior
 from separatrix.data import Source
+from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.models.base import LinearRule, Stopwatch
+from separatrix.models.bayesian_fitting import Found, find_posterior, find_prior
 from separatrix.models.bayesian_prediction import PosteriorPrediction
 from separatrix.models.bayesian_prior import (
     as_prior,
@@ -44,17 +46,14 @@ from separatrix.models.bayesian_prior import (
 from separatrix.models.bayesian_sampling import sampled
 from separatrix.models.counted_classes import check_two_classes
 from separatrix.models.logistic_problem import Problem, build_problem
-from separatrix.models.progress import Progress
-from separatrix.objectives.linear import LinearObjective
 from separatrix.result import Status
 from separatrix.settings import outside, threads_of
-from separatrix.solvers.state import Solution
 
-_WIDE = (
-    "The evidence rises with ever wider priors, as it does when the classes are separable; prior_precision_ is where it is "
-    "greatest with the intercepts measured in units of the prior. Laplace's Gaussian is too wide for such data: "
-    "posterior='gibbs' is not."
-)
+_EVIDENCE = {
+    "laplace": "Laplace's approximation",
+    "bound": "a lower bound",
+    "none": "not known: it needs a full covariance",
+}
 
 
 class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
@@ -67,8 +66,10 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         data most probable; beyond 2000 coefficients, one that makes left-out rows most probable (cross-validation). A number
         or one for each column are precisions about zero; a tuple gives mean and covariance, each a number, one a column, or
         (covariance) a matrix. The intercept has a flat prior.
-    posterior : {"laplace", "gibbs"}, default="laplace"
-        The Gaussian at the mode, or draws from the posterior itself by Pólya–Gamma Gibbs sampling.
+    posterior : {"auto", "laplace", "variational", "gibbs"}, default="auto"
+        "laplace": the Gaussian at the mode. "variational": the Gaussian with the greatest lower bound of the evidence. "auto":
+        Laplace's, unless importance ratios show that it is far from the posterior, as for separable classes; then the other.
+        "gibbs": draws from the posterior itself by Pólya–Gamma Gibbs sampling.
     predictive : {"probit", "quadrature", "samples"}, default="probit"
         How probabilities are integrated over the posterior: the probit approximation (within 0.02 for two classes),
         numerically (to rounding for two classes), or as the average over draws.
@@ -80,7 +81,8 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         Labels of the columns; prior_precision="evidence" finds one precision for each.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
-        The mode is found to within this many posterior standard deviations.
+        The mode is found to within this many posterior standard deviations. (The variational Gaussian: its bound rises by no
+        more than some ten-thousandths for every coefficient.)
     max_iter : int, default=100
         Limit on the number of steps.
     n_chains, n_draws, n_warmup : int, default=4, 1000, 250
@@ -97,7 +99,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Posterior mode after "laplace", posterior mean after "gibbs".
+        The mean of the Gaussian, which for Laplace's is the posterior mode, or of the draws.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     coef_cov_ : ndarray
         Posterior covariance of ``coef_.ravel()``.
@@ -108,13 +110,18 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
     prior_precision_ : float, ndarray or tuple
         The precision that was used; one for each group after groups were given, in the order of their sorted labels.
     log_evidence_ : float
-        Log marginal likelihood in Laplace's approximation; NaN where the covariance is not full, which leaves out some of it.
+        Log marginal likelihood; NaN where the covariance is not full, which leaves out some of it.
+    log_evidence_is_ : str
+        What it is: "Laplace's approximation" or "a lower bound".
+    pareto_k_ : float
+        k̂ of the importance ratios between the posterior and Laplace's Gaussian: beyond 0.7 it is not near. NaN where they were
+        not compared.
     draws_ : Draws or None
         The chains, with R-hat and effective sample sizes, after posterior="gibbs".
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : ndarray of shape (1,)
     fit_ : Fit
-        Status, passes over the data, and the certificate of the mode.
+        Status, which posterior it is and why, passes over the data, and the certificate: of the mode, or of the bound.
 
     Examples
     --------
@@ -125,12 +132,12 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
     >>> model = BayesianLogisticRegression(predictive="quadrature").fit(X, y)
     >>> proba, lower, upper = model.predict_proba(X[541:542], return_interval=0.95)
     >>> proba.round(2), lower.round(2), upper.round(2)
-    (array([[0.51, 0.49]]), array([[0.15, 0.13]]), array([[0.87, 0.85]]))
+    (array([[0.57, 0.43]]), array([[0.18, 0.1 ]]), array([[0.9 , 0.82]]))
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "prior_precision": "no_validation",
-        "posterior": [StrOptions({"laplace", "gibbs"})],
+        "posterior": [StrOptions({"auto", "laplace", "variational", "gibbs"})],
         "predictive": [StrOptions({"probit", "quadrature", "samples"})],
         "covariance": [StrOptions({"auto", *STRUCTURES})],
         "rank": [Interval(Integral, 1, None, closed="left")],
@@ -151,7 +158,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         self,
         prior_precision: Any = "evidence",
         *,
-        posterior: Literal["laplace", "gibbs"] = "laplace",
+        posterior: Literal["auto", "laplace", "variational", "gibbs"] = "auto",
         predictive: Literal["probit", "quadrature", "samples"] = "probit",
         covariance: Literal["auto", "full", "block", "diagonal", "low_rank"] = "auto",
         rank: int = 100,
@@ -272,7 +279,14 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         self.covariance_structure_ = chosen
         self._scaling = problem.centre, problem.scale
         if isinstance(self.prior_precision, str) and m * p <= FULL_COEFFICIENTS:
-            self._find_prior(problem, watch)
+            groups, sizes = groups_of(self.groups, self.n_features_in_), log_sizes(problem)
+            try:
+                found = find_prior(self, problem, chosen, groups, sizes)
+            except np.linalg.LinAlgError:
+                raise ValueError(SINGULAR) from None
+            precisions = np.exp(cast(Float, found.log_alpha))
+            self.prior_precision_: Any = precisions if self.groups is not None else float(precisions[0])
+            self._keep(problem, found, watch)
             return
         if self.groups is not None:
             raise ValueError("groups are for prior_precision='evidence' and at most 2000 coefficients; leave them out.")
@@ -283,90 +297,34 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
                     "prior_precision='evidence' with more than 2000 coefficients leaves rows out, which offset does not allow; "
                     "give a number."
                 )
-            found = validated_precision(self, X, y, sample_weight, log_sizes(problem))
-            self.prior_precision_: Any = found
-            problem = replace(problem, objective=scaled_prior(problem.objective, found))
+            self.prior_precision_ = validated_precision(self, X, y, sample_weight, log_sizes(problem))
+            problem = replace(problem, objective=scaled_prior(problem.objective, self.prior_precision_))
             note = " The prior was chosen by five-fold cross-validation: the evidence needs a full covariance."
         else:
             given = self.prior_precision
             self.prior_precision_ = given if isinstance(given, tuple) else np.array(given, dtype=np.float64)[()]
-        solution = self._mode(problem, problem.objective, None)
-        posterior, value = laplace(problem.objective, problem.source, solution.theta, chosen, int(self.rank))
-        self._keep(problem, solution, posterior, log_evidence(value, posterior, problem.objective), watch, note)
+        self._keep(problem, find_posterior(self, problem, chosen), watch, note)
 
-    def _find_prior(self, problem: Problem, watch: Stopwatch) -> None:
-        try:
-            found = maximise_evidence(
-                problem.objective,
-                problem.source,
-                groups_of(self.groups, self.n_features_in_),
-                lambda objective, before: self._mode(problem, objective, before),
-                log_sizes(problem),
-            )
-        except np.linalg.LinAlgError:
-            raise ValueError(SINGULAR) from None
-        self.prior_precision_ = found.precisions if self.groups is not None else float(found.precisions[0])
-        at, posterior = replace(problem, objective=found.objective), cast(Posterior, found.posterior)
-        if self.covariance_structure_ != "full":
-            posterior, _ = laplace(
-                at.objective, at.source, found.solution.theta, self.covariance_structure_, int(self.rank)
-            )
-        self._keep(at, found.solution, posterior, found.log_evidence, watch, f" {_WIDE}" if found.unbounded else "")
-        if not found.converged:
-            warnings.warn(
-                f"The search for the prior ended after {found.steps} steps before the evidence was stationary; the best so far "
-                "is prior_precision_. Give prior_precision as a number.",
-                ConvergenceWarning,
-                stacklevel=outside(),
-            )
-
-    def _mode(self, problem: Problem, objective: LinearObjective, before: Solution | None) -> Solution:
-        """The mode to within `tol` posterior standard deviations: F at most ½ tol² above its least value."""
-        at, gap = replace(problem, objective=objective), 0.5 * float(self.tol) ** 2
-        theta = problem.start() if before is None else before.theta
-        guess = float(np.log(2.0) * (problem.source.n_rows or 1)) if before is None else before.certificate.objective
-        progress = Progress(type(self).__name__, int(self.verbose))
-        exact = (
-            np.prod(problem.shape) <= FULL_COEFFICIENTS
-        )  # a Hessian of that size is affordable, and mostly needed anyway
-        first = at.solver("auto")
-        try:
-            # The tolerance of a solver is relative to F, of which there is only a guess at first; and Newton's method knows
-            # the last digits, which products with the Hessian are too many for.
-            loose = 1e-7 if exact and first == "newton-cg" else 0.0
-            for solver, floor in ((first, loose), ("newton" if exact else first, 0.0)):
-                found = at.solve(solver, theta, max(gap / max(1.0, guess), floor), int(self.max_iter), progress, before)
-                if found.status is Status.INTERRUPTED or found.certificate.gap <= gap:
-                    break
-                theta, before, guess = found.theta, found, found.certificate.objective
-            proven = found.certificate.gap <= gap and found.status is not Status.INTERRUPTED
-            return replace(found, status=Status.CONVERGED) if proven else found
-        finally:
-            progress.close()
-
-    def _keep(
-        self,
-        problem: Problem,
-        solution: Solution,
-        posterior: Posterior,
-        evidence: float,
-        watch: Stopwatch,
-        note: str = "",
-    ) -> None:
-        self._posterior, self.log_evidence_ = posterior, evidence
-        self.n_iter_ = np.array([solution.iterations], dtype=np.int32)
-        self._total = solution.total
+    def _keep(self, problem: Problem, found: Found, watch: Stopwatch, note: str = "") -> None:
+        self._posterior, self.log_evidence_, self.log_evidence_is_ = (
+            found.posterior,
+            found.log_evidence,
+            _EVIDENCE[found.evidence_is],
+        )
+        self.pareto_k_ = np.nan if found.diagnosis is None else found.diagnosis.k
+        self.n_iter_ = np.array([found.iterations], dtype=np.int32)
+        self._total = found.solution.total
         self.draws_ = None
-        m, p = problem.shape
-        shape = self.covariance_structure_.replace("_", " ")
-        status, detail = solution.status, f"Laplace's approximation, {shape} covariance of {m * p} coefficients."
+        status, detail, certificate = found.status, found.detail + note, found.certificate
         if self.posterior == "gibbs" and status is not Status.INTERRUPTED:
-            assert isinstance(posterior, FullPosterior)
-            self.draws_, self._posterior, status, detail = sampled(self, problem, posterior)
+            assert isinstance(found.posterior, FullPosterior)
+            at = replace(problem, objective=found.objective)
+            self.draws_, self._posterior, status, detail = sampled(self, at, found.posterior)
         self.coef_, self.intercept_ = self._finish(self._posterior.mean)
-        _, certificate = problem.published(solution, np.inf)
-        self.fit_ = watch.fit(status, problem.source.passes, detail + note, certificate, solution.iterations)
-        self.fit_.trace.extend(solution.trace)
+        # Means of draws minimise nothing.
+        shown = certificate if self.draws_ is None else None
+        self.fit_ = watch.fit(status, problem.source.passes, detail, shown, found.iterations)
+        self.fit_.trace.extend(found.solution.trace)
         if status.fell_short or status is Status.UNMIXED:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
         chance = check_random_state(self.random_state)
@@ -391,11 +349,9 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         problem = seen_before(
             replace(built, objective=replace(built.objective, penalty=penalty)), source, *self._scaling
         )
-        solution = self._mode(problem, problem.objective, None)
-        structure = self.covariance_structure_
-        new, value = laplace(problem.objective, problem.source, solution.theta, structure, int(self.rank), gauge)
+        found = find_posterior(self, problem, self.covariance_structure_, gauge)
         known, self.classes_, self._places = self.classes_, self._counted, None
-        self._keep(problem, solution, new, before + log_evidence(value, new, problem.objective), watch)
+        self._keep(problem, replace(found, log_evidence=before + found.log_evidence), watch)
         self._place_among(known)
         self._total += total
         self.fit_ = replace(self.fit_, passes=self.fit_.passes + passes)

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri, softmax
+from scipy.special import log_softmax, logsumexp, ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from separatrix.bayes.posterior import Posterior
-from separatrix.bayes.predictive import check_level, interval, probit, quadrature
-from separatrix.bayes.predictive_softmax import softmax_interval, softmax_probit, softmax_quadrature
+from separatrix.bayes.predictive import check_level, interval, log_probit, log_quadrature
+from separatrix.bayes.predictive_softmax import (
+    log_softmax_probit,
+    log_softmax_quadrature,
+    softmax_interval,
+)
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.dense import DenseBlock
 from separatrix.data.labels import shown
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
 
 # Rows times draws whose scores are held at once.
 _AT_ONCE = 1 << 20
-_TINY = float(np.finfo(np.float64).tiny)
 _FAR = 1e100
 # Beyond this many coefficients a covariance is not written out.
 _WRITTEN_OUT = 20_000
@@ -115,23 +118,25 @@ class PosteriorPrediction(Probabilities):
         m = len(self._posterior.mean)
         scores = np.full((block.n, m), np.nan)
         if draws is not None:
-            logs = np.log(np.maximum(self._over_draws(block, draws, lambda p: p.mean(axis=1)), _TINY))
+            logs = self._over_draws(block, draws, lambda logs: logsumexp(logs, axis=1) - np.log(logs.shape[1]))
             return logs if m > 1 else (logs[:, 1] - logs[:, 0])[:, None]
         known, mean, spread = self._activations(block)
         exact = self.predictive == "quadrature"  # type: ignore[attr-defined]
         if m > 1:
-            scores[known] = np.log(np.maximum((softmax_quadrature if exact else softmax_probit)(mean, spread), _TINY))
+            scores[known] = (log_softmax_quadrature if exact else log_softmax_probit)(mean, spread)
             return scores
         # The smaller of the two probabilities keeps its digits; the scores of both sides mirror each other.
-        small = np.maximum((quadrature if exact else probit)(-np.abs(mean[:, 0]), spread[:, 0, 0]), _TINY)
-        scores[known, 0] = np.where(mean[:, 0] > 0, 1.0, -1.0) * (np.log1p(-small) - np.log(small))
+        small = (log_quadrature if exact else log_probit)(-np.abs(mean[:, 0]), spread[:, 0, 0])
+        scores[known, 0] = np.where(mean[:, 0] > 0, 1.0, -1.0) * (np.log1p(-np.exp(small)) - small)
         return scores
 
     def _limits(self, block: Block, level: float, draws: Float | None) -> Float:
         """(n, 2K) lower and upper limits."""
         if draws is not None:
             tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
-            return self._over_draws(block, draws, lambda p: np.concatenate(np.quantile(p, tails, axis=1), axis=1))
+            return self._over_draws(
+                block, draws, lambda logs: np.concatenate(np.quantile(np.exp(logs), tails, axis=1), axis=1)
+            )
         known, mean, spread = self._activations(block)
         limits = np.full((block.n, 2 * max(2, len(self._posterior.mean))), np.nan)
         if len(self._posterior.mean) > 1:
@@ -142,7 +147,7 @@ class PosteriorPrediction(Probabilities):
         return limits
 
     def _over_draws(self, block: Block, draws: Float, reduce: Callable[[Float], Float]) -> Float:
-        """A function of the (n, draws, K) probabilities, a few rows at a time; NaN for rows that are not finite."""
+        """A function of the (n, draws, K) log-probabilities, a few rows at a time; NaN for rows that are not finite."""
         count, m, p = draws.shape
         flat, parts, step = draws.reshape(count * m, p).T, [], max(1, _AT_ONCE // (count * max(2, m)))
         for start in range(0, block.n, step):
@@ -151,7 +156,7 @@ class PosteriorPrediction(Probabilities):
             if m == 1:
                 scores = np.concatenate([np.zeros_like(scores), scores], axis=2)
             with np.errstate(invalid="ignore"):
-                parts.append(reduce(softmax(scores, axis=2)))
+                parts.append(reduce(log_softmax(scores, axis=2)))
         return np.concatenate(parts)
 
     def _draws(self) -> Float:
@@ -305,7 +310,7 @@ class PosteriorPrediction(Probabilities):
         ]
         facts = [
             ("Observations", f"{self._total:.10g}"),  # type: ignore[attr-defined]
-            ("Log evidence", _evidence(self.log_evidence_)),  # type: ignore[attr-defined]
+            ("Log evidence", _evidence(self.log_evidence_, self.log_evidence_is_)),  # type: ignore[attr-defined]
             ("Prior precision", _precision(self.prior_precision_)),  # type: ignore[attr-defined]
         ]
         kind = "Equal-tailed credible intervals" if self.draws_ is not None else "Credible intervals of the Gaussian"
@@ -313,8 +318,8 @@ class PosteriorPrediction(Probabilities):
         return PosteriorSummary(rows, titles, level, facts, method)
 
 
-def _evidence(value: float) -> str:
-    return f"{value:.10g}" if np.isfinite(value) else "not known: it needs a full covariance"
+def _evidence(value: float, what: str) -> str:
+    return f"{value:.10g} ({what})" if np.isfinite(value) else what
 
 
 def _precision(value: ArrayLike | tuple[Any, Any]) -> str:
