@@ -141,6 +141,15 @@ class Objective:
         """F at coefficients (m, d+1) of X."""
         return self.at(self.centred(theta))
 
+    def rounding(self, theta: np.ndarray) -> float:
+        """What the values here may be off by at θ: extended precision has its own last place, in the scores and in the sums."""
+        moved = self.centred(theta).reshape(self.n_scores, -1)
+        _, slope, _ = LOSSES[self.loss](self.scores(moved.ravel()), self.codes)
+        terms = np.abs(self.rows) @ np.abs(moved).T
+        return 8 * float(
+            np.finfo(Long).eps * ((self.s[:, None] * np.abs(slope) * terms).sum() + abs(self.value(theta)))
+        )
+
     def at(self, theta: np.ndarray) -> Long:
         """F at coefficients of the centred rows."""
         theta = np.asarray(theta, dtype=Long).ravel()

@@ -60,7 +60,7 @@ def test_ctrl_c_leaves_the_best_model_so_far_with_its_certificate():
         print("ready", flush=True)
         model = sx.LogisticRegression(solver="gradient", tol=1e-300, max_iter=10**9).fit(X, y)
         c = model.fit_.certificate
-        print(model.fit_.status.name, np.isfinite(model.coef_).all(), 0 <= c.gap <= c.objective)
+        print(model.fit_.status.name, np.isfinite(model.coef_).all(), 0 <= c.gap <= c.objective * (1 + 1e-12))
     """)
     child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout is not None

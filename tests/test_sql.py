@@ -381,12 +381,8 @@ def test_naive_bayes_on_scales_whose_squares_are_hardly_numbers(dialect, scale):
 
 
 def test_a_number_that_is_none_is_refused():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        model = sx.MixedNB().fit(X * 1e170, Y)
-    for write in (sx.to_sql, sx.to_json):
-        with pytest.raises(ValueError, match="the variance of column 'x0' is too large"):
-            write(model)
+    with pytest.raises(ValueError, match="column 0 has values so large that their squares overflow"):
+        sx.MixedNB().fit(X * 1e170, Y)
     model = sx.LogisticRegression().fit(X, TWO)
     model.coef_[0, 0] = np.inf
     with pytest.raises(ValueError, match="holds the number inf, which SQL cannot compute with"):

@@ -97,4 +97,7 @@ def _number(value: Any, said: str, decimal_comma: bool) -> float:
                 "with a point everywhere."
             )
         text = value.replace(",", ".")
-    return as_number(text, said)
+    try:
+        return as_number(text, said)
+    except ValueError:
+        raise ValueError(f"{said} is {value!r}; give a number.") from None

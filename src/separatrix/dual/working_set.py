@@ -215,9 +215,13 @@ class _Search:
                     self._refresh(0.0)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        if status is Status.CONVERGED and len(self.signs) <= _WHOLE:
-            self._polish()
-        if not self.exact:
+        try:
+            if status is Status.CONVERGED and len(self.signs) <= _WHOLE:
+                self._polish()
+            if not self.exact:
+                self._refresh(np.inf)
+        except KeyboardInterrupt:  # the certificate needs exact scores: a second interrupt is not caught
+            status = Status.INTERRUPTED
             self._refresh(np.inf)
         return self._finish(status)
 

@@ -21,7 +21,7 @@ from separatrix.models.summary_table import Inference
 from separatrix.result import Certificate, Fit
 
 _RECORDS = (Fit, Certificate, Inference)
-_MEASURED = {"scores_", "cv_results_", "selection_", "_pocket_mistakes"}
+_MEASURED = {"scores_", "cv_results_", "selection_", "_pocket_mistakes", "pareto_k_", "log_evidence_"}
 _LOGARITHMS = {"class_log_prior_", "feature_log_prob_"}
 _CONSTANTS = {"intercept_", "_centred"}
 

@@ -144,7 +144,7 @@ def _laplace_found(
         evidence,
         "laplace" if np.isfinite(evidence) else "none",
         status,
-        problem.published(solution, np.inf)[1],
+        replace(problem, objective=objective).published(solution, np.inf)[1],
         solution.iterations,
         f"Laplace's approximation, {shape} covariance of {size} coefficients.",
     )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import shown
+from separatrix.data.labels import listed, shown
 from separatrix.data.views import Regrouped
 from separatrix.models.sparse_coefficients import dense
 
@@ -45,7 +45,7 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> None:
         raise ValueError(f"class_weight has the value {odd[0]!r}; weights must be finite and ≥ 0.")
     unknown = [label for label in class_weight if label not in set(classes.tolist())]
     if unknown:
-        raise ValueError(f"class_weight names {unknown[0]!r}, which is not among the classes {classes.tolist()}.")
+        raise ValueError(f"class_weight names {unknown[0]!r}, which is not among the classes {listed(classes)}.")
 
 
 def check_some_class(counted: NDArray[Any]) -> None:

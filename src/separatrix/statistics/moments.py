@@ -18,8 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
-from separatrix.data.source import SQUARES_FIT, Source
+from separatrix.data.source import Source
 from separatrix.statistics.scatter import Scatter, combine
+
+# Values below this have no square in double precision.
+_NO_SQUARE = float(np.sqrt(np.finfo(np.float64).tiny))
 
 Form = Literal["pooled", "per_class", "diagonal"]
 Divisor = Literal["mle", "unbiased"]
@@ -98,7 +101,7 @@ class ClassMoments:
         """Refuse NaN, infinity, overflow and underflow, naming the column; refuse data whose weights are all zero."""
         spread = self.variances() if self.form == "diagonal" else self.pooled().diagonal()[None]
         source.check_finite(self._high, spread)
-        tiny = (self._high != 0.0) & (np.abs(self._high) < 1.0 / SQUARES_FIT) & (spread == 0.0)
+        tiny = (self._high != 0.0) & (np.abs(self._high) < _NO_SQUARE) & (spread == 0.0)
         if tiny.any():  # the squares of such values are zero in double precision, whatever they are
             raise ValueError(source.explain_range())
         if not self.counts.any():
