@@ -25,7 +25,7 @@ from separatrix.objectives.losses import Logistic, Loss, Softmax
 from separatrix.objectives.penalties import Penalty
 from separatrix.result import Certificate, Status
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.bounds import EPS, ROUNDING
+from separatrix.solvers.bounds import ROUNDING, score_rounding
 from separatrix.solvers.choose import NEWTON_PARAMETERS, choose_solver
 from separatrix.solvers.dual_ascent import minimise_dual
 from separatrix.solvers.gradient import minimise_gradient
@@ -110,7 +110,7 @@ class Problem:
                 gap += max(0.0, value - certificate.objective) + ROUNDING * abs(certificate.objective)
         squares = 4.0 * abs(value) if np.isfinite(loss.steepest) else solution.total
         magnitude = float((np.abs(solution.theta) * self.sizes).sum()) * float(np.sqrt(squares * solution.total))
-        gap += ROUNDING * abs(value) + (4.0 + self.shape[1]) * EPS * magnitude
+        gap += ROUNDING * abs(value) + score_rounding(self.shape[1]) * magnitude
         missed = solution.status is Status.CONVERGED and gap > self.objective.target(tol, value)
         return Status.ROUNDED if missed else solution.status, replace(certificate, gap=gap, objective=value)
 

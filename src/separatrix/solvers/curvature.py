@@ -175,7 +175,7 @@ def rounding(spread: float, evaluation: Evaluation, length: float, p: int) -> fl
     of θ in the norm of diag H, which moves the gradient by no more than √(Σh) times that.
     """
     sums = 16.0 * spread * float(np.sqrt(evaluation.residual * evaluation.total))
-    scores = (4.0 + p) * spread * length * float(np.sqrt(evaluation.total))
+    scores = (4.0 + min(p, 256 + p // 256)) * spread * length * float(np.sqrt(evaluation.total))
     return _EPS * (sums + scores)
 
 

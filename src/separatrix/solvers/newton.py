@@ -33,6 +33,8 @@ _HARDLY_CHANGED = 0.25
 _SAMPLE_SHARE = 1 / 16
 _ROWS_A_PARAMETER = 24
 _LAST_DIGITS, _CHEAP = 1e-7, 2_000_000
+# The share of the tolerance that a dual point should cost before it is asked for a proof instead.
+_FAR_BELOW = 0.01
 # A sample is solved to this fraction of its own statistical error.
 _SAMPLE_ACCURACY = 0.05
 _SAMPLE_STEPS, _FAR_OUT = 30, 30.0
@@ -191,7 +193,8 @@ def _iterate(
     try:
         while True:
             target = objective.target(tol, evaluation.value)
-            if gap > target and dual_cost(objective, theta, evaluation.gradient, objective.free_intercept) <= target:
+            cost = dual_cost(objective, theta, evaluation.gradient, objective.free_intercept)
+            if gap > target and cost <= _FAR_BELOW * target:
                 # Where the reach of self-concordance is too short: rows far out, curvature that rounding blurs.
                 shift = np.zeros(len(theta))
                 gap = min(gap, dual_gap(objective, source, theta, evaluation, shift, objective.free_intercept).gap)

@@ -38,7 +38,9 @@ def solve_norm_ball(equations: NormalEquations, radius: float, dtype: np.dtype[A
     """Least squares under ‖w‖ ≤ radius (Frobenius norm for several targets)."""
     m = equations.cross.shape[1]
     free = solve_ridge(equations, np.zeros(m), dtype)
-    if np.linalg.norm(free.coef) <= radius and (free.established or not free.rank_deficient):
+    # Without anything to explain w = 0 is the answer in every ball.
+    established = free.established or not free.rank_deficient or not equations.cross.any()
+    if np.linalg.norm(free.coef) <= radius and established:
         return free
     alpha = _searched(equations, _multiplier(equations, radius), radius)
     ridge = solve_ridge(equations, np.full(m, alpha), dtype)

@@ -30,7 +30,7 @@ from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Margin
 from separatrix.result import Certificate, Status
-from separatrix.solvers.bounds import EPS, ROUNDING, DualPoint, lower_bound
+from separatrix.solvers.bounds import ROUNDING, DualPoint, lower_bound, score_rounding
 from separatrix.solvers.state import Callback, Solution, Trace, column_squares
 
 Engine = Callable[[LinearObjective, Float, float, int, Solution | None], Solution]
@@ -226,7 +226,7 @@ def _judge(
     return _Point(
         theta,
         value,
-        value + ROUNDING * abs(value) + (4.0 + p) * EPS * moved,
+        value + ROUNDING * abs(value) + score_rounding(p) * moved,
         lower if proven else -np.inf,
         np.concatenate([slopes[start] for start in sorted(slopes)]),
         float(losses + conjugates - (slope * theta).sum()) if np.isfinite(conjugates) else 0.0,
