@@ -115,7 +115,8 @@ def _index_is_truth(
     said: str,
 ) -> bool:
     """Whether the index of a frame holds the true classes; one that merely counts the rows may stand for nothing."""
-    if labels != list(range(len(labels))):
+    counted = labels == list(range(len(labels))) and not any(isinstance(label, bool | np.bool_) for label in labels)
+    if not counted:
         return True
     if classes is not None and any(place_of(label, classes.tolist()) is None for label in labels):
         return False

@@ -58,7 +58,8 @@ class Moments:
         """Mean and variance of the column over all classes."""
         total = float(self.n.sum())
         mean = float(self.n @ self.mean) / total
-        return mean, float(self.square.sum() + self.n @ np.square(self.mean - mean)) / total
+        with np.errstate(over="ignore"):  # values of extreme size: an infinite variance, which is refused by name
+            return mean, float(self.square.sum() + self.n @ np.square(self.mean - mean)) / total
 
 
 @dataclass
