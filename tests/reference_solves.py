@@ -189,9 +189,11 @@ class Objective:
             root = np.sqrt(hessian.diagonal()[at])
             scaled = (hessian[np.ix_(at, at)] / root[:, None] / root[None, :]).astype(np.float64)
             step = np.zeros_like(theta)
-            step[at] = (
-                -np.linalg.lstsq(scaled, (slope[at] / root).astype(np.float64), rcond=1e-15)[0].astype(Long) / root
-            )
+            try:
+                solved = np.linalg.lstsq(scaled, (slope[at] / root).astype(np.float64), rcond=1e-15)[0]
+            except np.linalg.LinAlgError:
+                break
+            step[at] = -solved.astype(Long) / root
             moved = False
             for t in Long(0.5) ** np.arange(40):
                 point = np.clip(theta + t * step, self.lo, self.hi)
