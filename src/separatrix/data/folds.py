@@ -222,16 +222,17 @@ def block_keys(block: Block) -> Keys:
 
 
 def dealt_folds(keys: Keys, codes: Codes, n_folds: int) -> NDArray[np.intp]:
-    """`stratified_folds`, or an error where there are fewer different rows than folds.
+    """`stratified_folds`, of at most as many folds as there are different rows; two at least, or an error.
 
-    A warning, as scikit-learn's, where a class has fewer: some fold then has no row of it to test.
+    A warning, as scikit-learn's, where a class has fewer rows than there are folds: some fold then has no row of it to test.
     """
     different = different_rows(keys, codes, int(codes.max(initial=-1)) + 1)
-    if n_folds < 2 or different.sum() < n_folds:
+    if n_folds < 2 or different.sum() < 2:
         raise ValueError(
             f"{n_folds} folds cannot be made of n_samples = {different.sum()} different rows; give at least two folds, and a "
             "different row for each."
         )
+    n_folds = min(n_folds, int(different.sum()))
     fewest = int(different[different > 0].min())
     if fewest < n_folds:
         warnings.warn(
@@ -272,7 +273,7 @@ def splits(cv: Any, X: Any, codes: Codes, kept: NDArray[np.intp], n_rows: int, *
     number = number_of_folds(cv)
     if number is not None:
         folds = dealt_folds(row_keys(X), codes, number)
-        for fold in range(number):
+        for fold in range(int(folds.max()) + 1):
             yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         return
     if hasattr(cv, "split"):

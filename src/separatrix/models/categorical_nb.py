@@ -153,7 +153,7 @@ class CategoricalNB(NaiveBayesClassifier):
             values = entries.values
             with np.errstate(invalid="ignore"):  # NaN is reported below, by column
                 categories = np.nan_to_num(values, nan=-1.0, posinf=-1.0, neginf=-1.0).astype(np.intp)
-            known = (categories >= 0) & (categories < widths[entries.columns]) & (categories == values)
+            known = (categories >= 0) & (categories < widths[entries.columns])
             cells = offsets[entries.columns] + np.where(known, categories, widths[entries.columns])
             if entries.implicit_zeros:
                 scores = np.tile(zeros.sum(axis=0), (block.n, 1))

@@ -8,13 +8,15 @@ Both are monoids: `merge` adds. Smoothing and priors are applied when they are r
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.block import Block, Float
+from separatrix.data.block import Block, Entries, Float
 from separatrix.data.source import Source
+from separatrix.settings import outside
 
 # Entries become table cells of eight bytes each: few rows at a time keep that small against the rows.
 _ROWS_AT_ONCE = 8192
@@ -79,6 +81,12 @@ class BadColumn(ValueError):
         self.j, self.why = j, why
 
 
+def _column_of(stored: Entries, where: NDArray[np.bool_]) -> int:
+    """The column of the first entry that a mask marks."""
+    at = np.flatnonzero(where.ravel())[0]
+    return int(stored.columns.ravel()[at % stored.columns.size])
+
+
 def _trimmed(table: Float) -> Float:
     """Without the last categories that only rows of weight zero have."""
     seen = np.flatnonzero(table.any(axis=0))
@@ -101,15 +109,17 @@ class CategoryCounts:
         return cls(np.zeros(n_classes), [np.zeros((n_classes, 0)) for _ in range(n_features)])
 
     @classmethod
-    def of_block(cls, block: Block, n_classes: int) -> CategoryCounts:
-        """The tables of one block, all from one count over its entries."""
+    def of_block(cls, block: Block, n_classes: int, cut: set[int] | None = None) -> CategoryCounts:
+        """The tables of one block, all from one count over its entries; columns whose fractions are dropped join `cut`."""
         stored = block.stored_entries()
         numbers = stored.values
+        if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
+            raise BadColumn(_column_of(stored, ~np.isfinite(numbers)), "holds NaN or infinity")
         categories = numbers.astype(np.intp)
-        for wrong, why in ((numbers < 0, "a negative number"), (categories != numbers, "a number that is not whole")):
-            if wrong.any():
-                at = np.flatnonzero(wrong.ravel())[0]
-                raise BadColumn(int(stored.columns.ravel()[at % stored.columns.size]), f"holds {why}")
+        if (numbers < 0).any():
+            raise BadColumn(_column_of(stored, numbers < 0), "holds a negative number")
+        if cut is not None and (categories != numbers).any():
+            cut.add(_column_of(stored, categories != numbers))
         counts = np.bincount(block.codes, block.weights, minlength=n_classes).astype(np.float64, copy=False)
         sizes = stored.column_maxima(categories) + 1
         offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -132,8 +142,9 @@ class CategoryCounts:
         """One pass over a labelled source."""
         assert source.classes is not None, "label the source first"
         n_classes = len(source.classes)
+        cut: set[int] = set()
         try:
-            return source.reduce(lambda block: cls.of_block(block, n_classes), cls.merge, rows=_ROWS_AT_ONCE)
+            found = source.reduce(lambda block: cls.of_block(block, n_classes, cut), cls.merge, rows=_ROWS_AT_ONCE)
         except BadColumn as bad:
             sentence = source.explain_non_finite() if bad.j >= 0 else ""
             raise ValueError(
@@ -141,6 +152,13 @@ class CategoryCounts:
                 or f"Negative values in data passed to CategoricalNB: {source.column_name(bad.j)} {bad.why}. Categories are "
                 "0, 1, 2, …; encode them first (for example with sklearn.preprocessing.OrdinalEncoder)."
             ) from None
+        if cut:
+            warnings.warn(
+                f"{source.column_name(min(cut))} holds a number that is not whole; fractions are dropped, as in scikit-learn. "
+                "Categories are 0, 1, 2, …: encode or bin measurements first (sklearn.preprocessing.KBinsDiscretizer).",
+                stacklevel=outside(),
+            )
+        return found
 
     def merge(self, other: CategoryCounts) -> CategoryCounts:
         """Add another's rows to this, in place; columns grow where the other has more categories."""
