@@ -24,8 +24,8 @@ from separatrix import BayesianLogisticRegression, LogisticRegression, Status, c
 from separatrix.bayes.evidence import log_evidence, maximise_evidence
 from separatrix.bayes.laplace import choose_covariance, laplace
 from separatrix.data import as_source
-from separatrix.data.views import Intercept
-from separatrix.models.logistic_problem import build_problem
+from separatrix.data.affine import Intercept
+from separatrix.models.logistic.problem import build_problem
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Logistic, Softmax
 from separatrix.objectives.penalties import Penalty

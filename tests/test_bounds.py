@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference_solves import Objective
 
 from separatrix.data import as_source
-from separatrix.data.views import Intercept
+from separatrix.data.affine import Intercept
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import MARGIN_LOSSES, Softmax
 from separatrix.objectives.penalties import Penalty

@@ -171,7 +171,7 @@ def test_weights_are_repetitions_and_rows_of_weight_zero_are_not_there(
 
 
 def test_a_prior_chosen_by_folds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("separatrix.models.bayesian_logistic.FULL_COEFFICIENTS", 1)
+    monkeypatch.setattr("separatrix.models.bayesian.bayesian_logistic.FULL_COEFFICIENTS", 1)
     rng = np.random.default_rng(2)
     X, w = rng.standard_normal((60, 3)), rng.integers(0, 4, 60)
     y = (X[:, 0] + rng.logistic(size=60) > 0).astype(int)

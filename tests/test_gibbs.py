@@ -21,7 +21,7 @@ import separatrix
 from separatrix import as_source
 from separatrix.bayes.diagnostics import bulk_ess, rhat
 from separatrix.bayes.gibbs import Draws, _Sampler, draw_polya_gamma, sample_gibbs
-from separatrix.data.views import Intercept
+from separatrix.data.affine import Intercept
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Hinge, Logistic, Loss, Softmax
 from separatrix.objectives.penalties import Penalty

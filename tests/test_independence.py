@@ -13,7 +13,7 @@ from separatrix.bayes.gibbs import sample_gibbs
 from separatrix.bayes.independence import Proposals
 from separatrix.bayes.laplace import laplace
 from separatrix.data import as_source
-from separatrix.models.logistic_problem import build_problem
+from separatrix.models.logistic.problem import build_problem
 
 
 def problem_of(X, y, weights=None, offset=None, precision=1.0):

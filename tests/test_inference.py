@@ -19,12 +19,12 @@ from scipy.special import log_softmax
 from scipy.stats import chi2
 from sklearn.exceptions import ConvergenceWarning
 
-import separatrix.models.inference as inference_module
+import separatrix.models.logistic.inference as inference_module
 from separatrix import LogisticRegression, Status, as_source
 from separatrix.data import Source
-from separatrix.models.inference import gather, summarise
-from separatrix.models.logistic_problem import Problem, build_problem
-from separatrix.models.summary_table import Inference, Row, Summary, log_chi_square_tail, probability
+from separatrix.models.logistic.inference import gather, summarise
+from separatrix.models.logistic.problem import Problem, build_problem
+from separatrix.models.logistic.summary_table import Inference, Row, Summary, log_chi_square_tail, probability
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Softmax
 from separatrix.objectives.penalties import Penalty

@@ -33,7 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from separatrix import LinearClassifier, LogisticRegression, SeparationWarning, Status, as_source, scan_parquet
-from separatrix.models.linear_classifier import LOSSES
+from separatrix.models.margin.linear_classifier import LOSSES
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import MARGIN_LOSSES
 from separatrix.solvers.smoothing import Sigmoid, SmoothedHinge

@@ -904,7 +904,7 @@ def test_two_classes_are_the_softmax_of_half_the_strength() -> None:
     """Softmax of two classes with L2: w₁ = −w₀ = w/2, so its penalty is that of one vector at twice the C."""
     X, codes = problem(2, seed=25)
     binary = fitted(X, codes, C=2.0, tol=1e-14)
-    from separatrix.models.logistic_problem import build_problem  # the estimator has one score for two classes
+    from separatrix.models.logistic.problem import build_problem  # the estimator has one score for two classes
     from separatrix.objectives.losses import Softmax
     from separatrix.objectives.penalties import Penalty
 

@@ -157,7 +157,7 @@ def test_a_fold_with_one_class_to_learn_from():
 
 @pytest.mark.parametrize("cv", [5, "alo"])
 def test_an_interrupted_choice_keeps_what_it_has(cv, monkeypatch):
-    import separatrix.models.logistic_cv as module
+    import separatrix.models.logistic.cross_validation as module
     from separatrix.result import Status
 
     X, y = data(load_iris)

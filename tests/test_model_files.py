@@ -33,7 +33,7 @@ from separatrix.comparison.table_model import TableModel
 from separatrix.data.writing import replacing
 from separatrix.export import model_file, registry
 from separatrix.export.state import decode, encode
-from separatrix.models.families import Family
+from separatrix.models.naive_bayes.families import Family
 from separatrix.result import Fit, Status
 
 X, CODES = load_iris(return_X_y=True)

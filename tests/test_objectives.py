@@ -19,7 +19,8 @@ import scipy.sparse as sp
 import separatrix
 import separatrix.data.source
 from separatrix import Source, as_source
-from separatrix.data.views import Intercept, Reweighted, Standardised
+from separatrix.data.affine import Intercept, Standardised
+from separatrix.data.views import Reweighted
 from separatrix.objectives import fused
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import MARGIN_LOSSES, Logistic, Loss, Softmax

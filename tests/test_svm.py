@@ -759,7 +759,7 @@ def test_probabilities_are_calibrated_on_rows_that_were_left_out(calibration):
 
 
 def test_platts_curve_is_that_of_a_logistic_regression_of_his_targets():
-    from separatrix.models.score_calibration import Platt
+    from separatrix.models.svm.score_calibration import Platt
 
     rng = np.random.default_rng(0)
     scores = rng.standard_normal(200)
@@ -772,7 +772,7 @@ def test_platts_curve_is_that_of_a_logistic_regression_of_his_targets():
 
 
 def test_coupling_recovers_probabilities_that_agree():
-    from separatrix.models.score_calibration import couple
+    from separatrix.models.svm.score_calibration import couple
 
     p = np.random.default_rng(0).dirichlet(np.ones(4), 50)
     first, second = np.triu_indices(4, 1)
@@ -1113,7 +1113,7 @@ def test_ctrl_c_in_the_calibration_is_not_swallowed(monkeypatch):
 
         return replace(found, status=Status.INTERRUPTED)
 
-    monkeypatch.setattr("separatrix.models.svm_problem.solve_dual", interrupted)
+    monkeypatch.setattr("separatrix.models.svm.problem.solve_dual", interrupted)
     with pytest.raises(KeyboardInterrupt):
         SVC(calibration="platt").fit(X, y)
 

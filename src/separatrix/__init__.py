@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from separatrix.decide.bayes_risk import GaussianClasses, bayes_risk
     from separatrix.decide.bayes_rule import BayesRule
     from separatrix.decide.calibration import Reliability, expected_calibration_error, reliability_diagram
-    from separatrix.decide.one_vs_one import OneVsOneClassifier
-    from separatrix.decide.one_vs_rest import OneVsRestClassifier
     from separatrix.decide.prior_shift import PriorEstimate, estimate_priors, shift_priors
     from separatrix.decide.regions import PlaneRegions, PosteriorRegions
     from separatrix.decide.risk import Risk, RiskCoverage, risk, risk_coverage_curve
@@ -43,26 +41,28 @@ if TYPE_CHECKING:
     from separatrix.geometry.counterfactual import Counterfactual, counterfactual
     from separatrix.geometry.regions import Adjacency, adjacency
     from separatrix.geometry.separability import Separability, canonical, geometric_margin, separability
-    from separatrix.models.bayesian_logistic import BayesianLogisticRegression
-    from separatrix.models.bernoulli_nb import BernoulliNB
-    from separatrix.models.categorical_nb import CategoricalNB
+    from separatrix.models.bayesian.bayesian_logistic import BayesianLogisticRegression
+    from separatrix.models.discriminant.fisher import FisherDiscriminant
+    from separatrix.models.discriminant.linear_discriminant import LinearDiscriminantAnalysis
+    from separatrix.models.discriminant.quadratic_discriminant import QuadraticDiscriminantAnalysis
+    from separatrix.models.discriminant.regularized_discriminant import RegularizedDiscriminantAnalysis
     from separatrix.models.feature_map import FeatureMap
-    from separatrix.models.fisher import FisherDiscriminant
-    from separatrix.models.gaussian_nb import GaussianNB
-    from separatrix.models.linear_classifier import LinearClassifier
-    from separatrix.models.linear_discriminant import LinearDiscriminantAnalysis
-    from separatrix.models.linear_svc import LinearSVC
-    from separatrix.models.logistic import LogisticRegression, SeparationWarning
-    from separatrix.models.logistic_cv import LogisticRegressionCV
-    from separatrix.models.logistic_path import LogisticPath, logistic_path
-    from separatrix.models.mixed_nb import MixedNB
-    from separatrix.models.multinomial_nb import ComplementNB, MultinomialNB
-    from separatrix.models.perceptron import Perceptron
-    from separatrix.models.quadratic_discriminant import QuadraticDiscriminantAnalysis
-    from separatrix.models.regularized_discriminant import RegularizedDiscriminantAnalysis
-    from separatrix.models.ridge import LinearRegression, Ridge, ridge_path
-    from separatrix.models.ridge_classifier import RidgeClassifier
-    from separatrix.models.svc import SVC
+    from separatrix.models.least_squares.ridge import LinearRegression, Ridge, ridge_path
+    from separatrix.models.least_squares.ridge_classifier import RidgeClassifier
+    from separatrix.models.logistic.cross_validation import LogisticRegressionCV
+    from separatrix.models.logistic.logistic_regression import LogisticRegression, SeparationWarning
+    from separatrix.models.logistic.path import LogisticPath, logistic_path
+    from separatrix.models.margin.linear_classifier import LinearClassifier
+    from separatrix.models.multiclass.one_vs_one import OneVsOneClassifier
+    from separatrix.models.multiclass.one_vs_rest import OneVsRestClassifier
+    from separatrix.models.naive_bayes.bernoulli_nb import BernoulliNB
+    from separatrix.models.naive_bayes.categorical_nb import CategoricalNB
+    from separatrix.models.naive_bayes.gaussian_nb import GaussianNB
+    from separatrix.models.naive_bayes.mixed_nb import MixedNB
+    from separatrix.models.naive_bayes.multinomial_nb import ComplementNB, MultinomialNB
+    from separatrix.models.perceptron.perceptron import Perceptron
+    from separatrix.models.svm.linear_svc import LinearSVC
+    from separatrix.models.svm.svc import SVC
     from separatrix.report.calibration_display import CalibrationDisplay
     from separatrix.report.coefficient_path import CoefficientPathDisplay
     from separatrix.report.coefficients import CoefficientDisplay
@@ -183,8 +183,8 @@ _HOMES = {
     "decide.bayes_risk": ["GaussianClasses", "bayes_risk"],
     "decide.bayes_rule": ["BayesRule"],
     "decide.calibration": ["Reliability", "expected_calibration_error", "reliability_diagram"],
-    "decide.one_vs_one": ["OneVsOneClassifier"],
-    "decide.one_vs_rest": ["OneVsRestClassifier"],
+    "models.multiclass.one_vs_one": ["OneVsOneClassifier"],
+    "models.multiclass.one_vs_rest": ["OneVsRestClassifier"],
     "decide.prior_shift": ["PriorEstimate", "estimate_priors", "shift_priors"],
     "decide.regions": ["PlaneRegions", "PosteriorRegions"],
     "decide.risk": ["Risk", "RiskCoverage", "risk", "risk_coverage_curve"],
@@ -194,28 +194,28 @@ _HOMES = {
     "export.model_file": ["inspect_model", "load_model", "save_model"],
     "export.onnx_graph": ["to_onnx"],
     "export.sql": ["to_sql"],
-    "models.bayesian_logistic": ["BayesianLogisticRegression"],
-    "models.bernoulli_nb": ["BernoulliNB"],
-    "models.categorical_nb": ["CategoricalNB"],
+    "models.bayesian.bayesian_logistic": ["BayesianLogisticRegression"],
+    "models.naive_bayes.bernoulli_nb": ["BernoulliNB"],
+    "models.naive_bayes.categorical_nb": ["CategoricalNB"],
     "models.feature_map": ["FeatureMap"],
-    "models.fisher": ["FisherDiscriminant"],
-    "models.gaussian_nb": ["GaussianNB"],
-    "models.linear_classifier": ["LinearClassifier"],
-    "models.linear_discriminant": ["LinearDiscriminantAnalysis"],
-    "models.logistic": ["LogisticRegression", "SeparationWarning"],
-    "models.logistic_cv": ["LogisticRegressionCV"],
-    "models.logistic_path": ["LogisticPath", "logistic_path"],
-    "models.mixed_nb": ["MixedNB"],
-    "models.multinomial_nb": ["ComplementNB", "MultinomialNB"],
-    "models.perceptron": ["Perceptron"],
-    "models.quadratic_discriminant": ["QuadraticDiscriminantAnalysis"],
-    "models.regularized_discriminant": ["RegularizedDiscriminantAnalysis"],
-    "models.ridge": ["LinearRegression", "Ridge", "ridge_path"],
-    "models.ridge_classifier": ["RidgeClassifier"],
+    "models.discriminant.fisher": ["FisherDiscriminant"],
+    "models.naive_bayes.gaussian_nb": ["GaussianNB"],
+    "models.margin.linear_classifier": ["LinearClassifier"],
+    "models.discriminant.linear_discriminant": ["LinearDiscriminantAnalysis"],
+    "models.logistic.logistic_regression": ["LogisticRegression", "SeparationWarning"],
+    "models.logistic.cross_validation": ["LogisticRegressionCV"],
+    "models.logistic.path": ["LogisticPath", "logistic_path"],
+    "models.naive_bayes.mixed_nb": ["MixedNB"],
+    "models.naive_bayes.multinomial_nb": ["ComplementNB", "MultinomialNB"],
+    "models.perceptron.perceptron": ["Perceptron"],
+    "models.discriminant.quadratic_discriminant": ["QuadraticDiscriminantAnalysis"],
+    "models.discriminant.regularized_discriminant": ["RegularizedDiscriminantAnalysis"],
+    "models.least_squares.ridge": ["LinearRegression", "Ridge", "ridge_path"],
+    "models.least_squares.ridge_classifier": ["RidgeClassifier"],
     "geometry.counterfactual": ["Counterfactual", "counterfactual"],
     "geometry.regions": ["Adjacency", "adjacency"],
-    "models.linear_svc": ["LinearSVC"],
-    "models.svc": ["SVC"],
+    "models.svm.linear_svc": ["LinearSVC"],
+    "models.svm.svc": ["SVC"],
     "dual.kernels": ["Kernel", "LaplacianKernel", "LinearKernel", "PolynomialKernel", "RBFKernel", "SigmoidKernel"],
     "report.calibration_display": ["CalibrationDisplay"],
     "report.coefficient_path": ["CoefficientPathDisplay"],

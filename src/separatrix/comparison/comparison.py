@@ -38,8 +38,9 @@ from separatrix.comparison.validation import (
     stratified_folds,
 )
 from separatrix.data.block import Float
+from separatrix.data.labels import as_names
 from separatrix.data.tables import read_table
-from separatrix.decide.losses import as_names, best_actions
+from separatrix.decide.losses import best_actions
 from separatrix.geometry.separability import separability
 
 # A linear programme of so many unknowns takes about a second for two classes and ten for twelve.

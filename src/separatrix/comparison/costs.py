@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
-from separatrix.data.labels import shown
+from separatrix.data.labels import as_names, shown
 from separatrix.data.tables import DELIMITER, read_table
 from separatrix.decide.loss_labels import as_number, place_of
-from separatrix.decide.losses import as_names, loss_table
+from separatrix.decide.losses import loss_table
 
 
 def read_loss(path: str | os.PathLike[str], classes: Iterable[Any]) -> tuple[Float, list[Any]]:

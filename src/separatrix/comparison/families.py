@@ -22,19 +22,19 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from separatrix.data.block import Codes
-from separatrix.models.bayesian_logistic import BayesianLogisticRegression
-from separatrix.models.linear_discriminant import LinearDiscriminantAnalysis
-from separatrix.models.linear_svc import LinearSVC
-from separatrix.models.logistic import LogisticRegression
-from separatrix.models.logistic_cv import LogisticRegressionCV
-from separatrix.models.logistic_path import logistic_path
-from separatrix.models.mixed_nb import MixedNB
-from separatrix.models.perceptron import Perceptron
-from separatrix.models.quadratic_discriminant import QuadraticDiscriminantAnalysis
-from separatrix.models.regularized_discriminant import RegularizedDiscriminantAnalysis
-from separatrix.models.ridge import Ridge
-from separatrix.models.ridge_classifier import RidgeClassifier
-from separatrix.models.svc import SVC
+from separatrix.models.bayesian.bayesian_logistic import BayesianLogisticRegression
+from separatrix.models.discriminant.linear_discriminant import LinearDiscriminantAnalysis
+from separatrix.models.discriminant.quadratic_discriminant import QuadraticDiscriminantAnalysis
+from separatrix.models.discriminant.regularized_discriminant import RegularizedDiscriminantAnalysis
+from separatrix.models.least_squares.ridge import Ridge
+from separatrix.models.least_squares.ridge_classifier import RidgeClassifier
+from separatrix.models.logistic.cross_validation import LogisticRegressionCV
+from separatrix.models.logistic.logistic_regression import LogisticRegression
+from separatrix.models.logistic.path import logistic_path
+from separatrix.models.naive_bayes.mixed_nb import MixedNB
+from separatrix.models.perceptron.perceptron import Perceptron
+from separatrix.models.svm.linear_svc import LinearSVC
+from separatrix.models.svm.svc import SVC
 
 Tuner = Callable[[Any, Codes, int], dict[str, Any]]
 """Parameters chosen from rows, class codes and a seed."""

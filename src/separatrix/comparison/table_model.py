@@ -15,7 +15,8 @@ from sklearn.base import clone
 from separatrix.comparison.encoder import TableEncoder
 from separatrix.comparison.rows import Rows
 from separatrix.comparison.schema import TableSchema
-from separatrix.decide.losses import as_names, best_actions, check_proba, loss_table
+from separatrix.data.labels import as_names
+from separatrix.decide.losses import best_actions, check_proba, loss_table
 
 
 class TableModel:

@@ -203,3 +203,16 @@ def merged_classes(mine: NDArray[Any], theirs: NDArray[Any]) -> tuple[NDArray[An
         raise ValueError(f"The labels {kinds} are of different types; give all labels as one type.")
     union = np.union1d(mine, theirs)
     return union, np.searchsorted(union, mine), np.searchsorted(union, theirs)
+
+
+def as_names(names: Iterable[Any]) -> NDArray[Any]:
+    """Names in one array: of their own type where they share one, else of objects as they were given."""
+    listed = list(names)
+    array = np.asarray(listed)
+    strings = sum(isinstance(name, str) for name in listed)
+    plain = array.ndim == 1 and (array.dtype.kind in "iufb" if strings == 0 else strings == len(listed))
+    if plain and len({isinstance(name, bool | np.bool_) for name in listed}) <= 1:
+        return array
+    objects = np.empty(len(listed), dtype=object)
+    objects[:] = [name.item() if isinstance(name, np.generic) else name for name in listed]
+    return objects

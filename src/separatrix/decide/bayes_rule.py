@@ -30,12 +30,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import as_weights, shown
+from separatrix.data.labels import as_names, as_weights, shown
 from separatrix.decide.calibrated import fit_clone
 from separatrix.decide.losses import (
     REJECTED,
     Loss,
-    as_names,
     best_actions,
     check_proba,
     class_codes,

@@ -19,26 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.frames import is_frame
-from separatrix.data.labels import encode, is_missing, listed, shown, unique_labels
+from separatrix.data.labels import as_names, encode, is_missing, listed, shown, unique_labels
 from separatrix.decide.loss_labels import aligned, columns_by_name, labels_of, place_of
 from separatrix.settings import outside
 
 Loss = str | Callable[[Any, Any], float] | Mapping[Any, Any] | ArrayLike
 REJECTED = -1
 """The code of a rejected row among the codes of actions."""
-
-
-def as_names(names: Iterable[Any]) -> NDArray[Any]:
-    """Names of actions in one array: of their own type where they share one, else of objects as they were given."""
-    listed = list(names)
-    array = np.asarray(listed)
-    strings = sum(isinstance(name, str) for name in listed)
-    plain = array.ndim == 1 and (array.dtype.kind in "iufb" if strings == 0 else strings == len(listed))
-    if plain and len({isinstance(name, bool | np.bool_) for name in listed}) <= 1:
-        return array
-    objects = np.empty(len(listed), dtype=object)
-    objects[:] = [name.item() if isinstance(name, np.generic) else name for name in listed]
-    return objects
 
 
 def loss_table(

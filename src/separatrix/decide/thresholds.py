@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import as_weights, listed, shown, unique_labels
+from separatrix.data.labels import as_names, as_weights, listed, shown, unique_labels
 from separatrix.decide.loss_labels import aligned, labels_of
-from separatrix.decide.losses import Loss, as_names, class_codes
+from separatrix.decide.losses import Loss, class_codes
 
 
 def threshold_for(cost_matrix: Loss) -> float:

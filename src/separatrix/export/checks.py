@@ -152,7 +152,7 @@ def _ask(estimator: Any, row: Any) -> None:
 
 def _row(model: Any) -> Any:
     """A row that the model can read: nothing is known in it, or all is 0."""
-    from separatrix.models.mixed_nb import MixedNB
+    from separatrix.models.naive_bayes.mixed_nb import MixedNB
 
     kept = getattr(model, "_kept", None)  # machines on precomputed kernels: all rows' values are given
     width = int(model.n_features_in_) if kept is None else 1 + max(int(at.max()) for at in kept)

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.export.registry import class_named, name_of
-from separatrix.models.families import Family
+from separatrix.models.naive_bayes.families import Family
 
 TENSOR_TYPES = {
     **{"F64": "float64", "F32": "float32", "F16": "float16", "BOOL": "bool"},

@@ -18,7 +18,6 @@ from separatrix.comparison.rows import MISSING
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.block import Float
 from separatrix.decide.bayes_rule import BayesRule
-from separatrix.decide.one_vs_rest import OneVsRestClassifier
 from separatrix.export.form import (
     NEVER,
     Additive,
@@ -35,19 +34,20 @@ from separatrix.export.form import (
     TableTerm,
     Term,
 )
-from separatrix.models import families
 from separatrix.models.base import LinearRule
-from separatrix.models.bayesian_logistic import BayesianLogisticRegression
-from separatrix.models.bernoulli_nb import BernoulliNB
-from separatrix.models.categorical_nb import CategoricalNB
-from separatrix.models.gaussian_nb import GaussianNB
+from separatrix.models.bayesian.bayesian_logistic import BayesianLogisticRegression
+from separatrix.models.discriminant.linear_discriminant import LinearDiscriminantAnalysis
 from separatrix.models.generative import GaussianClassifier
-from separatrix.models.linear_discriminant import LinearDiscriminantAnalysis
-from separatrix.models.mixed_nb import MixedNB
-from separatrix.models.naive_bayes import LinearNaiveBayes
-from separatrix.models.ridge_classifier import RidgeClassifier
-from separatrix.models.score_calibration import Platt
-from separatrix.models.svc import SVC
+from separatrix.models.least_squares.ridge_classifier import RidgeClassifier
+from separatrix.models.multiclass.one_vs_rest import OneVsRestClassifier
+from separatrix.models.naive_bayes import families
+from separatrix.models.naive_bayes.bernoulli_nb import BernoulliNB
+from separatrix.models.naive_bayes.categorical_nb import CategoricalNB
+from separatrix.models.naive_bayes.gaussian_nb import GaussianNB
+from separatrix.models.naive_bayes.mixed_nb import MixedNB
+from separatrix.models.naive_bayes.naive_bayes import LinearNaiveBayes
+from separatrix.models.svm.score_calibration import Platt
+from separatrix.models.svm.svc import SVC
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 # How true and false look as text: of booleans and of numbers, in any database.

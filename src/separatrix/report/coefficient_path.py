@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
-from separatrix.models.logistic_path import LogisticPath
+from separatrix.models.logistic.path import LogisticPath
 from separatrix.report import style
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
-from separatrix.models.bayesian_logistic import BayesianLogisticRegression
+from separatrix.models.bayesian.bayesian_logistic import BayesianLogisticRegression
 from separatrix.report.coefficients import CoefficientDisplay
 from separatrix.report.figures import Drawing, label_width, new_axes
 from separatrix.report.svg import inline_svg

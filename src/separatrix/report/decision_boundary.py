@@ -21,7 +21,7 @@ from separatrix.data.block import Codes, Float
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import encode
 from separatrix.decide.regions import PlaneRegions, plane_regions
-from separatrix.models.linear_svc import LinearSVC
+from separatrix.models.svm.linear_svc import LinearSVC
 from separatrix.report import style
 
 NUMBERS_AT_ONCE = 1 << 22

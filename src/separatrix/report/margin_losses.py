@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
-from separatrix.models.linear_classifier import LOSSES
+from separatrix.models.margin.linear_classifier import LOSSES
 
 
 @dataclass

@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from separatrix.data.block import Float
 from separatrix.decide.regions import plane_regions
-from separatrix.models.fisher import FisherDiscriminant
+from separatrix.models.discriminant.fisher import FisherDiscriminant
 from separatrix.report import style
 from separatrix.report.decision_boundary import DecisionBoundaryDisplay
 from separatrix.report.figures import Drawing, hide_legend, new_axes

@@ -17,7 +17,7 @@ from separatrix.comparison.findings import joined
 from separatrix.comparison.fitting import by_name, fit_sentence
 from separatrix.comparison.scores import SCORE_LABELS
 from separatrix.data.block import Float
-from separatrix.models.linear_discriminant import LinearDiscriminantAnalysis
+from separatrix.models.discriminant.linear_discriminant import LinearDiscriminantAnalysis
 from separatrix.report import figures
 from separatrix.report.coefficient_section import coefficient_table, coefficients, forest
 from separatrix.report.figures import Drawing

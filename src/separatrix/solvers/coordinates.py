@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.data.affine import Intercept, Standardised
 from separatrix.data.block import Block, Float
 from separatrix.data.source import COPIED_BYTES, Source, rows_per_block
-from separatrix.data.views import Intercept, Standardised
 
 
 @dataclass(frozen=True)

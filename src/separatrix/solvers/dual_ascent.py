@@ -18,9 +18,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as sla
 
+from separatrix.data.affine import Intercept
 from separatrix.data.block import Float
 from separatrix.data.source import Source
-from separatrix.data.views import Intercept
 from separatrix.dual.coordinate_ascent import Coordinates, DualAscent
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status

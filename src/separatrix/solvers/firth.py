@@ -31,9 +31,9 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from scipy.special import expit
 
+from separatrix.data.affine import Intercept
 from separatrix.data.block import Block, Float
 from separatrix.data.source import COPIED_BYTES, Source, rows_per_block
-from separatrix.data.views import Intercept
 from separatrix.result import Status
 from separatrix.solvers.coordinates import Coordinates
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from separatrix.data.affine import Standardised
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
-from separatrix.data.views import Standardised
 from separatrix.solvers.normal_equations import Spectrum
 from separatrix.statistics.gram import NormalEquations
 

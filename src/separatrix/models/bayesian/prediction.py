@@ -1,0 +1,333 @@
+"""What a posterior over the coefficients says: probabilities with their intervals, intervals of the coefficients, a table.
+
+a = θφ ~ N(θ̂φ, φᵀSφ),     p(k | x, D) = E softmax_k(a)          see bayes/predictive.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax, logsumexp, ndtr, ndtri
+from sklearn.utils import check_random_state
+
+from separatrix.bayes.posterior import Posterior
+from separatrix.bayes.predictive import check_level, interval, log_probit, log_quadrature
+from separatrix.bayes.predictive_softmax import (
+    log_softmax_probit,
+    log_softmax_quadrature,
+    softmax_interval,
+)
+from separatrix.data.affine import Intercept, Standardised
+from separatrix.data.block import Block, Codes, Float
+from separatrix.data.dense import DenseBlock
+from separatrix.data.labels import shown
+from separatrix.models.base import Probabilities, SignedDistance
+from separatrix.models.bayesian.posterior_table import PosteriorRow, PosteriorSummary
+from separatrix.models.counted_classes import among_all, check_two_classes, shares_among_all
+
+if TYPE_CHECKING:
+    from separatrix.bayes.gibbs import Draws
+
+# Rows times draws whose scores are held at once.
+_AT_ONCE = 1 << 20
+_FAR = 1e100
+# Beyond this many coefficients a covariance is not written out.
+_WRITTEN_OUT = 20_000
+
+
+class PosteriorPrediction(Probabilities):
+    """Predictions of a classifier that has a `Posterior` over θ, in the units of its solver."""
+
+    _posterior: Posterior
+    _scaling: tuple[Float, Float]
+    _seed: int
+    draws_: Draws | None
+
+    def predict_proba(self, X: Any, return_interval: float | None = None) -> Any:
+        """Probability of every class, integrated over the posterior.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+        return_interval : float, optional
+            A level, such as 0.95: also give the equal-tailed credible interval of the probability of every class.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or three of them (probability, lower, upper)
+        """
+        proba = super().predict_proba(X)
+        if return_interval is None:
+            return proba
+        check_level(return_interval)
+        if len(self._counted) == 1:  # type: ignore[attr-defined]  # nothing is uncertain
+            return proba, proba.copy(), proba.copy()
+        sampled = self.draws_ is not None or self.predictive == "samples"  # type: ignore[attr-defined]
+        draws = self._draws() if sampled else None
+        limits: Float = self._map_rows(X, lambda block: self._limits(block, return_interval, draws))  # type: ignore[attr-defined]
+        lower, upper = np.split(limits, 2, axis=1)
+        places, n_classes = self._places, proba.shape[1]  # type: ignore[attr-defined]
+        return proba, shares_among_all(lower, places, n_classes), shares_among_all(upper, places, n_classes)
+
+    # -- scores of blocks ---------------------------------------------------------------------------------------------
+
+    def _scores(self, X: Any) -> Float:
+        """Log-odds of the integrated probability (two classes), or its logarithm for every class."""
+        self._check_ready()  # type: ignore[attr-defined]  # mixed into a Classifier
+        if len(self._counted) == 1:  # type: ignore[attr-defined]
+            return self._linear_scores(X)
+        draws = self._draws() if self.predictive == "samples" else None  # type: ignore[attr-defined]
+        result: Float = self._map_rows(X, lambda block: self._score_block(block, draws))  # type: ignore[attr-defined]
+        places: Codes | None = self._places  # type: ignore[attr-defined]
+        return result if places is None else among_all(result, places, len(self.classes_), halved=True)  # type: ignore[attr-defined]
+
+    def _linear_scores(self, X: Any) -> Float:
+        return SignedDistance._linear_scores(self, X)  # type: ignore[arg-type]  # those of the coefficients, not integrated
+
+    def _seen(self, block: Block) -> Block:
+        centre, scale = self._scaling
+        if centre.any() or (scale != 1.0).any():
+            block = Standardised.block(block, centre, scale)
+        return Intercept.block(block) if self.fit_intercept else block  # type: ignore[attr-defined]
+
+    def _bounded(self, rows: Block) -> Block:
+        """Rows whose squares would overflow, made smaller: far out, probabilities depend on the direction alone."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = rows.row_squares(np.ones(rows.shape[1]))
+        if np.isfinite(size).all() and size.max(initial=0.0) < _FAR**2:
+            return rows
+        dense = rows.dense().copy()
+        largest = np.abs(dense).max(axis=1)
+        far = np.isfinite(largest) & (largest > _FAR)
+        dense[far] *= (_FAR / largest[far])[:, None]
+        return DenseBlock(dense, rows.y, rows.weights, rows.start)
+
+    def _activations(self, block: Block) -> tuple[NDArray[np.bool_], Float, Float]:
+        """Which rows are finite, and the means and covariances of their scores."""
+        rows = self._bounded(self._seen(block))
+        mean = rows.matvec(self._posterior.mean.T)
+        spread = self._posterior.spread(rows)
+        known: NDArray[np.bool_] = np.isfinite(mean).all(axis=1) & np.isfinite(spread.sum(axis=(1, 2)))
+        return known, mean[known], spread[known]
+
+    def _score_block(self, block: Block, draws: Float | None) -> Float:
+        m = len(self._posterior.mean)
+        scores = np.full((block.n, m), np.nan)
+        if draws is not None:
+            logs = self._over_draws(block, draws, lambda logs: logsumexp(logs, axis=1) - np.log(logs.shape[1]))
+            return logs if m > 1 else (logs[:, 1] - logs[:, 0])[:, None]
+        known, mean, spread = self._activations(block)
+        exact = self.predictive == "quadrature"  # type: ignore[attr-defined]
+        if m > 1:
+            scores[known] = (log_softmax_quadrature if exact else log_softmax_probit)(mean, spread)
+            return scores
+        # The smaller of the two probabilities keeps its digits; the scores of both sides mirror each other.
+        small = (log_quadrature if exact else log_probit)(-np.abs(mean[:, 0]), spread[:, 0, 0])
+        scores[known, 0] = np.where(mean[:, 0] > 0, 1.0, -1.0) * (np.log1p(-np.exp(small)) - small)
+        return scores
+
+    def _limits(self, block: Block, level: float, draws: Float | None) -> Float:
+        """(n, 2K) lower and upper limits."""
+        if draws is not None:
+            tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
+            return self._over_draws(
+                block, draws, lambda logs: np.concatenate(np.quantile(np.exp(logs), tails, axis=1), axis=1)
+            )
+        known, mean, spread = self._activations(block)
+        limits = np.full((block.n, 2 * max(2, len(self._posterior.mean))), np.nan)
+        if len(self._posterior.mean) > 1:
+            limits[known] = np.concatenate(softmax_interval(mean, spread, level), axis=1)
+        else:
+            lower, upper = interval(mean[:, 0], spread[:, 0, 0], level)
+            limits[known] = np.column_stack([1.0 - upper, lower, 1.0 - lower, upper])
+        return limits
+
+    def _over_draws(self, block: Block, draws: Float, reduce: Callable[[Float], Float]) -> Float:
+        """A function of the (n, draws, K) log-probabilities, a few rows at a time; NaN for rows that are not finite."""
+        count, m, p = draws.shape
+        flat, parts, step = draws.reshape(count * m, p).T, [], max(1, _AT_ONCE // (count * max(2, m)))
+        for start in range(0, block.n, step):
+            rows = self._bounded(self._seen(block.part(slice(start, min(start + step, block.n)))))
+            scores = rows.matvec(flat).reshape(rows.n, count, m)
+            if m == 1:
+                scores = np.concatenate([np.zeros_like(scores), scores], axis=2)
+            with np.errstate(invalid="ignore"):
+                parts.append(reduce(log_softmax(scores, axis=2)))
+        return np.concatenate(parts)
+
+    def _draws(self) -> Float:
+        """(n, m, p) draws of θ: those of the chains, or of the Gaussian."""
+        if self.draws_ is not None:
+            return self.draws_.theta.reshape(-1, *self._posterior.mean.shape)
+        return self._posterior.draw(np.random.default_rng(self._seed), int(self.n_samples))  # type: ignore[attr-defined]
+
+    # -- the coefficients ---------------------------------------------------------------------------------------------
+
+    def _finish(self, theta: Float) -> tuple[Float, Float]:
+        """Coefficients (…, m, d) and intercepts (…, m) in the units of the data, from θ (…, m, p)."""
+        centre, scale = self._scaling
+        coef = theta[..., : len(scale)] / scale + 0.0  # no negative zeros
+        if not self.fit_intercept:  # type: ignore[attr-defined]
+            return coef, np.zeros(theta.shape[:-1])
+        intercept = theta[..., -1] - coef @ centre
+        if theta.shape[-2] > 1:
+            intercept = intercept - intercept.mean(axis=-1, keepdims=True)
+        return coef, intercept
+
+    @property
+    def coef_cov_(self) -> Float:
+        """Posterior covariance of ``coef_.ravel()``."""
+        return self._written_out(False)
+
+    @property
+    def covariance_(self) -> Float:
+        """Posterior covariance of all coefficients, score by score, the intercept last within each."""
+        return self._written_out(bool(self.fit_intercept))  # type: ignore[attr-defined]
+
+    def _written_out(self, intercept: bool) -> Float:
+        if not hasattr(self, "_posterior"):
+            raise AttributeError("the covariance is known after fit")
+        (m, p), (centre, scale) = self._posterior.mean.shape, self._scaling
+        if m * p > _WRITTEN_OUT:
+            raise ValueError(
+                f"A covariance of {m * p} coefficients is not written out; use coef_interval or sample_coef."
+            )
+        one = np.zeros((len(scale) + intercept, p))
+        one[: len(scale), : len(scale)] = np.diag(1.0 / scale)
+        if intercept:
+            one[-1, :-1], one[-1, -1] = -centre / scale, 1.0
+        whole = np.kron(np.eye(m), one)
+        if intercept and m > 1:  # the intercepts sum to zero
+            at = np.arange(m) * len(one) + len(one) - 1
+            whole[at] -= whole[at].mean(axis=0)
+        return whole @ self._posterior.covariance() @ whole.T
+
+    def _deviations(self) -> tuple[Float, Float]:
+        """Posterior standard deviations of the coefficients (m, d) and of the intercepts (m,)."""
+        scale = self._scaling[1]
+        coef = np.sqrt(self._posterior.variances()[:, : len(scale)]) / scale
+        if not self.fit_intercept:  # type: ignore[attr-defined]
+            return coef, np.zeros(len(coef))
+        # An intercept is the score of a row of zeros.
+        spread = self._posterior.spread(self._seen(DenseBlock(np.zeros((1, len(scale))), None, None, 0)))[0]
+        if len(spread) > 1:
+            spread = spread - spread.mean(axis=0)
+            spread = spread - spread.mean(axis=1, keepdims=True)
+        return coef, np.sqrt(np.maximum(spread.diagonal(), 0.0))
+
+    def _quantities(self, level: float) -> tuple[Float, Float, Float, Float, Float]:
+        """Mean, standard deviation, P(> 0), lower and upper limit of all coefficients (m, p), the intercept last."""
+        check_two_classes(self._counted)  # type: ignore[attr-defined]
+        check_level(level)
+        z = float(ndtri(0.5 + 0.5 * level))
+        keep = slice(None) if self.fit_intercept else slice(0, -1)  # type: ignore[attr-defined]
+        if self.draws_ is not None:
+            coef, intercept = self._finish(self._draws())
+            draws = np.concatenate([coef, intercept[..., None]], axis=-1)[..., keep]
+            low, high = np.quantile(draws, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
+            return draws.mean(axis=0), draws.std(axis=0, ddof=1), (draws > 0).mean(axis=0), low, high
+        coef, intercept = self._finish(self._posterior.mean)
+        mean = np.column_stack([coef, intercept])[:, keep]
+        deviation = np.column_stack(self._deviations())[:, keep]
+        positive = ndtr(np.divide(mean, deviation, out=np.zeros_like(mean), where=deviation > 0))
+        return mean, deviation, positive, mean - z * deviation, mean + z * deviation
+
+    def coef_interval(self, level: float = 0.95) -> tuple[Float, Float]:
+        """Equal-tailed credible intervals of ``coef_``.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+
+        Returns
+        -------
+        lower, upper : ndarrays of the shape of ``coef_``
+        """
+        self._check_ready()  # type: ignore[attr-defined]
+        *_, lower, upper = self._quantities(level)
+        d = len(self._scaling[1])
+        return lower[:, :d], upper[:, :d]
+
+    def sample_coef(self, n: int = 1, random_state: Any = None, return_intercept: bool = False) -> Any:
+        """Draws of the coefficients from the posterior.
+
+        Parameters
+        ----------
+        n : int, default=1
+        random_state : int, RandomState or None
+        return_intercept : bool, default=False
+            Also give the intercepts that belong to the draws.
+
+        Returns
+        -------
+        coef : ndarray of shape (n, 1, n_features) or (n, n_classes, n_features)
+        intercept : ndarray of shape (n, 1) or (n, n_classes)
+            When asked for.
+        """
+        self._check_ready()  # type: ignore[attr-defined]
+        if not isinstance(n, Integral) or n < 1:
+            raise ValueError(f"n is {n!r}; give how many draws you want, a whole number ≥ 1.")
+        n = int(n)
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(seed)
+        if self.draws_ is None:
+            theta = self._posterior.draw(rng, n)
+        else:
+            known = self._draws()
+            theta = known[rng.integers(len(known), size=n)]
+        coef, intercept = self._finish(theta)
+        return (coef, intercept) if return_intercept else coef
+
+    def summary(self, level: float = 0.95) -> PosteriorSummary:
+        """The table of coefficients: mean, standard deviation, probability of being positive, credible interval, odds ratio.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        PosteriorSummary
+        """
+        self._check_ready()  # type: ignore[attr-defined]
+        numbers = self._quantities(level)
+        classes: list[Any] = self._counted.tolist()  # type: ignore[attr-defined]
+        names = list(map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(self._scaling[1]))])))
+        names += ["(intercept)"] * (numbers[0].shape[1] - len(names))
+        if len(classes) == 2:
+            titles = {classes[1]: f"Log-odds of {shown(classes[1])} against {shown(classes[0])}"}
+        else:
+            titles = {label: f"Score of {shown(label)}" for label in classes}
+        rows = [
+            PosteriorRow(label, name, *(float(values[k, j]) for values in numbers))
+            for k, label in enumerate(titles)
+            for j, name in enumerate(names)
+        ]
+        facts = [
+            ("Observations", f"{self._total:.10g}"),  # type: ignore[attr-defined]
+            ("Log evidence", _evidence(self.log_evidence_, self.log_evidence_is_)),  # type: ignore[attr-defined]
+            ("Prior precision", _precision(self.prior_precision_)),  # type: ignore[attr-defined]
+        ]
+        kind = "Equal-tailed credible intervals" if self.draws_ is not None else "Credible intervals of the Gaussian"
+        method = f"{kind} at level {level:g}. {self.fit_.detail}"  # type: ignore[attr-defined]
+        return PosteriorSummary(rows, titles, level, facts, method)
+
+
+def _evidence(value: float, what: str) -> str:
+    return f"{value:.10g} ({what})" if np.isfinite(value) else what
+
+
+def _precision(value: ArrayLike | tuple[Any, Any]) -> str:
+    if isinstance(value, tuple):
+        return "a Gaussian prior was given"
+    given = np.asarray(value, dtype=np.float64)
+    return (
+        f"{float(given):.6g}"
+        if given.ndim == 0
+        else f"{len(given)} numbers from {given.min():.4g} to {given.max():.4g}"
+    )

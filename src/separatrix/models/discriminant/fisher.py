@@ -1,0 +1,150 @@
+"""Fisher's discriminant coordinates (canonical variates): an embedding, not a rule.
+
+    S_W⁻¹ S_B v = λ v,   S_B = Σ_k n_k (μ_k−μ)(μ_k−μ)ᵀ,   within-class covariance of the scores = I
+
+For two classes v ∝ S_W⁻¹(μ₁−μ₀). Reference: Fisher (1936); Mardia, Kent and Bibby, section 12.5.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from separatrix.data import Source
+from separatrix.data.affine import Standardised
+from separatrix.data.block import Float
+from separatrix.models.base import Undetermined
+from separatrix.models.discriminant.canonical import canonical_directions
+from separatrix.models.generative import MomentEstimator
+from separatrix.result import Status
+from separatrix.statistics.metric import metric_of
+from separatrix.statistics.moments import Form
+from separatrix.statistics.scatter import combine
+from separatrix.statistics.shrinkage import shrink
+
+
+class FisherDiscriminant(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn ships no types
+    TransformerMixin,  # type: ignore[misc]  # scikit-learn ships no types
+    MomentEstimator,
+):
+    """Fisher's discriminant coordinates: where the class means differ most, in units of the within-class spread.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of coordinates; by default all, min(K − 1, d) at most.
+    shrinkage : float in [0, 1], default=0.0
+        (1−λ)Σ + λ(tr Σ/d)I for the within-class covariance.
+    tol : float, default=1e-4
+        A direction of standard deviation ≤ tol, in columns standardised within classes, has no variance and is left out.
+    covariance : {"mle", "unbiased"}, default="mle"
+        Divide the within-class scatter by n, or by n − K: the scale in which the scores have unit variance.
+
+    Attributes
+    ----------
+    scalings_ : ndarray of shape (n_features, n_components)
+        Directions.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Share of the between-class variance along each.
+    means_ : ndarray of shape (n_classes, n_features)
+    xbar_ : ndarray of shape (n_features,)
+        Mean of all rows; the scores are measured from it.
+    classes_ : ndarray
+    fit_ : Fit
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import FisherDiscriminant
+    >>> X, y = load_iris(return_X_y=True)
+    >>> fisher = FisherDiscriminant().fit(X, y)
+    >>> fisher.transform(X).shape
+    (150, 2)
+    >>> fisher.explained_variance_ratio_.round(4)
+    array([0.9912, 0.0088])
+    """
+
+    scalings_: Float
+    explained_variance_ratio_: Float
+    means_: Float
+    xbar_: Float
+    classes_: NDArray[Any]
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "shrinkage": [Interval(Real, 0, 1, closed="both")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "covariance": [StrOptions({"mle", "unbiased"})],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        shrinkage: float = 0.0,
+        tol: float = 1e-4,
+        covariance: Literal["mle", "unbiased"] = "mle",
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.tol = tol
+        self.covariance = covariance
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _form(self) -> Form:
+        return "pooled"
+
+    def _unpack(self, source: Source | None) -> tuple[Status, str]:
+        moments, d = self._moments, self.n_features_in_
+        n_classes = int((moments.counts > 0).sum())
+        divisor = moments.pooled_divisor(self.covariance)
+        if divisor <= 0 or moments.pooled().trace() == 0.0:
+            raise Undetermined(
+                "No column varies inside any class: the number of samples must be more than the number of classes."
+            )
+        limit = min(n_classes - 1, d)
+        if self.n_components is not None and self.n_components > limit:
+            enough = self.n_components <= min(len(self.classes_) - 1, d)
+            kind = Undetermined if enough else ValueError  # classes are still to come
+            raise kind(
+                f"n_components={self.n_components} cannot be larger than min(n_features, n_classes - 1) = {limit}."
+            )
+        covariance = combine([(1.0 / divisor, moments.pooled())], d)
+        keep, floor = shrink(covariance, self.shrinkage, "trace")
+        metric = metric_of(combine([(keep, covariance)], d), floor, tol=self.tol)
+        directions, shares = canonical_directions(moments.offsets(), moments.counts, metric, self.tol)
+        kept = limit if self.n_components is None else self.n_components
+        self.scalings_, self.explained_variance_ratio_ = directions[:, :kept], shares[:kept]
+        self.means_, self.xbar_ = moments.means, moments.mean()
+        if not metric.singular:
+            return Status.EXACT, ""
+        return Status.PSEUDO, f"The rows vary within classes in {metric.rank} of {d} directions."
+
+    def transform(self, X: Any) -> Float:
+        """Scores of every row on the discriminant coordinates.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        self._check_ready()
+        directions = self.scalings_
+        centre = self.xbar_
+        return self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(directions))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.scalings_.shape[1])

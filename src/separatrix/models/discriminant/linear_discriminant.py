@@ -1,0 +1,320 @@
+"""Linear discriminant analysis.
+
+    δ_k(x) = xᵀΣ⁻¹μ_k − ½ μ_kᵀΣ⁻¹μ_k + log π_k,      posterior = softmax(δ)
+
+Classes share Σ, so the quadratic terms cancel and every boundary is a hyperplane. For two classes
+w = Σ⁻¹(μ₁−μ₀) and b = −½ μ₁ᵀΣ⁻¹μ₁ + ½ μ₀ᵀΣ⁻¹μ₀ + log π₁/π₀. Reference: Hastie, Tibshirani, Friedman, ESL 2nd ed., eq. 4.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from separatrix.data import Source
+from separatrix.data.affine import Standardised
+from separatrix.data.block import Float
+from separatrix.models.base import LinearRule, Undetermined, openly
+from separatrix.models.discriminant.canonical import canonical_directions
+from separatrix.models.discriminant.covariance import (
+    average,
+    class_covariances,
+    estimated_covariances,
+    second_pass_parameter,
+)
+from separatrix.models.generative import GaussianClassifier, class_priors
+from separatrix.result import Certificate, Status
+from separatrix.statistics.metric import Metric, metric_of
+from separatrix.statistics.moments import Form
+from separatrix.statistics.scatter import Scatter, combine
+from separatrix.statistics.shrinkage import shrink
+
+_NEAR = 1e4
+# Eight digits of the objective: what "exact" promises.
+_EXACT = 1e-8
+
+
+class LinearDiscriminantAnalysis(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn ships no types
+    TransformerMixin,  # type: ignore[misc]  # scikit-learn ships no types
+    LinearRule,
+    GaussianClassifier,
+):
+    """Linear discriminant analysis: Gaussian classes with one covariance, from one pass over the data.
+
+    Drop-in for scikit-learn's, with weights, `partial_fit`, `merge`, sparse input and files on top.
+
+    Parameters
+    ----------
+    solver : {"svd", "lsqr", "eigen"}, default="svd"
+        As in scikit-learn. All three read the same statistic. "svd" leaves out directions without variance (`tol`);
+        "lsqr" and "eigen" take shrinkage; "svd" and "eigen" give `transform`.
+    shrinkage : {"auto", "oas"}, float in [0, 1] or None, default=None
+        (1−λ)Σ + λ(tr Σ/d)I. "auto" is Ledoit–Wolf on standardised columns, class by class, as in scikit-learn (a second
+        pass); "oas" is the oracle approximating shrinkage, class by class.
+    priors : array-like of shape (n_classes,), optional
+        Class probabilities; by default their shares in the data.
+    n_components : int, optional
+        Number of coordinates of `transform`.
+    store_covariance : bool, default=False
+        Whether solver="svd" exposes ``covariance_`` too.
+    tol : float, default=1e-4
+        For "svd": a direction of standard deviation ≤ tol, in columns standardised within classes, has no variance.
+    covariance_estimator : estimator, optional
+        For "lsqr" and "eigen": an object with `fit` and ``covariance_``, applied to the rows of each class.
+    covariance : {"mle", "unbiased"}, default="mle"
+        Divide the pooled scatter by n (scikit-learn 1.9, R's method="mle") or by n − K (R's method="moment").
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray
+        The linear rule; see `linear_form`.
+    means_ : ndarray of shape (n_classes, n_features)
+    priors_ : ndarray of shape (n_classes,)
+    covariance_ : ndarray of shape (n_features, n_features)
+        Formed when first asked for.
+    scalings_ : ndarray of shape (n_features, rank)
+        Canonical directions ("svd" and "eigen").
+    explained_variance_ratio_ : ndarray
+        Share of the between-class variance of each.
+    xbar_ : ndarray of shape (n_features,)
+        Mean of the class means under the priors.
+    classes_ : ndarray
+    fit_ : Fit
+        Status, passes, seconds and certificate.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LinearDiscriminantAnalysis
+    >>> X, y = load_iris(return_X_y=True)
+    >>> lda = LinearDiscriminantAnalysis().fit(X, y)
+    >>> lda.score(X, y), lda.fit_.passes
+    (0.98, 1)
+    """
+
+    scalings_: Float
+    explained_variance_ratio_: Float
+    xbar_: Float
+
+    _keeps_single = True
+    _parameter_constraints: dict[str, list[Any]] = {
+        "solver": [StrOptions({"svd", "lsqr", "eigen"})],
+        "shrinkage": [StrOptions({"auto", "oas"}), Interval(Real, 0, 1, closed="both"), None],
+        "priors": ["array-like", None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "store_covariance": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "covariance_estimator": [HasMethods("fit"), None],
+        "covariance": [StrOptions({"mle", "unbiased"})],
+    }
+
+    def __init__(
+        self,
+        solver: Literal["svd", "lsqr", "eigen"] = "svd",
+        shrinkage: float | Literal["auto", "oas"] | None = None,
+        priors: ArrayLike | None = None,
+        n_components: int | None = None,
+        store_covariance: bool = False,
+        tol: float = 1e-4,
+        covariance_estimator: Any = None,
+        covariance: Literal["mle", "unbiased"] = "mle",
+    ) -> None:
+        self.solver = solver
+        self.shrinkage = shrinkage
+        self.priors = priors
+        self.n_components = n_components
+        self.store_covariance = store_covariance
+        self.tol = tol
+        self.covariance_estimator = covariance_estimator
+        self.covariance = covariance
+
+    def _form(self) -> Form:
+        if self.solver == "svd":
+            if self.shrinkage is not None:
+                raise NotImplementedError(
+                    "shrinkage not supported with 'svd' solver. Use solver='lsqr' or 'eigen'; all three cost the same here."
+                )
+            if self.covariance_estimator is not None:
+                raise ValueError("covariance estimator is not supported with svd solver. Try another solver")
+            return "pooled"
+        if self.covariance_estimator is not None and self.shrinkage not in (None, 0):
+            raise ValueError(
+                "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
+            )
+        # scikit-learn weights the class covariances by the priors here; with empirical priors that is the pooled one.
+        return "per_class" if self.priors is not None or isinstance(self.shrinkage, str) else "pooled"
+
+    def _second_pass_parameter(self) -> str:
+        return second_pass_parameter(self)
+
+    def _pooled_covariance(self, source: Source | None) -> tuple[Scatter, Float | None]:
+        """The common covariance as a scatter and a diagonal to add."""
+        moments, d = self._moments, self.n_features_in_
+        if self.covariance_estimator is not None:
+            assert source is not None
+            return average(
+                estimated_covariances(self.covariance_estimator, source, len(self.classes_)), self.priors_, d
+            )
+        if moments.form == "per_class":
+            return average(class_covariances(moments, self.shrinkage, self.covariance, source), self.priors_, d)
+        covariance = combine([(1.0 / moments.pooled_divisor(self.covariance), moments.pooled())], d)
+        keep, floor = shrink(covariance, float(self.shrinkage or 0.0), "trace")
+        return combine([(keep, covariance)], d), floor
+
+    def _unpack(self, source: Source | None) -> tuple[Status, str]:
+        moments, counts = self._moments, self._moments.counts
+        n_classes = int((counts > 0).sum())
+        if moments.total <= n_classes and moments.pooled().trace() == 0.0:
+            raise Undetermined("The number of samples must be more than the number of classes.")
+        if moments.pooled_divisor(self.covariance) <= 0:
+            raise Undetermined(
+                f"covariance='unbiased' divides by n − K, but the total weight is {moments.total:g} for {n_classes} "
+                "classes; give more rows or use covariance='mle'."
+            )
+        limit = min(n_classes - 1, self.n_features_in_)
+        if self.n_components is not None and self.n_components > limit:
+            enough = self.n_components <= min(len(self.classes_) - 1, self.n_features_in_)
+            kind = Undetermined if enough else ValueError  # classes are still to come
+            raise kind("n_components cannot be larger than min(n_features, n_classes - 1).")
+        self._max_components = limit if self.n_components is None else self.n_components
+        self.priors_ = class_priors(self.priors, counts, self.classes_, source is None)
+        scatter, floor = self._pooled_covariance(source)
+        metric = metric_of(scatter, floor, tol=self.tol if self.solver == "svd" else 0.0)
+        if metric.rank == 0:
+            raise Undetermined(
+                "No column varies inside any class, so there is no within-class covariance to learn; add rows, or columns "
+                "that vary."
+            )
+        self._scatter, self._floor = scatter, floor
+        self._metrics = [metric] * len(self.classes_)
+        means = moments.means
+        offsets = moments.offsets()
+        offsets = np.where((counts > 0)[:, None], offsets - self.priors_ @ offsets, 0.0)
+        xbar = self.priors_ @ means
+        self._set_rule(means, offsets, xbar)
+        if self.solver != "lsqr":
+            weights = moments.total * self.priors_ / max(1, n_classes - 1)
+            directions, shares = canonical_directions(offsets, weights, metric, self.tol)
+            self.scalings_ = directions.astype(self._dtype, copy=False)
+            self.explained_variance_ratio_ = shares[: self._max_components].astype(self._dtype, copy=False)
+        self.means_, self.xbar_ = means.astype(self._dtype, copy=False), xbar.astype(self._dtype, copy=False)
+        if not metric.singular:
+            return self._exactness(metric), ""
+        return Status.PSEUDO, f"The rows vary within classes in {metric.rank} of {self.n_features_in_} directions."
+
+    def _exactness(self, metric: Metric) -> Status:
+        """What the certificate of the published rule says of a covariance without null directions."""
+        certificate = self._certificate
+        if not metric.complete:
+            return Status.UNPROVEN
+        if certificate.gap <= _EXACT * abs(certificate.objective) or not certificate.objective:
+            return Status.EXACT
+        return Status.STALLED if self._dtype == np.float64 else Status.ROUNDED
+
+    def _set_rule(self, means: Float, offsets: Float, xbar: Float) -> None:
+        metric = self._metrics[0]
+        coef = metric.solve(offsets)
+        lengths = np.einsum("ij,ij->i", coef, offsets)
+        with np.errstate(divide="ignore"):  # a class of prior 0 gets −inf: it is never chosen
+            constant = -0.5 * lengths + np.log(self.priors_)
+            intercept = constant - coef @ xbar
+        # The rule minimises ½wᵀΣw − wᵀ(μ_k−μ): half the squared residual in its own metric is the gap.
+        product = (
+            coef @ self._scatter.matrix()
+            if not self._scatter.thin
+            else (coef @ self._scatter.rows.T) @ self._scatter.rows
+        )
+        residual = offsets - product - (0.0 if self._floor is None else coef * self._floor)
+        size = np.abs(offsets) + np.outer(np.sqrt(np.abs(lengths)), np.sqrt(self._scatter.diagonal())) + np.abs(product)
+        unit = float(np.finfo(self._dtype).eps) * (32.0 + 2.0 * np.sqrt(self._moments.total))
+        proven = np.linalg.norm(metric.half(residual), axis=1) + metric.half_bound(unit * size)
+        where = "" if metric.complete else ", inside the directions in which the rows vary"
+        self._certificate = Certificate(
+            0.5 * float(np.square(proven).sum()),
+            -0.5 * float(lengths.sum()),
+            f"residual of ΣW = M − x̄ in the metric of Σ{where}",
+            stationarity=float(np.abs(residual).max(initial=0.0)),
+            kind="proven" if metric.complete or metric.singular else "estimated",
+        )
+        two = len(self.classes_) == 2
+        if two:
+            coef, intercept, constant = coef[1:] - coef[:1], intercept[1:] - intercept[:1], constant[1:] - constant[:1]
+        # Scores are taken from the mean, (x − x̄)ᵀw + c: xᵀw + b loses digits far from the origin.
+        self._centred, self._common = (coef, constant, xbar), None
+        if (
+            not two and self.solver != "svd"
+        ):  # scikit-learn measures from the origin here: the same number for every class
+            common = metric.solve(xbar[None, :])
+            self._common = (common[0], -0.5 * float(common[0] @ xbar))
+            intercept = intercept + self._common[1]
+            coef = np.where((self._moments.counts > 0)[:, None], coef + common, coef)
+        self.coef_ = coef.astype(self._dtype, copy=False)
+        self.intercept_ = intercept.astype(self._dtype, copy=False)
+
+    def _map_scores(self, X: Any, function: Callable[[Float], Float]) -> Float:
+        self._check_ready()
+        coef, constant, centre = self._centred
+        if float((np.abs(coef) @ np.abs(centre)).max(initial=0.0)) < _NEAR:  # at most four digits of sixteen to lose
+            shifted = constant - coef @ centre
+            return self._map_rows(X, lambda block: openly(function, block.matvec(coef.T), shifted))
+        see = Standardised.block
+        return self._map_rows(X, lambda block: openly(function, see(block, centre).matvec(coef.T), constant))
+
+    def decision_function(self, X: Any) -> Float:
+        """Score of every row for every class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes one number a row, positive for ``classes_[1]``.
+        """
+        scores = super().decision_function(X)
+        if self._common is None:
+            return scores
+        slope, constant = self._common
+        shift = self._map_rows(X, lambda block: block.matvec(slope)) + constant
+        return self._as_given(X, scores + shift[:, None])
+
+    @property
+    def covariance_(self) -> Float:
+        """The common covariance matrix."""
+        if not hasattr(self, "_scatter") or (self.solver == "svd" and not self.store_covariance):
+            raise AttributeError("covariance_ is there after fit, with solver='svd' only for store_covariance=True.")
+        matrix = self._scatter.matrix()
+        full = matrix.copy() if self._floor is None else matrix + np.diag(self._floor)
+        return full.astype(self._dtype, copy=False)
+
+    def transform(self, X: Any) -> Float:
+        """Canonical coordinates: the projection in which the class means differ most.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        if self.solver == "lsqr":
+            raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
+        self._check_ready()
+        directions = self.scalings_[:, : self._max_components].astype(np.float64)
+        if self.solver == "eigen":  # from the origin, as in scikit-learn
+            return self._as_given(X, self._map_rows(X, lambda block: block.matvec(directions)))
+        centre = self._centred[2]
+        return self._as_given(X, self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(directions)))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self._max_components)

@@ -1,0 +1,1 @@
+"""Least squares and ridge, for real targets and for classes."""

@@ -1,0 +1,213 @@
+"""Regression read from Gram statistics: fitting, fitting in parts, merging."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import MultiOutputMixin, clone
+from sklearn.utils.metaestimators import available_if
+
+from separatrix.data import Source
+from separatrix.data.block import Float
+from separatrix.models.base import Stopwatch
+from separatrix.models.generative import in_parts
+from separatrix.models.least_squares.task import LeastSquaresTask, describe, fit_by_cg, polish
+from separatrix.models.regressor import Regressor
+from separatrix.settings import one_blas_thread
+from separatrix.statistics.gram import Gram, NormalEquations
+from separatrix.statistics.triangular import Triangular
+
+
+class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc]  # scikit-learn ships no types
+    """Regression read from Gram statistics, or from triangular ones where those cannot resolve the columns."""
+
+    fit_intercept: bool
+    positive: bool
+    _gram: Gram
+    _triangle: Triangular | None = None
+    """Of the same rows as the Gram statistic, when that does not resolve the columns."""
+    _one_target: bool
+
+    @abstractmethod
+    def _penalties(self, n_targets: int) -> Float:
+        """α of every target."""
+
+    def _iterative(self, source: Source) -> tuple[float, int | None] | None:
+        """Tolerance and limit on steps when the Gram matrix is too large to form, else None."""
+        return None
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model in one pass over the rows; ill-conditioned columns take a few more, which ``fit_.passes`` counts.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        watch = Stopwatch()
+        for leftover in ("fit_", "_gram", "_triangle", "loo_errors_"):  # a fit that is refused leaves no half a model
+            if leftover in self.__dict__:
+                delattr(self, leftover)
+        source = self._numbers(X, y, sample_weight, reset=True)
+        watch.start_at(source.passes)
+        self._dtype = source.dtype
+        iterative = self._iterative(source)
+        if iterative is None:
+            self._gram = Gram.of_source(source)
+            with one_blas_thread():
+                self._unpack(watch, source, whole=True)
+            return self
+        tol, max_iter = iterative
+        m = next(source.blocks()).y.shape[1]  # type: ignore[union-attr]  # a valued source has targets
+        coef, intercept, self.fit_ = fit_by_cg(
+            source, self._penalties(m), self.fit_intercept, tol, max_iter, watch, self._dtype
+        )
+        self._set(coef, intercept)
+        return self
+
+    def _second_pass_parameter(self) -> str:
+        """The parameter, if any, that reads the rows twice, so that they cannot come in parts."""
+        return ""
+
+    @available_if(in_parts)
+    def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Add rows to what has been learned; the result equals one `fit` on all rows so far.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        watch = Stopwatch()
+        if hasattr(self, "fit_") and not hasattr(self, "_gram"):
+            raise ValueError("A model fitted by conjugate gradients keeps no statistic to add to; use solver='gram'.")
+        first = not hasattr(self, "_gram")
+        shape = None if first else self._one_target
+        source = self._numbers(X, y, sample_weight, reset=first)
+        watch.start_at(source.passes)
+        one_target, self._one_target = self._one_target, self._one_target if shape is None else shape
+        part, before = Gram.of_source(source), None
+        if first:
+            self._gram, self._dtype = part, np.dtype(np.float64)
+        else:
+            if part.n_targets != self._gram.n_targets or shape != one_target:
+                raise ValueError(
+                    f"y has {part.n_targets} targets in {1 if one_target else 2} dimensions, but earlier parts had "
+                    f"{self._gram.n_targets} in {1 if shape else 2}; give targets of the same shape."
+                )
+            before = self._gram.copy()
+            self._gram.merge(part)
+        with one_blas_thread():
+            self._unpack(watch, source, before=before)
+        return self
+
+    @available_if(in_parts)
+    def merge(self, other: Self) -> Self:
+        """The model of both data sets.
+
+        Parameters
+        ----------
+        other : fitted estimator of the same kind and parameters
+
+        Returns
+        -------
+        A new fitted estimator; neither of the two is changed.
+        """
+        for model in (self, other):
+            model._check_ready()
+            if not hasattr(model, "_gram"):
+                raise ValueError(
+                    "A model fitted by conjugate gradients keeps no statistic to merge; use solver='gram'."
+                )
+        self._check_mergeable(other)
+        if self._gram.n_targets != other._gram.n_targets:
+            raise ValueError(f"Cannot merge {self._gram.n_targets} targets with {other._gram.n_targets}.")
+        watch = Stopwatch()
+        merged: Self = clone(self)
+        merged._adopt_features(self)
+        merged._dtype, merged._one_target = self._dtype, self._one_target
+        merged._gram = self._gram.copy().merge(other._gram)
+        with one_blas_thread():
+            if self._triangle is not None or other._triangle is not None:
+                merged._triangle = self._factor().merge(other._factor())
+            merged._unpack(watch, None)
+        return merged
+
+    def _numbers(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, *, reset: bool) -> Source:
+        if y is None and not isinstance(X, Source):
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        source = self._read(X, y, sample_weight, reset=reset, multi_output=True)
+        self._one_target = source.target_ndim == 1
+        return source.valued()
+
+    def _task(self, penalties: Float) -> LeastSquaresTask:
+        return LeastSquaresTask(penalties, self.fit_intercept, self.positive, dtype=self._dtype)
+
+    def _factor(self) -> Triangular:
+        """A triangular statistic of the rows so far that can be merged into."""
+        return Triangular.of_gram(self._gram) if self._triangle is None else self._triangle.copy()
+
+    def _equations(self) -> NormalEquations:
+        statistic = self._gram if self._triangle is None else self._triangle
+        equations = statistic.normal_equations()
+        return equations if self.fit_intercept else equations.without_intercept()
+
+    def _unpack(
+        self, watch: Stopwatch, source: Source | None, *, whole: bool = False, before: Gram | None = None
+    ) -> None:
+        """Read the statistic. `source` holds the `whole` of the rows or those that came after the statistic `before`."""
+        triangle, self._triangle = self._triangle, None
+        equations = self._equations()
+        solution = None
+        if equations.scatter.thin or not self._too_coarse(equations):
+            task = self._task(self._choose_penalties(equations, source))
+            solution = task.solve(equations)
+        if solution is None or not (solution.resolved or equations.scatter.thin):
+            if source is not None:
+                part = Triangular.of_source(source, self._gram.mean())
+                if triangle is None and before is not None:
+                    triangle = Triangular.of_gram(before)
+                triangle = part if triangle is None else triangle.merge(part)
+            self._triangle = triangle
+            if triangle is not None:
+                equations = self._equations()
+                task = self._task(self._choose_penalties(equations, source))
+                solution = task.solve(equations)
+        assert solution is not None
+        if whole and source is not None and not (solution.resolved and self._triangle is None):
+            solution = polish(task, solution, equations, source)
+        self.fit_ = describe(solution, 0 if source is None else source.passes, watch)
+        self.rank_ = solution.rank
+        self._set(solution.coef, solution.intercept)
+
+    def _too_coarse(self, equations: NormalEquations) -> bool:
+        """Whether a Gram matrix cannot even choose the penalty."""
+        return False
+
+    def _choose_penalties(self, equations: NormalEquations, source: Source | None) -> Float:
+        return self._penalties(equations.cross.shape[1])
+
+    def _set(self, coef: Float, intercept: Float) -> None:
+        coef = coef.astype(self._dtype, copy=False)
+        if self._one_target:
+            self.coef_, self.intercept_ = coef[0], intercept[0].astype(self._dtype) if self.fit_intercept else 0.0
+        else:
+            self.coef_ = coef
+            self.intercept_ = intercept.astype(self._dtype, copy=False) if self.fit_intercept else 0.0

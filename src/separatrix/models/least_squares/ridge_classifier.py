@@ -1,0 +1,363 @@
+"""The least-squares classifier: regress the class codes on x, predict the largest.
+
+    min_{W,b}  Σ sᵢ‖tᵢ − Wxᵢ − b‖² + α‖W‖²,      t = ±1 (one column for two classes, else one a class)
+
+With α = 0 and two classes W is Fisher's direction. With three or more classes a class between others can be masked: its
+score is nowhere the largest. Reference: ESL 2nd ed., section 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import compute_sample_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from separatrix.data import Source
+from separatrix.data.block import Float
+from separatrix.data.source import cut_finer
+from separatrix.data.views import Coded, Signed
+from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
+from separatrix.models.class_weights import class_counts, class_factors
+from separatrix.models.counted_classes import check_class_weight, check_some_class, warn_of_one_class
+from separatrix.models.generative import MomentEstimator
+from separatrix.models.least_squares.task import (
+    SOLVERS,
+    LeastSquaresTask,
+    describe,
+    fit_by_cg,
+    polish,
+    verdict,
+    wants_cg,
+)
+from separatrix.result import Status
+from separatrix.settings import one_blas_thread
+from separatrix.solvers.normal_equations import Solution
+from separatrix.statistics.gram import Gram, NormalEquations, class_normal_equations
+from separatrix.statistics.moments import Form
+from separatrix.statistics.triangular import Triangular
+
+
+class RidgeClassifier(LinearRule, MomentEstimator):
+    """Least-squares classifier with a ridge penalty or a norm constraint, from one pass over the data.
+
+    Drop-in for scikit-learn's, with `partial_fit`, `merge`, files, `max_norm` and the diagnosis of masked classes on top.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Penalty; 0 is plain least squares.
+    fit_intercept : bool, default=True
+        The intercept is never penalised.
+    copy_X : bool, default=True
+        Kept for compatibility: X is never changed and never copied.
+    max_iter : int, optional
+        Limit on the steps of "cg"; 1000 by default.
+    tol : float, default=1e-4
+        For "cg": the fit stops when the gap is proven to be at most tol² times the objective. The closed form is exact.
+    class_weight : dict or "balanced", optional
+        Factors of the weights of each class; "balanced" makes all classes weigh the same.
+    solver : str, default="auto"
+        "gram", "cg" or "auto", as in `Ridge`. scikit-learn's names are accepted and mean "auto".
+    positive : bool, default=False
+        Whether all coefficients must be ≥ 0.
+    random_state : optional
+        Kept for compatibility: nothing here is random.
+    max_norm : float, optional
+        The norm-ball form: least squares under ‖W‖ ≤ max_norm (Frobenius) instead of a penalty. `alpha` is then not used; the
+        multiplier that was found is ``alpha_``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    alpha_ : float
+        The penalty, given or found.
+    masked_classes_ : ndarray
+        Classes that the fitted rule never predicts on its training data (after `fit`).
+    classes_ : ndarray
+    fit_ : Fit
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from separatrix import RidgeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = RidgeClassifier().fit(X, y)
+    >>> round(model.score(X, y), 4)
+    0.9596
+    """
+
+    alpha_: float
+    masked_classes_: NDArray[Any]
+
+    _keeps_single = True
+    _parameter_constraints: dict[str, list[Any]] = {
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "copy_X": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "solver": [StrOptions(SOLVERS)],
+        "positive": ["boolean"],
+        "random_state": ["random_state"],
+        "max_norm": [Interval(Real, 0, None, closed="neither"), None],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        solver: str = "auto",
+        positive: bool = False,
+        random_state: Any = None,
+        max_norm: float | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.class_weight = class_weight
+        self.solver = solver
+        self.positive = positive
+        self.random_state = random_state
+        self.max_norm = max_norm
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model in one pass over the rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Class labels; or, for several labels a row, a matrix of zeros and ones.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
+
+        Returns
+        -------
+        self
+        """
+        y = None if y is None else np.asarray(y)
+        if isinstance(X, Source) and y is None and X.target_ndim == 2:
+            y = np.concatenate([piece.y for piece in X.valued()._pieces()])
+        self._multi_label = y is not None and y.ndim == 2 and y.shape[1] > 1
+        for leftover in ("fit_", "_moments", "masked_classes_"):
+            if leftover in self.__dict__:
+                delattr(self, leftover)
+        if y is not None and self._multi_label:
+            return self._fit_labels(X, y, sample_weight)
+        if self._iterates(X):
+            return self._fit_by_cg(X, y, sample_weight)
+        return super().fit(X, y, sample_weight)
+
+    def _iterates(self, X: Any) -> bool:
+        if self.positive or self.max_norm is not None:
+            return False
+        shape = (X.n_rows, X.n_features) if isinstance(X, Source) else getattr(X, "shape", (0, 0))
+        return len(shape) == 2 and wants_cg(self.solver, shape[0], shape[1])
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps of "cg"; 1 for a closed form."""
+        if not hasattr(self, "fit_"):
+            raise AttributeError("n_iter_ is there after fit.")
+        return max(1, self.fit_.iterations)
+
+    def _form(self) -> Form:
+        return "pooled" if self.class_weight is None else "per_class"
+
+    def _second_pass_parameter(self) -> str:
+        return "solver='cg'" if self.solver == "cg" else ""
+
+    def _factors(self, counts: Float) -> Float | None:
+        check_class_weight(self.class_weight, self.classes_)
+        return class_factors(self.class_weight, self.classes_, counts)
+
+    def _weights_of_classes(self) -> Float:
+        counts: Float = self._moments.counts
+        factors = self._factors(counts)
+        return counts if factors is None else counts * factors
+
+    def _unpack(self, source: Source | None) -> tuple[Status, str]:
+        factors = self._factors(self._moments.counts)
+        equations = class_normal_equations(self._moments, factors)
+        coded = None if source is None else Coded(source, self._code_table(), factors)
+        solution = self._solve(equations, coded)
+        self._certificate = solution.certificate
+        self._leave_out(self._weights_of_classes() > 0)
+        if source is not None:
+            self.masked_classes_ = self._find_masked(source)
+        elif hasattr(self, "masked_classes_"):
+            del self.masked_classes_  # of the rows so far only the statistic is left
+        status, detail = verdict(solution)
+        return status, " ".join(filter(None, [detail, self._masking_note()]))
+
+    def _code_table(self) -> Float:
+        """Targets ±1 of every class: one column for two classes, else one a class."""
+        table = 2.0 * np.eye(len(self.classes_)) - 1.0
+        return table[:, 1:] if len(self.classes_) == 2 else table
+
+    def _solve(self, equations: NormalEquations, coded: Source | None) -> Solution:
+        """Read the statistic, or, where that does not resolve the columns, the rows again with their coded targets."""
+        if self.max_norm is not None and self.positive:
+            raise ValueError("max_norm cannot be combined with positive=True.")
+        penalties = np.full(equations.cross.shape[1], float(self.alpha))
+        task = LeastSquaresTask(penalties, self.fit_intercept, self.positive, self.max_norm, self._dtype)
+        centre = np.concatenate([equations.x_mean, equations.y_mean])
+        if not self.fit_intercept:
+            equations = equations.without_intercept()
+        solution = task.solve(equations)
+        if coded is not None and not solution.resolved:
+            if not equations.scatter.thin:
+                equations = task.read(Triangular.of_source(coded, centre))
+                solution = task.solve(equations)
+            solution = polish(task, solution, equations, coded)
+        self.alpha_ = float(self.alpha) if self.max_norm is None else solution.multiplier
+        self._set(solution.coef, solution.intercept)
+        return solution
+
+    def _set(self, coef: Float, intercept: Float) -> None:
+        self.coef_ = coef.astype(self._dtype, copy=False)
+        self.intercept_ = (intercept if self.fit_intercept else np.zeros(len(coef))).astype(self._dtype, copy=False)
+
+    def _leave_out(self, counted: NDArray[np.bool_]) -> None:
+        """Intercepts by which a class without weight is never chosen."""
+        self._chosen_from = counted
+        if counted.all():
+            return
+        if len(counted) == 2:
+            self.coef_ = np.zeros_like(self.coef_)
+            self.intercept_ = np.full_like(self.intercept_, np.inf if counted[1] else -np.inf)
+        else:
+            self.coef_ = np.where(counted[:, None], self.coef_, 0.0).astype(self._dtype, copy=False)
+            self.intercept_ = np.where(counted, self.intercept_, -np.inf).astype(self._dtype, copy=False)
+
+    def _fit_by_cg(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
+        self._validate_params()
+        watch = Stopwatch()
+        given = self._read(X, y, sample_weight, reset=True)
+        watch.start_at(given.passes)
+        source = self._of_all_classes(given)
+        assert source.classes is not None
+        check_two_classes(source.classes)
+        self.classes_, self._dtype, self._pending = source.classes, source.dtype, ""
+        table, counts = self._code_table(), class_counts(source)
+        factors = self._factors(counts)
+        counted = (counts if factors is None else counts * factors) > 0
+        check_some_class(self.classes_[counted])
+        warn_of_one_class(self.classes_[counted])
+        self.alpha_ = float(self.alpha)
+        penalties = np.full(table.shape[1], self.alpha_)
+        coded = Coded(source, table, factors)
+        coef, intercept, fit = fit_by_cg(
+            coded, penalties, self.fit_intercept, self.tol**2, self.max_iter, watch, self._dtype
+        )
+        self._set(coef, intercept)
+        self._leave_out(counted)
+        self.masked_classes_ = self._find_masked(source)
+        self.fit_ = replace(fit, detail=self._masking_note())
+        return self
+
+    def _fit_labels(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> Self:
+        self._validate_params()
+        if not np.isin(y, (0, 1)).all():
+            raise ValueError("y has several columns, so it must be a label indicator of zeros and ones.")
+        carried = isinstance(X, Source)  # with its own targets and weights
+        if self.class_weight is not None:
+            if carried:
+                raise ValueError("class_weight for several labels a row needs arrays; give the source weights instead.")
+            weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+            sample_weight = weights * self._label_factors(y, weights)
+        watch = Stopwatch()
+        source = self._read(X, None if carried else y, sample_weight, reset=True, multi_output=True).valued()
+        self.classes_, self._dtype, self._pending = np.arange(y.shape[1]), source.dtype, ""
+        signed = Signed(source)
+        gram = Gram.of_source(signed)
+        with one_blas_thread():
+            solution = self._solve(gram.normal_equations(), signed)
+        self.fit_ = describe(solution, source.passes, watch)
+        return self
+
+    def _label_factors(self, y: NDArray[Any], weights: Float) -> Float:
+        """Product over the labels of the factor of having it or not."""
+        if not isinstance(self.class_weight, str):
+            return np.asarray(compute_sample_weight(self.class_weight, y))
+        factors = np.ones(len(y))
+        for label in y.T:
+            shares = np.bincount(label.astype(np.intp), weights, 2)
+            factors *= (shares.sum() / ((shares > 0).sum() * np.where(shares > 0, shares, 1.0)))[label.astype(np.intp)]
+        return factors
+
+    def _find_masked(self, source: Source) -> NDArray[Any]:
+        """Classes never predicted on the rows; stops reading as soon as every class has been."""
+        unseen = self._chosen_from.copy()
+        W, b = self.coef_.T.astype(np.float64), self.intercept_
+        for block in cut_finer(source.blocks(), 4096):
+            with one_blas_thread():
+                scores = block.counted().matvec(W) + b
+            codes = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+            unseen[codes] = False
+            if not unseen.any():
+                return self.classes_[unseen]
+        source.passes += 1
+        return self.classes_[unseen]
+
+    def _masking_note(self) -> str:
+        masked = getattr(self, "masked_classes_", ())
+        if len(masked) == 0:
+            return ""
+        names = ", ".join(str(label) for label in masked[:5]) + (" …" if len(masked) > 5 else "")
+        return (
+            f"The rule never predicts {names} on its training data: least squares masks classes that lie between others. "
+            "Use LinearDiscriminantAnalysis, or add quadratic terms."
+        )
+
+    def decision_function(self, X: Any) -> Float:
+        """Score of every row for every class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes one number a row, positive for ``classes_[1]``.
+        """
+        if getattr(self, "_multi_label", False):
+            return self._as_given(X, self._scores(X))
+        return super().decision_function(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest score for every row; for several labels a row, the labels with a positive score.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+        """
+        if getattr(self, "_multi_label", False):
+            return (self._scores(X) > 0).astype(np.intp)
+        return super().predict(X)

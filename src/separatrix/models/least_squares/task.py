@@ -1,0 +1,144 @@
+"""From normal equations or a source to coefficients and the record of the fit: what Ridge and RidgeClassifier share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from separatrix.data import Block, Source
+from separatrix.data.affine import Standardised
+from separatrix.data.block import Float
+from separatrix.models.base import Stopwatch
+from separatrix.objectives.least_squares import LeastSquares
+from separatrix.result import Fit, Status
+from separatrix.settings import one_blas_thread
+from separatrix.solvers.choose import choose_least_squares
+from separatrix.solvers.conjugate_gradient import minimise_ridge
+from separatrix.solvers.nonnegative import solve_nonnegative
+from separatrix.solvers.norm_ball import solve_norm_ball
+from separatrix.solvers.normal_equations import Solution, solve_ridge
+from separatrix.solvers.refinement import refine
+from separatrix.statistics.gram import Gram, NormalEquations, check_targets
+from separatrix.statistics.moments import ClassMoments
+from separatrix.statistics.triangular import Triangular
+
+SOLVERS = {"auto", "gram", "cg", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
+_DEFAULT_MAX_ITER = 1000
+
+
+def wants_cg(solver: str, n_rows: int | None, n_features: int) -> bool:
+    """Whether to iterate. Names of scikit-learn's solvers mean "auto": every one of them has the same optimum."""
+    if solver in ("gram", "cg"):
+        return solver == "cg"
+    return choose_least_squares(n_rows, n_features) == "cg"
+
+
+@dataclass(frozen=True)
+class LeastSquaresTask:
+    """What is minimised, whatever the statistic it is read from."""
+
+    alpha: Float
+    fit_intercept: bool = True
+    positive: bool = False
+    max_norm: float | None = None
+    dtype: np.dtype[Any] = np.dtype(np.float64)  # noqa: RUF009  # immutable
+
+    def solve(self, equations: NormalEquations) -> Solution:
+        """The answer from one statistic."""
+        if self.positive:
+            return solve_nonnegative(equations, self.alpha, self.dtype)
+        if self.max_norm is not None:
+            return solve_norm_ball(equations, self.max_norm, self.dtype)
+        return solve_ridge(equations, self.alpha, self.dtype)
+
+    def read(self, statistic: Gram | Triangular) -> NormalEquations:
+        """The normal equations of a statistic, about the mean or the origin."""
+        return statistic.normal_equations() if self.fit_intercept else statistic.normal_equations().without_intercept()
+
+    @property
+    def plain(self) -> bool:
+        """Whether the optimum is that of a linear system."""
+        return not self.positive and self.max_norm is None
+
+
+def polish(task: LeastSquaresTask, solution: Solution, equations: NormalEquations, source: Source) -> Solution:
+    """The answer after steps of refinement with gradients from the data in twice the precision: see `refine`."""
+    if not task.plain or solution.rank_deficient:
+        return solution
+    return refine(solution, equations, task.alpha, source, task.fit_intercept, task.dtype)
+
+
+def describe(solution: Solution, passes: int, watch: Stopwatch) -> Fit:
+    """The record of a closed-form fit."""
+    status, detail = verdict(solution)
+    return watch.fit(status, passes, detail, solution.certificate)
+
+
+def verdict(solution: Solution) -> tuple[Status, str]:
+    """What a closed form achieved, judged at the coefficients that are published."""
+    d = solution.coef.shape[1]
+    if solution.rank_deficient and solution.established:
+        # Nothing but F ≥ 0 bounds the gap, but what the last rounding added to F is known.
+        if not solution.exact(solution.certificate.gap - solution.gap_before_rounding):
+            return Status.ROUNDED, f"{solution.rank} of {d} columns are independent."
+        return Status.RANK_DEFICIENT, f"{solution.rank} of {d} columns are independent."
+    if solution.rank_deficient:
+        return Status.UNPROVEN, (
+            f"The sums that parts leave behind resolve {solution.rank} of {d} columns; whether the others depend on them can "
+            "only be seen in the rows: fit on all of them at once."
+        )
+    if solution.exact():
+        return Status.EXACT, ""
+    if solution.exact(solution.gap_before_rounding):
+        return Status.ROUNDED, ""
+    return (Status.STALLED if solution.certificate.gap < solution.certificate.objective else Status.UNPROVEN), ""
+
+
+def fit_by_cg(
+    source: Source,
+    alpha: Float,
+    fit_intercept: bool,
+    tol: float,
+    max_iter: int | None,
+    watch: Stopwatch,
+    dtype: np.dtype[Any],
+) -> tuple[Float, Float, Fit]:
+    """Coefficients (m, d), intercepts (m,) and the record of an iterative fit on a valued source."""
+
+    def of_block(block: Block) -> ClassMoments:
+        assert block.y is not None
+        return ClassMoments.of_block(block.join(block.y), 1, "diagonal")
+
+    moments = source.reduce(of_block, ClassMoments.merge)
+    d = source.n_features
+    with np.errstate(invalid="ignore", over="ignore"):  # found by the two checks
+        mean, squares = moments.means[0], moments.variances()[0] * moments.total
+    check_targets(squares[d:])
+    moments.check(source)
+    if not fit_intercept:
+        squares, mean = squares + moments.total * np.square(mean), np.zeros_like(mean)
+    view = Standardised(source, centre=mean[:d])
+    unit = 4.0 * float(np.finfo(dtype).eps)
+    # The means are as exact as the values they are of.
+    spread = np.abs(mean) + 4.0 * float(np.finfo(np.float64).eps) / unit * np.sqrt(squares / moments.total)
+
+    def of_intercept(coef: Float) -> float:
+        error = unit * (spread[d:] + np.abs(coef) @ spread[:d])
+        return float(np.sqrt(moments.total) * np.linalg.norm(error)) if fit_intercept else 0.0
+
+    with one_blas_thread():
+        coef, status, certificate, steps, trace = minimise_ridge(
+            LeastSquares(alpha, mean[d:]),
+            view,
+            squares[:d],
+            moments.total,
+            tol=tol,
+            max_iter=max_iter or _DEFAULT_MAX_ITER,
+            dtype=dtype,
+            extra=of_intercept,
+        )
+    fit = watch.fit(status, source.passes, certificate=certificate, iterations=steps)
+    fit.trace.extend(trace)
+    return coef, mean[d:] - coef @ mean[:d], fit

@@ -1,0 +1,1 @@
+"""Logistic regression: fits, paths, cross-validation and inference."""

@@ -1,0 +1,415 @@
+"""Logistic regression: log-odds that are linear in x.
+
+    log p(k|x)/p(l|x) = (w_k − w_l)ᵀx + b_k − b_l
+    min  C Σ sᵢ ℓᵢ + (1−ρ)/2 ‖W‖² + ρ‖W‖₁         ρ = l1_ratio;  C = ∞ is maximum likelihood
+
+The intercept is never penalised. Two classes have one score, more have one a class ("softmax") or one a class but the baseline
+("reference"). `fit_.certificate` proves how far the answer can be from the optimum of exactly this objective.
+
+    glmnet's λ is 1/(nC);  a Gaussian prior of variance v on each coefficient is C = v with l1_ratio = 0
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from separatrix.data import Source
+from separatrix.data.block import Float
+from separatrix.data.checks import real_numbers
+from separatrix.data.views import Reweighted
+from separatrix.models.base import LinearRule, Probabilities, Stopwatch
+from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
+from separatrix.models.logistic.problem import Problem, build_problem
+from separatrix.models.logistic.summary import Summarised
+from separatrix.models.progress import Progress
+from separatrix.models.sparse_coefficients import SparseCoefficients
+from separatrix.result import Certificate, Fit, Status
+from separatrix.settings import one_blas_thread, outside, threads_of
+from separatrix.solvers.firth import minimise_firth
+from separatrix.solvers.state import Solution
+
+SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd", "dual"}
+# scikit-learn's names for methods that are here under another, or for which another is better.
+_ALIASES = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}
+# Scores beyond this mean probabilities that data rarely support: time to ask whether the classes are separable.
+_SUSPICIOUS = 10.0
+
+
+class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-learn ships no types
+    """The likelihood has no maximum: some coefficients are infinite."""
+
+
+class LogisticRegression(Summarised, Probabilities, SparseCoefficients, LinearRule):
+    """Logistic regression with a proof of optimality, for two and more classes.
+
+    Parameters
+    ----------
+    penalty : {"auto", "l2", "l1", "elasticnet", "firth", None}, default="auto"
+        "auto" lets `C` and `l1_ratio` decide. "l2" and "l1" set l1_ratio to 0 and 1, ``None`` sets C to infinity.
+        "firth" is Jeffreys' prior: finite coefficients even for separable data (two classes, no C).
+    C : float, default=1.0
+        Inverse strength of the penalty; ``np.inf`` for maximum likelihood.
+    l1_ratio : float, default=0.0
+        Share of the absolute values in the penalty: 0 is L2, 1 is L1.
+    dual : bool, default=False
+        Accepted for compatibility with scikit-learn; the optimum is the same.
+    tol : float, default=1e-4
+        The fit stops when the proven gap to the optimum is at most `tol` times the objective (or `tol`, when the
+        objective is below 1). Maximum likelihood (C=inf) is never fitted to less than 1e-10.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, without a penalty.
+    intercept_scaling : float, default=1
+        Accepted for compatibility with scikit-learn; the intercept has no penalty to be scaled against.
+    class_weight : dict or "balanced", optional
+        Factors of the weights of the rows of each class.
+    random_state : optional
+        Accepted for compatibility with scikit-learn; no result depends on chance.
+    solver : str, default="auto"
+        "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd" or "dual"; "auto" takes the one that
+        `separatrix.solvers.choose.choose_solver` names. scikit-learn's other names are understood.
+    max_iter : int, default=100
+        Limit on the number of steps.
+    verbose : int, default=0
+        Positive: report every step.
+    warm_start : bool, default=False
+        Start from the previous coefficients.
+    n_jobs : int, optional
+        Threads; by default those of `separatrix.config`.
+    multi_class : {"softmax", "reference"}, default="softmax"
+        For more than two classes: one vector a class, or one for every class but the baseline.
+    baseline : label, optional
+        The class whose score is 0 when multi_class="reference"; the first one by default.
+    prior : (mean, covariance), optional
+        A Gaussian prior on the coefficients in place of `C`: numbers, one a column, or a full covariance matrix.
+    penalty_factors : array-like of shape (n_features,), optional
+        Factors of the penalty of each column; 0 leaves a column without one.
+    bounds : (lower, upper), optional
+        Limits of the coefficients: numbers, or one a column.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : ndarray of shape (1,)
+        Steps of the solver.
+    solver_ : str
+        The solver that was used.
+    fit_ : Fit
+        Status, passes over the data, and the certificate.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LogisticRegression(tol=1e-8).fit(X, y)
+    >>> model.fit_.certificate.relative_gap < 1e-8
+    True
+    """
+
+    # What a scheme of several machines calls the classes that this one knows by number.
+    _class_names: NDArray[Any] | None = None
+
+    _keeps_single = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "penalty": [StrOptions({"auto", "l1", "l2", "elasticnet", "firth"}), None],
+        "C": [Interval(Real, 0, None, closed="right")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both"), None],
+        "dual": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "random_state": ["random_state"],
+        "solver": [StrOptions(SOLVERS | set(_ALIASES))],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "verbose": ["verbose"],
+        "warm_start": ["boolean"],
+        "n_jobs": [None, Integral],
+        "multi_class": [StrOptions({"softmax", "reference", "auto", "multinomial"})],
+        "baseline": "no_validation",
+        "prior": "no_validation",
+        "penalty_factors": ["array-like", None],
+        "bounds": "no_validation",
+    }
+
+    def __init__(
+        self,
+        penalty: Literal["auto", "l1", "l2", "elasticnet", "firth"] | None = "auto",
+        *,
+        C: float = 1.0,
+        l1_ratio: float = 0.0,
+        dual: bool = False,
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: ClassWeight = None,
+        random_state: Any = None,
+        solver: str = "auto",
+        max_iter: int = 100,
+        verbose: int = 0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        multi_class: str = "softmax",
+        baseline: Any = None,
+        prior: tuple[ArrayLike, ArrayLike] | None = None,
+        penalty_factors: ArrayLike | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.dual = dual
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.solver = solver
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.multi_class = multi_class
+        self.baseline = baseline
+        self.prior = prior
+        self.penalty_factors = penalty_factors
+        self.bounds = bounds
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
+        offset : array-like of shape (n_samples,) or (n_samples, n_classes), optional
+            Added to the scores of the rows while fitting; predictions are made without it.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        known = dict(self.__dict__)
+        try:
+            return self._fit(X, y, sample_weight, offset)
+        except BaseException:  # a refused fit leaves the model as it was
+            self.__dict__.clear()
+            self.__dict__.update(known)
+            raise
+
+    @one_blas_thread()
+    def _fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, offset: ArrayLike | None) -> Self:
+        watch = Stopwatch()
+        watch.start_at(X.passes if isinstance(X, Source) else 0)
+        before = self._before()
+        if hasattr(self, "separability_"):
+            del self.separability_
+        source = self._labelled(X, y, sample_weight)
+        if len(self.classes_) == 1:
+            self.n_iter_, self.solver_ = np.zeros(1, dtype=np.int32), "closed form"
+            self._constant(source, watch)
+            return self
+        shift = None if offset is None else real_numbers(offset, "offset")
+        with threads_of(self.n_jobs):
+            if self.penalty == "firth":
+                solution, problem = self._fit_firth(source, shift)
+            else:
+                solution, problem = self._fit_convex(source, shift, before)
+            self._unpack(solution, problem, watch, source)
+            self._warn(source)
+            read = source.passes
+            self._inference = self._gathered(solution.theta, problem, source)
+            self.fit_ = replace(self.fit_, passes=self.fit_.passes + source.passes - read)
+        self._place_classes(source)
+        return self
+
+    def _labelled(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Source:
+        """The rows with class codes, their weights multiplied by those of the classes; classes without weight are left out."""
+        source = self._read(X, y, sample_weight, reset=True).labelled()
+        return self._weighted(self._count_classes(source, self.class_weight))
+
+    def _weighted(self, source: Source) -> Source:
+        if self.class_weight is None:
+            return source
+        assert source.classes is not None
+        factors = class_factors(self.class_weight, source.classes, class_counts(source))
+        assert factors is not None
+        return Reweighted(source, factors)
+
+    def _strength(self) -> tuple[float, float]:
+        """(C, l1_ratio) as the older parameter `penalty` may overrule them."""
+        ratio = 0.0 if self.l1_ratio is None else float(self.l1_ratio)
+        ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty or "", ratio)
+        return (np.inf if self.penalty is None else float(self.C)), ratio
+
+    def _baseline(self) -> int | None:
+        if self.multi_class != "reference":
+            if self.baseline is not None:
+                raise ValueError("baseline names the class of multi_class='reference'; set that too.")
+            return None
+        if self.baseline is None:
+            return 0
+        self._code(self.baseline)
+        found = np.flatnonzero(self._counted == self.baseline)
+        if not len(found):
+            raise ValueError(f"baseline={self.baseline!r} names a class without rows of positive weight; name another.")
+        return int(found[0])
+
+    def _problem(self, source: Source, offset: Float | None, C: float | None = None) -> Problem:
+        strength, ratio = self._strength()
+        return build_problem(
+            source,
+            C=strength if C is None else C,
+            l1_ratio=ratio,
+            fit_intercept=bool(self.fit_intercept),
+            baseline=self._baseline(),
+            penalty_factors=self.penalty_factors,
+            prior=self.prior,
+            bounds=self.bounds,
+            offset=offset,
+            pivoted=self.penalty != "firth",
+        )
+
+    def _fit_convex(self, source: Source, offset: Float | None, before: Any) -> tuple[Solution, Problem]:
+        problem = self._problem(source, offset)
+        theta = problem.start()
+        if (
+            before is not None
+            and before[1].shape[1] == self.n_features_in_
+            and np.array_equal(before[0], self.classes_)
+        ):
+            theta = problem.start(*self._scores_of(before[1], before[2]))
+        asked = self._solver_name()
+        self.solver_ = problem.solver(asked)
+        progress = Progress(type(self).__name__, int(self.verbose))
+        try:
+            return problem.solve(asked, theta, self._tolerance(), int(self.max_iter), progress), problem
+        finally:
+            progress.close()
+
+    def _tolerance(self) -> float:
+        """`tol`, and less for maximum likelihood, whose coefficients are read beside their standard errors."""
+        return float(self.tol) if not np.isinf(self._strength()[0]) or self.prior is not None else min(self.tol, 1e-10)
+
+    def _solver_name(self) -> str:
+        return _ALIASES.get(self.solver, self.solver)
+
+    def _expand(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
+        """One row a class: the baseline's is zero."""
+        code = self._baseline()
+        if code is None or len(self.classes_) == 2:
+            return coef, intercept
+        return np.insert(coef, code, 0.0, axis=0), np.insert(intercept, code, 0.0)
+
+    def _scores_of(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
+        """Coefficients of the scores that are fitted: with a baseline, differences from its own."""
+        code = self._baseline()
+        if code is None or len(coef) == 1:
+            return coef, intercept
+        return np.delete(coef - coef[code], code, axis=0), np.delete(intercept - intercept[code], code)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class &= self.penalty != "firth"
+        return tags
+
+    def _fit_firth(self, source: Source, offset: Float | None) -> tuple[Solution, Problem]:
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: penalty='firth' is for two "
+                f"classes, but y has {len(self.classes_)}; use an L2 penalty instead."
+            )
+        if self.prior is not None or self.bounds is not None or self.penalty_factors is not None:
+            raise ValueError("penalty='firth' takes the place of prior, bounds and penalty_factors; leave them out.")
+        problem = self._problem(source, offset, np.inf)
+        self.solver_ = "firth"
+        found = minimise_firth(
+            self._design(source), offset=problem.objective.offset, tol=float(self.tol), max_iter=int(self.max_iter)
+        )
+        status = found.status
+        if status is Status.CONVERGED:
+            # An intercept far from the middle of the rows rounds to ε times its terms; the score then has that much more.
+            slopes, constant = self._split(found.theta)
+            rounded = np.finfo(np.float64).eps * float((np.abs(constant) + np.abs(slopes) @ np.abs(problem.centre))[0])
+            moved = rounded * float(np.sqrt(found.information[-1, -1])) if self.fit_intercept else 0.0
+            status = Status.STATIONARY if moved <= self.tol else Status.ROUNDED
+        certificate = Certificate(
+            np.inf,
+            -found.penalised_log_likelihood,
+            "none: Jeffreys' prior is not known to be log-concave",
+            stationarity=float(np.abs(found.score).max(initial=0.0)),
+            kind="estimated",
+        )
+        theta = problem.start(*self._split(found.theta))
+        return Solution(theta, status, certificate, found.iterations, list(found.trace)), problem
+
+    def _unpack(self, solution: Solution, problem: Problem, watch: Stopwatch, source: Source) -> None:
+        self.coef_, self.intercept_ = self._expand(*problem.finish(solution.theta))
+        self.n_iter_ = np.array([solution.iterations], dtype=np.int32)
+        self._steepest = solution.steepest
+        status, published = problem.published(solution, self._tolerance())
+        certificate = self._in_units_of_C(published, self._strength()[0])
+        fit = watch.fit(status, source.passes, problem.detail, certificate, solution.iterations)
+        fit.trace.extend(solution.trace)
+        self.fit_ = fit
+
+    def _in_units_of_C(self, certificate: Certificate, C: float) -> Certificate:
+        """The objective as scikit-learn writes it, C Σ ℓ + …; solvers minimise it divided by C."""
+        if np.isinf(C) or self.prior is not None or self.penalty == "firth":
+            return certificate
+        return replace(
+            certificate,
+            gap=C * certificate.gap,
+            objective=C * certificate.objective,
+            stationarity=C * certificate.stationarity,
+        )
+
+    def _warn(self, source: Source) -> None:
+        C, _ = self._strength()
+        unpenalised = np.isinf(C) and self.prior is None and self.bounds is None and self.penalty != "firth"
+        if unpenalised and self._steepest > _SUSPICIOUS and self.fit_.status is not Status.INTERRUPTED:
+            self._diagnose(source)
+        if self.fit_.status.fell_short:
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
+
+    def _diagnose(self, source: Source) -> None:
+        """On scores that grow without bound: are the classes separable?"""
+        from separatrix.geometry.recession import ProgrammeFailed
+        from separatrix.geometry.separability import separability
+
+        try:
+            verdict = separability(source, None, fit_intercept=bool(self.fit_intercept))
+        except ProgrammeFailed as reason:  # the fit stands; whether the classes can be separated stays open
+            self.fit_ = replace(self.fit_, detail=f"Whether the classes can be separated is not known. {reason}")
+            return
+        if self._class_names is not None:
+            verdict = replace(verdict, classes=self._class_names)
+        self.separability_ = verdict
+        if verdict.verdict != "overlap":
+            fit = self.fit_
+            unbounded = None if fit.certificate is None else replace(fit.certificate, method="no maximum exists")
+            self.fit_ = Fit(
+                Status.SEPARATED, fit.passes, fit.seconds, fit.iterations, str(verdict), unbounded, fit.trace
+            )
+            warnings.warn(str(verdict), SeparationWarning, stacklevel=outside())

@@ -1,0 +1,142 @@
+"""A whole grid of penalties in one call: each answer is where the next one starts.
+
+From the strongest penalty to the weakest. The gradient at one answer says which columns the next penalty lets in, so with
+absolute values a column that is never needed is never looked at twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from separatrix.data import Source
+from separatrix.data.block import Float
+from separatrix.models.counted_classes import check_two_classes, rule_among_all
+from separatrix.models.logistic.logistic_regression import LogisticRegression
+from separatrix.models.logistic.problem import Problem
+from separatrix.result import Certificate
+from separatrix.solvers.state import Solution
+
+
+@dataclass(frozen=True)
+class LogisticPath:
+    """Logistic regressions along a grid of C.
+
+    Attributes
+    ----------
+    Cs : ndarray of shape (n_Cs,)
+        In the order they were given.
+    coefs : ndarray of shape (n_Cs, 1, n_features) or (n_Cs, n_classes, n_features)
+    intercepts : ndarray of shape (n_Cs, 1) or (n_Cs, n_classes)
+    certificates : list of Certificate
+        How far each answer can be from its optimum.
+    classes : ndarray
+    passes : int
+        Passes over the data for the whole grid.
+    """
+
+    Cs: Float
+    coefs: Float
+    intercepts: Float
+    certificates: list[Certificate]
+    classes: NDArray[Any]
+    passes: int
+
+
+def solve_along(
+    model: LogisticRegression, source: Source, Cs: Float, offset: Float | None = None
+) -> Iterator[tuple[int, Problem, Solution]]:
+    """(position in Cs, problem, solution) from the strongest penalty to the weakest, for a labelled weighted source."""
+    before: Solution | None = None
+    theta: Float | None = None
+    for at in np.argsort(Cs, kind="stable"):
+        problem = model._problem(source, offset, float(Cs[at]))
+        theta = problem.start() if theta is None else theta
+        solver = model._solver_name()
+        solution = problem.solve(solver, theta, float(model.tol), int(model.max_iter), None, before)
+        theta, before = solution.theta, solution
+        yield int(at), problem, solution
+
+
+def logistic_path(
+    X: Any,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    Cs: int | ArrayLike = 10,
+    l1_ratio: float = 0.0,
+    fit_intercept: bool = True,
+    tol: float = 1e-4,
+    max_iter: int = 100,
+    **parameters: Any,
+) -> LogisticPath:
+    """Logistic regressions for a whole grid of C.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    sample_weight : array-like of shape (n_samples,), optional
+    Cs : int or array-like, default=10
+        The grid; a number means that many values from 1e-4 to 1e4, evenly on a logarithmic scale.
+    l1_ratio, fit_intercept, tol, max_iter
+        As in `LogisticRegression`.
+    **parameters
+        Further parameters of `LogisticRegression`.
+
+    Returns
+    -------
+    LogisticPath
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from separatrix import logistic_path
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> path = logistic_path(X / X.std(axis=0), y, Cs=[0.01, 0.1, 1.0], l1_ratio=1.0)
+    >>> (path.coefs != 0).sum(axis=(1, 2)).tolist()
+    [2, 8, 16]
+    """
+    model = LogisticRegression(l1_ratio=l1_ratio, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, **parameters)
+    model._validate_params()
+    source = model._labelled(X, y, sample_weight)
+    check_two_classes(model.classes_)
+    grid = grid_of(Cs)
+    first = source.passes
+    known = source.known_classes
+    assert known is not None
+    places = None if len(known) == len(model.classes_) else np.searchsorted(known, model.classes_)
+
+    def rule(problem: Problem, solution: Solution) -> tuple[Float, Float]:
+        coef, intercept = model._expand(*problem.finish(solution.theta))
+        return (coef, intercept) if places is None else rule_among_all(coef, intercept, places, len(known), halved=True)
+
+    found = [
+        (at, *rule(problem, solution), model._in_units_of_C(solution.certificate, float(grid[at])))
+        for at, problem, solution in solve_along(model, source, grid)
+    ]
+    found.sort(key=lambda entry: entry[0])
+    return LogisticPath(
+        grid,
+        np.stack([coef for _, coef, _, _ in found]),
+        np.stack([intercept for _, _, intercept, _ in found]),
+        [certificate for *_, certificate in found],
+        known,
+        source.passes - first,
+    )
+
+
+def grid_of(Cs: int | ArrayLike) -> Float:
+    """The values of C that are meant."""
+    if isinstance(Cs, int | np.integer):
+        if Cs < 1:
+            raise ValueError(f"Cs is {Cs}; give at least one value of C.")
+        return np.logspace(-4, 4, int(Cs))
+    grid = np.asarray(Cs, dtype=np.float64)
+    if grid.ndim != 1 or not len(grid) or not (grid > 0).all():
+        raise ValueError("Cs should be a number of values, or a list of values of C that are all positive.")
+    return grid

@@ -1,0 +1,1 @@
+"""Any margin loss under any of the usual penalties."""

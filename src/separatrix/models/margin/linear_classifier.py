@@ -1,0 +1,339 @@
+"""One linear classifier for every margin loss and penalty.
+
+    min  C Σ sᵢ ℓ(ỹᵢ(wᵀxᵢ + b)) + (1−ρ)/2 ‖w‖² + ρ‖w‖₁         ỹ = ±1;  ρ = 0 for "l2", 1 for "l1", l1_ratio for "elasticnet"
+
+    logistic  log(1 + e⁻ᵐ)        hinge  max(0, 1−m)          squared hinge  max(0, 1−m)²       squared  ½(1−m)²
+    Huberised  squared hinge with a straight tail below −1     perceptron  max(0, −m)            sigmoid  1/(1 + eᵐ)
+
+The intercept is never penalised. More than two classes have one such problem each, the class against the rest.
+Reference: Hastie, Tibshirani, Friedman (2009), The Elements of Statistical Learning, section 10.6 and table 12.1.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from separatrix.data import Source
+from separatrix.data.affine import Intercept
+from separatrix.data.block import Float
+from separatrix.data.labels import shown
+from separatrix.data.views import Regrouped, Reweighted
+from separatrix.models.base import LinearRule, Stopwatch
+from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
+from separatrix.models.logistic.logistic_regression import SeparationWarning
+from separatrix.models.logistic.problem import Problem, build_problem
+from separatrix.models.progress import Progress
+from separatrix.models.sparse_coefficients import SparseCoefficients
+from separatrix.objectives.linear import LinearObjective
+from separatrix.objectives.losses import MARGIN_LOSSES, Margin
+from separatrix.result import Certificate, Fit, Status
+from separatrix.settings import one_blas_thread, outside, threads_of
+from separatrix.solvers.smoothing import Sigmoid, minimise_smoothed
+from separatrix.solvers.state import Solution
+
+LOSSES: dict[str, Margin] = {**MARGIN_LOSSES, "sigmoid": Sigmoid()}
+_SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton"}
+# Scores beyond this mean probabilities that data rarely support: time to ask whether the classes are separable.
+_SUSPICIOUS = 10.0
+# The sigmoid loss starts from the optimum of the logistic loss, roughly.
+_NEARBY = 1e-2
+
+
+class LinearClassifier(SparseCoefficients, LinearRule):
+    """A linear rule by any margin loss under any of the usual penalties, with a proof of optimality.
+
+    Parameters
+    ----------
+    loss : {"logistic", "hinge", "squared_hinge", "squared", "perceptron", "huberised", "sigmoid"}, default="squared_hinge"
+        "sigmoid" is not convex: it gets the stationary point next to the optimum of "logistic", and no proof.
+        "perceptron" vanishes at w = 0, which is therefore its exact optimum under any penalty.
+    penalty : {"l2", "l1", "elasticnet", None}, default="l2"
+        ½‖w‖², ‖w‖₁, or l1_ratio ‖w‖₁ + (1 − l1_ratio) ½‖w‖².
+    C : float, default=1.0
+        Inverse strength of the penalty; ``np.inf`` is the same as penalty=None.
+    l1_ratio : float, default=0.5
+        For "elasticnet": the share of the absolute values.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, without a penalty.
+    class_weight : dict or "balanced", optional
+        Factors of the weights of the rows of each class.
+    tol : float, default=1e-4
+        The fit stops when the proven gap to the optimum is at most `tol` times the objective (or `tol`, when the
+        objective is below 1). The logistic loss without a penalty is never fitted to less than 1e-10.
+    max_iter : int, default=1000
+        Limit on the number of steps, of each machine when there are several.
+    solver : {"auto", "newton", "lbfgs", "newton-cg", "prox_newton"}, default="auto"
+        What minimises the smooth problems; penalties with absolute values always take "prox_newton".
+    warm_start : bool, default=False
+        Start from the previous coefficients.
+    verbose : int, default=0
+        Positive: report every step.
+    n_jobs : int, optional
+        Threads; by default those of `separatrix.config`.
+    random_state : optional
+        Accepted for compatibility with scikit-learn; no result depends on chance.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : ndarray of shape (1,) or (n_classes,)
+        Steps of each machine.
+    solver_ : str
+        The solver that was used.
+    machines_ : list of Fit
+        The record of each machine: one for two classes, else one a class.
+    fit_ : Fit
+        Status, passes over the data, and the certificate. For several machines the worst status, and the sums of their
+        objectives and of their gaps.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from separatrix import LinearClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearClassifier("hinge", "l1", C=0.1).fit(X / X.std(axis=0), y)
+    >>> bool(model.fit_.certificate.relative_gap <= 1e-4), int((model.coef_ == 0).sum()) > 15
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "loss": [StrOptions(set(LOSSES))],
+        "penalty": [StrOptions({"l2", "l1", "elasticnet"}), None],
+        "C": [Interval(Real, 0, None, closed="right")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "fit_intercept": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "solver": [StrOptions(_SOLVERS)],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        loss: str = "squared_hinge",
+        penalty: Literal["l2", "l1", "elasticnet"] | None = "l2",
+        *,
+        C: float = 1.0,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        class_weight: ClassWeight = None,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self.loss == "perceptron"  # a constant rule
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        known = dict(self.__dict__)
+        try:
+            return self._fit(X, y, sample_weight)
+        except BaseException:  # a refused fit leaves the model as it was
+            self.__dict__.clear()
+            self.__dict__.update(known)
+            raise
+
+    @one_blas_thread()
+    def _fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
+        watch = Stopwatch()
+        watch.start_at(X.passes if isinstance(X, Source) else 0)
+        before = self._before()
+        source = self._count_classes(self._read(X, y, sample_weight, reset=True).labelled(), self.class_weight)
+        self.machines_: list[Fit] = []
+        if len(self.classes_) == 1:
+            self.n_iter_, self.solver_ = np.zeros(1, dtype=np.int32), "closed form"
+            self._constant(source, watch)
+            return self
+        factors = class_factors(self.class_weight, self.classes_, class_counts(source))
+        if factors is not None:
+            source = Reweighted(source, factors)
+        several = len(self.classes_) > 2
+        m, d = len(self.classes_) if several else 1, self.n_features_in_
+        starts: list[tuple[Float, Float] | None] = [None] * m
+        if before is not None and before[1].shape == (m, d) and np.array_equal(before[0], self.classes_):
+            starts = list(zip(before[1][:, None], before[2][:, None], strict=True))
+        self.coef_, self.intercept_ = np.zeros((m, d)), np.zeros(m)
+        with threads_of(self.n_jobs):
+            for k in range(m):
+                machine = Regrouped.one_against_rest(source, k) if several else source
+                self.coef_[k], self.intercept_[k], fit = self._machine(machine, starts[k], m)
+                self.machines_.append(fit)
+        self.n_iter_ = np.maximum([fit.iterations for fit in self.machines_], 1).astype(np.int32)
+        self.fit_ = self._joined(watch, source.passes)
+        self._place_classes(source)
+        self._warn()
+        return self
+
+    def _strength(self) -> tuple[float, float]:
+        """(C, share of the absolute values)."""
+        if self.penalty is None:
+            return np.inf, 0.0
+        return float(self.C), {"l2": 0.0, "l1": 1.0}.get(self.penalty, float(self.l1_ratio))
+
+    def _machine(self, source: Source, start: tuple[Float, Float] | None, m: int) -> tuple[Float, float, Fit]:
+        """Coefficients, intercept and record of one of m problems of two classes."""
+        watch = Stopwatch()
+        watch.start_at(source.passes)
+        C, ratio = self._strength()
+        problem = self._problem(source, C, ratio)
+        # Gaps below tol/2 · max(1/m, F) sum to less than tol · max(1, ΣF).
+        objective = replace(problem.objective, loss=LOSSES[self.loss], unit=problem.objective.unit / m)
+        problem = replace(problem, objective=objective)
+        interrupted = bool(self.machines_) and self.machines_[-1].status is Status.INTERRUPTED
+        tol = self.tol / min(m, 2)
+        solution = self._solve(problem, problem.start(*start or ()), tol, interrupted)
+        if interrupted:
+            solution = replace(solution, status=Status.INTERRUPTED)
+        coef, intercept = (part[0] for part in problem.finish(solution.theta))
+        status, certificate = problem.published(solution, tol)
+        if np.isfinite(C):
+            certificate = _times(certificate, C)
+        status, detail = self._verdict(replace(solution, status=status), source)
+        detail = f"{detail} {problem.detail}".strip()
+        fit = watch.fit(status, source.passes, detail, certificate, solution.iterations)
+        fit.trace.extend(solution.trace)
+        return (coef[:-1], float(coef[-1]), fit) if len(coef) > self.n_features_in_ else (coef, float(intercept), fit)
+
+    def _intercept_scaling(self) -> float | None:
+        """The intercept is penalised as the weight of a column of this value; ``None``: it is free."""
+        return None
+
+    def _problem(self, source: Source, C: float, ratio: float) -> Problem:
+        scaling = self._intercept_scaling()
+        if scaling is None or not self.fit_intercept:
+            return build_problem(source, C=C, l1_ratio=ratio, fit_intercept=bool(self.fit_intercept), pivoted=True)
+        # ½(b/s)² and |b/s|: a column of ones whose weight b has its own factor of the penalty.
+        factors = np.append(np.ones(source.n_features), scaling ** (-1.0 if ratio else -2.0))
+        return build_problem(Intercept(source), C=C, l1_ratio=ratio, fit_intercept=False, penalty_factors=factors)
+
+    def _solve(self, problem: Problem, theta: Float, tol: float, interrupted: bool) -> Solution:
+        objective, max_iter = problem.objective, 0 if interrupted else int(self.max_iter)
+        if self.loss == "perceptron":
+            self.solver_ = "closed form"
+            zero = objective.evaluate(np.zeros_like(theta), problem.source)  # finds NaN and infinity in X
+            certificate = Certificate(0.0, zero.value, "a loss that is nowhere negative vanishes at w = 0")
+            return Solution(np.zeros_like(theta), Status.EXACT, certificate, 0, total=zero.total)
+        self.solver_ = problem.solver(self.solver)
+        progress = Progress(type(self).__name__, int(self.verbose))
+        try:
+            if objective.loss.concordance is not None:
+                if self.loss == "logistic" and np.isinf(self._strength()[0]):
+                    tol = min(tol, 1e-10)  # as LogisticRegression: so far out that separable classes show
+                return problem.solve(self.solver_, theta, tol, max_iter, progress)
+            if self.solver == "auto" and self.solver_ == "lbfgs":
+                self.solver_ = "newton"  # pairs of gradients across a kink tell little of its curvature
+
+            def engine(
+                smooth: LinearObjective, theta: Float, tol: float, max_iter: int, previous: Solution | None
+            ) -> Solution:
+                held = replace(problem, objective=smooth, fit_intercept=False)  # the intercept is like the others here
+                return held.solve(self.solver_, theta, tol, max_iter, previous=previous)
+
+            if self.loss == "sigmoid" and not theta.any():
+                # From zero, where its curvature vanishes, the first step could lead anywhere.
+                near = replace(problem, objective=replace(objective, loss=MARGIN_LOSSES["logistic"]))
+                first = near.solve(self.solver_, theta, _NEARBY, max_iter)
+                theta, max_iter = first.theta, max_iter - first.iterations
+                if first.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt  # what there is has no sigmoid in it yet
+            arguments: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "intercept": problem.fit_intercept}
+            return minimise_smoothed(objective, problem.source, theta, engine, callback=progress, **arguments)
+        finally:
+            progress.close()
+
+    def _verdict(self, solution: Solution, source: Source) -> tuple[Status, str]:
+        """Why the fit ended, and what that means for these data."""
+        if self.loss == "perceptron":
+            return Status.EXACT, "The optimum is w = 0, a constant rule, since the perceptron loss vanishes there."
+        unbounded = self.loss == "logistic" and np.isinf(self._strength()[0]) and solution.steepest > _SUSPICIOUS
+        if unbounded and solution.status is not Status.INTERRUPTED:
+            from separatrix.geometry.recession import ProgrammeFailed
+            from separatrix.geometry.separability import separability
+
+            try:
+                verdict = separability(source, fit_intercept=bool(self.fit_intercept))
+            except ProgrammeFailed as reason:
+                return solution.status, f"Whether the classes can be separated is not known. {reason}"
+            if verdict.verdict != "overlap":
+                return Status.SEPARATED, str(verdict)
+        return solution.status, ""
+
+    def _joined(self, watch: Stopwatch, passes: int) -> Fit:
+        """One record for all machines."""
+        fits, labels = self.machines_, [shown(label) for label in self.classes_[-len(self.machines_) :]]
+        worst = Status.worst(fit.status for fit in fits)
+        named = [label for label, fit in zip(labels, fits, strict=True) if fit.status is worst]
+        detail = next(fit.detail for fit in fits if fit.status is worst)
+        if len(named) < len(fits):
+            more = f" and {len(named) - 5} more" if len(named) > 5 else ""
+            detail = f"This is so for {', '.join(named[:5])}{more} against the rest. {detail}".rstrip()
+        proofs = [fit.certificate for fit in fits if fit.certificate is not None]
+        certificate = Certificate.together(proofs)
+        if len(proofs) > 1:
+            certificate = replace(certificate, method=f"sum of {len(proofs)} machines: {certificate.method}")
+        joined = watch.fit(worst, passes, detail, certificate, sum(fit.iterations for fit in fits))
+        for label, fit in zip(labels, fits, strict=True):
+            joined.trace.extend({**entry, "machine": label} for entry in fit.trace)
+        return joined
+
+    def _warn(self) -> None:
+        if self.fit_.status is Status.SEPARATED:
+            warnings.warn(self.fit_.detail, SeparationWarning, stacklevel=outside())
+        if self.fit_.status.fell_short:
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
+
+
+def _times(certificate: Certificate, C: float) -> Certificate:
+    """The objective as scikit-learn writes it, C Σ ℓ + …; solvers minimise it divided by C."""
+    gap, objective, stationarity = C * certificate.gap, C * certificate.objective, C * certificate.stationarity
+    return replace(certificate, gap=gap, objective=objective, stationarity=stationarity)

@@ -1,0 +1,1 @@
+"""Many classes by machines for two: one against the rest, one against one."""

@@ -1,0 +1,1 @@
+"""Naive Bayes: counts and moments of one column at a time."""

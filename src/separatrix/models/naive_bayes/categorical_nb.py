@@ -1,0 +1,201 @@
+"""Categorical naive Bayes: every column has its own table of probabilities in every class.
+
+    log p(x|k) = Σ_j log θ_kj(x_j),      θ_kj(c) = (N_kjc + α_j) / (n_k + α_j C_j)
+
+A category never seen in training gets the smoothed mass α/(n_k + αC) or, with α = 0, carries no evidence.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval
+
+from separatrix.data import Block, Source
+from separatrix.data.block import Float
+from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, draw_classes
+from separatrix.result import Status
+from separatrix.statistics.counts import CategoryCounts
+
+
+class CategoricalNB(NaiveBayesClassifier):
+    """Naive Bayes for categories coded 0, 1, 2, …, from one pass over the data.
+
+    Drop-in for scikit-learn's, with sparse input, `merge`, files and the generative extras on top. New categories may
+    appear in a later `partial_fit`, and at prediction they are no error.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        Smoothing, one number or one a feature; 0 is pure maximum likelihood.
+    force_alpha : bool, default=True
+        If False, alpha below 1e-10 is set to 1e-10.
+    fit_prior : bool, default=True
+        Whether priors are the shares of the classes, or all equal.
+    class_prior : array-like of shape (n_classes,), optional
+        Priors to use instead.
+    min_categories : int or array-like of shape (n_features,), optional
+        Number of categories of every column, where more exist than were seen.
+
+    Attributes
+    ----------
+    category_count_ : list of ndarray of shape (n_classes, n_categories of the column)
+    feature_log_prob_ : list of ndarray of the same shapes
+    n_categories_ : ndarray of shape (n_features,)
+    class_count_, class_log_prior_ : ndarray of shape (n_classes,)
+    classes_ : ndarray
+    fit_ : Fit
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import CategoricalNB
+    >>> X = np.array([[0, 1], [1, 1], [2, 0], [2, 2]])
+    >>> model = CategoricalNB().fit(X, ["a", "a", "b", "b"])
+    >>> model.predict([[2, 7]])
+    array(['b'], dtype='<U1')
+    """
+
+    category_count_: list[Float]
+    feature_log_prob_: list[Float]
+    n_categories_: NDArray[np.intp]
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **NaiveBayesClassifier._parameter_constraints,
+        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+        min_categories: int | ArrayLike | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.min_categories = min_categories
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    @property
+    def decision_function(self) -> Any:
+        """Not there, as in scikit-learn: see `predict_joint_log_proba`."""
+        raise AttributeError("Naive Bayes for counts has predict_joint_log_proba instead of decision_function.")
+
+    def _measure(self, source: Source) -> Any:
+        return CategoryCounts.of_source(source)
+
+    def _least_categories(self) -> NDArray[np.intp]:
+        if self.min_categories is None:
+            return np.zeros(self.n_features_in_, dtype=np.intp)
+        least = np.asarray(self.min_categories)
+        if not np.issubdtype(least.dtype, np.signedinteger):
+            raise ValueError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
+        if least.ndim > 1 or (least.ndim == 1 and len(least) != self.n_features_in_):
+            raise ValueError(
+                f"'min_categories' should have shape ({self.n_features_in_},) when an array-like is provided. "
+                f"Got {least.shape} instead."
+            )
+        return np.broadcast_to(least, (self.n_features_in_,)).astype(np.intp)
+
+    def _unpack(self, source: Source | None) -> tuple[Status, str]:
+        statistic: CategoryCounts = self._moments
+        self._set_priors(statistic.counts, source is None)
+        alpha = np.broadcast_to(self._smoothing(), (self.n_features_in_,))
+        self.category_count_, self.feature_log_prob_, self._unseen = [], [], []
+        for table, least, a in zip(statistic.tables, self._least_categories(), alpha, strict=True):
+            width = max(table.shape[1], int(least))
+            padded = np.pad(table, ((0, 0), (0, width - table.shape[1])))
+            size = statistic.counts + a * width
+            size = np.where(size > 0, size, 1.0)[:, None]
+            with np.errstate(divide="ignore"):  # α = 0: log 0 marks what is impossible
+                logs = np.log((padded + a) / size)
+                unseen = np.log(np.full((len(size), 1), a) / size)[:, 0]
+            # A category that no class has: no evidence when there is no smoothing.
+            logs[:, np.isneginf(logs).all(axis=0)] = 0.0
+            self.category_count_.append(padded)
+            self.feature_log_prob_.append(logs)
+            self._unseen.append(np.zeros_like(unseen) if a == 0 else unseen)
+        self.n_categories_ = np.array([table.shape[1] for table in self.category_count_], dtype=np.intp)
+        return Status.EXACT, ""
+
+    def _log_likelihood(self, X: Any) -> Float:
+        self._check_ready()
+        # One table for all columns: the last entry of each is for categories never seen.
+        tables = [
+            np.column_stack([logs, unseen]) for logs, unseen in zip(self.feature_log_prob_, self._unseen, strict=True)
+        ]
+        flat = np.concatenate(tables, axis=1).T
+        widths = self.n_categories_
+        offsets = np.concatenate([[0], np.cumsum(widths + 1)])[:-1]
+        # What is impossible is counted beside the finite sums: −inf has no arithmetic.
+        impossible = np.isneginf(flat)
+        both = np.hstack(
+            [np.where(impossible, 0.0, flat), impossible.astype(np.float64)] if impossible.any() else [flat]
+        )
+        zeros = both[offsets]
+        n_classes = flat.shape[1]
+
+        def of_block(block: Block) -> Float:
+            entries = block.stored_entries()
+            values = entries.values
+            with np.errstate(invalid="ignore"):  # NaN is reported below, by column
+                categories = np.nan_to_num(values, nan=-1.0, posinf=-1.0, neginf=-1.0).astype(np.intp)
+            known = (categories >= 0) & (categories < widths[entries.columns])
+            cells = offsets[entries.columns] + np.where(known, categories, widths[entries.columns])
+            if entries.implicit_zeros:
+                scores = np.tile(zeros.sum(axis=0), (block.n, 1))
+                np.add.at(scores, entries.rows, both[cells] - zeros[entries.columns])
+                rows = entries.rows
+            else:
+                scores = np.zeros((block.n, both.shape[1]))
+                for j in range(cells.shape[1]):
+                    scores += both[cells[:, j]]
+                rows = np.broadcast_to(entries.rows, cells.shape)
+            if scores.shape[1] > n_classes:
+                scores = np.where(scores[:, n_classes:] > 0.5, -np.inf, scores[:, :n_classes])
+            scores[rows[~np.isfinite(values)] if values.dtype.kind == "f" else []] = np.nan
+            if (values < 0).any():
+                j = int(np.broadcast_to(entries.columns, values.shape)[values < 0][0])
+                raise ValueError(
+                    f"Negative values in data passed to CategoricalNB (input X): {self._column(j)} holds a negative number."
+                )
+            return scores
+
+        return self._map_rows(X, of_block)
+
+    def _log_joint(self, X: Any) -> Float:
+        return self._log_likelihood(X) + self.class_log_prior_
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Any]:
+        """Draw rows of the fitted model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+        """
+        codes, rng = draw_classes(self, n_samples, random_state)
+        rows = np.empty((n_samples, self.n_features_in_))
+        for j, logs in enumerate(self.feature_log_prob_):
+            cumulative = np.cumsum(np.exp(logs), axis=1)
+            drawn = rng.random_sample(n_samples) * cumulative[codes, -1]
+            rows[:, j] = (drawn[:, None] >= cumulative[codes]).sum(axis=1)
+        return rows, self.classes_[codes]

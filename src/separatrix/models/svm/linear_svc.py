@@ -1,0 +1,284 @@
+"""Linear support vector machines.
+
+    min ½‖w‖² (or ‖w‖₁) + C Σ sᵢ max(0, 1 − ỹᵢ(wᵀxᵢ + b))ᵖ             p = 1 hinge, p = 2 squared hinge
+
+More than two classes: one machine a class against the rest, or Crammer and Singer's single problem
+
+    min ½Σ‖w_k‖² + C Σ sᵢ max_k (1 − [k = yᵢ] + f_k(xᵢ) − f_{yᵢ}(xᵢ))
+
+The intercept is not penalised, unless `intercept_scaling` is given: the one difference from scikit-learn.
+
+Reference: Fan et al. (2008), LIBLINEAR, JMLR 9; Crammer and Singer (2001), JMLR 2.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from threading import Event
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from separatrix.data import Source
+from separatrix.data.source import in_parallel
+from separatrix.dual.crammer_singer import CrammerSinger
+from separatrix.dual.frame import Frame
+from separatrix.dual.linear_machine import LinearDual, LinearMachine
+from separatrix.models.base import LinearRule, Stopwatch
+from separatrix.models.class_weights import ClassWeight
+from separatrix.models.margin.linear_classifier import LinearClassifier
+from separatrix.models.memory_rows import MemoryRows, memory_rows
+from separatrix.models.progress import Progress
+from separatrix.models.sparse_coefficients import SparseCoefficients
+from separatrix.models.svm.machine_records import joined_fit
+from separatrix.settings import one_blas_thread, outside
+from separatrix.solvers.choose import FEW_ROWS, choose_svm
+
+
+class LinearSVC(SparseCoefficients, LinearRule):
+    """Linear support vector classification, with the proof of its optimum.
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1"}, default="l2"
+        "l1" goes with the squared hinge.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+    dual : bool or "auto", default="auto"
+        Whether the dual is solved, row by row, or the primal by Newton's method; "auto" asks
+        `separatrix.solvers.choose.choose_svm`. Few rows are solved to the last digits in any case.
+    tol : float, default=1e-4
+        The fit stops when the proven gap to the optimum is at most `tol` times the objective.
+    C : float, default=1.0
+        Price of slack.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+    fit_intercept : bool, default=True
+    intercept_scaling : float, optional
+        The intercept is penalised as the weight of a column of this value, as in scikit-learn (where 1 is the default). By
+        default it is not penalised.
+    class_weight : dict or "balanced", optional
+        Factors of C.
+    verbose : int, default=0
+        Positive: report every sweep.
+    random_state : int, RandomState or None, default=None
+        Order in which rows are visited.
+    max_iter : int, default=1000
+        Limit on sweeps or steps.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        The largest number of sweeps or steps of a machine.
+    fit_ : Fit
+        Why the fit ended, and the proof: the sum of the gaps of the machines.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LinearSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearSVC(loss="hinge").fit(X, y)
+    >>> model.fit_.certificate.relative_gap <= 1e-4
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "penalty": [StrOptions({"l1", "l2"})],
+        "loss": [StrOptions({"hinge", "squared_hinge"})],
+        "dual": ["boolean", StrOptions({"auto"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "multi_class": [StrOptions({"ovr", "crammer_singer"})],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        penalty: Literal["l2", "l1"] = "l2",
+        loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
+        *,
+        dual: bool | Literal["auto"] = "auto",
+        tol: float = 1e-4,
+        C: float = 1.0,
+        multi_class: Literal["ovr", "crammer_singer"] = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        class_weight: ClassWeight = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the machines.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        if self.penalty == "l1" and (self.loss == "hinge" or self.multi_class == "crammer_singer"):
+            raise ValueError("penalty='l1' goes with loss='squared_hinge' and multi_class='ovr' only.")
+        watch = Stopwatch()
+        watch.start_at(X.passes if isinstance(X, Source) else 0)
+        source = self._read(X, y, sample_weight, reset=True)
+        way = "dual" if self.multi_class == "crammer_singer" else self._way(source)
+        if way == "primal":
+            self._fit_primal(source)
+        else:
+            source = self._count_classes(source.labelled(), self.class_weight)
+            if len(self.classes_) == 1:
+                self.n_iter_ = 0
+                self._constant(source, watch)
+                return self
+            rows = memory_rows(source, self.class_weight)
+            frame = self._frame(rows, source)
+            progress = Progress(type(self).__name__, int(self.verbose))
+            if self.multi_class == "crammer_singer":
+                self._fit_jointly(rows, frame, watch, progress)
+            else:
+                self._fit_rows(rows, frame, watch, progress, way == "interior")
+            progress.close()
+            self._place_classes(source)
+        if self.fit_.status.fell_short:
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
+        return self
+
+    def _way(self, source: Source) -> str:
+        """One of `choose_svm`'s, or what `dual` asks for."""
+        if self.penalty == "l1":
+            return "primal"
+        best = choose_svm(source.n_rows, source.n_features, self.loss)
+        if self.dual == "auto" or best == "interior" or (source.n_rows or 0) <= FEW_ROWS:
+            return best
+        return "dual" if self.dual else "primal"
+
+    @property
+    def _scaling(self) -> float | None:
+        return self.intercept_scaling if self.fit_intercept else 0.0
+
+    def _fit_primal(self, source: Source) -> None:
+        model = _Primal(
+            self.loss,
+            self.penalty,
+            C=self.C,
+            fit_intercept=self.fit_intercept,
+            class_weight=self.class_weight,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            verbose=self.verbose,
+        )
+        model.scaling = self._scaling
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in this model's name
+            model.fit(source)
+        self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_
+        self._places = model._places
+        self.n_iter_, self.fit_ = int(model.n_iter_.max()), model.fit_
+
+    def _seeds(self, count: int) -> Any:
+        given = self.random_state
+        generator = given if hasattr(given, "randint") else np.random.RandomState(given)
+        return generator.randint(2**31 - 1, size=count)
+
+    def _frame(self, rows: MemoryRows, source: Source) -> Frame:
+        """The rows as the dual sees them; those whose squares overflow are refused."""
+        frame = Frame.of(_visited(rows.X), self._scaling is None)
+        if not np.isfinite(frame.squares.sum()):
+            raise ValueError(_too_large(frame, source))
+        return frame
+
+    def _fit_rows(self, rows: MemoryRows, frame: Frame, watch: Stopwatch, progress: Progress, direct: bool) -> None:
+        """One machine, or one a class against the rest, side by side on the threads."""
+        price, power = float(self.C) * rows.prices, 1 if self.loss == "hinge" else 2
+        targets = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        seeds, stop = self._seeds(len(targets)), Event()
+        duals: list[LinearDual | None] = [None] * len(targets)
+
+        def solve(at: int) -> None:
+            signs = np.where(rows.codes == targets[at], 1.0, -1.0)
+            machine = LinearMachine(frame, signs, price, power, self._scaling)
+            callback = progress if len(targets) == 1 else None
+            duals[at] = machine.solve(self.tol, int(self.max_iter), int(seeds[at]), callback, direct=direct, stop=stop)
+
+        try:
+            in_parallel(solve, range(len(targets)), stop)
+        except KeyboardInterrupt:  # those not begun are judged where they stand: at zero
+            for at in range(len(targets)):
+                if duals[at] is None:
+                    solve(at)
+        found = [dual for dual in duals if dual is not None]
+        self.coef_, self.intercept_ = np.stack([dual.w for dual in found]), np.array([dual.b for dual in found])
+        self.n_iter_ = max(max(dual.sweeps for dual in found), 1)
+        passes, sweeps = sum(dual.passes for dual in found), sum(dual.sweeps for dual in found)
+        self.fit_ = joined_fit(watch, found, passes, sweeps)
+
+    def _fit_jointly(self, rows: MemoryRows, frame: Frame, watch: Stopwatch, progress: Progress) -> None:
+        price = float(self.C) * rows.prices
+        machine = CrammerSinger(frame, rows.codes, price, len(self.classes_), self._scaling)
+        with one_blas_thread():
+            dual = machine.solve(self.tol, int(self.max_iter), int(self._seeds(1)[0]), progress)
+        self.coef_, self.intercept_ = dual.w, dual.b
+        self.n_iter_ = max(dual.sweeps, 1)
+        fit = watch.fit(dual.status, dual.passes, "", dual.certificate, dual.sweeps)
+        self.fit_ = replace(fit, trace=dual.trace)
+
+
+class _Primal(LinearClassifier):
+    """The same machine in the primal, with this model's intercept."""
+
+    scaling: float | None = None
+
+    def _intercept_scaling(self) -> float | None:
+        return self.scaling
+
+
+def _too_large(frame: Frame, source: Source) -> str:
+    """Which column is the largest."""
+    X = abs(frame.X)
+    size = np.asarray(X.max(axis=0).toarray()).ravel() if sp.issparse(X) else X.max(axis=0)
+    j = int(np.argmax(size))
+    name = str(j) if source.feature_names is None else repr(str(source.feature_names[j]))
+    return (
+        f"Values in column {name} of X are finite but so large, up to {float(size[j]):.2g}, that their squares overflow; "
+        "divide it by a power of ten first."
+    )
+
+
+def _visited(X: Any) -> Any:
+    """Rows as the compiled loops read them: floats, in rows. Copied only where they are not so."""
+    if sp.issparse(X):
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    return np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)

@@ -1,0 +1,77 @@
+"""Where the machines of a support vector classifier change their minds, and how far rows are from there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from separatrix.data.block import Float
+from separatrix.dual.kernels import Kernel
+from separatrix.geometry import Hyperplane, Surface
+from separatrix.models.base import Boundary, Classifier, SignedDistance
+from separatrix.models.counted_classes import rule_among_all
+from separatrix.models.svm.pairs import pairs
+
+
+class MachineBoundaries(SignedDistance, Classifier):
+    """Boundaries and distances for a classifier made of machines."""
+
+    intercept_: Float
+    _kernel: Kernel
+
+    @property
+    def coef_(self) -> Float:
+        """Weights of the columns, where the kernel is linear."""
+        raise NotImplementedError  # the classifier has them
+
+    @property
+    def _paired(self) -> bool:
+        raise NotImplementedError  # the classifier knows
+
+    def _machine_scores(self, X: Any) -> Float:
+        raise NotImplementedError  # the classifier has them
+
+    def linear_form(self) -> tuple[Float, Float]:
+        """The rule as (W, b), for the linear kernel with two classes or ``multi_class="ovr"``: scores are XWᵀ + b.
+
+        Returns
+        -------
+        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
+        b : ndarray of shape (1,) or (n_classes,)
+        """
+        W = self.coef_
+        if self._paired:
+            raise ValueError("A vote of pairs is not a linear rule; fit with multi_class='ovr', or ask boundary(k, l).")
+        if self._places is None:
+            return W, self.intercept_
+        return rule_among_all(W, self.intercept_, self._places, len(self.classes_), halved=False)
+
+    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
+        """Where the machine between two classes changes its mind; positive on the side of the first.
+
+        Parameters
+        ----------
+        k, l : labels, optional
+            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
+
+        Returns
+        -------
+        Hyperplane
+            For the linear kernel; else a Surface.
+        """
+        self._check_ready()
+        first, second = self._pair(k, l)
+        combination = np.zeros(len(self.intercept_))
+        if self._places is not None:
+            first, second = np.searchsorted(self._places, (first, second)).tolist()
+        if len(self._counted) == 2:
+            combination[0] = 1.0 if first == 1 else -1.0
+        elif self._paired:
+            order = (first, second) if first < second else (second, first)
+            combination[pairs(len(self._counted)).index(order)] = 1.0 if first < second else -1.0
+        else:
+            combination[first], combination[second] = 1.0, -1.0
+        if self._kernel.linear:
+            return Hyperplane(combination @ self.coef_, float(combination @ self.intercept_))
+        return Surface(lambda X: self._machine_scores(X) @ combination)

@@ -1,0 +1,220 @@
+"""The machines that make up a support vector classifier: which rows, which sides, and their solutions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from separatrix.data.block import Codes, Float
+from separatrix.data.folds import Keys, different_rows, kernel_keys, row_keys, stratified_folds
+from separatrix.dual.duality_gap import Sides, exact_dot
+from separatrix.dual.given_kernels import Columns
+from separatrix.dual.gram import Gram, Index
+from separatrix.dual.kernels import Kernel
+from separatrix.dual.machine import Machine
+from separatrix.dual.points import Points
+from separatrix.dual.working_set import Dual, constant_dual, solve_dual
+from separatrix.geometry.separability import separability
+from separatrix.models.svm.pairs import pairs
+from separatrix.models.svm.score_calibration import CALIBRATORS, Calibrator
+from separatrix.result import Status
+
+_COLUMNS = 512
+_FOLDS = 5
+# Single precision is too coarse to begin with below this tolerance.
+_SINGLE = 1e-5
+# A hard margin is a bound that no multiplier reaches; it is raised twice, and each time this many steps are enough.
+_SMALL = 2000
+_POWERS, _HARD_STEPS = (4, 7, 10), 4_000_000
+
+
+@dataclass(frozen=True)
+class Split:
+    """One machine's rows, with the labels of its negative and positive side."""
+
+    negative: Any
+    positive: Any
+    rows: Index
+    signs: Float
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows of positive weight with their classes, weights s (those of the classes included) and bounds C·s."""
+
+    kernel: Kernel
+    points: Points
+    codes: Codes
+    weights: Float
+    bound: Float
+    classes: NDArray[Any]
+    scheme: Literal["ovo", "ovr"]
+    tol: float
+    memory: float
+    max_steps: int | None
+
+    @cached_property
+    def splits(self) -> list[Split]:
+        """One a pair of classes, the first on the positive side as in LIBSVM, or one a class; one for two classes."""
+        codes, classes, every = self.codes, self.classes, np.arange(len(self.codes))
+        if len(classes) == 2:
+            return [Split(classes[0], classes[1], every, np.where(codes == 1, 1.0, -1.0))]
+        if self.scheme == "ovr":
+            return [Split("rest", label, every, np.where(codes == k, 1.0, -1.0)) for k, label in enumerate(classes)]
+        found = []
+        for k, l in pairs(len(classes)):  # noqa: E741  # names of the formulas
+            rows = np.flatnonzero((codes == k) | (codes == l))
+            found.append(Split(classes[l], classes[k], rows, np.where(codes[rows] == k, 1.0, -1.0)))
+        return found
+
+    @cached_property
+    def _gram(self) -> Gram:
+        """The kernel matrix of all rows; where it fits in memory, its values are shared by all machines."""
+        return Gram(self.kernel, self.points, self.memory, self.tol >= _SINGLE)
+
+    def _gram_of(self, rows: Index) -> Gram:
+        if len(rows) == len(self.codes):
+            return self._gram
+        if 8.0 * len(self.codes) ** 2 <= self.memory:
+            return self._gram.restricted(rows)
+        return Gram(self.kernel, self.points.take(rows), self.memory, self.tol >= _SINGLE)
+
+    def solve(self, split: Split, callback: Callable[[dict[str, Any]], None] | None = None) -> Dual:
+        """The machine of a split."""
+        bound = self.bound[split.rows]
+        try:
+            gram, positive = self._gram_of(split.rows), self.positive
+        except KeyboardInterrupt:
+            return self.unsolved(split)
+        if np.isinf(bound).any():
+            return self._hard_margin(gram, split, callback)
+        settings: dict[str, Any] = {"callback": callback, "positive": positive}
+        return self._known(solve_dual(gram, split.signs, bound, tol=self.tol, max_steps=self.max_steps, **settings))
+
+    def unsolved(self, split: Split) -> Dual:
+        """The machine of a split that an interrupt left without a step: it gives every row to the heavier side."""
+        return constant_dual(split.signs, self.bound[split.rows], self.kernel.positive, Status.INTERRUPTED)
+
+    def sides(self, split: Split) -> Sides:
+        """What the proof of a split's machine is about."""
+        return Sides(split.signs, self.bound[split.rows], self.positive)
+
+    def planes(
+        self, coefficients: Float, vectors: Any, intercepts: Float, duals: list[Dual]
+    ) -> tuple[Float, Float, list[Dual]]:
+        """Of the linear kernel: weights of the columns, intercepts at the origin, solutions with the proofs for them."""
+        centre, X = self.points.centre, self.points.X
+        if centre is not None:  # Σβ = 0, and far from the origin the sum keeps its digits
+            weights = coefficients.T @ (np.asarray(vectors, dtype=np.float64) - centre)
+            pairs_of = zip(weights, intercepts.tolist(), strict=True)
+            intercepts = np.array([exact_dot(-w, centre, b)[0] for w, b in pairs_of])
+        else:
+            weights = np.asarray(coefficients.T @ vectors, dtype=np.float64)
+        found = []
+        for dual, split, w, b in zip(duals, self.splits, weights, intercepts.tolist(), strict=True):
+            rows = X if len(split.rows) == X.shape[0] else X[split.rows]
+            found.append(dual.published(self.sides(split), rows, w, b, centre, self.tol))
+        return weights, intercepts, found
+
+    def _known(self, dual: Dual) -> Dual:
+        """Values that were found to be positive semi-definite up to rounding prove up to rounding."""
+        if self.kernel.positive is True:
+            return dual
+        return replace(dual, certificate=replace(dual.certificate, kind="estimated"))
+
+    @cached_property
+    def positive(self) -> bool | None:
+        """Whether K is positive semi-definite: known of the kernel, or found out where all values are at hand."""
+        n = len(self.codes)
+        if self.kernel.positive is not None or n > _SMALL or 8.0 * n * n > self.memory:
+            return self.kernel.positive
+        return self._gram.positive()
+
+    def _hard_margin(self, gram: Gram, split: Split, callback: Any) -> Dual:
+        signs, rows = split.signs, split.rows
+        some = self.points.take(rows[:: max(1, len(rows) // 256)])
+        values = self.kernel.between(some, some)
+        unit = float(values.diagonal().mean() - values.mean()) or 1.0  # the spread, wherever the origin is
+        left, steps = _HARD_STEPS if self.max_steps is None else self.max_steps, 0
+        for power in _POWERS:
+            bound = np.full(len(rows), 10.0**power / unit)
+            settings: dict[str, Any] = {"callback": callback, "positive": self.positive}
+            dual = solve_dual(gram, signs, bound, tol=self.tol, max_steps=left, **settings)
+            steps += dual.steps
+            left -= dual.steps if self.max_steps is not None else 0
+            inside = float(np.abs(dual.beta).max()) < bound[0]
+            stopped = dual.status is Status.INTERRUPTED or (
+                self.max_steps is not None and dual.status is Status.MAX_ITER
+            )
+            if stopped or (inside and dual.status in (Status.CONVERGED, Status.ROUNDED, Status.STATIONARY)):
+                return self._known(replace(dual.with_bound(gram, self.sides(split), self.tol), steps=steps))
+        raise ValueError(self._refusal(split, dual))
+
+    def _refusal(self, split: Split, dual: Dual) -> str:
+        value = float(split.signs @ dual.beta - 0.5 * dual.beta @ dual.scores)
+        sides = f"{split.negative!s} and {split.positive!s}"
+        verdict = ""
+        if self.kernel.linear:
+            found = separability(self.points.take(split.rows).X, split.signs)
+            verdict = f" separability(X, y) finds: {found.verdict}."
+        return (
+            f"No hard margin between the classes {sides} was found with this kernel: it would be narrower than "
+            f"{1.0 / np.sqrt(2.0 * max(value, np.finfo(np.float64).tiny)):.2g}.{verdict} Give a finite C."
+        )
+
+    def machine(self, split: Split, dual: Dual, rows: Index, intercept: float) -> Machine:
+        """What the machine of a split tells; `rows` are the numbers of all rows in X."""
+        sides = (split.negative, split.positive, rows[split.rows], split.signs, self.bound[split.rows])
+        values = (np.abs(dual.beta), dual.scores + dual.intercept, intercept)
+        return Machine(*sides, *values, dual.status, dual.certificate, self.tol, float(dual.beta @ dual.scores))
+
+    @cached_property
+    def _identity(self) -> tuple[Keys, Keys]:
+        """Which rows are the same point, and an order of the points that does not depend on that of the rows."""
+        if isinstance(self.points, Columns):
+            return kernel_keys(self.kernel.between(self.points, self.points), self.codes)
+        keys = row_keys(self.points.X)
+        return keys, keys
+
+    def cross_fit(self, kind: str, random_state: Any) -> list[Calibrator]:
+        """A calibrator a machine, from the scores of the rows that its folds left out; equal rows are left out together."""
+        found: list[Calibrator] = []
+        seed = 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
+        for split in self.splits:
+            positive = (split.signs > 0).astype(np.intp)
+            keys, order = (part[split.rows] for part in self._identity)
+            folds = min(_FOLDS, int(different_rows(keys, positive, 2).min()))
+            if folds < 2:
+                raise ValueError(
+                    "Calibration leaves rows out in turn, all copies of a row together, so every class needs at least two "
+                    "different rows."
+                )
+            left_out_by = stratified_folds(keys, positive, folds, order=order, seed=seed)
+            scores = np.empty(len(positive))
+            for fold in range(folds):
+                inside, outside = np.flatnonzero(left_out_by != fold), np.flatnonzero(left_out_by == fold)
+                rows = split.rows[inside]
+                dual = self.solve(Split(split.negative, split.positive, rows, split.signs[inside]))
+                if dual.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt("Interrupted while the probabilities were calibrated; nothing is kept.")
+                used = np.flatnonzero(dual.beta)
+                scores[outside] = dual.intercept
+                self._add(scores, outside, split.rows[outside], rows[used], dual.beta[used])
+            found.append(CALIBRATORS[kind].fitted(scores, positive, self.weights[split.rows]))
+        return found
+
+    def _add(self, scores: Float, at: Index, rows: Index, support: Index, beta: Float) -> None:
+        """scores[at] += K[rows, support]·β."""
+        left = self.points.take(rows)
+        for start in range(0, len(support), _COLUMNS):
+            part = slice(start, start + _COLUMNS)
+            scores[at] += self.kernel.between(left, self.points.take(support[part])) @ beta[part]
+
+    def __iter__(self) -> Iterator[Split]:
+        return iter(self.splits)

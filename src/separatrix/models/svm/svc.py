@@ -1,0 +1,416 @@
+"""Support vector machines with kernels.
+
+    min ½‖w‖² + Σ Cᵢξᵢ,   ỹᵢ(wᵀφ(xᵢ) + b) ≥ 1 − ξᵢ,  ξ ≥ 0          f(x) = b + Σ βᵢk(x, xᵢ),   Cᵢ = C·(class weight)·sᵢ
+
+C = ½ is the textbook's ‖w‖² + Σξ; C = ∞ is the hard margin. More than two classes: one machine a pair and a majority vote,
+or one machine a class against the rest and the largest score.
+
+Reference: Cortes and Vapnik (1995), Machine Learning 20; Schölkopf and Smola (2002), chapter 7.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite
+
+from separatrix.data import Block, Source
+from separatrix.data.block import Codes, Float
+from separatrix.dual.given_kernels import Columns, Precomputed
+from separatrix.dual.gram import product_values
+from separatrix.dual.kernels import CentredLinear
+from separatrix.dual.points import Points
+from separatrix.dual.working_set import Dual
+from separatrix.models.base import Classifier, Stopwatch
+from separatrix.models.class_weights import ClassWeight
+from separatrix.models.counted_classes import among_all
+from separatrix.models.memory_rows import memory_rows
+from separatrix.models.progress import Progress
+from separatrix.models.svm.kernel_choice import KernelName, choose_kernel
+from separatrix.models.svm.machine_boundaries import MachineBoundaries
+from separatrix.models.svm.machine_probabilities import MachineProbabilities
+from separatrix.models.svm.machine_records import joined_fit, one_class
+from separatrix.models.svm.pairs import by_class, dual_layout, pairs_among_all, votes
+from separatrix.models.svm.problem import Problem
+from separatrix.models.svm.score_calibration import CALIBRATORS
+from separatrix.result import Status
+from separatrix.settings import outside
+
+_ROWS, _COLUMNS = 256, 256
+
+
+class SVC(MachineProbabilities, MachineBoundaries, Classifier):
+    """Support vector classification with a kernel, with the proof of its optimum.
+
+    Takes scikit-learn's parameters and gives its attributes; what it adds is in `machines_`: multipliers, slacks, margin
+    vectors, outliers, margins, objectives and residuals of every machine.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of slack. ``inf`` is the hard margin, refused where the classes cannot be separated.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed"}, callable or Kernel, default="rbf"
+        Kernel objects add and multiply.
+    degree : int, default=3
+        Of the polynomial.
+    gamma : {"scale", "auto"} or float, default="scale"
+        ``"scale"`` is 1/(d·var X), ``"auto"`` 1/d.
+    coef0 : float, default=0.0
+        The constant of the polynomial and the sigmoid.
+    shrinking : bool, default=True
+        For scikit-learn's sake: rows that cannot move are left out for a while in any case, and come back for the proof.
+    probability : bool, default="deprecated"
+        ``True`` means ``calibration="platt"``.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions, in units of the margin.
+    cache_size : float, default=200
+        Megabytes of kernel values that may be kept, whatever the number of rows.
+    class_weight : dict or "balanced", optional
+        Factors of C.
+    verbose : bool or int, default=False
+        Whether to write a line a round.
+    max_iter : int, default=-1
+        Limit on steps, of two rows each or Newton's on all that are free, for each machine; −1 for none that a convergent
+        problem reaches.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        One column a class, or one a pair of classes; for more than two classes.
+    break_ties : bool, default=False
+        Whether ties of the vote are broken by the scores.
+    random_state : int, RandomState or None, default=None
+        Another number draws other folds for the calibration. Folds are drawn by the contents of the rows: neither their order
+        nor their weights change them, and equal rows are left out together.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        One machine a pair of classes, or one a class.
+    calibration : {None, "platt", "isotonic"}, default=None
+        How `predict_proba` makes probabilities from scores of left-out rows; they never contradict `predict`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    support_ : ndarray of shape (n_SV,)
+        Rows that are support vectors, by class.
+    support_vectors_ : ndarray or sparse array of shape (n_SV, n_features)
+    n_support_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
+        ỹα, laid out as in scikit-learn; one row a machine for ``multi_class="ovr"``.
+    intercept_ : ndarray of shape (n_machines,)
+    coef_ : ndarray of shape (n_machines, n_features)
+        For the linear kernel alone.
+    machines_ : list of Machine
+        What each machine tells about itself. Classes without weight have no machines, and no rows in the attributes above.
+    fit_ : Fit
+        Why the fit ended, and the proof: the sum over the machines of the duality gaps.
+    n_iter_ : ndarray of shape (n_machines,)
+        Steps of two rows.
+    shape_fit_, fit_status_, class_weight_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import separatrix as sx
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> model = sx.SVC(C=np.inf, gamma=1.0).fit(X, [0, 0, 1, 1])
+    >>> model.predict([[0.9, 0.1], [0.1, 0.1]]).tolist()
+    [1, 0]
+    >>> model.machines_[0].geometric_margin > 0
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: KernelName = "rbf",
+        degree: int = 3,
+        gamma: float | Literal["scale", "auto"] = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: Any = "deprecated",
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: ClassWeight = None,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        multi_class: Literal["ovo", "ovr"] = "ovo",
+        calibration: Literal["platt", "isotonic"] | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multi_class = multi_class
+        self.calibration = calibration
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise, tags.input_tags.sparse = precomputed, not precomputed
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the machines.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+            The rows are held in memory. For ``kernel="precomputed"`` the (n_samples, n_samples) values.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C.
+
+        Returns
+        -------
+        self
+        """
+        watch = Stopwatch()
+        self._check_parameters()
+        source = self._labelled(X, y, sample_weight)
+        if len(self.classes_) == 1:
+            one_class(self, source, watch)
+            return self
+        problem, rows = self._problem(source, isinstance(X, sp.spmatrix))
+        progress = Progress(type(self).__name__, int(self.verbose))
+        duals: list[Dual] = []
+        for split in problem:
+            interrupted = bool(duals) and duals[-1].status is Status.INTERRUPTED
+            duals.append(problem.unsolved(split) if interrupted else problem.solve(split, progress))
+        progress.close()
+        duals = self._unpack(problem, rows, duals)
+        fitted = zip(duals, problem, self.intercept_.tolist(), strict=True)
+        self.machines_ = [problem.machine(split, dual, rows, intercept) for dual, split, intercept in fitted]
+        calibrated = self._calibrated if duals[-1].status is not Status.INTERRUPTED else None
+        self._calibrators = problem.cross_fit(calibrated, self.random_state) if calibrated else []
+        rounds, steps = sum(dual.rounds for dual in duals), sum(dual.steps for dual in duals)
+        self.fit_ = joined_fit(watch, duals, rounds, steps)
+        self._place_classes(source)
+        if self.fit_.status.fell_short:
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
+        return self
+
+    def _check_parameters(self) -> None:
+        number = (int, float, np.number)
+        if not (isinstance(self.C, number) and self.C > 0):
+            raise ValueError(f"C is {self.C!r}; give a positive number, or inf for the hard margin.")
+        if not (isinstance(self.tol, number) and 0 < self.tol < np.inf):
+            raise ValueError(f"tol is {self.tol!r}; give a positive number.")
+        if not (isinstance(self.cache_size, number) and self.cache_size >= 0):
+            raise ValueError(f"cache_size is {self.cache_size!r}; give megabytes, 0 or more.")
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, Integral) or self.max_iter < -1:
+            raise ValueError(f"max_iter is {self.max_iter!r}; give a whole number of steps, or -1 for no limit.")
+        for name, known in (("multi_class", ("ovo", "ovr")), ("decision_function_shape", ("ovo", "ovr"))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; give 'ovo' or 'ovr'.")
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
+        if self.calibration not in (None, *CALIBRATORS):
+            raise ValueError(f"calibration is {self.calibration!r}; give None, 'platt' or 'isotonic'.")
+
+    def _labelled(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Source:
+        """The rows under the classes that have weight."""
+        if isinstance(self.kernel, str) and self.kernel == "precomputed" and sp.issparse(X):
+            raise TypeError("Sparse data was passed, but kernel values must be a dense array: give X.toarray().")
+        source = self._read(X, y, sample_weight, reset=True)
+        if y is not None:
+            check_classification_targets(y)
+        return self._count_classes(source.labelled(), self.class_weight)
+
+    n_support_: NDArray[np.int32]
+    class_weight_: Float
+
+    def _place_among(self, known: NDArray[Any]) -> None:
+        super()._place_among(known)
+        if self._places is not None:
+            support, factors = np.zeros(len(known), dtype=np.int32), np.zeros(len(known))
+            support[self._places], factors[self._places] = self.n_support_, self.class_weight_
+            self.n_support_, self.class_weight_ = support, factors
+
+    def _problem(self, source: Source, older: bool) -> tuple[Problem, NDArray[np.intp]]:
+        """The machines to be fitted, and which rows of X count; `older` sparse matrices go to kernel functions as such."""
+        rows = memory_rows(source, self.class_weight)
+        self.class_weight_ = rows.factors
+        self.shape_fit_ = (len(rows.kept) if source.n_rows is None else source.n_rows, source.n_features)
+        given = (self.kernel, self.degree, self.gamma, self.coef0)
+        self._kernel = choose_kernel(*given, rows.X, rows.weights, older)
+        stored = isinstance(self._kernel, Precomputed)
+        if stored and self.shape_fit_[0] != self.shape_fit_[1]:
+            raise ValueError(
+                f"Precomputed matrix must be a square matrix: X is {self.shape_fit_[0]} × {self.shape_fit_[1]}, but the "
+                "values of every row with every row are needed."
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            points = Columns(rows.X, rows.kept) if stored else Points(rows.X)
+            if not stored and not np.isfinite(points.squares()).all():
+                source.check_finite(points.squares())
+        if self._kernel.linear:
+            self._kernel = CentredLinear()
+        self._centre = points.centre
+        limit, memory = None if self.max_iter < 0 else int(self.max_iter), 1e6 * float(self.cache_size)
+        settings = (self.classes_, self.multi_class, self.tol, memory, limit)
+        prices = rows.prices
+        return Problem(self._kernel, points, rows.codes, prices, float(self.C) * prices, *settings), rows.kept
+
+    def _unpack(self, problem: Problem, rows: NDArray[np.intp], duals: list[Dual]) -> list[Dual]:
+        """Keep the coefficients; the solutions with their proofs for what is kept."""
+        coefficients = np.zeros((len(rows), len(duals)))
+        for m, (dual, split) in enumerate(zip(duals, problem, strict=True)):
+            coefficients[split.rows, m] = dual.beta
+        used = np.flatnonzero((coefficients != 0).any(axis=1))
+        used = used[np.argsort(problem.codes[used], kind="stable")]
+        codes, self._coefficients = problem.codes[used], coefficients[used]
+        self.support_ = rows[used].astype(np.int32 if len(rows) < 2**31 else np.int64)
+        self._support = problem.points.take(used)
+        stored = not isinstance(self._kernel, Precomputed)
+        self.support_vectors_ = self._support.X if stored else np.empty((0, 0))
+        if not stored:
+            self._support = Columns(np.empty((len(used), 0)), rows[used])
+        self.n_support_ = np.bincount(codes, minlength=len(self.classes_)).astype(np.int32)
+        self._intercepts = np.array([dual.intercept for dual in duals])
+        self.intercept_ = self._intercepts.copy()
+        if self._kernel.linear:
+            vectors = self.support_vectors_
+            self._weights, self.intercept_, duals = problem.planes(self._coefficients, vectors, self._intercepts, duals)
+        single = len(self.classes_) == 2 or self.multi_class == "ovr"
+        layout = self._coefficients.T.copy() if single else dual_layout(self._coefficients, codes, len(self.classes_))
+        self.dual_coef_ = layout
+        self.n_iter_ = np.array([dual.steps for dual in duals], dtype=np.int32)
+        self.fit_status_ = int(any(dual.status not in (Status.CONVERGED, Status.STATIONARY) for dual in duals))
+        return duals
+
+    @property
+    def coef_(self) -> Float:
+        """(machines, d) weights of the columns, for the linear kernel."""
+        self._check_ready()
+        if not self._kernel.linear:
+            raise AttributeError("coef_ is only available when using a linear kernel.")
+        return self._weights.copy()
+
+    def _machine_scores(self, X: Any) -> Float:
+        """(n, machines) scores, positive for the first class of a pair."""
+        self._check_ready()
+        if len(self._counted) == 1:
+            return self._map_rows(X, lambda block: block.matvec(np.zeros((self.n_features_in_, 1))))
+        if isinstance(self._kernel, Precomputed) and not isinstance(X, Source):
+            assert_all_finite(X, input_name="X")  # not all columns are read below
+        if self._kernel.linear:
+            return self._finite_scores(X, self._linear_machines())
+        parts = [slice(at, at + _COLUMNS) for at in range(0, len(self._coefficients), _COLUMNS)]
+        held = [(self._support.take(part), self._coefficients[part]) for part in parts]
+        factored = not self._support.sparse and self._kernel.left(self._support, np.float64) is not None
+
+        def scores(block: Block) -> Float:
+            total = np.tile(self._intercepts, (block.n, 1))
+            bad: Any = block.non_finite()  # a kernel may make a finite value of infinity
+            if (bad.data if sp.issparse(bad) else bad).any():
+                total[:] = np.nan
+                return total
+            for start in range(0, block.n, _ROWS):
+                rows = _points(block.part(slice(start, min(start + _ROWS, block.n))), self._centre)
+                left = self._kernel.left(rows, np.float64) if factored else None
+                for support, coefficients in held:
+                    if left is None:
+                        values = self._kernel.between(rows, support)
+                    else:
+                        values = product_values(self._kernel, left, self._kernel.right(support, np.float64))
+                    total[start : start + _ROWS] += values @ coefficients
+            return total
+
+        return self._finite_scores(X, scores)
+
+    def _finite_scores(self, X: Any, scores: Callable[[Block], Float]) -> Float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._map_rows(X, scores)
+        if not np.isfinite(found).all():
+            row = int(np.argmin(np.isfinite(found).all(axis=1)))
+            raise ValueError(
+                f"The kernel values of row {row} of X overflow: give it in the units of the fit, or leave it out."
+            )
+        return found
+
+    def _linear_machines(self) -> Callable[[Block], Float]:
+        """The scores of a block without a kernel, from the centre: far from the origin they keep their digits."""
+        weights, centre = self.coef_.T, np.zeros(self.n_features_in_) if self._centre is None else self._centre
+
+        def scores(block: Block) -> Float:
+            if isinstance(block.stored_rows(), tuple):
+                return block.matvec(weights) + (self._intercepts - centre @ weights)
+            return (block.dense() - centre) @ weights + self._intercepts
+
+        return scores
+
+    @property
+    def _paired(self) -> bool:
+        return len(self._counted) > 2 and self.multi_class == "ovo"
+
+    def _scores(self, X: Any) -> Float:
+        scores = self._machine_scores(X)
+        scores = by_class(scores, len(self._counted)) if self._paired else scores
+        return scores if self._places is None else among_all(scores, self._places, len(self.classes_), halved=False)
+
+    def decision_function(self, X: Any) -> Float:
+        """Scores of every row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
+            For two classes one number a row, positive for ``classes_[1]``.
+        """
+        self._check_ready()
+        if len(self.classes_) > 2 and self.multi_class == self.decision_function_shape == "ovo":
+            scores = self._machine_scores(X)
+            return scores if self._places is None else pairs_among_all(scores, self._places, len(self.classes_))
+        return super().decision_function(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of every row: by the sign of its score, by vote of the pairs, or by the largest score.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        codes = self._codes(self._machine_scores(X))
+        return self._counted[codes]
+
+    def _codes(self, scores: Float) -> Codes:
+        if len(self._counted) == 2:
+            return (scores[:, 0] > 0).astype(np.intp)
+        if self._paired:
+            scores = (by_class if self.break_ties else votes)(scores, len(self._counted))
+        return scores.argmax(axis=1)
+
+
+def _points(block: Block, centre: Float | None) -> Points:
+    rows = block.stored_rows()
+    if isinstance(rows, tuple):
+        return Points(sp.csr_array(rows, shape=block.shape), centre)
+    return Points(rows, centre)
