@@ -27,13 +27,13 @@ from separatrix.data.checks import real_numbers
 from separatrix.data.views import Reweighted
 from separatrix.models.base import LinearRule, Probabilities, Stopwatch
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
+from separatrix.models.logistic.firth import FirthPenalty
 from separatrix.models.logistic.problem import Problem, build_problem
 from separatrix.models.logistic.summary import Summarised
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.result import Certificate, Fit, Status
 from separatrix.settings import one_blas_thread, outside, threads_of
-from separatrix.solvers.firth import minimise_firth
 from separatrix.solvers.state import Solution
 
 SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd", "dual"}
@@ -47,7 +47,7 @@ class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-lea
     """The likelihood has no maximum: some coefficients are infinite."""
 
 
-class LogisticRegression(Summarised, Probabilities, SparseCoefficients, LinearRule):
+class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoefficients, LinearRule):
     """Logistic regression with a proof of optimality, for two and more classes.
 
     Parameters
@@ -333,36 +333,6 @@ class LogisticRegression(Summarised, Probabilities, SparseCoefficients, LinearRu
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class &= self.penalty != "firth"
         return tags
-
-    def _fit_firth(self, source: Source, offset: Float | None) -> tuple[Solution, Problem]:
-        if len(self.classes_) > 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is multiclass: penalty='firth' is for two "
-                f"classes, but y has {len(self.classes_)}; use an L2 penalty instead."
-            )
-        if self.prior is not None or self.bounds is not None or self.penalty_factors is not None:
-            raise ValueError("penalty='firth' takes the place of prior, bounds and penalty_factors; leave them out.")
-        problem = self._problem(source, offset, np.inf)
-        self.solver_ = "firth"
-        found = minimise_firth(
-            self._design(source), offset=problem.objective.offset, tol=float(self.tol), max_iter=int(self.max_iter)
-        )
-        status = found.status
-        if status is Status.CONVERGED:
-            # An intercept far from the middle of the rows rounds to ε times its terms; the score then has that much more.
-            slopes, constant = self._split(found.theta)
-            rounded = np.finfo(np.float64).eps * float((np.abs(constant) + np.abs(slopes) @ np.abs(problem.centre))[0])
-            moved = rounded * float(np.sqrt(found.information[-1, -1])) if self.fit_intercept else 0.0
-            status = Status.STATIONARY if moved <= self.tol else Status.ROUNDED
-        certificate = Certificate(
-            np.inf,
-            -found.penalised_log_likelihood,
-            "none: Jeffreys' prior is not known to be log-concave",
-            stationarity=float(np.abs(found.score).max(initial=0.0)),
-            kind="estimated",
-        )
-        theta = problem.start(*self._split(found.theta))
-        return Solution(theta, status, certificate, found.iterations, list(found.trace)), problem
 
     def _unpack(self, solution: Solution, problem: Problem, watch: Stopwatch, source: Source) -> None:
         self.coef_, self.intercept_ = self._expand(*problem.finish(solution.theta))

@@ -397,6 +397,5 @@ class Perceptron(SparseCoefficients, LinearRule):
                     else f"no hyperplane separates class {label} from the others"
                 )
                 raise ValueError(f"Nothing bounds the number of mistakes: {found} (separability: {verdict!r}).")
-            ratio = machine.greatest_step / machine.least_step
-            bounds.append(ratio * (radius / margin.lower) ** 2)
+            bounds.append(machine.greatest_step / machine.least_step * (radius / margin.lower) ** 2)
         return np.array(bounds)
