@@ -231,9 +231,8 @@ class Perceptron(SparseCoefficients, LinearRule):
             coef_init = before[1] if coef_init is None else coef_init
             intercept_init = before[2] if intercept_init is None else intercept_init
         factors = class_factors(self.class_weight, self.classes_, class_counts(source))
-        self._machines = start_machines(
-            len(self.classes_), source.n_features, factors, coef_init, intercept_init, self.variant
-        )
+        given = (factors, coef_init, intercept_init, self.variant)
+        self._machines = start_machines(len(self.classes_), source.n_features, *given)
         self.t_, self.radius_ = 1.0, 0.0
         happened = self._learn(source, watch, int(self.max_iter))
         self._place_classes(source)
