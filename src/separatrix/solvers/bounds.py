@@ -40,8 +40,6 @@ from separatrix.objectives.penalties import Penalty
 EPS = float(np.finfo(np.float64).eps)
 # Relative error of sums over rows, which are added in pieces.
 ROUNDING = 32.0 * EPS
-# Up to this many sums of slopes times x they are kept by class; more are added up once κ is known.
-_BY_CLASS = 2_000_000
 
 
 def score_rounding(p: int) -> float:
@@ -75,15 +73,18 @@ def intercept_price(theta: Float, gradient: Float) -> float:
     return float((np.abs(gradient[:, -1]) * (2.0 + np.abs(theta[:, -1]))).sum())
 
 
-def dual_cost(objective: LinearObjective, theta: Float, gradient: Float, intercept: bool) -> float:
-    """By how much a dual point with this gradient is below F, nearly; infinite where a coefficient has no penalty."""
+def dual_cost(objective: LinearObjective, theta: Float, gradient: Float, intercept: bool, share: float = 1.0) -> float:
+    """By how much a dual point with this gradient is below F, nearly; infinite where a coefficient has no penalty.
+
+    `share` of the price of the intercepts' gradient is counted.
+    """
     held = gradient[:, :-1] if intercept else gradient
     quadratic = objective.penalty.quadratic[:, : held.shape[1]]
     if not (quadratic > 0).all() or not objective.penalty.smooth:
         return np.inf
     with np.errstate(over="ignore"):  # columns of extreme size
         cost = 0.5 * float((np.square(held) / quadratic).sum())
-    return cost + intercept_price(theta, gradient) if intercept else cost
+    return cost + share * intercept_price(theta, gradient) if intercept else cost
 
 
 def intercept_shift(gradient: Float, curvature: Float) -> Float:
@@ -160,7 +161,7 @@ def dual_gap(
     n_classes = 2 if source.classes is None else len(source.classes)
     if not intercept:
         kappa = np.ones(n_classes)
-    elif n_classes * theta.size > _BY_CLASS:
+    elif n_classes > 2:  # with many classes κ comes first: sums for each class would cost as many products
         flows = objective.loss.flows(_slopes_by_class(objective, source, theta, shift))
         kappa = None if flows is None else stationary(flows)
         if kappa is None:
@@ -200,10 +201,14 @@ def dual_point(
             squares += rows.column_squares(rows.weights)
             size += float(weights @ np.abs(terms))
             residual += float(np.einsum("i,ij,ij->", weights, a, a))
-            for c in range(kept):
-                share = weights * ((rows.codes == c) if kappa is None else kappa[rows.codes])
-                conjugates[c] += float(share @ np.where(share > 0, terms, 0.0))
-                products[c] += rows.rmatvec(a * share[:, None])
+            if kappa is None:
+                shares = weights[:, None] * (rows.codes[:, None] == np.arange(kept))
+                both = rows.rmatvec((a[:, :, None] * shares[:, None, :]).reshape(rows.n, -1))
+                products += both.reshape(len(both), -1, kept).transpose(2, 0, 1)
+            else:
+                shares = (weights * kappa[rows.codes])[:, None]
+                products[0] += rows.rmatvec(a * shares)
+            conjugates += np.where(shares > 0, shares * terms[:, None], 0.0).sum(axis=0)
         return conjugates, products, size, residual, squares
 
     conjugates, products, size, residual, squares = source.reduce(

@@ -38,7 +38,7 @@ LEFT_OUT = "F ≥ 0: directions without variance were left out"
 _EXACT = 1e-8
 _EXACT_FITTED = 1e-18
 # The digits of the coefficients that a closed form should have where the data do.
-_DIGITS = 1e-11
+_DIGITS = 1e-9
 _LARGEST_RATIO = 100.0
 _PROVES = 0.1
 
