@@ -74,17 +74,14 @@ def intercept_price(theta: Float, gradient: Float) -> float:
 
 
 def dual_cost(objective: LinearObjective, theta: Float, gradient: Float, intercept: bool, share: float = 1.0) -> float:
-    """By how much a dual point with this gradient is below F, nearly; infinite where a coefficient has no penalty.
-
-    `share` of the price of the intercepts' gradient is counted.
-    """
+    """By how much a dual point with this gradient is below F, nearly; infinite where a coefficient has no penalty."""
     held = gradient[:, :-1] if intercept else gradient
     quadratic = objective.penalty.quadratic[:, : held.shape[1]]
     if not (quadratic > 0).all() or not objective.penalty.smooth:
         return np.inf
     with np.errstate(over="ignore"):  # columns of extreme size
         cost = 0.5 * float((np.square(held) / quadratic).sum())
-    return cost + share * intercept_price(theta, gradient) if intercept else cost
+    return cost + intercept_price(theta, gradient) if intercept else cost
 
 
 def intercept_shift(gradient: Float, curvature: Float) -> Float:

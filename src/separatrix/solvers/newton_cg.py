@@ -40,8 +40,6 @@ _GRAM_ROWS = 20_000
 _MOST_PRODUCTS = 200
 _ROWS_A_PARAMETER = 10
 _FORCING = 1e-2
-# A shift of the scores leaves about this share of what the intercepts' gradient costs a dual point.
-_SHIFTED = 0.1
 _CHEAP = 2_000_000
 
 
@@ -78,7 +76,7 @@ def minimise_newton_cg(
             if (
                 intercept
                 and bound.gap > target
-                and dual_cost(objective, theta, evaluation.gradient, intercept, _SHIFTED) <= target
+                and dual_cost(objective, theta, evaluation.gradient, intercept) <= target
             ):
                 bound = least_bound(bound, _proof(objective, source, theta, evaluation, target))
             trace.add(objective=evaluation.value, gap=bound.gap, passes=source.passes)
@@ -219,7 +217,7 @@ def _solve(
         white = precondition(residual)
         fresh = float((residual * white).sum())
         # No more is needed than a gradient whose bound is below the target, or than the quadratic model is good for.
-        bound = dual_cost(objective, theta, residual, intercept, _SHIFTED)
+        bound = dual_cost(objective, theta, residual, intercept)
         # A step that is below the target is the last one, where exactness can make it one.
         last = first <= target and np.isfinite(bound)
         if bound <= 0.25 * target or (fresh <= _FORCING * first and not last):
