@@ -8,8 +8,10 @@ A Gaussian with the greatest bound of the evidence is the prior times one Gaussi
 by the factor of a row it is the Gaussian without it, and the loss of the row there is a left-out loss. The average over the
 posterior is the best prediction where the prior is right. Where coefficients are many for the rows the prior says most, and an
 isotropic one says too much: that all directions are as likely, when the data have a few that matter. Averages are then far too
-timid, and the left-out losses show it. τ is the largest of a grid whose loss is within one standard error (of the
-differences, row by row) of the least: the posterior's own average stays unless the rows speak against it.
+timid, and the left-out losses show it. Averaging must not cost anything: τ is the largest of a grid whose loss is no more than
+that of the mean alone, as far as can be told (one standard error of the differences, row by row). The doubt is the wider's:
+one step is optimistic where rows are few, more so for a mean alone (0.15 where fits without the row have 0.23, beside 0.25 for
+0.29 at τ = 1, with 40 rows of three separable classes), and rows to come may differ more from those seen than left-out ones.
 
 Reference: Vehtari, Mononen, Tolvanen, Sivula and Winther (2016), J. Machine Learning Research 17(103), section 3, for the
 left-out Gaussian; Breiman, Friedman, Olshen and Stone (1984), Classification and Regression Trees, section 3.4.3, for the rule
@@ -38,7 +40,7 @@ _PIECE = 1 << 20
 
 
 def best_width(state: State, source: Source) -> float:
-    """The τ with which left-out rows are predicted best, or the largest that is as good as can be told.
+    """The largest τ with which left-out rows are predicted as well as with none.
 
     Parameters
     ----------
@@ -52,11 +54,9 @@ def best_width(state: State, source: Source) -> float:
     float
     """
     total, sums, products = left_out_losses(state, source)
-    mean = sums / total
-    best = int(np.argmin(mean))
-    second = products.diagonal() - 2.0 * products[best] + products[best, best]
-    difference = mean - mean[best]
-    error = np.sqrt(np.maximum(second / total - np.square(difference), 0.0) / total)
+    difference = (sums - sums[0]) / total
+    squares = (products.diagonal() - 2.0 * products[0] + products[0, 0]) / total
+    error = np.sqrt(np.maximum(squares - np.square(difference), 0.0) / total)
     return float(WIDTHS[np.flatnonzero(difference <= error).max()])
 
 

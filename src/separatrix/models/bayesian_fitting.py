@@ -4,7 +4,7 @@
     prior           the precision with the most evidence, while Laplace's Gaussian can be trusted → bayes/evidence.py
     diagnosis       importance ratios of draws from it, and the k̂ of the largest                  → bayes/importance.py
     correction      the Gaussian (and the precision) with the greatest lower bound of the evidence → bayes/variational.py
-    width           how much of its covariance predicts left-out rows best                        → bayes/left_out.py
+    width           how much of its covariance averages take, judged by left-out rows             → bayes/left_out.py
 
 Ctrl-C at any stage keeps what the stages before it have found.
 """
@@ -34,7 +34,7 @@ _WIDE = (
     "greatest with the intercepts measured in units of the prior."
 )
 _NARROWER = (
-    "Rows that are left out are predicted better with less of its spread, so probabilities are averaged with its covariance "
+    "Averages over all of it predict left-out rows worse than its mean does, so probabilities are averaged with its covariance "
     "times {:.2g}; intervals are those of the whole."
 )
 _ENDINGS: dict[Ending, Status] = {
@@ -225,7 +225,8 @@ def _variational_found(found: Found, better: Variational, chosen: bool) -> Found
     if chosen:
         detail += " prior_precision_ is where the bound is greatest with the intercepts measured in units of the prior."
     certificate = Certificate(
-        better.gap if better.ending == "stationary" else np.inf,  # the quadratic of a step says little from afar
+        # The quadratic of a step says little from afar, and nothing of precisions that are free.
+        state.gap if status is Status.CONVERGED else np.inf,
         -state.bound,
         "natural gradient of the evidence bound",
         stationarity=float(np.abs(state.slope).max()),

@@ -118,7 +118,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         not compared.
     predictive_width_ : float
         Probabilities are averaged over the Gaussian with its covariance times this. 1, or less where posterior="auto" found
-        Laplace's Gaussian far from the posterior and left-out rows are predicted better with less; 0 is the Gaussian's mean.
+        Laplace's Gaussian far from the posterior and averages over all of it predict left-out rows worse than its mean does.
     draws_ : Draws or None
         The chains, with R-hat and effective sample sizes, after posterior="gibbs".
     classes_ : ndarray of shape (n_classes,)
