@@ -126,6 +126,18 @@ def test_a_weight_is_a_repetition_for_the_left_out_losses(K, monkeypatch):
     assert one.predictive_width_ == two.predictive_width_
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_class_of_one_row_can_be_left_out(seed):
+    """Without its row nothing holds the intercept: a variance without limit, and no negative one by rounding."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, 3))
+    y = (X @ rng.normal(size=(3, 2))).argmax(axis=1)
+    y[0] = 2
+    model = BayesianLogisticRegression(1.0, tol=1e-6).fit(X, y)
+    assert 0.0 <= model.predictive_width_ <= 1.0
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
 @pytest.mark.parametrize("predictive", ["probit", "quadrature", "samples"])
 def test_a_width_of_zero_is_the_mean_and_leaves_intervals(predictive):
     X, y = data("iris")

@@ -79,10 +79,7 @@ def left_out_losses(state: State, source: Source) -> tuple[float, Float, Float]:
             eta = objective.scores(posterior.mean, rows, own)
             _, slope, bend = averaged_rows(objective, rows, eta, score_spread(rows, own_covariance), points)
             spread = score_spread(rows, covariance)
-            # A row that alone determines a coefficient leaves no finite variance: keep a little of it.
-            inner = np.eye(m) - (1.0 - 1e-10) * spread @ bend
-            without = np.linalg.solve(inner, spread)
-            without = 0.5 * (without + without.transpose(0, 2, 1))
+            without = _without(spread, bend)
             moved = eta + np.einsum("ikl,il->ik", without, slope)
             losses = np.column_stack([_losses(rows, moved, width * without) for width in WIDTHS])
             weights = np.ones(rows.n) if rows.weights is None else rows.weights
@@ -95,6 +92,16 @@ def left_out_losses(state: State, source: Source) -> tuple[float, Float, Float]:
     return source.reduce(
         of_block, lambda one, two: (one[0] + two[0], one[1] + two[1], one[2] + two[2]), 1024 if several else None
     )
+
+
+def _without(spread: Float, bend: Float) -> Float:
+    """(n, m, m) A (I − B A)⁻¹ = R (I − RᵀBR)⁻¹ Rᵀ with A = RRᵀ: never negative in any direction, whatever the rounding."""
+    values, vectors = np.linalg.eigh(spread)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    shares, axes = np.linalg.eigh(root.transpose(0, 2, 1) @ bend @ root)
+    # A row that alone determines a coefficient leaves no finite variance: keep a little of it.
+    root = root @ axes / np.sqrt(1.0 - np.clip(shares, 0.0, 1.0 - 1e-10))[:, None, :]
+    return root @ root.transpose(0, 2, 1)
 
 
 def _losses(rows: Block, mean: Float, spread: Float) -> Float:
