@@ -137,6 +137,18 @@ def test_rows_of_tiny_weight_can_be_left_out(seed):
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+@pytest.mark.parametrize("seed", [0, 2, 5])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_class_of_next_to_no_weight_does_not_end_the_fit(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, 3))
+    y = np.minimum((X @ rng.normal(size=(3, 3))).argmax(axis=1), 1)
+    y[0], weights = 2, np.ones(20)
+    weights[0] = 1e-6
+    model = BayesianLogisticRegression(1.0, tol=1e-6).fit(X, y, weights)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
 @pytest.mark.parametrize("predictive", ["probit", "quadrature", "samples"])
 def test_a_width_of_zero_is_the_mean_and_leaves_intervals(predictive):
     X, y = data("iris")

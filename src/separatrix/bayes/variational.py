@@ -304,7 +304,11 @@ def nearest_gaussian(
             for _ in range(_HALVINGS):
                 goal = log_alpha + min(1.0, 2.0 * rho) * move
                 bent = state.loss + rho * (state.expected.hessian - state.loss)
-                new = at(state.posterior.mean, bent, goal, state.expected.gradient, rho)
+                try:
+                    new = at(state.posterior.mean, bent, goal, state.expected.gradient, rho)
+                except np.linalg.LinAlgError:  # a flat intercept that next to nothing holds
+                    rho *= 0.5
+                    continue
                 gained = height(new, goal) - value
                 least = min(least, abs(gained))
                 # Points are finite in number, so that the bound is noisy in its last digits; the gap is not.
