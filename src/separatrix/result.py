@@ -37,6 +37,7 @@ class Status(Enum):
         "The gradient is as small as was asked for. This objective is not known to be convex, so nothing bounds its "
         "distance to the optimum."
     )
+    LEVEL = "The last steps changed the objective by no more than was asked for; nothing bounds its distance to the optimum."
     UNPROVEN = (
         "The gradient is as small as was asked for, but no bound on the distance to the optimum could be proven. "
         "A positive penalty of every coefficient gives a proof."
@@ -137,6 +138,8 @@ class Certificate:
         return self.gap / max(1.0, abs(self.objective))
 
     def __str__(self) -> str:
+        if not math.isfinite(self.gap):
+            return f"no bound on the distance to the optimum (objective {self.objective:.6g}; {self.method})"
         size = "at most" if self.kind == "proven" else "about"
         return f"{self.kind}, {size} {self.gap:.3g} above the optimum (objective {self.objective:.6g}; {self.method})"
 

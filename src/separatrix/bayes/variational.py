@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtri
@@ -61,11 +62,8 @@ class Expected:
 
 def expected_loss(objective: LinearObjective, source: Source, posterior: FullPosterior) -> Expected:
     """The loss and its derivatives, averaged over the posterior. One pass."""
-    from separatrix.kernels.expected_loss import expected_logistic, expected_softmax
-
     m, p = posterior.mean.shape
-    several = isinstance(objective.loss, Softmax)
-    points = _points(m - 1, source.n_rows) if several else np.zeros((0, 0))
+    several, points = isinstance(objective.loss, Softmax), points_for(objective, source)
     with one_blas_thread():
         covariance = posterior.covariance().reshape(m, p, m, p)
 
@@ -75,19 +73,8 @@ def expected_loss(objective: LinearObjective, source: Source, posterior: FullPos
             rows, own = objective.counted(piece)
             if not rows.n:
                 continue
-            eta, spread = objective.scores(posterior.mean, rows, own), _spread(rows, covariance)
-            if several:
-                height, slope, bend = np.empty(rows.n), np.empty((rows.n, m)), np.empty((rows.n, m, m))
-                expected_softmax(np.ascontiguousarray(eta), spread, points, height, slope, bend)
-                at = np.arange(rows.n), rows.codes
-                height -= eta[at]
-                slope[at] -= 1.0
-            else:
-                height, slope, bend = np.empty(rows.n), np.empty((rows.n, 1)), np.empty((rows.n, 1, 1))
-                flat = np.ascontiguousarray(eta[:, 0]), np.ascontiguousarray(spread[:, 0, 0])
-                expected_logistic(*flat, height, slope[:, 0], bend[:, 0, 0])
-                height -= rows.codes * eta[:, 0]
-                slope[:, 0] -= rows.codes
+            eta, spread = objective.scores(posterior.mean, rows, own), score_spread(rows, covariance)
+            height, slope, bend = averaged_rows(objective, rows, eta, spread, points)
             if rows.weights is not None:
                 height, slope = height * rows.weights, slope * rows.weights[:, None]
                 bend = bend * rows.weights[:, None, None]
@@ -108,7 +95,34 @@ def expected_loss(objective: LinearObjective, source: Source, posterior: FullPos
     return Expected(value, gradient.T, hessian.reshape(m * p, m * p))
 
 
-def _spread(rows: Block, covariance: Float) -> Float:
+def averaged_rows(
+    objective: LinearObjective, rows: Block, eta: Float, spread: Float, points: Float
+) -> tuple[Float, Float, Float]:
+    """(n,), (n, m), (n, m, m) ℓ, ∂ℓ/∂η and ∂²ℓ/∂η² of every row, averaged over scores N(η, spread); without its weight."""
+    from separatrix.kernels.expected_loss import expected_logistic, expected_softmax
+
+    n, m = eta.shape
+    height, slope, bend = np.empty(n), np.empty((n, m)), np.empty((n, m, m))
+    if isinstance(objective.loss, Softmax):
+        expected_softmax(np.ascontiguousarray(eta), spread, points, height, slope, bend)
+        at = np.arange(n), rows.codes
+        height -= eta[at]
+        slope[at] -= 1.0
+    else:
+        flat = np.ascontiguousarray(eta[:, 0]), np.ascontiguousarray(spread[:, 0, 0])
+        expected_logistic(*flat, height, slope[:, 0], bend[:, 0, 0])
+        height -= rows.codes * eta[:, 0]
+        slope[:, 0] -= rows.codes
+    return height, slope, bend
+
+
+def points_for(objective: LinearObjective, source: Source) -> Float:
+    """The points over which a softmax is averaged; none for two classes."""
+    several = isinstance(objective.loss, Softmax)
+    return _points(len(objective.penalty.quadratic) - 1, source.n_rows) if several else np.zeros((0, 0))
+
+
+def score_spread(rows: Block, covariance: Float) -> Float:
     """(n, m, m) xᵀS_klx of every row; from S itself, which for many classes is less work than from its factor."""
     m, dense = len(covariance), rows.dense()
     spread = np.empty((rows.n, m, m))
@@ -152,7 +166,10 @@ class State:
 
     @property
     def gap(self) -> float:
-        """An estimate of max L − L: what the quadratic about it, with the curvature of the step, has to gain."""
+        """An estimate of max L − L at these precisions: what the quadratic with the curvature of the step has to gain.
+
+        Right to a factor of about three near the maximum: L is less curved than the step believes.
+        """
         with one_blas_thread():
             pull = self.posterior.factor.T @ self.slope.ravel()
             off = self.posterior.factor.T @ (self.expected.hessian - self.loss) @ self.posterior.factor
@@ -172,6 +189,10 @@ def prior_trace(objective: LinearObjective, posterior: FullPosterior) -> float:
     return float(np.einsum("iq,ij,jq->", posterior.factor, penalty.matrix, posterior.factor, optimize=True))
 
 
+Ending = Literal["stationary", "level", "stalled", "limit", "interrupted"]
+"""The gradient is small; the last steps changed L by at most `_RISE` a coefficient; no step helped; `max_steps`; Ctrl-C."""
+
+
 @dataclass(frozen=True)
 class Variational:
     """The best Gaussian that was found, and how."""
@@ -179,9 +200,7 @@ class Variational:
     state: State
     log_alpha: Float
     steps: int
-    converged: bool
-    interrupted: bool = False
-    stalled: bool = False
+    ending: Ending
 
 
 @dataclass(frozen=True)
@@ -264,31 +283,42 @@ def nearest_gaussian(
     def height(state: State, log_alpha: Float) -> float:
         return state.bound + (0.0 if freedom is None else float(freedom.tilt @ log_alpha))
 
-    step, rho, interrupted, target = 0, 0.5, False, enough(unit)
+    step, rho, target, unnoticed = 0, 0.5, enough(unit), _RISE * mean.size
     state: State | None = None
+    ending: Ending = "limit"
     try:
         state = at(mean, loss, log_alpha)
         gap, value, heights = state.gap, height(state, log_alpha), list[float]()
-        while step < max_steps:
+        while True:
             move = np.zeros_like(log_alpha) if freedom is None else freedom.step(state, log_alpha)
-            level = gap <= target and (freedom is None or freedom.level(state, move))
-            if level or (len(heights) > _LAST and value - heights[-1 - _LAST] <= _RISE * mean.size):
-                return Variational(state, log_alpha, step, True)
+            if gap <= target and (freedom is None or freedom.level(state, move)):
+                ending = "stationary"
+                break
+            if len(heights) >= _LAST and value - heights[-_LAST] <= unnoticed:
+                ending = "level"
+                break
+            if step >= max_steps:
+                break
             heights.append(value)
-            step, rho = step + 1, min(1.0, 1.2 * rho)
+            step, rho, least = step + 1, min(1.0, 1.2 * rho), np.inf
             for _ in range(_HALVINGS):
                 goal = log_alpha + min(1.0, 2.0 * rho) * move
                 bent = state.loss + rho * (state.expected.hessian - state.loss)
-                new = at(state.posterior.mean, bent, goal, state.expected.gradient, rho)
+                try:
+                    new = at(state.posterior.mean, bent, goal, state.expected.gradient, rho)
+                except np.linalg.LinAlgError:  # a flat intercept that next to nothing holds
+                    rho *= 0.5
+                    continue
+                gained = height(new, goal) - value
+                least = min(least, abs(gained))
                 # Points are finite in number, so that the bound is noisy in its last digits; the gap is not.
-                if height(new, goal) > value or (new.gap < _SMALLER * gap and height(new, goal) > value - target):
+                if gained > 0.0 or (new.gap < _SMALLER * gap and gained > -target):
                     break
                 rho *= 0.5
             else:
-                # The last digits of the bound that points allow; two classes have integrals without such an error.
-                level = isinstance(unit.loss, Softmax) or gap <= 10.0 * target
-                return Variational(state, log_alpha, step, level, stalled=not level)
+                ending = "level" if least <= unnoticed else "stalled"
+                break
             state, log_alpha, gap, value = new, goal, new.gap, height(new, goal)
     except KeyboardInterrupt:
-        interrupted = True
-    return None if state is None else Variational(state, log_alpha, step, False, interrupted)
+        ending = "interrupted"
+    return None if state is None else Variational(state, log_alpha, step, ending)

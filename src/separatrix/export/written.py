@@ -169,7 +169,7 @@ def _bayesian(model: BayesianLogisticRegression) -> Form:
         )
     centre, scale = model._scaling
     mean, d = model._posterior.mean, len(scale)
-    values, vectors = np.linalg.eigh(model._posterior.covariance())
+    values, vectors = np.linalg.eigh(model.predictive_width_ * model._posterior.covariance())
     factor = vectors * np.sqrt(np.maximum(values, 0.0))
     constant, floor = (mean[:, -1], factor[-1]) if model.fit_intercept else (np.zeros(1), np.zeros(len(factor)))
     rule = Linear(mean[:, :d] / scale, constant, centre, spread=(factor[:d] / scale[:, None], floor))

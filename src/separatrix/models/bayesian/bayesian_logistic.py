@@ -116,6 +116,9 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
     pareto_k_ : float
         k̂ of the importance ratios between the posterior and Laplace's Gaussian: beyond 0.7 it is not near. NaN where they were
         not compared.
+    predictive_width_ : float
+        Probabilities are averaged over the Gaussian with its covariance times this. 1, or less where posterior="auto" found
+        Laplace's Gaussian far from the posterior and averages over all of it predict left-out rows worse than its mean does.
     draws_ : Draws or None
         The chains, with R-hat and effective sample sizes, after posterior="gibbs".
     classes_ : ndarray of shape (n_classes,)
@@ -312,6 +315,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
             _EVIDENCE[found.evidence_is],
         )
         self.pareto_k_ = np.nan if found.diagnosis is None else found.diagnosis.k
+        self.predictive_width_ = found.width
         self.n_iter_ = np.array([found.iterations], dtype=np.int32)
         self._total = found.solution.total
         self.draws_ = None

@@ -4,6 +4,7 @@
     prior           the precision with the most evidence, while Laplace's Gaussian can be trusted → bayes/evidence.py
     diagnosis       importance ratios of draws from it, and the k̂ of the largest                  → bayes/importance.py
     correction      the Gaussian (and the precision) with the greatest lower bound of the evidence → bayes/variational.py
+    width           how much of its covariance averages take, judged by left-out rows             → bayes/left_out.py
 
 Ctrl-C at any stage keeps what the stages before it have found.
 """
@@ -18,8 +19,9 @@ import numpy as np
 from separatrix.bayes.evidence import in_units_of_the_prior, limits, log_evidence, maximise_evidence
 from separatrix.bayes.importance import Diagnosis, diagnose
 from separatrix.bayes.laplace import FULL_COEFFICIENTS, insist, laplace
+from separatrix.bayes.left_out import best_width
 from separatrix.bayes.posterior import FullPosterior, Posterior
-from separatrix.bayes.variational import Freedom, Variational, nearest_gaussian
+from separatrix.bayes.variational import Ending, Freedom, Variational, nearest_gaussian
 from separatrix.data.block import Codes, Float
 from separatrix.models.logistic.problem import Problem
 from separatrix.models.progress import Progress
@@ -31,6 +33,17 @@ _WIDE = (
     "The evidence rises with ever wider priors, as it does when the classes are separable; prior_precision_ is where it is "
     "greatest with the intercepts measured in units of the prior."
 )
+_NARROWER = (
+    "Averages over all of it predict left-out rows worse than its mean does, so probabilities are averaged with its covariance "
+    "times {:.2g}; intervals are those of the whole."
+)
+_ENDINGS: dict[Ending, Status] = {
+    "stationary": Status.STATIONARY,
+    "level": Status.LEVEL,
+    "stalled": Status.STALLED,
+    "limit": Status.MAX_ITER,
+    "interrupted": Status.INTERRUPTED,
+}
 _UNFINISHED = "The search for the prior ended before the evidence was stationary; prior_precision_ is the best so far."
 
 
@@ -49,6 +62,8 @@ class Found:
     detail: str
     log_alpha: Float | None = None
     diagnosis: Diagnosis | None = None
+    width: float = 1.0
+    """Probabilities are averaged over the Gaussian with its covariance times this."""
 
 
 def find_mode(model: Any, problem: Problem, objective: LinearObjective, before: Solution | None) -> Solution:
@@ -57,16 +72,12 @@ def find_mode(model: Any, problem: Problem, objective: LinearObjective, before: 
     theta = problem.start() if before is None else before.theta
     guess = float(np.log(2.0) * (problem.source.n_rows or 1)) if before is None else before.certificate.objective
     progress = Progress(type(model).__name__, int(model.verbose))
-    exact = (
-        np.prod(problem.shape) <= FULL_COEFFICIENTS
-    )  # a Hessian of that size is affordable, and mostly needed anyway
-    first = at.solver("auto")
+    # A Hessian of that size is needed for the posterior anyway, and its steps do not depend on the conditioning: products with
+    # it, one pass each, can be thousands where rows are fewer than coefficients.
+    solver = "newton" if np.prod(problem.shape) <= FULL_COEFFICIENTS else at.solver("auto")
     try:
-        # The tolerance of a solver is relative to F, of which there is only a guess at first; and Newton's method knows
-        # the last digits, which products with the Hessian are too many for.
-        loose = 1e-7 if exact and first == "newton-cg" else 0.0
-        for solver, floor in ((first, loose), ("newton" if exact else first, 0.0)):
-            found = at.solve(solver, theta, max(gap / max(1.0, guess), floor), int(model.max_iter), progress, before)
+        for _ in range(2):  # the tolerance of a solver is relative to F, of which there is only a guess at first
+            found = at.solve(solver, theta, gap / max(1.0, guess), int(model.max_iter), progress, before)
             if found.status is Status.INTERRUPTED or found.certificate.gap <= gap:
                 break
             theta, before, guess = found.theta, found, found.certificate.objective
@@ -174,7 +185,17 @@ def _checked(model: Any, problem: Problem, found: Found, freedom: Freedom | None
     better = nearest_gaussian(unit, problem.source, *start, freedom, int(model.max_iter))
     if better is None:
         return replace(found, status=Status.INTERRUPTED)
-    return _variational_found(found, better, freedom is not None)
+    corrected = _variational_found(found, better, freedom is not None)
+    if model.posterior != "auto" or corrected.status is Status.INTERRUPTED:
+        return corrected
+    try:
+        width = best_width(better.state, problem.source)
+    except KeyboardInterrupt:
+        detail = f"{corrected.detail} Interrupted before its width was compared with left-out rows."
+        return replace(corrected, status=Status.INTERRUPTED, detail=detail)
+    if width == 1.0:
+        return corrected
+    return replace(corrected, width=width, detail=f"{corrected.detail} {_NARROWER.format(width)}")
 
 
 def _said(diagnosis: Diagnosis) -> str:
@@ -189,11 +210,9 @@ def _said(diagnosis: Diagnosis) -> str:
 
 def _variational_found(found: Found, better: Variational, chosen: bool) -> Found:
     state, diagnosis = better.state, found.diagnosis
-    status = Status.STATIONARY if better.converged else Status.MAX_ITER
-    if better.stalled:
-        status = Status.STALLED
-    if better.interrupted:
-        status = Status.INTERRUPTED
+    status = _ENDINGS[better.ending]
+    if better.ending == "stationary" and not chosen:  # concave in the mean and a factor of the covariance
+        status = Status.CONVERGED
     detail = (
         f"The Gaussian with the greatest lower bound of the evidence, full covariance of {state.posterior.mean.size} "
         "coefficients."
@@ -206,7 +225,8 @@ def _variational_found(found: Found, better: Variational, chosen: bool) -> Found
     if chosen:
         detail += " prior_precision_ is where the bound is greatest with the intercepts measured in units of the prior."
     certificate = Certificate(
-        state.gap,
+        # The quadratic of a step says little from afar, and nothing of precisions that are free.
+        state.gap if status is Status.CONVERGED else np.inf,
         -state.bound,
         "natural gradient of the evidence bound",
         stationarity=float(np.abs(state.slope).max()),

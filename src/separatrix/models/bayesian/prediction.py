@@ -45,6 +45,7 @@ class PosteriorPrediction(Probabilities):
     _posterior: Posterior
     _scaling: tuple[Float, Float]
     _seed: int
+    predictive_width_: float
     draws_: Draws | None
 
     def predict_proba(self, X: Any, return_interval: float | None = None) -> Any:
@@ -80,7 +81,10 @@ class PosteriorPrediction(Probabilities):
         self._check_ready()  # type: ignore[attr-defined]  # mixed into a Classifier
         if len(self._counted) == 1:  # type: ignore[attr-defined]
             return self._linear_scores(X)
-        draws = self._draws() if self.predictive == "samples" else None  # type: ignore[attr-defined]
+        draws = None
+        if self.predictive == "samples":  # type: ignore[attr-defined]
+            mean = self._posterior.mean
+            draws = mean + np.sqrt(self.predictive_width_) * (self._draws() - mean)
         result: Float = self._map_rows(X, lambda block: self._score_block(block, draws))  # type: ignore[attr-defined]
         places: Codes | None = self._places  # type: ignore[attr-defined]
         return result if places is None else among_all(result, places, len(self.classes_), halved=True)  # type: ignore[attr-defined]
@@ -121,6 +125,7 @@ class PosteriorPrediction(Probabilities):
             logs = self._over_draws(block, draws, lambda logs: logsumexp(logs, axis=1) - np.log(logs.shape[1]))
             return logs if m > 1 else (logs[:, 1] - logs[:, 0])[:, None]
         known, mean, spread = self._activations(block)
+        spread = self.predictive_width_ * spread
         exact = self.predictive == "quadrature"  # type: ignore[attr-defined]
         if m > 1:
             scores[known] = (log_softmax_quadrature if exact else log_softmax_probit)(mean, spread)
