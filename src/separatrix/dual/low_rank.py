@@ -26,6 +26,7 @@ from collections.abc import Callable
 from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from separatrix.data.block import Float
 from separatrix.dual.gram import Gram
@@ -34,12 +35,12 @@ from separatrix.settings import one_blas_thread
 
 # Of the tolerance: the error that L may cause, the distance from the margin within which a row keeps its multiplier, and the
 # violation at which the steps end.
-_ERROR, _ON_MARGIN, _ENOUGH = 0.1, 0.03, 0.2
+_ERROR, _ON_MARGIN, _ENOUGH = 0.1, 0.1, 0.3
 # No pivot below this share of the largest one is more than rounding.
 _PIVOT = 1e-14
 # Sizes of k(x, x) whose products neither overflow nor vanish.
 _SIZES = 1e-100, 1e100
-_STEPS, _PATIENCE = 100, 20
+_STEPS, _PATIENCE, _CORRECTIONS = 100, 20, 3
 # Rows that tell the rank, the share of them beyond which it is not low, the fewest rows for each rank, and the largest one.
 _SAMPLE, _LOW, _ROWS_A_RANK, _LARGEST = 512, 0.9, 4, 1500
 # Multiplications for each entry of L and each of its columns: the steps that are usual, and the factor.
@@ -102,30 +103,33 @@ class LowRank:
             factor = partial_cholesky(diagonal, self.gram.column, self._smallest(beta), most)
             if factor is None:
                 return None, -np.inf, 0
-            best, least, waited, taken = None, np.inf, 0, 0
+            best, least, waited, taken, last = None, np.inf, 0, 0, None
             every = interior_points(factor, np.ones(factor.shape[1]), self.signs, self.bound, 1, None)
             for theta, intercept, alpha in islice(every, min(_STEPS, limit)):
                 taken += 1
-                point = self._at_bounds(self.signs * (factor @ theta + intercept) - 1.0, alpha)
-                waited += 1
-                if point is not None:
-                    violation = self._violation(self.signs - factor @ (factor.T @ point), point)
-                    if violation < least:
-                        best, least, waited = point, violation, 0
+                last = (theta, *self._at_bounds(self.signs * (factor @ theta + intercept) - 1.0, alpha))
+                point = self._balanced(*last[1:])
+                waited += best is not None
+                if (violation := self._violation(factor, point)) < least:
+                    best, least, waited = point, violation, 0
                 if least <= _ENOUGH * self.tol or waited > _PATIENCE:
                     break
+            if last is not None and least > _ENOUGH * self.tol:
+                point = self._with_scores(factor, *last)
+                best = point if self._violation(factor, point) < least else best
             if best is None:
                 return None, -np.inf, taken
             return best, float(self.signs @ best) - 0.5 * float(np.square(factor.T @ best).sum()), taken
 
-    def _at_bounds(self, margin: Float, alpha: Float) -> Float | None:
-        """β with the rows off the margin at their bounds and Σβ = 0; ``None`` where the others have no room for that."""
+    def _at_bounds(self, margin: Float, alpha: Float) -> tuple[Float, NDArray[np.bool_]]:
+        """Multipliers with those of rows off the margin at their bounds, and which rows are on it."""
         cut = _ON_MARGIN * self.tol
-        alpha = np.where(margin > cut, 0.0, np.where(margin < -cut, self.bound, alpha))
-        beta: Float = self.signs * alpha
-        on = np.abs(margin) <= cut
+        return np.where(margin > cut, 0.0, np.where(margin < -cut, self.bound, alpha)), np.abs(margin) <= cut
+
+    def _balanced(self, alpha: Float, on: NDArray[np.bool_]) -> Float | None:
+        """β with Σβ = 0 by a share of the room of the rows on the margin; ``None`` where that is too little."""
         for _ in range(2):  # the second time for the rounding of the first
-            excess = math.fsum(beta)
+            excess = math.fsum(self.signs * alpha)
             if excess == 0:
                 break
             falls = (self.signs > 0) == (excess > 0)  # whether the multiplier itself falls
@@ -134,11 +138,26 @@ class LowRank:
             if not abs(excess) <= 0.5 * total:
                 return None
             alpha = np.clip(alpha + np.where(falls, -1.0, 1.0) * (abs(excess) / total) * room, 0.0, self.bound)
-            beta = self.signs * alpha
-        return beta
+        return self.signs * alpha
 
-    def _violation(self, v: Float, beta: Float) -> float:
-        alpha = np.abs(beta)
+    def _with_scores(self, factor: Float, theta: Float, alpha: Float, on: NDArray[np.bool_]) -> Float | None:
+        """β with Σβ = 0 and Lᵀβ = θ, as nearly as the rows on the margin can make it."""
+        at, alpha, goal = np.flatnonzero(on), alpha.copy(), np.append(theta, 0.0)
+        rows = self.signs[at, None] * np.column_stack([factor[at], np.ones(len(at))])
+        for _ in range(_CORRECTIONS):
+            beta = self.signs * alpha
+            lacking = goal - np.append(factor.T @ beta, math.fsum(beta))
+            # The least change in units of the room to the nearer bound.
+            room = np.minimum(alpha[at], self.bound[at] - alpha[at])
+            change = room * np.linalg.lstsq((rows * room[:, None]).T, lacking, rcond=None)[0]
+            alpha[at] = np.clip(alpha[at] + change, 0.0, self.bound[at])
+        return self._balanced(alpha, on)
+
+    def _violation(self, factor: Float, beta: Float | None) -> float:
+        """Of the conditions, by the scores of L."""
+        if beta is None:
+            return np.inf
+        v, alpha = self.signs - factor @ (factor.T @ beta), np.abs(beta)
         rising = np.where(self.signs > 0, alpha < self.bound, alpha > 0)
         falling = np.where(self.signs > 0, alpha > 0, alpha < self.bound)
         return float(v[rising].max(initial=-np.inf) - v[falling].min(initial=np.inf))
