@@ -67,40 +67,40 @@ class LowRank:
         """The largest rank; 0 once there is nothing more to try."""
         self._rank: int | None = None
 
-    def due(self, work: float, beta: Float) -> bool:
-        """Whether `work` multiplications, spent elsewhere, are as many as this is likely to take."""
+    def due(self, work: float, total: float) -> bool:
+        """Whether `work` multiplications, spent elsewhere, are as many as this is likely to take; `total` is Σ|β| so far."""
         n = len(self.signs)
         if not self.most or work < _USUAL * n:
             return False
         if self._rank is None:
             fine = bool(np.isfinite(self.bound).all()) and _SIZES[0] < self.gram.largest() < _SIZES[1]
-            self._rank = self._of_sample(beta) if fine else n
+            self._rank = self._of_sample(total) if fine else n
             if self._rank > min(self.most, _LOW * min(n, _SAMPLE)):
                 self.most = 0
                 return False
         return work >= _USUAL * n * self._rank**2
 
-    def _smallest(self, beta: Float) -> float:
+    def _smallest(self, total: float) -> float:
         """The pivot below which L may end."""
         # Multipliers on the way sum to as much as they will, within a small factor.
-        total = max(float(np.abs(beta).sum()), 0.1 * float(self.bound.min()))
+        total = max(total, 0.1 * float(self.bound.min()))
         return max(_PIVOT * self.gram.largest(), _ERROR * self.tol / total)
 
-    def _of_sample(self, beta: Float) -> int:
+    def _of_sample(self, total: float) -> int:
         n = len(self.signs)
         K = self.gram.square(np.sort(np.random.default_rng(0).choice(n, min(n, _SAMPLE), replace=False)), exact=True)
-        factor = partial_cholesky(K.diagonal().copy(), lambda i: K[i], self._smallest(beta), len(K))
+        factor = partial_cholesky(K.diagonal().copy(), lambda i: K[i], self._smallest(total), len(K))
         return len(K) if factor is None else factor.shape[1]
 
-    def solve(self, beta: Float, limit: int) -> tuple[Float | None, float, int]:
+    def solve(self, total: float, limit: int) -> tuple[Float | None, float, int]:
         """(β, its dual value, steps taken), at most `limit` steps; no β where the rank is not low or no step was of use.
 
-        `beta` are the multipliers so far, of which only the size matters.
+        `total` is Σ|β| so far.
         """
         most, self.most = self.most, 0
         diagonal = self.gram.diagonal()
         with one_blas_thread(), np.errstate(all="ignore"):
-            factor = partial_cholesky(diagonal, self.gram.column, self._smallest(beta), most)
+            factor = partial_cholesky(diagonal, self.gram.column, self._smallest(total), most)
             if factor is None:
                 return None, -np.inf, 0
             best, least, waited, taken, last = None, np.inf, 0, 0, None

@@ -258,6 +258,9 @@ class _Search:
             taken = newton_on_free_rows(K, v, beta, low, high, self.max_steps - self.steps)
             self.steps += taken
             self.work += taken * np.count_nonzero((beta > low) & (beta < high)) ** 3 / 3.0
+            total = float(max(np.abs(beta).sum(), np.abs(self.beta).sum()))
+            if self.low_rank is not None and self.low_rank.due(self.work, total):
+                break
         change = beta - self.beta[which]
         moved = change != 0
         if not moved.any():
@@ -274,9 +277,10 @@ class _Search:
 
     def _jump(self) -> bool:
         """Go on from the machine of a low-rank K, where that is due and better; whether it was."""
-        if self.low_rank is None or not self.low_rank.due(self.work, self.beta):
+        total = float(np.abs(self.beta).sum())
+        if self.low_rank is None or not self.low_rank.due(self.work, total):
             return False
-        beta, value, steps = self.low_rank.solve(self.beta, self.max_steps - self.steps)
+        beta, value, steps = self.low_rank.solve(total, self.max_steps - self.steps)
         self.steps += steps
         if beta is None or not value > self.value:
             return False
