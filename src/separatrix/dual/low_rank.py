@@ -33,6 +33,7 @@ from separatrix.dual.gram import Gram
 from separatrix.dual.interior import interior_points
 from separatrix.settings import one_blas_thread
 
+_EPS = float(np.finfo(np.float64).eps)
 # Of the tolerance: the error that L may cause, the distance from the margin within which a row keeps its multiplier, and the
 # violation at which the steps end.
 _ERROR, _ON_MARGIN, _ENOUGH = 0.1, 0.1, 0.3
@@ -130,12 +131,12 @@ class LowRank:
         """β with Σβ = 0 by a share of the room of the rows on the margin; ``None`` where that is too little."""
         for _ in range(2):  # the second time for the rounding of the first
             excess = math.fsum(self.signs * alpha)
-            if excess == 0:
+            if abs(excess) <= _EPS * float(alpha.sum()):
                 break
             falls = (self.signs > 0) == (excess > 0)  # whether the multiplier itself falls
             room = np.where(on, np.where(falls, alpha, self.bound - alpha), 0.0)
             total = float(room.sum())
-            if not abs(excess) <= 0.5 * total:
+            if not abs(excess) <= total:
                 return None
             alpha = np.clip(alpha + np.where(falls, -1.0, 1.0) * (abs(excess) / total) * room, 0.0, self.bound)
         return self.signs * alpha

@@ -160,11 +160,11 @@ class _Search:
                 if violation < 0.9 * best:
                     best, waited, before = violation, 0, self.value
                 waited += 1
-                if self.steps >= self.max_steps:
-                    break
-                if self._jump():
+                if self.steps < self.max_steps and self._jump():
                     best, waited, before, last = np.inf, 0, self.value, last[:0]
                     continue
+                if self.steps >= self.max_steps:
+                    break
                 if waited > _PATIENCE:
                     rise, single = self.value - before, self.gram.dtype != np.float64
                     waited, before = 0, self.value
