@@ -45,7 +45,9 @@ _STEPS, _PATIENCE, _CORRECTIONS = 100, 20, 3
 # Rows that tell the rank, the share of them beyond which it is not low, the fewest rows for each rank, and the largest one.
 _SAMPLE, _LOW, _ROWS_A_RANK, _LARGEST = 512, 0.9, 4, 1500
 # Multiplications for each entry of L and each of its columns: the steps that are usual, and the factor.
-_USUAL = 40.0
+_USUAL = 25.0
+# All rows reach further than the sample.
+_FURTHER = 1.5
 
 
 class LowRank:
@@ -75,11 +77,15 @@ class LowRank:
             return False
         if self._rank is None:
             fine = bool(np.isfinite(self.bound).all()) and _SIZES[0] < self.gram.largest() < _SIZES[1]
+            # Early multipliers are small: the rank is that for the largest they may become.
+            total = max(
+                total, 2.0 * min(float(self.bound[self.signs > 0].sum()), float(self.bound[self.signs < 0].sum()))
+            )
             self._rank = self._of_sample(total) if fine else n
             if self._rank > min(self.most, _LOW * min(n, _SAMPLE)):
                 self.most = 0
                 return False
-        return work >= _USUAL * n * self._rank**2
+        return work >= _USUAL * n * (_FURTHER * self._rank) ** 2
 
     def _smallest(self, total: float) -> float:
         """The pivot below which L may end."""
