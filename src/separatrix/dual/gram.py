@@ -72,7 +72,7 @@ class Gram:
     """
 
     def __init__(self, kernel: Kernel, points: Points, memory: float, single: bool) -> None:
-        self._kernel, self.points, self._memory = kernel, points, memory
+        self._kernel, self.points, self.memory = kernel, points, memory
         self.dtype: DTypeLike = np.float64
         self._whole: Float | None = None
         self._kept: _Kept | None = None
@@ -92,10 +92,10 @@ class Gram:
         """The matrix of some of the rows; all values must be at hand."""
         assert self._whole is not None
         part = Gram.__new__(Gram)
-        part._kernel, part.points, part._memory, part.dtype = (
+        part._kernel, part.points, part.memory, part.dtype = (
             self._kernel,
             self.points.take(rows),
-            self._memory,
+            self.memory,
             np.float64,
         )
         part._whole, part._kept, part._sides = self._whole[np.ix_(rows, rows)], None, {}
@@ -130,21 +130,38 @@ class Gram:
         """From now on, double precision."""
         self.dtype = np.float64
         if self._kept is not None:
-            self._kept = _Kept(len(self.points), self._memory, self.dtype)
+            self._kept = _Kept(len(self.points), self.memory, self.dtype)
 
     def _left(self, dtype: DTypeLike) -> NDArray[Any] | None:
         """The left side of all products, where the kernel has one and memory allows: kept from round to round."""
         key = np.dtype(dtype)
         if key not in self._sides:
-            fits = key.itemsize * len(self.points) * (self.points.X.shape[1] + 2) <= _SHARE * self._memory
+            fits = key.itemsize * len(self.points) * (self.points.X.shape[1] + 2) <= _SHARE * self.memory
             self._sides[key] = self._kernel.left(self.points, dtype) if fits and not self.points.sparse else None
         return self._sides[key]
 
-    def square(self, which: Index) -> Float:
-        """K of a few rows among themselves, as the scores see it: of single precision while they are."""
+    def diagonal(self) -> Float:
+        """(n,) k(x, x)."""
+        return self._kernel.diagonal(self.points) if self._whole is None else self._whole.diagonal().copy()
+
+    def column(self, which: int) -> Float:
+        """(n,) values with one row, in double precision."""
+        if self._whole is not None:
+            return self._whole[:, which]
+        one, values = self.points.take(slice(which, which + 1)), np.empty(len(self.points))
+
+        def fill(start: int) -> None:
+            rows = slice(start, start + _TASK)
+            values[rows] = self._kernel.between(self.points.take(rows), one)[:, 0]
+
+        in_parallel(fill, range(0, len(values), _TASK))
+        return values
+
+    def square(self, which: Index, exact: bool = False) -> Float:
+        """K of a few rows among themselves, as the scores see it: of single precision while they are, unless `exact`."""
         if self._whole is not None:
             return self._whole[np.ix_(which, which)]
-        part, side = self.points.take(which), self._left(self.dtype)
+        part, side = self.points.take(which), None if exact else self._left(self.dtype)
         values = np.empty((len(which), len(which)))
         right = None if side is None else self._kernel.right(part, self.dtype)
 

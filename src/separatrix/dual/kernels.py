@@ -30,9 +30,15 @@ from separatrix.dual.points import Points
 # Up to this many columns a product of matrices gives values as fast as memory does.
 _CHEAP = 96
 _LARGEST_SINGLE = 1e30
-# Rounding of the squared lengths that a distance may be lost in: beyond it differences are taken first.
-LOST = 1e-10
+# Rounding of the squared lengths that a distance may be lost in: beyond it differences are taken first. In few columns they
+# cost no more than products, so that fewer digits are given up there.
+_LOST, _LOST_IN_FEW, _FEW = 1e-10, 1e-13, 8
 _EPS = float(np.finfo(np.float64).eps)
+
+
+def lost_digits(points: Points) -> float:
+    """The rounding of γ‖x‖² up to which values are computed from products."""
+    return _LOST_IN_FEW if points.X.shape[1] <= _FEW else _LOST
 
 
 class Kernel(ABC):
@@ -250,7 +256,7 @@ class RBFKernel(Kernel):
         if points.sparse:
             return False
         # In single precision values are good for steps alone, and `single_serves` has said so.
-        return dtype != np.float64 or 8.0 * _EPS * self._reach(points) <= LOST
+        return dtype != np.float64 or 8.0 * _EPS * self._reach(points) <= lost_digits(points)
 
     def _reach(self, points: Points) -> float:
         return self.gamma * float(points.squares(centred=True).max(initial=0.0))

@@ -22,7 +22,6 @@ import numpy as np
 from separatrix.data.block import Float
 from separatrix.dual.given_kernels import Function, Precomputed
 from separatrix.dual.kernels import (
-    LOST,
     CentredLinear,
     Kernel,
     LaplacianKernel,
@@ -32,6 +31,7 @@ from separatrix.dual.kernels import (
     Product,
     RBFKernel,
     Sum,
+    lost_digits,
 )
 from separatrix.dual.points import Points
 
@@ -55,7 +55,7 @@ def kernel_errors(kernel: Kernel, points: Points) -> tuple[_Terms, Float]:
     if isinstance(kernel, RBFKernel):
         far = kernel.gamma * points.squares(centred=not points.sparse)
         if not points.sparse:
-            far = np.where(8.0 * _EPS * far > LOST, 0.0, far)  # of these the kernel takes differences
+            far = np.where(8.0 * _EPS * far > lost_digits(points), 0.0, far)  # of these the kernel takes differences
         rho, t = (terms + 6) * _EPS, 1.0 + 2.0 * far
         if not float(t.max(initial=0.0)) < 1.0 / np.sqrt(rho):
             return [(1.0, np.ones(n))], np.ones(n)  # no two values of this kernel differ by more

@@ -11,6 +11,9 @@ Where the rows are many times the directions in which they differ, (tr K)²/‖K
 nearly one row: solved for together they overshoot, and the next round takes it back. There most of the rows are drawn at
 random, in proportion to their violation. The pair that violates most is always among them, so every limit is an optimum.
 
+Where K is nearly singular, pairs that violate the conditions, on the way to a large C, are without end. Once a low rank would
+have been quicker, the search goes on from the solution of that (low_rank.py).
+
 Every round raises the dual value. The largest violation goes up and down: it tells when to stop, not whether there is progress.
 
 Reference: Joachims (1999), Making large-scale SVM learning practical; Fan, Chen, Lin (2005), JMLR 6; Lin (2002), IEEE
@@ -21,16 +24,17 @@ Transactions on Neural Networks 13 (convergence).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from separatrix.data.block import Float
+from separatrix.dual.dual_solution import Dual
 from separatrix.dual.duality_gap import Sides, judged
 from separatrix.dual.free_rows import newton_on_free_rows
 from separatrix.dual.gram import Gram, Index
-from separatrix.result import Certificate, Status
+from separatrix.dual.low_rank import LowRank
+from separatrix.result import Status
 
 _EPS = float(np.finfo(np.float64).eps)
 _SET, _WHOLE = 1024, 2000
@@ -52,45 +56,10 @@ _REFRESHES = 3
 _FEW, _FINISH = 2, 50
 # The part of the drawn rows that violate most.
 _FIRST = 8
+# Multiplications that the update of one score and the choice among one row's partners are worth.
+_SCORE, _PARTNER = 10, 8
 # Sums of multipliers leave rounding errors of this size relative to the bound.
 _ROUNDING = 1e-13
-
-
-@dataclass(frozen=True)
-class Dual:
-    """Coefficients β, scores f = Kβ without the intercept, the intercept, and the proof."""
-
-    beta: Float
-    scores: Float
-    intercept: float
-    status: Status
-    certificate: Certificate
-    rounds: int
-    steps: int
-    trace: list[dict[str, Any]]
-    errors: Float
-    """Bounds on the rounding of the scores."""
-
-    def with_bound(self, gram: Gram, sides: Sides, tol: float) -> Dual:
-        """The same solution with the proof for another bound that it does not reach."""
-        known = (self.beta, self.scores, self.errors, self.intercept, self.certificate.stationarity)
-        proof = sides.certificate(*known, gram.largest())
-        status = judged(self.status, proof.gap, sides.allowed(tol, self.beta))
-        return replace(self, certificate=proof, status=status)
-
-    def published(self, sides: Sides, X: Any, w: Float, b: float, centre: Float | None, tol: float) -> Dual:
-        """The same solution with the proof for the linear rule (w, b) that stands for it."""
-        proof = sides.of_plane(self.certificate, self.beta, X, w, b, centre)
-        reached = Status.CONVERGED if self.status is Status.ROUNDED else self.status  # that was said of the scores
-        return replace(self, certificate=proof, status=judged(reached, proof.gap, sides.allowed(tol, self.beta)))
-
-
-def constant_dual(signs: Float, bound: Float, positive: bool | None, status: Status) -> Dual:
-    """The machine that has not begun: β = 0, and the side of the larger total bound for every row."""
-    sides, nothing = Sides(signs, bound, positive), np.zeros(len(signs))
-    intercept = sides.best_intercept(signs) if not sides.hard else 0.0
-    proof = sides.certificate(nothing, nothing, nothing, intercept, 2.0, 0.0)
-    return Dual(nothing, nothing, intercept, status, proof, 0, 0, [], nothing)
 
 
 def solve_dual(
@@ -152,6 +121,9 @@ class _Search:
         """|β| when they were computed, the absolute changes since, and in how many rounds."""
         self.finishing = False
         """Whether few rows violate anything: they are then solved for in double precision, with none left out."""
+        self.work = 0.0
+        """Multiplications so far, about."""
+        self.low_rank = LowRank(gram, signs, bound, tol) if positive else None
         self.drawn = False
         self.random = np.random.default_rng(0)
 
@@ -188,6 +160,9 @@ class _Search:
                 if violation < 0.9 * best:
                     best, waited, before = violation, 0, self.value
                 waited += 1
+                if self.steps < self.max_steps and self._jump():
+                    best, waited, before, last = np.inf, 0, self.value, last[:0]
+                    continue
                 if self.steps >= self.max_steps:
                     break
                 if waited > _PATIENCE:
@@ -277,9 +252,15 @@ class _Search:
             limit = min(_STEPS_A_ROW * len(which), max(1, self.max_steps - self.steps))
             steps, left = smo(K, v, beta, low, high, goal, limit)
             self.steps += int(steps)
+            self.work += _PARTNER * float(steps) * len(which)
             if left <= goal or self.steps >= self.max_steps:
                 break
-            self.steps += newton_on_free_rows(K, v, beta, low, high, self.max_steps - self.steps)
+            taken = newton_on_free_rows(K, v, beta, low, high, self.max_steps - self.steps)
+            self.steps += taken
+            self.work += taken * np.count_nonzero((beta > low) & (beta < high)) ** 3 / 3.0
+            total = float(max(np.abs(beta).sum(), np.abs(self.beta).sum()))
+            if self.low_rank is not None and self.low_rank.due(self.work, total):
+                break
         change = beta - self.beta[which]
         moved = change != 0
         if not moved.any():
@@ -288,8 +269,24 @@ class _Search:
         self.value += 0.5 * float(change @ (start + v - 2.0 * start.mean()))  # Σ change = 0
         self.beta[which] = beta
         self.gram.add(self.scores, self.active, which[moved], change[moved])
+        rows = len(self.signs) if self.active is None else len(self.active)
+        self.work += float(rows) * np.count_nonzero(moved) * (self.gram.points.X.shape[1] + _SCORE)
         self.added[which] += np.abs(change)
         self.exact, self.since = exact, self.since + 1
+        return True
+
+    def _jump(self) -> bool:
+        """Go on from the machine of a low-rank K, where that is due and better; whether it was."""
+        total = float(np.abs(self.beta).sum())
+        if self.low_rank is None or not self.low_rank.due(self.work, total):
+            return False
+        beta, value, steps = self.low_rank.solve(total, self.max_steps - self.steps)
+        self.steps += steps
+        if beta is None or not value > self.value:
+            return False
+        self.rounds, self.beta = self.rounds + 1, beta
+        self._refresh(0.0)
+        self.value = float(self.signs @ beta - 0.5 * beta @ self.scores)
         return True
 
     def _polish(self) -> None:

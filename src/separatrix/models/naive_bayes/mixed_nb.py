@@ -26,9 +26,9 @@ from separatrix.data.frames import is_frame
 from separatrix.data.labels import listed, shown
 from separatrix.models.base import Undetermined
 from separatrix.models.generative import class_priors
+from separatrix.models.naive_bayes import families as kinds
 from separatrix.models.naive_bayes.families import FAMILIES, Family, Reader, check_column, infer_family
 from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, draw_classes
-from separatrix.models.naive_bayes.naive_bayes import families as kinds
 from separatrix.result import Status
 from separatrix.statistics.columns import MixedCounts, Moments
 

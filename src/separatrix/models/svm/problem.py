@@ -13,13 +13,14 @@ from sklearn.utils import check_random_state
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import Keys, different_rows, kernel_keys, row_keys, stratified_folds
+from separatrix.dual.dual_solution import Dual, constant_dual
 from separatrix.dual.duality_gap import Sides, exact_dot
 from separatrix.dual.given_kernels import Columns
 from separatrix.dual.gram import Gram, Index
 from separatrix.dual.kernels import Kernel
 from separatrix.dual.machine import Machine
 from separatrix.dual.points import Points
-from separatrix.dual.working_set import Dual, constant_dual, solve_dual
+from separatrix.dual.working_set import solve_dual
 from separatrix.geometry.separability import separability
 from separatrix.models.svm.pairs import pairs
 from separatrix.models.svm.score_calibration import CALIBRATORS, Calibrator

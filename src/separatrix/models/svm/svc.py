@@ -24,11 +24,11 @@ from sklearn.utils.validation import assert_all_finite
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
+from separatrix.dual.dual_solution import Dual
 from separatrix.dual.given_kernels import Columns, Precomputed
 from separatrix.dual.gram import product_values
 from separatrix.dual.kernels import CentredLinear
 from separatrix.dual.points import Points
-from separatrix.dual.working_set import Dual
 from separatrix.models.base import Classifier, Stopwatch
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.counted_classes import among_all
