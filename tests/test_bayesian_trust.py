@@ -23,7 +23,7 @@ from separatrix.bayes.importance import pareto_k
 from separatrix.bayes.predictive import log_quadrature
 from separatrix.bayes.predictive_softmax import log_softmax_quadrature
 from separatrix.data.source import Source
-from separatrix.models import bayesian_fitting
+from separatrix.models.bayesian import fitting as bayesian_fitting
 
 PENGUINS = Path(__file__).parents[1] / "examples/data/penguins.csv"
 

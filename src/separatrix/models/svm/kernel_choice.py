@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from separatrix.dual.kernels import (
     RBFKernel,
     SigmoidKernel,
 )
+from separatrix.models.svm.score_calibration import CALIBRATORS
 
 KernelName = (
     Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed"] | Callable[[Any, Any], Any] | Kernel
@@ -94,3 +96,23 @@ def _variance(X: Any, weights: Float) -> float:
         cuts = [slice(start, start + _ROWS) for start in range(0, len(X), _ROWS)]
         mean = np.float64(sum(float(weights[cut] @ X[cut].sum(axis=1, dtype=np.float64)) for cut in cuts)) / size
         return sum(float(weights[cut] @ np.square(X[cut] - mean).sum(axis=1)) for cut in cuts) / size
+
+
+def check_parameters(model: Any) -> None:
+    """Refuse parameters of a support vector machine that mean nothing."""
+    number = (int, float, np.number)
+    if not (isinstance(model.C, number) and model.C > 0):
+        raise ValueError(f"C is {model.C!r}; give a positive number, or inf for the hard margin.")
+    if not (isinstance(model.tol, number) and 0 < model.tol < np.inf):
+        raise ValueError(f"tol is {model.tol!r}; give a positive number.")
+    if not (isinstance(model.cache_size, number) and model.cache_size >= 0):
+        raise ValueError(f"cache_size is {model.cache_size!r}; give megabytes, 0 or more.")
+    if isinstance(model.max_iter, bool) or not isinstance(model.max_iter, Integral) or model.max_iter < -1:
+        raise ValueError(f"max_iter is {model.max_iter!r}; give a whole number of steps, or -1 for no limit.")
+    for name, known in (("multi_class", ("ovo", "ovr")), ("decision_function_shape", ("ovo", "ovr"))):
+        if getattr(model, name) not in known:
+            raise ValueError(f"{name} is {getattr(model, name)!r}; give 'ovo' or 'ovr'.")
+    if model.break_ties and model.decision_function_shape == "ovo":
+        raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
+    if model.calibration not in (None, *CALIBRATORS):
+        raise ValueError(f"calibration is {model.calibration!r}; give None, 'platt' or 'isotonic'.")

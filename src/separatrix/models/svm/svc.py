@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -34,13 +33,12 @@ from separatrix.models.class_weights import ClassWeight
 from separatrix.models.counted_classes import among_all
 from separatrix.models.memory_rows import memory_rows
 from separatrix.models.progress import Progress
-from separatrix.models.svm.kernel_choice import KernelName, choose_kernel
+from separatrix.models.svm.kernel_choice import KernelName, check_parameters, choose_kernel
 from separatrix.models.svm.machine_boundaries import MachineBoundaries
 from separatrix.models.svm.machine_probabilities import MachineProbabilities
 from separatrix.models.svm.machine_records import joined_fit, one_class
 from separatrix.models.svm.pairs import by_class, dual_layout, pairs_among_all, votes
 from separatrix.models.svm.problem import Problem
-from separatrix.models.svm.score_calibration import CALIBRATORS
 from separatrix.result import Status
 from separatrix.settings import outside
 
@@ -186,7 +184,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         self
         """
         watch = Stopwatch()
-        self._check_parameters()
+        check_parameters(self)
         source = self._labelled(X, y, sample_weight)
         if len(self.classes_) == 1:
             one_class(self, source, watch)
@@ -209,24 +207,6 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         if self.fit_.status.fell_short:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
         return self
-
-    def _check_parameters(self) -> None:
-        number = (int, float, np.number)
-        if not (isinstance(self.C, number) and self.C > 0):
-            raise ValueError(f"C is {self.C!r}; give a positive number, or inf for the hard margin.")
-        if not (isinstance(self.tol, number) and 0 < self.tol < np.inf):
-            raise ValueError(f"tol is {self.tol!r}; give a positive number.")
-        if not (isinstance(self.cache_size, number) and self.cache_size >= 0):
-            raise ValueError(f"cache_size is {self.cache_size!r}; give megabytes, 0 or more.")
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, Integral) or self.max_iter < -1:
-            raise ValueError(f"max_iter is {self.max_iter!r}; give a whole number of steps, or -1 for no limit.")
-        for name, known in (("multi_class", ("ovo", "ovr")), ("decision_function_shape", ("ovo", "ovr"))):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; give 'ovo' or 'ovr'.")
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
-        if self.calibration not in (None, *CALIBRATORS):
-            raise ValueError(f"calibration is {self.calibration!r}; give None, 'platt' or 'isotonic'.")
 
     def _labelled(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Source:
         """The rows under the classes that have weight."""
