@@ -90,7 +90,7 @@ def expected_loss(objective: LinearObjective, source: Source, posterior: FullPos
         of_block, lambda one, two: (one[0] + two[0], one[1] + two[1], one[2] + two[2]), _ROWS if several else None
     )
     for k in range(m):
-        for l in range(k):  # noqa: E741
+        for l in range(k):  # noqa: E741  # name of the formula
             hessian[l, :, k] = hessian[k, :, l].T
     return Expected(value, gradient.T, hessian.reshape(m * p, m * p))
 

@@ -24,7 +24,7 @@ from separatrix.data.readers import irregular
 try:
     import fcntl
 except ImportError:  # Windows: what killed writers leave stays there
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # not on Windows
 
 _LEFT_BEHIND = re.compile(r"\.separatrix-[0-9a-f]{16}")
 _SETTLED = 60.0  # seconds: a writer may not have taken its lock yet

@@ -27,10 +27,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.block import Float
+from separatrix.dual.frame import exact_dot
 from separatrix.result import Certificate, Status
 
 _EPS = float(np.finfo(np.float64).eps)
-_SPLIT = 134217729.0  # 2²⁷ + 1
 _SPLITS_UP_TO = 1e140
 _ROWS = 4096
 
@@ -165,19 +165,14 @@ def _plane_scores(X: Any, w: Float, b: float, centre: Float | None) -> tuple[Flo
         scores = np.asarray(X @ w, dtype=np.float64) + b
         return scores, additions * _EPS * (magnitude + abs(b))
     from_centre = np.asarray(X, dtype=np.float64) - centre
-    offset, off = exact_dot(w, centre, b)
+    offset, off = dot_and_error(w, centre, b)
     scores = from_centre @ w + offset
     return scores, (X.shape[1] + 4) * _EPS * (np.abs(from_centre) @ np.abs(w) + abs(offset)) + off
 
 
-def exact_dot(w: Float, c: Float, b: float) -> tuple[float, float]:
+def dot_and_error(w: Float, c: Float, b: float) -> tuple[float, float]:
     """b + wᵀc rounded once, and a bound on what the splitting of its products may have lost."""
     size = max(float(np.abs(w).max(initial=0.0)), float(np.abs(c).max(initial=0.0)))
     if not size < _SPLITS_UP_TO:
         return float(w @ c) + b, (len(w) + 2) * _EPS * float(np.abs(w) @ np.abs(c))
-    products = w * c
-    low = [part - (part * _SPLIT - (part * _SPLIT - part)) for part in (w, c)]
-    high = [w - low[0], c - low[1]]
-    rest = low[0] * low[1] - (((products - high[0] * high[1]) - low[0] * high[1]) - high[0] * low[1])
-    tiny = len(w) * float(np.finfo(np.float64).tiny)  # products that underflow
-    return math.fsum([b, *products.tolist(), *rest.tolist()]), tiny
+    return exact_dot(w, c, b), len(w) * float(np.finfo(np.float64).tiny)  # products that underflow

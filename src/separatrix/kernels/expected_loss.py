@@ -71,7 +71,7 @@ def expected_softmax(mean: Any, S: Any, points: Any, value: Any, slope: Any, ben
         total = 0.0
         for k in range(K):
             slope[i, k] = 0.0
-            for l in range(k + 1):  # noqa: E741
+            for l in range(k + 1):  # noqa: E741  # name of the formula
                 bend[i, k, l] = 0.0
         for t in range(N):
             top = 0.0
@@ -89,11 +89,11 @@ def expected_softmax(mean: Any, S: Any, points: Any, value: Any, slope: Any, ben
             for k in range(K):
                 p[k] /= sums
                 slope[i, k] += p[k]
-                for l in range(k + 1):  # noqa: E741
+                for l in range(k + 1):  # noqa: E741  # name of the formula
                     bend[i, k, l] -= p[k] * p[l]
         value[i] = mean[i, 0] + total / N
         for k in range(K):
             slope[i, k] /= N
-            for l in range(k + 1):  # noqa: E741
+            for l in range(k + 1):  # noqa: E741  # name of the formula
                 own = bend[i, k, l] / N + (slope[i, k] if k == l else 0.0)
                 bend[i, k, l], bend[i, l, k] = own, own

@@ -34,7 +34,7 @@ def matched_log_probabilities(mu: Any, S: Any, step: float, heights: Any, nodes:
         for k in range(K):
             # r_l ∝ 1 / Σ_{j≠k} exp(contrast): the whole sum less one term, unless that term is most of it.
             largest = -np.inf
-            for l in range(K):  # noqa: E741
+            for l in range(K):  # noqa: E741  # name of the formula
                 if l == k:
                     continue
                 if grown[l, k] < 0.5 * sums[l]:
@@ -50,17 +50,17 @@ def matched_log_probabilities(mu: Any, S: Any, step: float, heights: Any, nodes:
                     r[l] = -(top + math.log(total))
                 largest = max(largest, r[l])
             total = 0.0
-            for l in range(K):  # noqa: E741
+            for l in range(K):  # noqa: E741  # name of the formula
                 r[l] = 0.0 if l == k else math.exp(r[l] - largest)
                 total += r[l]
             mean, entropy = 0.0, 0.0
-            for l in range(K):  # noqa: E741
+            for l in range(K):  # noqa: E741  # name of the formula
                 r[l] /= total
                 mean += r[l] * m[l]
                 if r[l] > 0.0:
                     entropy -= r[l] * math.log(r[l])
             pairs, scaled, linear = 0.0, 0.0, 0.0
-            for l in range(K):  # noqa: E741
+            for l in range(K):  # noqa: E741  # name of the formula
                 shared[l] = 0.0
                 for j in range(K):
                     shared[l] += C[l, j] * r[j]
@@ -71,7 +71,7 @@ def matched_log_probabilities(mu: Any, S: Any, step: float, heights: Any, nodes:
             # Without a second class that counts there is no scale, and what it multiplies is 0.
             scale = scaled / pairs if pairs > 0.0 else 1.0
             bent = 0.0
-            for l in range(K):  # noqa: E741
+            for l in range(K):  # noqa: E741  # name of the formula
                 for j in range(K):
                     T = (C[l, j] - shared[l] - shared[j] + linear) / scale
                     bent += r[l] * r[j] * T * T

@@ -53,7 +53,7 @@ def _piece_losses(objective: LinearObjective, theta: Float, piece: Block, column
     for k in range(m):
         for l in range(m):  # noqa: E741  # name of the formula
             leverage[:, k, l] = np.einsum("ij,ij->i", rows @ inverse[k, :, l, :], rows)
-    second = np.stack([[loss.pair(curvature, k, l) for l in range(m)] for k in range(m)]).transpose(2, 0, 1)  # noqa: E741
+    second = np.stack([[loss.pair(curvature, k, l) for l in range(m)] for k in range(m)]).transpose(2, 0, 1)  # noqa: E741  # name of the formula
     # Leaving out a row that alone determines a coefficient has no finite answer: keep a little of it.
     inner = np.eye(m) - (1.0 - 1e-10) * second @ leverage
     moved = eta + np.einsum("ikl,il->ik", leverage, np.linalg.solve(inner, slopes[:, :, None])[:, :, 0])

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import Keys, different_rows, kernel_keys, row_keys, stratified_folds
 from separatrix.dual.dual_solution import Dual, constant_dual
-from separatrix.dual.duality_gap import Sides, exact_dot
+from separatrix.dual.duality_gap import Sides, dot_and_error
 from separatrix.dual.given_kernels import Columns
 from separatrix.dual.gram import Gram, Index
 from separatrix.dual.kernels import Kernel
@@ -114,7 +114,7 @@ class Problem:
         if centre is not None:  # Σβ = 0, and far from the origin the sum keeps its digits
             weights = coefficients.T @ (np.asarray(vectors, dtype=np.float64) - centre)
             pairs_of = zip(weights, intercepts.tolist(), strict=True)
-            intercepts = np.array([exact_dot(-w, centre, b)[0] for w, b in pairs_of])
+            intercepts = np.array([dot_and_error(-w, centre, b)[0] for w, b in pairs_of])
         else:
             weights = np.asarray(coefficients.T @ vectors, dtype=np.float64)
         found = []
