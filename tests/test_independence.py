@@ -13,16 +13,19 @@ from separatrix.bayes.gibbs import sample_gibbs
 from separatrix.bayes.independence import Proposals
 from separatrix.bayes.laplace import laplace
 from separatrix.data import as_source
-from separatrix.models.logistic.problem import build_problem
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.solvers.registry import minimise
 
 
 def problem_of(X, y, weights=None, offset=None, precision=1.0):
     source = as_source(X, y, weights).labelled()
-    return build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=True, prior=(0.0, 1.0 / precision), offset=offset)
+    return LinearProblem.of(
+        source, C=1.0, l1_ratio=0.0, fit_intercept=True, prior=(0.0, 1.0 / precision), offset=offset
+    )
 
 
 def proposals_of(problem, wider=1.0):
-    theta = problem.solve("newton", problem.start(), 1e-14, 100).theta
+    theta = minimise(problem, "newton", tol=1e-14, max_iter=100).theta
     found, _ = laplace(problem.objective, problem.source, theta, "full")
     return Proposals(problem.objective, problem.source, theta, wider * found.factor, found.precision / wider**2)
 

@@ -23,12 +23,13 @@ import separatrix.models.logistic.inference as inference_module
 from separatrix import LogisticRegression, Status, as_source
 from separatrix.data import Source
 from separatrix.models.logistic.inference import gather, summarise
-from separatrix.models.logistic.problem import Problem, build_problem
 from separatrix.models.logistic.summary_table import Inference, Row, Summary, log_chi_square_tail, probability
 from separatrix.objectives.linear import LinearObjective
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.losses import Softmax
 from separatrix.objectives.penalties import Penalty
 from separatrix.result import Fit
+from separatrix.solvers.registry import minimise
 
 RNG = np.random.default_rng(5)
 N, D = 240, 3
@@ -42,15 +43,17 @@ FAR = np.array([2.0**20, 0.0, 0.0])
 TIGHT = {"rtol": 1e-8, "atol": 0.0}
 
 
-def problem_of(X: Any, y: Any, weights: Any = None, **options: Any) -> tuple[Problem, Source]:
+def problem_of(X: Any, y: Any, weights: Any = None, **options: Any) -> tuple[LinearProblem, Source]:
     source = as_source(X, y, weights).labelled()
     settings: dict[str, Any] = {"C": np.inf, "l1_ratio": 0.0, "fit_intercept": True} | options
-    return build_problem(source, **settings), source
+    return LinearProblem.of(source, **settings), source
 
 
-def known_of(X: Any, y: Any, weights: Any = None, tol: float = 1e-12, **options: Any) -> tuple[Inference, Problem]:
+def known_of(
+    X: Any, y: Any, weights: Any = None, tol: float = 1e-12, **options: Any
+) -> tuple[Inference, LinearProblem]:
     problem, source = problem_of(X, y, weights, **options)
-    return gather(problem, problem.solve("auto", problem.start(), tol, 100).theta, source), problem
+    return gather(problem, minimise(problem, tol=tol, max_iter=100).theta, source), problem
 
 
 def table_of(X: Any, y: Any, weights: Any = None, asked: dict[str, Any] | None = None, **options: Any) -> Summary:
@@ -183,7 +186,7 @@ def test_offsets_of_a_softmax_are_contrasts() -> None:
 def test_softmax_of_two_classes_is_the_binary_model() -> None:
     problem, source = problem_of(X, Y)
     symmetric = replace(problem, objective=LinearObjective(Softmax(2), Penalty.none((2, D + 1))))
-    theta = symmetric.solve("newton", symmetric.start(), 1e-12, 100).theta
+    theta = minimise(symmetric, "newton", tol=1e-12, max_iter=100).theta
     found, expected = summarise(gather(symmetric, theta, source)), table_of(X, Y)
     assert found.scores == expected.scores == [1]
     for name in ("estimate", "standard_error", "p_value"):
@@ -264,7 +267,7 @@ def test_a_loose_fit_is_taken_to_the_optimum_and_says_so() -> None:
 def test_a_tight_fit_costs_one_pass_and_the_null_model_none() -> None:
     for options in ({}, {"offset": OFFSET}):
         problem, source = problem_of(X, Y, **options)
-        theta = problem.solve("newton", problem.start(), 1e-14, 100).theta
+        theta = minimise(problem, "newton", tol=1e-14, max_iter=100).theta
         before = source.passes
         inference = gather(problem, theta, source)
         assert source.passes == before + 1

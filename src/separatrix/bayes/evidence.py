@@ -40,9 +40,9 @@ from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Softmax
 from separatrix.objectives.penalties import Penalty
+from separatrix.objectives.solution import Solution
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.state import Solution
 
 Minimise = Callable[[LinearObjective, Solution | None], Solution]
 # Of log α, below and above a prior that allows one unit of log-odds for one standard deviation of a column: from a hundred

@@ -29,9 +29,12 @@ from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Margin
+from separatrix.objectives.rounding import ROUNDING, score_rounding
+from separatrix.objectives.solution import Solution
 from separatrix.result import Certificate, Status
-from separatrix.solvers.bounds import ROUNDING, DualPoint, lower_bound, score_rounding
-from separatrix.solvers.state import Callback, Solution, Trace, column_squares
+from separatrix.solvers.bounds import DualPoint, lower_bound
+from separatrix.solvers.driver import Callback, Trace
+from separatrix.solvers.sample import column_squares
 
 Engine = Callable[[LinearObjective, Float, float, int, Solution | None], Solution]
 """(objective, θ, tol, max_iter, solution that θ comes from) → minimiser of an objective with quadratic terms everywhere."""

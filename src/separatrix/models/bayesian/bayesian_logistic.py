@@ -45,7 +45,7 @@ from separatrix.models.bayesian.prior import (
 )
 from separatrix.models.bayesian.sampling import sampled
 from separatrix.models.counted_classes import check_two_classes
-from separatrix.models.logistic.problem import Problem, build_problem
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
 from separatrix.settings import outside, threads_of
 
@@ -269,7 +269,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
     def _fit_counted(self, source: Source, X: Any, y: Any, sample_weight: Any, offset: Any, watch: Stopwatch) -> None:
         prior = prior_of(self.prior_precision, self.n_features_in_)
         shift = None if offset is None else real_numbers(offset, "offset")
-        problem = build_problem(
+        problem = LinearProblem.of(
             source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), prior=prior, offset=shift
         )
         m, p = problem.shape
@@ -308,7 +308,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
             self.prior_precision_ = given if isinstance(given, tuple) else np.array(given, dtype=np.float64)[()]
         self._keep(problem, find_posterior(self, problem, chosen), watch, note)
 
-    def _keep(self, problem: Problem, found: Found, watch: Stopwatch, note: str = "") -> None:
+    def _keep(self, problem: LinearProblem, found: Found, watch: Stopwatch, note: str = "") -> None:
         self._posterior, self.log_evidence_, self.log_evidence_is_ = (
             found.posterior,
             found.log_evidence,
@@ -349,7 +349,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
             ) from None
         penalty, gauge = as_prior(posterior)
         shift = None if offset is None else real_numbers(offset, "offset")
-        built = build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), offset=shift)
+        built = LinearProblem.of(source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), offset=shift)
         problem = seen_before(
             replace(built, objective=replace(built.objective, penalty=penalty)), source, *self._scaling
         )

@@ -23,11 +23,12 @@ from separatrix.bayes.left_out import best_width
 from separatrix.bayes.posterior import FullPosterior, Posterior
 from separatrix.bayes.variational import Ending, Freedom, Variational, nearest_gaussian
 from separatrix.data.block import Codes, Float
-from separatrix.models.logistic.problem import Problem
 from separatrix.models.progress import Progress
 from separatrix.objectives.linear import LinearObjective
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.solution import Solution
 from separatrix.result import Certificate, Status
-from separatrix.solvers.state import Solution
+from separatrix.solvers.registry import minimise
 
 _WIDE = (
     "The evidence rises with ever wider priors, as it does when the classes are separable; prior_precision_ is where it is "
@@ -66,7 +67,7 @@ class Found:
     """Probabilities are averaged over the Gaussian with its covariance times this."""
 
 
-def find_mode(model: Any, problem: Problem, objective: LinearObjective, before: Solution | None) -> Solution:
+def find_mode(model: Any, problem: LinearProblem, objective: LinearObjective, before: Solution | None) -> Solution:
     """The mode to within `tol` posterior standard deviations: F at most ½ tol² above its least value."""
     at, gap = replace(problem, objective=objective), 0.5 * float(model.tol) ** 2
     theta = problem.start() if before is None else before.theta
@@ -74,10 +75,11 @@ def find_mode(model: Any, problem: Problem, objective: LinearObjective, before: 
     progress = Progress(type(model).__name__, int(model.verbose))
     # A Hessian of that size is needed for the posterior anyway, and its steps do not depend on the conditioning: products with
     # it, one pass each, can be thousands where rows are fewer than coefficients.
-    solver = "newton" if np.prod(problem.shape) <= FULL_COEFFICIENTS else at.solver("auto")
+    solver = "newton" if np.prod(problem.shape) <= FULL_COEFFICIENTS else "auto"
     try:
         for _ in range(2):  # the tolerance of a solver is relative to F, of which there is only a guess at first
-            found = at.solve(solver, theta, gap / max(1.0, guess), int(model.max_iter), progress, before)
+            limits: dict[str, Any] = {"tol": gap / max(1.0, guess), "max_iter": int(model.max_iter)}
+            found = minimise(at, solver, theta, callback=progress, previous=before, **limits)
             if found.status is Status.INTERRUPTED or found.certificate.gap <= gap:
                 break
             theta, before, guess = found.theta, found, found.certificate.objective
@@ -87,7 +89,7 @@ def find_mode(model: Any, problem: Problem, objective: LinearObjective, before: 
         progress.close()
 
 
-def find_posterior(model: Any, problem: Problem, structure: str, gauge: Float | None = None) -> Found:
+def find_posterior(model: Any, problem: LinearProblem, structure: str, gauge: Float | None = None) -> Found:
     """The posterior under the prior of the problem."""
     solution = find_mode(model, problem, problem.objective, None)
     rank = int(model.rank)
@@ -101,7 +103,7 @@ def find_posterior(model: Any, problem: Problem, structure: str, gauge: Float | 
     return _checked(model, problem, found, None, None)
 
 
-def find_prior(model: Any, problem: Problem, structure: str, groups: Codes, sizes: Float) -> Found:
+def find_prior(model: Any, problem: LinearProblem, structure: str, groups: Codes, sizes: Float) -> Found:
     """The prior with the most evidence, and the posterior under it."""
     seen: list[Diagnosis] = []
 
@@ -140,7 +142,7 @@ def find_prior(model: Any, problem: Problem, structure: str, groups: Codes, size
 
 
 def _laplace_found(
-    problem: Problem,
+    problem: LinearProblem,
     solution: Solution,
     posterior: Posterior,
     evidence: float,
@@ -155,13 +157,15 @@ def _laplace_found(
         evidence,
         "laplace" if np.isfinite(evidence) else "none",
         status,
-        replace(problem, objective=objective).published(solution, np.inf)[1],
+        replace(problem, objective=objective).publish(solution, np.inf).certificate,
         solution.iterations,
         f"Laplace's approximation, {shape} covariance of {size} coefficients.",
     )
 
 
-def _checked(model: Any, problem: Problem, found: Found, freedom: Freedom | None, known: Diagnosis | None) -> Found:
+def _checked(
+    model: Any, problem: LinearProblem, found: Found, freedom: Freedom | None, known: Diagnosis | None
+) -> Found:
     """The Gaussian of Laplace where it is near the posterior, else the best one."""
     posterior = found.posterior
     if not isinstance(posterior, FullPosterior) or found.status is Status.INTERRUPTED:

@@ -12,8 +12,8 @@ from separatrix.data import Source
 from separatrix.data.affine import Intercept, Standardised
 from separatrix.data.block import Block, Codes, Float
 from separatrix.models.logistic.cross_validation import LogisticRegressionCV
-from separatrix.models.logistic.problem import Problem
 from separatrix.objectives.linear import LinearObjective
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.penalties import Penalty
 
 _TOO_MANY = (
@@ -62,7 +62,7 @@ def groups_of(groups: Any, n_features: int) -> Codes:
     return np.unique(labels, return_inverse=True)[1]
 
 
-def log_sizes(problem: Problem) -> Float:
+def log_sizes(problem: LinearProblem) -> Float:
     """(d,) log variances of the columns in the user's units, NaN for constant ones. One pass.
 
     A prior of that precision allows a column one unit of log-odds for one standard deviation.
@@ -130,7 +130,7 @@ def as_prior(posterior: Posterior) -> tuple[Penalty, Float | None]:
     )
 
 
-def seen_before(problem: Problem, source: Source, centre: Float, scale: Float) -> Problem:
+def seen_before(problem: LinearProblem, source: Source, centre: Float, scale: Float) -> LinearProblem:
     """The problem of new rows, seen as those before them were."""
     seen = Standardised(source, centre, scale) if centre.any() or (scale != 1.0).any() else source
     return replace(problem, source=Intercept(seen) if problem.fit_intercept else seen, centre=centre, scale=scale)

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from separatrix.bayes.posterior import FullPosterior
-from separatrix.models.logistic.problem import Problem
 from separatrix.models.progress import Progress
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _AGREE, _ENOUGH = 1.01, 400.0
 
 
-def sampled(model: Any, problem: Problem, near: FullPosterior) -> tuple[Draws | None, FullPosterior, Status, str]:
+def sampled(model: Any, problem: LinearProblem, near: FullPosterior) -> tuple[Draws | None, FullPosterior, Status, str]:
     """Chains of the Gibbs sampler started about `near`, the Gaussian with their moments, and what is to be said of them."""
     from separatrix.bayes.gibbs import sample_gibbs
     from separatrix.bayes.independence import Proposals

@@ -35,9 +35,9 @@ from separatrix.models.logistic.logistic_regression import LogisticRegression
 from separatrix.models.logistic.path import grid_of, solve_along
 from separatrix.models.logistic.path_scores import PathScores, ScoredChoice, labelled_scorer, legacy_attributes
 from separatrix.models.sparse_coefficients import SparseCoefficients
+from separatrix.objectives.solution import Solution
 from separatrix.result import Status
 from separatrix.solvers.leave_one_out_scores import leave_one_out_losses
-from separatrix.solvers.state import Solution
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
                     return found.so_far(1)
                 loss, errors = leave_one_out_losses(problem.objective, problem.source, solution.theta)
                 score = 1.0 - errors if self.scoring == "accuracy" else -loss
-                found.put((0, r, c), score, model._expand(*problem.finish(solution.theta)), solution)
+                found.put((0, r, c), score, model._expand(*problem.coefficients(solution.theta)), solution)
         return found
 
     def _folds(self, X: Any, y: Any, rows: Source, for_split: Any, for_score: Any) -> PathScores:
@@ -318,7 +318,7 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
             if solution.status is Status.INTERRUPTED:  # half a fit would be scored as the whole
                 found.statuses.append(solution.status)
                 return
-            put(c, model._expand(*problem.finish(solution.theta)), solution)
+            put(c, model._expand(*problem.coefficients(solution.theta)), solution)
 
     def _refit(self, X: Any, y: Any, sample_weight: Any, found: PathScores, watch: Stopwatch) -> None:
         ratio, at = found.best()

@@ -7,7 +7,7 @@
 
 Weights are repetitions: a row of weight 2 is two rows in every one of these sums. Scores are contrasts against a baseline
 class; a symmetric softmax is read against its first class, which deletes the rows and columns of that class from I.
-What the solver saw through centred or scaled columns is taken to the user's units by `Problem.finish`, which is linear.
+What the solver saw through centred or scaled columns is taken to the user's units by `LinearProblem.finish`, which is linear.
 
 References: McCullagh and Nelder (1989), Generalized Linear Models, section 4.4; White (1982), Econometrica 50, theorem 3.2;
 MacKinnon and White (1985), J. Econometrics 29; Venzon and Moolgavkar (1988), Applied Statistics 37, eq. 2.
@@ -29,9 +29,9 @@ from sklearn.exceptions import ConvergenceWarning
 from separatrix.data import Source
 from separatrix.data.block import Block, Float
 from separatrix.models.logistic.null_model import Targets, null_log_likelihood
-from separatrix.models.logistic.problem import Problem
 from separatrix.models.logistic.summary_table import REFUSALS, Inference, Row, Summary, check_wishes
 from separatrix.objectives.linear import Evaluation, LinearObjective
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.losses import Softmax
 from separatrix.objectives.penalties import Penalty
 from separatrix.result import Fit, Status
@@ -56,7 +56,7 @@ _OTHER_ROWS = (
 
 
 def gather(
-    problem: Problem,
+    problem: LinearProblem,
     theta: Float,
     source: Source,
     *,
@@ -68,7 +68,7 @@ def gather(
 
     Parameters
     ----------
-    problem : Problem
+    problem : LinearProblem
     theta : ndarray of shape (m, p)
         Where the solver ended. A few more Newton steps are taken from there when it is not yet the optimum.
     source : Source
@@ -85,9 +85,9 @@ def gather(
     >>> import numpy as np
     >>> from separatrix.data import as_source
     >>> from separatrix.models.logistic.inference import gather, summarise
-    >>> from separatrix.models.logistic.problem import build_problem
+    >>> from separatrix.objectives.linear_problem import LinearProblem
     >>> source = as_source([[0.0], [0.0], [1.0], [1.0]], [0, 1, 0, 1], [3.0, 1.0, 1.0, 3.0]).labelled()
-    >>> problem = build_problem(source, C=np.inf, l1_ratio=0.0, fit_intercept=True)
+    >>> problem = LinearProblem.of(source, C=np.inf, l1_ratio=0.0, fit_intercept=True)
     >>> table = summarise(gather(problem, problem.start(), source))
     >>> [(row.name, round(row.odds_ratio, 6), round(row.standard_error**2, 6)) for row in table.rows]
     [('x0', 9.0, 2.666667), ('(intercept)', 0.333333, 1.333333)]
@@ -97,7 +97,7 @@ def gather(
     loss, labels, (m, p) = contrasts.objective.loss, source.classes.tolist(), contrasts.shape
     baseline = labels.pop(loss.baseline or 0 if isinstance(loss, Softmax) else 0)
     names = None if source.feature_names is None else tuple(map(str, source.feature_names))
-    blank = Inference(*contrasts.finish(theta), tuple(labels), baseline, names, problem.fit_intercept, note=note)
+    blank = Inference(*contrasts.coefficients(theta), tuple(labels), baseline, names, problem.fit_intercept, note=note)
     refusal = _refusal(problem.objective.penalty, fit)
     if not refusal and largest is not None and m * p > largest:
         refusal = f"A covariance matrix of {m * p} coefficients is not formed after a fit: give summary X and y again."
@@ -112,7 +112,7 @@ def gather(
     if moved > _UNNOTICED:
         note = f"{note} The model's own coefficients, fitted to its tol, are up to {moved:.2g} standard errors away.".strip()
     # One more step is free; it is too short for the information to notice.
-    coef, intercept = contrasts.finish(at.theta - at.curvature.solve(at.evaluation.gradient))
+    coef, intercept = contrasts.coefficients(at.theta - at.curvature.solve(at.evaluation.gradient))
     return replace(
         blank,
         coef=coef,
@@ -131,7 +131,7 @@ def summarise(
     level: float = 0.95,
     interval: str = "wald",
     covariance: str = "model",
-    data: Problem | None = None,
+    data: LinearProblem | None = None,
 ) -> Summary:
     """The table of coefficients with their errors, tests and intervals.
 
@@ -144,7 +144,7 @@ def summarise(
         Symmetric about the estimate, or where the profile likelihood has fallen by as much as the level allows.
     covariance : {"model", "robust", "HC0", "HC1"}, default="model"
         The inverse information, or the sandwich ("robust" is "HC0"), which also holds when the model does not.
-    data : Problem, optional
+    data : LinearProblem, optional
         The problem of the rows that were fitted; needed for profile intervals and robust errors.
     """
     if inference.refusal:
@@ -190,10 +190,10 @@ def _refusal(penalty: Penalty, fit: Fit | None) -> str:
     return REFUSALS["interrupted"] if fit is not None and fit.status is Status.INTERRUPTED else ""
 
 
-def _against_baseline(problem: Problem, theta: Float) -> tuple[Problem, Float]:
+def _against_baseline(problem: LinearProblem, theta: Float) -> tuple[LinearProblem, Float]:
     """The likelihood alone, its scores contrasts against one class: those of a symmetric softmax, against the first."""
     loss, offset = problem.objective.loss, problem.objective.offset
-    if isinstance(loss, Softmax) and loss.baseline is None:
+    if isinstance(loss, Softmax) and loss.gauge() is not None:
         loss, theta = Softmax(loss.n_classes, 0), theta[1:] - theta[:1]
         offset = None if offset is None else offset[:, 1:] - offset[:, :1]
     penalty = Penalty.none((loss.n_scores, problem.shape[1]))
@@ -204,12 +204,12 @@ def _against_baseline(problem: Problem, theta: Float) -> tuple[Problem, Float]:
 class _Point:
     """One evaluation of second order, factored when asked."""
 
-    problem: Problem
+    problem: LinearProblem
     theta: Float
     evaluation: Evaluation
 
     @classmethod
-    def at(cls, problem: Problem, theta: Float) -> _Point:
+    def at(cls, problem: LinearProblem, theta: Float) -> _Point:
         return cls(problem, theta, problem.objective.evaluate(theta, problem.source, 2))
 
     @cached_property
@@ -223,7 +223,7 @@ class _Point:
         return self.curvature.decrement(self.evaluation.gradient)
 
 
-def _optimum(problem: Problem, theta: Float) -> tuple[_Point, float]:
+def _optimum(problem: LinearProblem, theta: Float) -> tuple[_Point, float]:
     """Newton's method from where the fit ended, while it gains; and how far it went."""
     point, moved = _Point.at(problem, theta), 0.0
     for _ in range(12):
@@ -253,18 +253,18 @@ def _dependence(at: _Point, source: Source) -> str:
     )
 
 
-def _jacobian(problem: Problem) -> Float:
+def _jacobian(problem: LinearProblem) -> Float:
     """(p, p) of one score's coefficients in the user's units by those of the solver, the intercept last."""
-    coef, intercept = problem.finish(np.eye(problem.shape[1]))
+    coef, intercept = problem.coefficients(np.eye(problem.shape[1]))
     return (np.column_stack([coef, intercept]) if problem.fit_intercept else coef).T
 
 
-def _in_user_units(covariance: Float, problem: Problem) -> Float:
+def _in_user_units(covariance: Float, problem: LinearProblem) -> Float:
     whole = np.kron(np.eye(problem.shape[0]), _jacobian(problem))
     return whole @ covariance @ whole.T
 
 
-def _return(inference: Inference, data: Problem) -> _Point:
+def _return(inference: Inference, data: LinearProblem) -> _Point:
     """The optimum, among the rows again."""
     problem, _ = _against_baseline(data, data.start())
     at = _Point.at(problem, problem.start(inference.coef, inference.intercept))
@@ -350,7 +350,7 @@ def _tangent(point: _Point, normal: Float) -> Float:
     return direction / float((normal * direction).sum())
 
 
-def _held(problem: Problem, theta: Float, normal: Float) -> tuple[_Point, bool]:
+def _held(problem: LinearProblem, theta: Float, normal: Float) -> tuple[_Point, bool]:
     """The least F with aᵀθ as it is, by Newton's method within that plane: step −H⁻¹(g − μa), μ = gᵀ dθ/db.
 
     And whether it is the least: whether a further step would promise next to nothing.

@@ -28,17 +28,15 @@ from separatrix.data.views import Reweighted
 from separatrix.models.base import LinearRule, Probabilities, Stopwatch
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.logistic.firth import FirthPenalty
-from separatrix.models.logistic.problem import Problem, build_problem
 from separatrix.models.logistic.summary import Summarised
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients
-from separatrix.result import Certificate, Fit, Status
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.solution import Solution
+from separatrix.result import Fit, Status
 from separatrix.settings import one_blas_thread, outside, threads_of
-from separatrix.solvers.state import Solution
+from separatrix.solvers.registry import method_names, minimise
 
-SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd", "dual"}
-# scikit-learn's names for methods that are here under another, or for which another is better.
-_ALIASES = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}
 # Scores beyond this mean probabilities that data rarely support: time to ask whether the classes are separable.
 _SUSPICIOUS = 10.0
 
@@ -130,7 +128,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
-        "solver": [StrOptions(SOLVERS | set(_ALIASES))],
+        "solver": [StrOptions(method_names())],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "verbose": ["verbose"],
         "warm_start": ["boolean"],
@@ -276,9 +274,9 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             raise ValueError(f"baseline={self.baseline!r} names a class without rows of positive weight; name another.")
         return int(found[0])
 
-    def _problem(self, source: Source, offset: Float | None, C: float | None = None) -> Problem:
+    def _problem(self, source: Source, offset: Float | None, C: float | None = None) -> LinearProblem:
         strength, ratio = self._strength()
-        return build_problem(
+        return LinearProblem.of(
             source,
             C=strength if C is None else C,
             l1_ratio=ratio,
@@ -291,7 +289,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             pivoted=self.penalty != "firth",
         )
 
-    def _fit_convex(self, source: Source, offset: Float | None, before: Any) -> tuple[Solution, Problem]:
+    def _fit_convex(self, source: Source, offset: Float | None, before: Any) -> tuple[Solution, LinearProblem]:
         problem = self._problem(source, offset)
         theta = problem.start()
         if (
@@ -300,20 +298,16 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             and np.array_equal(before[0], self.classes_)
         ):
             theta = problem.start(*self._scores_of(before[1], before[2]))
-        asked = self._solver_name()
-        self.solver_ = problem.solver(asked)
         progress = Progress(type(self).__name__, int(self.verbose))
+        limits: dict[str, Any] = {"tol": self._tolerance(), "max_iter": int(self.max_iter), "callback": progress}
         try:
-            return problem.solve(asked, theta, self._tolerance(), int(self.max_iter), progress), problem
+            return minimise(problem, self.solver, theta, **limits), problem
         finally:
             progress.close()
 
     def _tolerance(self) -> float:
         """`tol`, and less for maximum likelihood, whose coefficients are read beside their standard errors."""
         return float(self.tol) if not np.isinf(self._strength()[0]) or self.prior is not None else min(self.tol, 1e-10)
-
-    def _solver_name(self) -> str:
-        return _ALIASES.get(self.solver, self.solver)
 
     def _expand(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
         """One row a class: the baseline's is zero."""
@@ -334,26 +328,14 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         tags.classifier_tags.multi_class &= self.penalty != "firth"
         return tags
 
-    def _unpack(self, solution: Solution, problem: Problem, watch: Stopwatch, source: Source) -> None:
-        self.coef_, self.intercept_ = self._expand(*problem.finish(solution.theta))
-        self.n_iter_ = np.array([solution.iterations], dtype=np.int32)
+    def _unpack(self, solution: Solution, problem: LinearProblem, watch: Stopwatch, source: Source) -> None:
+        published = problem.publish(solution, self._tolerance())
+        self.coef_, self.intercept_ = self._expand(published.coef, published.intercept)
+        self.n_iter_, self.solver_ = np.array([solution.iterations], dtype=np.int32), solution.solver
         self._steepest = solution.steepest
-        status, published = problem.published(solution, self._tolerance())
-        certificate = self._in_units_of_C(published, self._strength()[0])
-        fit = watch.fit(status, source.passes, problem.detail, certificate, solution.iterations)
+        fit = watch.fit(published.status, source.passes, problem.detail, published.certificate, solution.iterations)
         fit.trace.extend(solution.trace)
         self.fit_ = fit
-
-    def _in_units_of_C(self, certificate: Certificate, C: float) -> Certificate:
-        """The objective as scikit-learn writes it, C Σ ℓ + …; solvers minimise it divided by C."""
-        if np.isinf(C) or self.prior is not None or self.penalty == "firth":
-            return certificate
-        return replace(
-            certificate,
-            gap=C * certificate.gap,
-            objective=C * certificate.objective,
-            stationarity=C * certificate.stationarity,
-        )
 
     def _warn(self, source: Source) -> None:
         C, _ = self._strength()

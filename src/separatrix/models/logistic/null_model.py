@@ -15,9 +15,9 @@ from scipy.special import xlogy
 from separatrix.data import Source, as_source
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.views import View
-from separatrix.models.logistic.problem import Problem
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.penalties import Penalty
-from separatrix.solvers.newton import minimise_newton
+from separatrix.solvers.registry import minimise
 
 
 class Targets(View):
@@ -45,14 +45,15 @@ class Targets(View):
         return as_source(np.ones((len(codes), 1)), codes, weights).labelled(np.arange(len(self._labels)))
 
 
-def null_log_likelihood(problem: Problem, rows: Targets) -> float:
+def null_log_likelihood(problem: LinearProblem, rows: Targets) -> float:
     """That of the intercepts and the offset; Σ n_k log n_k/n when there is no offset."""
     m, _ = problem.shape
     if problem.objective.offset is not None:
-        constants, ones = replace(problem.objective, penalty=Penalty.none((m, 1))), rows.constant()
+        objective = replace(problem.objective, penalty=Penalty.none((m, 1)), ones=problem.fit_intercept)
+        constants = LinearProblem.plain(objective, rows.constant())
         if not problem.fit_intercept:
-            return -constants.evaluate(np.zeros((m, 1)), ones).loss
-        return -minimise_newton(constants, ones, np.zeros((m, 1)), tol=1e-13, max_iter=100).certificate.objective
+            return -constants.evaluate(np.zeros((m, 1))).loss
+        return -minimise(constants, "newton", tol=1e-13, max_iter=100).certificate.objective
     counts = rows.counts()
     if not problem.fit_intercept:
         return -float(counts.sum() * np.log(len(counts)))

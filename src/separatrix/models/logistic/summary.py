@@ -15,8 +15,8 @@ from separatrix.data.views import Regrouped
 from separatrix.models.counted_classes import check_two_classes
 from separatrix.models.logistic.firth_summary import gather_firth, summarise_firth
 from separatrix.models.logistic.inference import gather, summarise
-from separatrix.models.logistic.problem import Problem
 from separatrix.models.logistic.summary_table import Inference, Summary
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.settings import threads_of
 
 
@@ -43,7 +43,7 @@ class Summarised:
         max_iter: int
         _weighted: Any
 
-    def _gathered(self, theta: Float, problem: Problem, source: Source, **options: Any) -> Inference:
+    def _gathered(self, theta: Float, problem: LinearProblem, source: Source, **options: Any) -> Inference:
         """What the fit says about the errors of its coefficients."""
         note = ""
         if self.class_weight is not None:
@@ -146,7 +146,7 @@ class Summarised:
 
     def _again(
         self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, offset: Any
-    ) -> tuple[Problem, Source]:
+    ) -> tuple[LinearProblem, Source]:
         """The problem of the fit, built anew from its rows."""
         source = self._read(X, y, sample_weight, reset=False).labelled(self.classes_)
         source = self._weighted(source if self._places is None else Regrouped.only(source, self._places))

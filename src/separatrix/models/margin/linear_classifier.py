@@ -29,15 +29,16 @@ from separatrix.data.views import Regrouped, Reweighted
 from separatrix.models.base import LinearRule, Stopwatch
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.logistic.logistic_regression import SeparationWarning
-from separatrix.models.logistic.problem import Problem, build_problem
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.objectives.linear import LinearObjective
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.losses import MARGIN_LOSSES, Margin
+from separatrix.objectives.solution import Solution
 from separatrix.result import Certificate, Fit, Status
 from separatrix.settings import one_blas_thread, outside, threads_of
+from separatrix.solvers.registry import minimise, pick
 from separatrix.solvers.smoothing import Sigmoid, minimise_smoothed
-from separatrix.solvers.state import Solution
 
 LOSSES: dict[str, Margin] = {**MARGIN_LOSSES, "sigmoid": Sigmoid()}
 _SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton"}
@@ -227,62 +228,61 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         C, ratio = self._strength()
         problem = self._problem(source, C, ratio)
         # Gaps below tol/2 · max(1/m, F) sum to less than tol · max(1, ΣF).
-        objective = replace(problem.objective, loss=LOSSES[self.loss], unit=problem.objective.unit / m)
-        problem = replace(problem, objective=objective)
+        problem = problem.with_objective(unit=problem.objective.unit / m)
         interrupted = bool(self.machines_) and self.machines_[-1].status is Status.INTERRUPTED
         tol = self.tol / min(m, 2)
         solution = self._solve(problem, problem.start(*start or ()), tol, interrupted)
         if interrupted:
             solution = replace(solution, status=Status.INTERRUPTED)
-        coef, intercept = (part[0] for part in problem.finish(solution.theta))
-        status, certificate = problem.published(solution, tol)
-        if np.isfinite(C):
-            certificate = _times(certificate, C)
-        status, detail = self._verdict(replace(solution, status=status), source)
+        published = problem.publish(solution, tol)
+        status, detail = self._verdict(replace(solution, status=published.status), source)
         detail = f"{detail} {problem.detail}".strip()
-        fit = watch.fit(status, source.passes, detail, certificate, solution.iterations)
+        fit = watch.fit(status, source.passes, detail, published.certificate, solution.iterations)
         fit.trace.extend(solution.trace)
-        return (coef[:-1], float(coef[-1]), fit) if len(coef) > self.n_features_in_ else (coef, float(intercept), fit)
+        coef, intercept = published.coef[0], float(published.intercept[0])
+        return (coef[:-1], float(coef[-1]), fit) if len(coef) > self.n_features_in_ else (coef, intercept, fit)
 
     def _intercept_scaling(self) -> float | None:
         """The intercept is penalised as the weight of a column of this value; ``None``: it is free."""
         return None
 
-    def _problem(self, source: Source, C: float, ratio: float) -> Problem:
-        scaling = self._intercept_scaling()
+    def _problem(self, source: Source, C: float, ratio: float) -> LinearProblem:
+        scaling, loss = self._intercept_scaling(), LOSSES[self.loss]
         if scaling is None or not self.fit_intercept:
-            return build_problem(source, C=C, l1_ratio=ratio, fit_intercept=bool(self.fit_intercept), pivoted=True)
+            intercept = bool(self.fit_intercept)
+            return LinearProblem.of(source, loss, C=C, l1_ratio=ratio, fit_intercept=intercept, pivoted=True)
         # ½(b/s)² and |b/s|: a column of ones whose weight b has its own factor of the penalty.
         factors = np.append(np.ones(source.n_features), scaling ** (-1.0 if ratio else -2.0))
-        return build_problem(Intercept(source), C=C, l1_ratio=ratio, fit_intercept=False, penalty_factors=factors)
+        factored: dict[str, Any] = {"fit_intercept": False, "penalty_factors": factors}
+        return LinearProblem.of(Intercept(source), loss, C=C, l1_ratio=ratio, **factored)
 
-    def _solve(self, problem: Problem, theta: Float, tol: float, interrupted: bool) -> Solution:
+    def _solve(self, problem: LinearProblem, theta: Float, tol: float, interrupted: bool) -> Solution:
         objective, max_iter = problem.objective, 0 if interrupted else int(self.max_iter)
         if self.loss == "perceptron":
             self.solver_ = "closed form"
-            zero = objective.evaluate(np.zeros_like(theta), problem.source)  # finds NaN and infinity in X
+            zero = problem.evaluate(np.zeros_like(theta))  # finds NaN and infinity in X
             certificate = Certificate(0.0, zero.value, "a loss that is nowhere negative vanishes at w = 0")
             return Solution(np.zeros_like(theta), Status.EXACT, certificate, 0, total=zero.total)
-        self.solver_ = problem.solver(self.solver)
+        self.solver_ = pick(problem, self.solver).name
         progress = Progress(type(self).__name__, int(self.verbose))
         try:
             if objective.loss.concordance is not None:
                 if self.loss == "logistic" and np.isinf(self._strength()[0]):
                     tol = min(tol, 1e-10)  # as LogisticRegression: so far out that separable classes show
-                return problem.solve(self.solver_, theta, tol, max_iter, progress)
+                return minimise(problem, self.solver_, theta, tol=tol, max_iter=max_iter, callback=progress)
             if self.solver == "auto" and self.solver_ == "lbfgs":
                 self.solver_ = "newton"  # pairs of gradients across a kink tell little of its curvature
 
             def engine(
                 smooth: LinearObjective, theta: Float, tol: float, max_iter: int, previous: Solution | None
             ) -> Solution:
-                held = replace(problem, objective=smooth, fit_intercept=False)  # the intercept is like the others here
-                return held.solve(self.solver_, theta, tol, max_iter, previous=previous)
+                held = replace(problem, objective=smooth)
+                return minimise(held, self.solver_, theta, tol=tol, max_iter=max_iter, previous=previous)
 
             if self.loss == "sigmoid" and not theta.any():
                 # From zero, where its curvature vanishes, the first step could lead anywhere.
-                near = replace(problem, objective=replace(objective, loss=MARGIN_LOSSES["logistic"]))
-                first = near.solve(self.solver_, theta, _NEARBY, max_iter)
+                near = problem.with_objective(loss=MARGIN_LOSSES["logistic"])
+                first = minimise(near, self.solver_, theta, tol=_NEARBY, max_iter=max_iter)
                 theta, max_iter = first.theta, max_iter - first.iterations
                 if first.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt  # what there is has no sigmoid in it yet
@@ -331,9 +331,3 @@ class LinearClassifier(SparseCoefficients, LinearRule):
             warnings.warn(self.fit_.detail, SeparationWarning, stacklevel=outside())
         if self.fit_.status.fell_short:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
-
-
-def _times(certificate: Certificate, C: float) -> Certificate:
-    """The objective as scikit-learn writes it, C Σ ℓ + …; solvers minimise it divided by C."""
-    gap, objective, stationarity = C * certificate.gap, C * certificate.objective, C * certificate.stationarity
-    return replace(certificate, gap=gap, objective=objective, stationarity=stationarity)
