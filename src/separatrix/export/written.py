@@ -34,11 +34,11 @@ from separatrix.export.form import (
     TableTerm,
     Term,
 )
-from separatrix.models.base import LinearRule
 from separatrix.models.bayesian.bayesian_logistic import BayesianLogisticRegression
 from separatrix.models.discriminant.linear_discriminant import LinearDiscriminantAnalysis
 from separatrix.models.generative import GaussianClassifier
 from separatrix.models.least_squares.ridge_classifier import RidgeClassifier
+from separatrix.models.linear_rule import LinearRule
 from separatrix.models.multiclass.one_vs_rest import OneVsRestClassifier
 from separatrix.models.naive_bayes import families
 from separatrix.models.naive_bayes.bernoulli_nb import BernoulliNB

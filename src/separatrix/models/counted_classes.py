@@ -21,6 +21,7 @@ from separatrix.data.block import Codes, Float
 from separatrix.data.labels import listed, shown
 from separatrix.data.views import Regrouped
 from separatrix.models.sparse_coefficients import dense
+from separatrix.settings import outside
 
 
 class Undetermined(ValueError):
@@ -73,10 +74,10 @@ def only_class(label: Any) -> str:
     return f"Only class {shown(label)} has rows of positive weight, so it is predicted for every row."
 
 
-def warn_of_one_class(classes: NDArray[Any], stacklevel: int = 4) -> None:
-    """Say so where a single class has weight."""
+def warn_of_one_class(classes: NDArray[Any]) -> None:
+    """Warn where a single class has weight."""
     if len(classes) == 1:
-        warnings.warn(only_class(classes[0]), UserWarning, stacklevel=stacklevel)
+        warnings.warn(only_class(classes[0]), UserWarning, stacklevel=outside())
 
 
 def among_all(scores: Float, places: Codes, n_classes: int, *, halved: bool, fill: float = -np.inf) -> Float:
@@ -142,7 +143,7 @@ class CountedClasses:
         source = with_weight(source, class_weight)
         assert source.classes is not None
         self.classes_, self._places = source.classes, None
-        warn_of_one_class(self.classes_, 6)
+        warn_of_one_class(self.classes_)
         return source
 
     def _place_classes(self, source: Source) -> None:
@@ -169,5 +170,5 @@ class CountedClasses:
     def _before(self) -> tuple[NDArray[Any], Float, Float] | None:
         """Classes, coefficients and intercepts that a warm start begins with."""
         model: Any = self
-        known = model.warm_start and hasattr(model, "coef_") and self._places is None
+        known = getattr(model, "warm_start", False) and hasattr(model, "coef_") and self._places is None
         return (self.classes_, dense(model.coef_), model.intercept_) if known else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,15 +19,16 @@ from separatrix.data import Block, Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import listed, merged_classes, shown
-from separatrix.models.base import (
-    Classifier,
-    Estimator,
-    Probabilities,
-    Stopwatch,
+from separatrix.models.base import Estimator, FitCall
+from separatrix.models.classifier import Classifier, Probabilities
+from separatrix.models.counted_classes import (
     Undetermined,
+    check_some_class,
     check_two_classes,
+    only_class,
+    warn_of_one_class,
 )
-from separatrix.models.counted_classes import check_some_class, only_class, warn_of_one_class
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread, outside
 from separatrix.statistics.metric import Metric
@@ -97,40 +98,17 @@ class MomentEstimator(Estimator):
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         """Set the fitted attributes from the moments; `source` is there for second passes, in `fit` only."""
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model in one pass over the rows.
+    _of_some_fits: ClassVar[tuple[str, ...]] = ("_moments",)
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
-        y : array-like of shape (n_samples,)
-            Class labels: strings, integers or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
+    def _label(self, source: Source) -> Source:
+        return self._of_all_classes(source)
 
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        watch = Stopwatch()
-        for leftover in ("fit_", "_moments"):  # a fit that is refused leaves no half a model
-            if leftover in self.__dict__:
-                delattr(self, leftover)
-        self._pending = ""
-        if y is None and not isinstance(X, Source):
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        given = self._read(X, y, sample_weight, reset=True)
-        watch.start_at(given.passes)
-        source = self._of_all_classes(given)
+    def _solve(self, source: Source, call: FitCall) -> None:
         assert source.classes is not None
         check_two_classes(source.classes)
-        self.classes_ = source.classes
-        self._dtype = source.dtype
+        self.classes_, self._dtype, self._pending = source.classes, source.dtype, ""
         self._moments = self._measure(source)
-        self._finish(watch, source)
-        return self
+        self._finish(call.watch, source)
 
     def _of_all_classes(self, given: Source) -> Source:
         """Rows under the labels of all of them: a class without weight has the moments of no rows."""
@@ -168,10 +146,15 @@ class MomentEstimator(Estimator):
         -------
         self
         """
-        self._validate_params()
         watch = Stopwatch()
-        if y is None and not isinstance(X, Source):
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        with self._unchanged_if_refused():
+            self._check_parameters()
+            self._check_target(X, y)
+            self._add_rows(X, y, classes, sample_weight)
+            self._unpack_or_wait(lambda: self._finish(watch, None))
+        return self
+
+    def _add_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         first = not hasattr(self, "_moments")
         given = self._read(X, y, sample_weight, reset=first)
         source = self._of_all_classes(given)
@@ -187,9 +170,7 @@ class MomentEstimator(Estimator):
         if first:
             self.classes_, self._moments, self._dtype = labels, part, np.dtype(np.float64)
         else:
-            self._merge_moments(self._moments, self.classes_, part, labels)
-        self._unpack_or_wait(lambda: self._finish(watch, None))
-        return self
+            self._merge_moments(self._moments.copy(), self.classes_, part, labels)
 
     @available_if(in_parts)
     def merge(self, other: Self) -> Self:
@@ -228,7 +209,7 @@ class MomentEstimator(Estimator):
         if source is None or not isinstance(self, Classifier):  # other classes may still come; directions need two
             check_two_classes(counted)
         check_some_class(counted)
-        warn_of_one_class(counted, 5)
+        warn_of_one_class(counted)
         with one_blas_thread():  # the answer does not depend on the number of BLAS threads
             status, detail = self._unpack(source)
         detail = only_class(counted[0]) if len(counted) == 1 else detail

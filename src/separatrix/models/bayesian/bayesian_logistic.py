@@ -15,14 +15,12 @@ J. American Statistical Association 108.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -31,7 +29,7 @@ from separatrix.bayes.posterior import FullPosterior
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
-from separatrix.models.base import LinearRule, Stopwatch
+from separatrix.models.base import FitCall
 from separatrix.models.bayesian.fitting import Found, find_posterior, find_prior
 from separatrix.models.bayesian.prediction import PosteriorPrediction
 from separatrix.models.bayesian.prior import (
@@ -45,9 +43,11 @@ from separatrix.models.bayesian.prior import (
 )
 from separatrix.models.bayesian.sampling import sampled
 from separatrix.models.counted_classes import check_two_classes
+from separatrix.models.linear_rule import LinearRule
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
-from separatrix.settings import outside, threads_of
+from separatrix.settings import threads_of
 
 _EVIDENCE = {
     "laplace": "Laplace's approximation",
@@ -217,8 +217,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         -------
         self
         """
-        self._validate_params()
-        return self._unchanged_by_errors(self._fit, X, y, sample_weight, offset)
+        return self._fit(X, y, sample_weight, offset=offset)
 
     def update(
         self,
@@ -242,29 +241,25 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         self
         """
         self._check_ready()
-        return self._unchanged_by_errors(self._update, X, y, sample_weight, offset)
+        with self._unchanged_if_refused(), threads_of(self.n_jobs):
+            self._update(X, y, sample_weight, offset)
+        self._warn()
+        return self
 
-    def _unchanged_by_errors(self, work: Any, *arguments: Any) -> Self:
-        known = dict(self.__dict__)
-        try:
-            with threads_of(self.n_jobs):
-                work(*arguments)
-            return self
-        except BaseException:  # a refused fit leaves the model as it was
-            self.__dict__.clear()
-            self.__dict__.update(known)
-            raise
+    def _label(self, source: Source) -> Source:
+        return self._count_classes(source.labelled())
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
-        watch = Stopwatch()
-        watch.start_at(X.passes if isinstance(X, Source) else 0)
-        source = self._count_classes(self._read(X, y, sample_weight, reset=True).labelled())
+    def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:
             self.n_iter_, self.draws_ = np.zeros(1, dtype=np.int32), None
-            self._constant(source, watch)
+            self._constant(source, call.watch)
             return
-        self._fit_counted(source, X, y, sample_weight, offset, watch)
+        with threads_of(self.n_jobs):
+            self._fit_counted(source, call.X, call.y, call.sample_weight, call.options["offset"], call.watch)
         self._place_classes(source)
+
+    def _warn(self) -> None:
+        self._warn_if_short(also=Status.UNMIXED)
 
     def _fit_counted(self, source: Source, X: Any, y: Any, sample_weight: Any, offset: Any, watch: Stopwatch) -> None:
         prior = prior_of(self.prior_precision, self.n_features_in_)
@@ -329,8 +324,6 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         shown = certificate if self.draws_ is None else None
         self.fit_ = watch.fit(status, problem.source.passes, detail, shown, found.iterations)
         self.fit_.trace.extend(found.solution.trace)
-        if status.fell_short or status is Status.UNMIXED:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
         chance = check_random_state(self.random_state)
         self._seed = int(chance.randint(np.iinfo(np.int32).max))
 

@@ -25,9 +25,10 @@ from separatrix.data.affine import Intercept, Standardised
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.dense import DenseBlock
 from separatrix.data.labels import shown
-from separatrix.models.base import Probabilities, SignedDistance
 from separatrix.models.bayesian.posterior_table import PosteriorRow, PosteriorSummary
+from separatrix.models.classifier import Probabilities
 from separatrix.models.counted_classes import among_all, check_two_classes, shares_among_all
+from separatrix.models.linear_rule import SignedDistance
 
 if TYPE_CHECKING:
     from separatrix.bayes.gibbs import Draws

@@ -20,9 +20,10 @@ from separatrix.data.folds import block_keys, dealt_folds, number_of_folds, spli
 from separatrix.data.labels import shown
 from separatrix.data.views import Mapped, Regrouped
 from separatrix.geometry import Hyperplane
-from separatrix.models.base import Boundary, SignedDistance, Undetermined
+from separatrix.models.counted_classes import Undetermined
 from separatrix.models.discriminant.quadratic_discriminant import QuadraticRule, SingularCovariance
 from separatrix.models.generative import class_priors
+from separatrix.models.linear_rule import Boundary, SignedDistance
 from separatrix.result import Status
 from separatrix.statistics.fold_grid import fold_losses
 from separatrix.statistics.loo_grid import Grid, loo_losses

@@ -25,16 +25,19 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.views import Reweighted
-from separatrix.models.base import LinearRule, Probabilities, Stopwatch
+from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
+from separatrix.models.classifier import Probabilities
+from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.firth import FirthPenalty
 from separatrix.models.logistic.summary import Summarised
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.solution import Solution
 from separatrix.result import Fit, Status
-from separatrix.settings import one_blas_thread, outside, threads_of
+from separatrix.settings import outside, threads_of
 from separatrix.solvers.registry import method_names, minimise
 
 # Scores beyond this mean probabilities that data rarely support: time to ask whether the classes are separable.
@@ -116,6 +119,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
 
     # What a scheme of several machines calls the classes that this one knows by number.
     _class_names: NDArray[Any] | None = None
+    _of_some_fits: ClassVar[tuple[str, ...]] = ("separability_",)
 
     _keeps_single = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -207,45 +211,33 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         -------
         self
         """
-        self._validate_params()
-        known = dict(self.__dict__)
-        try:
-            return self._fit(X, y, sample_weight, offset)
-        except BaseException:  # a refused fit leaves the model as it was
-            self.__dict__.clear()
-            self.__dict__.update(known)
-            raise
+        return self._fit(X, y, sample_weight, offset=offset)
 
-    @one_blas_thread()
-    def _fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, offset: ArrayLike | None) -> Self:
-        watch = Stopwatch()
-        watch.start_at(X.passes if isinstance(X, Source) else 0)
-        before = self._before()
-        if hasattr(self, "separability_"):
-            del self.separability_
-        source = self._labelled(X, y, sample_weight)
+    def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:
             self.n_iter_, self.solver_ = np.zeros(1, dtype=np.int32), "closed form"
-            self._constant(source, watch)
-            return self
+            self._constant(source, call.watch)
+            return
+        offset = call.options["offset"]
         shift = None if offset is None else real_numbers(offset, "offset")
         with threads_of(self.n_jobs):
             if self.penalty == "firth":
                 solution, problem = self._fit_firth(source, shift)
             else:
-                solution, problem = self._fit_convex(source, shift, before)
-            self._unpack(solution, problem, watch, source)
-            self._warn(source)
+                solution, problem = self._fit_convex(source, shift, call.before)
+            self._unpack(solution, problem, call.watch, source)
+            self._diagnose(source)
             read = source.passes
             self._inference = self._gathered(solution.theta, problem, source)
             self.fit_ = replace(self.fit_, passes=self.fit_.passes + source.passes - read)
         self._place_classes(source)
-        return self
 
     def _labelled(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Source:
         """The rows with class codes, their weights multiplied by those of the classes; classes without weight are left out."""
-        source = self._read(X, y, sample_weight, reset=True).labelled()
-        return self._weighted(self._count_classes(source, self.class_weight))
+        return self._label(self._read(X, y, sample_weight, reset=True))
+
+    def _label(self, source: Source) -> Source:
+        return self._weighted(self._count_classes(source.labelled(), self.class_weight))
 
     def _weighted(self, source: Source) -> Source:
         if self.class_weight is None:
@@ -337,16 +329,17 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         fit.trace.extend(solution.trace)
         self.fit_ = fit
 
-    def _warn(self, source: Source) -> None:
-        C, _ = self._strength()
-        unpenalised = np.isinf(C) and self.prior is None and self.bounds is None and self.penalty != "firth"
-        if unpenalised and self._steepest > _SUSPICIOUS and self.fit_.status is not Status.INTERRUPTED:
-            self._diagnose(source)
-        if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
+    def _warn(self) -> None:
+        if self.fit_.status is Status.SEPARATED:
+            warnings.warn(self.fit_.detail, SeparationWarning, stacklevel=outside())
+        self._warn_if_short()
 
     def _diagnose(self, source: Source) -> None:
         """On scores that grow without bound: are the classes separable?"""
+        C, _ = self._strength()
+        unpenalised = np.isinf(C) and self.prior is None and self.bounds is None and self.penalty != "firth"
+        if not unpenalised or self._steepest <= _SUSPICIOUS or self.fit_.status is Status.INTERRUPTED:
+            return
         from separatrix.geometry.recession import ProgrammeFailed
         from separatrix.geometry.separability import separability
 
@@ -364,4 +357,3 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             self.fit_ = Fit(
                 Status.SEPARATED, fit.passes, fit.seconds, fit.iterations, str(verdict), unbounded, fit.trace
             )
-            warnings.warn(str(verdict), SeparationWarning, stacklevel=outside())

@@ -14,11 +14,9 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
@@ -26,17 +24,19 @@ from separatrix.data.affine import Intercept
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
 from separatrix.data.views import Regrouped, Reweighted
-from separatrix.models.base import LinearRule, Stopwatch
+from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
+from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.logistic_regression import SeparationWarning
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.losses import MARGIN_LOSSES, Margin
 from separatrix.objectives.solution import Solution
 from separatrix.result import Certificate, Fit, Status
-from separatrix.settings import one_blas_thread, outside, threads_of
+from separatrix.settings import outside, threads_of
 from separatrix.solvers.registry import minimise, pick
 from separatrix.solvers.smoothing import Sigmoid, minimise_smoothed
 
@@ -159,48 +159,22 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         tags.classifier_tags.poor_score = self.loss == "perceptron"  # a constant rule
         return tags
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
+    def _label(self, source: Source) -> Source:
+        return self._count_classes(source.labelled(), self.class_weight)
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        known = dict(self.__dict__)
-        try:
-            return self._fit(X, y, sample_weight)
-        except BaseException:  # a refused fit leaves the model as it was
-            self.__dict__.clear()
-            self.__dict__.update(known)
-            raise
-
-    @one_blas_thread()
-    def _fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
-        watch = Stopwatch()
-        watch.start_at(X.passes if isinstance(X, Source) else 0)
-        before = self._before()
-        source = self._count_classes(self._read(X, y, sample_weight, reset=True).labelled(), self.class_weight)
+    def _solve(self, source: Source, call: FitCall) -> None:
         self.machines_: list[Fit] = []
         if len(self.classes_) == 1:
             self.n_iter_, self.solver_ = np.zeros(1, dtype=np.int32), "closed form"
-            self._constant(source, watch)
-            return self
+            self._constant(source, call.watch)
+            return
         factors = class_factors(self.class_weight, self.classes_, class_counts(source))
         if factors is not None:
             source = Reweighted(source, factors)
         several = len(self.classes_) > 2
         m, d = len(self.classes_) if several else 1, self.n_features_in_
         starts: list[tuple[Float, Float] | None] = [None] * m
+        before = call.before
         if before is not None and before[1].shape == (m, d) and np.array_equal(before[0], self.classes_):
             starts = list(zip(before[1][:, None], before[2][:, None], strict=True))
         self.coef_, self.intercept_ = np.zeros((m, d)), np.zeros(m)
@@ -210,10 +184,8 @@ class LinearClassifier(SparseCoefficients, LinearRule):
                 self.coef_[k], self.intercept_[k], fit = self._machine(machine, starts[k], m)
                 self.machines_.append(fit)
         self.n_iter_ = np.maximum([fit.iterations for fit in self.machines_], 1).astype(np.int32)
-        self.fit_ = self._joined(watch, source.passes)
+        self.fit_ = self._joined(call.watch, source.passes)
         self._place_classes(source)
-        self._warn()
-        return self
 
     def _strength(self) -> tuple[float, float]:
         """(C, share of the absolute values)."""
@@ -231,7 +203,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         problem = problem.with_objective(unit=problem.objective.unit / m)
         interrupted = bool(self.machines_) and self.machines_[-1].status is Status.INTERRUPTED
         tol = self.tol / min(m, 2)
-        solution = self._solve(problem, problem.start(*start or ()), tol, interrupted)
+        solution = self._minimise(problem, problem.start(*start or ()), tol, interrupted)
         if interrupted:
             solution = replace(solution, status=Status.INTERRUPTED)
         published = problem.publish(solution, tol)
@@ -256,7 +228,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         factored: dict[str, Any] = {"fit_intercept": False, "penalty_factors": factors}
         return LinearProblem.of(Intercept(source), loss, C=C, l1_ratio=ratio, **factored)
 
-    def _solve(self, problem: LinearProblem, theta: Float, tol: float, interrupted: bool) -> Solution:
+    def _minimise(self, problem: LinearProblem, theta: Float, tol: float, interrupted: bool) -> Solution:
         objective, max_iter = problem.objective, 0 if interrupted else int(self.max_iter)
         if self.loss == "perceptron":
             self.solver_ = "closed form"
@@ -329,5 +301,4 @@ class LinearClassifier(SparseCoefficients, LinearRule):
     def _warn(self) -> None:
         if self.fit_.status is Status.SEPARATED:
             warnings.warn(self.fit_.detail, SeparationWarning, stacklevel=outside())
-        if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
+        self._warn_if_short()

@@ -38,11 +38,13 @@ from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_names, as_target, as_weights, encode, known_labels
 from separatrix.data.views import Regrouped
-from separatrix.models.base import Classifier, Estimator, Stopwatch, check_two_classes
-from separatrix.models.counted_classes import among_all, warn_of_one_class
+from separatrix.models.base import Estimator, FitCall
+from separatrix.models.classifier import Classifier
+from separatrix.models.counted_classes import among_all, check_two_classes, warn_of_one_class
 from separatrix.models.generative import MomentEstimator
 from separatrix.models.least_squares.ridge_classifier import RidgeClassifier
 from separatrix.models.logistic.logistic_regression import LogisticRegression
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.statistics.counts import CategoryCounts, ClassCounts
 from separatrix.statistics.moments import ClassMoments
 from separatrix.statistics.scatter import Scatter
@@ -140,14 +142,16 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         -------
         self
         """
-        self._validate_params()
-        self.__dict__.pop("estimators_", None)  # a fit that is refused leaves no half a model
+        return self._fit(X, y, sample_weight, **fit_params)
+
+    def _train(self, call: FitCall) -> None:
+        X, y = call.X, call.y
         if not (hasattr(self.estimator, "decision_function") or hasattr(self.estimator, "predict_proba")):
             raise TypeError(
                 f"{type(self.estimator).__name__} has neither decision_function nor predict_proba, so its machines have no "
                 "scores to compare; give a classifier that has one of them."
             )
-        params = self._machine_params(sample_weight, fit_params)
+        params = self._machine_params(call.sample_weight, dict(call.options))
         shared = _one_pass(self.estimator, X) and params.keys() <= {"sample_weight"}
         machines, self.passes_, known = (self._fit_together if shared else self._fit_apart)(X, y, params)
         if machines:
@@ -160,7 +164,6 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
             validate_data(self, X, reset=True, skip_check_array=True)
         self.estimators_ = machines
         self._place_among(known)
-        return self
 
     def _machine_params(self, sample_weight: ArrayLike | None, fit_params: dict[str, Any]) -> dict[str, Any]:
         given = {**fit_params} if sample_weight is None else {**fit_params, "sample_weight": sample_weight}
@@ -221,7 +224,7 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         self.classes_, codes = encode(target, None, weights)
         known, self._places = known_labels(target, self.classes_, weights), None
         check_two_classes(known)
-        warn_of_one_class(self.classes_, 5)
+        warn_of_one_class(self.classes_)
         return None, codes, known
 
     def _fit_together(self, X: Any, y: ArrayLike | None, params: dict[str, Any]) -> tuple[list[Any], int, NDArray[Any]]:
@@ -293,10 +296,7 @@ def _one_pass(estimator: Any, X: Any) -> bool:
     if not (isinstance(estimator, MomentEstimator) and is_classifier(estimator)):
         return False
     # A model that reads tables, or a subclass that fits in a way of its own, is fitted in its own way.
-    if type(estimator)._read is not Estimator._read or type(estimator).fit not in (
-        MomentEstimator.fit,
-        RidgeClassifier.fit,
-    ):
+    if type(estimator)._read is not Estimator._read or type(estimator).fit is not Estimator.fit:
         return False
     iterates = isinstance(estimator, RidgeClassifier) and estimator._iterates(X)
     return not iterates and not estimator._second_pass_parameter()

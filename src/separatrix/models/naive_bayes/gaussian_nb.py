@@ -19,8 +19,9 @@ from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import shown
 from separatrix.geometry import Hyperplane, Quadric
-from separatrix.models.base import Boundary, SignedDistance, Undetermined
+from separatrix.models.counted_classes import Undetermined
 from separatrix.models.generative import GenerativeClassifier, class_priors
+from separatrix.models.linear_rule import Boundary, SignedDistance
 from separatrix.models.naive_bayes.naive_bayes import draw_classes
 from separatrix.result import Status
 from separatrix.statistics.moments import Form

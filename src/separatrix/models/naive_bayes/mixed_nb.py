@@ -24,7 +24,7 @@ from separatrix.data.checks import check_rows
 from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
 from separatrix.data.labels import listed, shown
-from separatrix.models.base import Undetermined
+from separatrix.models.counted_classes import Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.naive_bayes import families as kinds
 from separatrix.models.naive_bayes.families import FAMILIES, Family, Reader, check_column, infer_family

@@ -14,7 +14,7 @@ from scipy.special import gammaln
 
 from separatrix.data import Block, SparseBlock
 from separatrix.data.block import Float
-from separatrix.models.base import Undetermined
+from separatrix.models.counted_classes import Undetermined
 from separatrix.models.naive_bayes.naive_bayes import LinearNaiveBayes, NaiveBayesClassifier, draw_classes
 
 

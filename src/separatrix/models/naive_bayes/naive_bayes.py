@@ -18,8 +18,8 @@ from sklearn.utils._param_validation import Interval
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
-from separatrix.models.base import LinearRule
 from separatrix.models.generative import GenerativeClassifier
+from separatrix.models.linear_rule import LinearRule
 from separatrix.result import Status
 from separatrix.statistics.counts import ClassCounts
 

@@ -9,8 +9,9 @@ import numpy as np
 from separatrix.data.block import Float
 from separatrix.dual.kernels import Kernel
 from separatrix.geometry import Hyperplane, Surface
-from separatrix.models.base import Boundary, Classifier, SignedDistance
+from separatrix.models.classifier import Classifier
 from separatrix.models.counted_classes import rule_among_all
+from separatrix.models.linear_rule import Boundary, SignedDistance
 from separatrix.models.svm.pairs import pairs
 
 

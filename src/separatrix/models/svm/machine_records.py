@@ -11,8 +11,8 @@ import numpy as np
 from separatrix.data import Source
 from separatrix.dual.dual_solution import Dual
 from separatrix.dual.linear_machine import LinearDual
-from separatrix.models.base import Stopwatch
 from separatrix.models.counted_classes import only_class
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Certificate, Fit, Status
 
 
@@ -21,7 +21,7 @@ def joined_fit(watch: Stopwatch, machines: Sequence[Dual | LinearDual], passes: 
     status = Status.worst(machine.status for machine in machines)
     certificate = Certificate.together([machine.certificate for machine in machines])
     fit = watch.fit(status, passes, "", certificate, steps)
-    return replace(fit, trace=machines[0].trace if len(machines) == 1 else [])
+    return replace(fit, passes=passes, trace=machines[0].trace if len(machines) == 1 else [])
 
 
 def one_class(model: Any, source: Source, watch: Stopwatch) -> None:
