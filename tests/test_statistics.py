@@ -155,7 +155,7 @@ def test_update_with_blocks_is_the_pass(form):
     source = as_source(X, y, w).labelled()
     total = ClassMoments.empty(3, 4, form)
     for block in source.blocks():
-        total.update(block)
+        total.merge(ClassMoments.of_block(block, 3, form))
     assert_same(total, ClassMoments.of_source(source, form))
 
 
@@ -178,7 +178,7 @@ def test_merging_leaves_the_other_as_it_was():
 def test_reindexing_to_more_classes_moves_everything():
     X, y, w = make(4, 60, 4, 2)
     for form in FORMS:
-        m = moments(X, y, w, form, 2).reindexed(np.array([0, 2]), 3)
+        m = moments(X, y, w, form, 2).regroup([0, 2], 3)
         assert_same(m, moments(X, np.where(y == 1, 2, 0), w, form, 3))
 
 
@@ -227,7 +227,7 @@ def test_gram_merges_and_matches_numpy(d):
 def test_a_thin_scatter_stays_thin_until_it_has_enough_rows():
     rng = np.random.default_rng(8)
     rows = rng.standard_normal((12, 10))
-    scatter = Scatter.zeros(10)
+    scatter = Scatter.empty(10)
     for i, row in enumerate(rows):
         scatter.add_rows(row[None])
         assert scatter.thin == (i + 1 < 10)

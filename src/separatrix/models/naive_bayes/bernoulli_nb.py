@@ -70,9 +70,9 @@ class BernoulliNB(LinearNaiveBayes):
         self.fit_prior = fit_prior
         self.class_prior = class_prior
 
-    def _measure(self, source: Source) -> Any:
+    def statistic_of(self, source: Source, *, separable: bool = False) -> Any:
         if self.binarize is None:
-            return super()._measure(source)
+            return super().statistic_of(source)
         return ClassCounts.of_source(Binarised(source, self.binarize))
 
     def _see(self, block: Block) -> Block:

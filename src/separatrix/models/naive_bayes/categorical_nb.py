@@ -94,7 +94,7 @@ class CategoricalNB(NaiveBayesClassifier):
         """Not there, as in scikit-learn: see `predict_joint_log_proba`."""
         raise AttributeError("Naive Bayes for counts has predict_joint_log_proba instead of decision_function.")
 
-    def _measure(self, source: Source) -> Any:
+    def statistic_of(self, source: Source, *, separable: bool = False) -> Any:
         return CategoryCounts.of_source(source)
 
     def _least_categories(self) -> NDArray[np.intp]:

@@ -27,10 +27,11 @@ from separatrix.data.labels import listed, shown
 from separatrix.models.base import Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.naive_bayes import families as kinds
-from separatrix.models.naive_bayes.families import FAMILIES, Family, Reader, check_column, infer_family
+from separatrix.models.naive_bayes.families import FAMILIES, ColumnFamily, Reader, check_column, infer_family
 from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, draw_classes
 from separatrix.result import Status
-from separatrix.statistics.columns import MixedCounts, Moments
+from separatrix.statistics.columns import ColumnMoments, MixedCounts
+from separatrix.statistics.statistic import weights_by_class
 
 Group = tuple[Any, ...]
 
@@ -41,7 +42,7 @@ class MixedNB(NaiveBayesClassifier):
     Parameters
     ----------
     families : "auto", mapping or sequence, default="auto"
-        Family of every column: "gaussian", "bernoulli", "categorical", "poisson" or "multinomial". A mapping from column
+        ColumnFamily of every column: "gaussian", "bernoulli", "categorical", "poisson" or "multinomial". A mapping from column
         names (numbers, for an array) may leave columns out: these are inferred from their type. All columns that are
         "multinomial" form one group of counts; a tuple of columns as a key makes a group of its own. A sequence has one
         family a column.
@@ -55,7 +56,7 @@ class MixedNB(NaiveBayesClassifier):
     Attributes
     ----------
     families_ : dict
-        Family of every column, a string with the attribute ``reason``.
+        ColumnFamily of every column, a string with the attribute ``reason``.
     class_count_, class_log_prior_ : ndarray of shape (n_classes,)
     classes_ : ndarray
     fit_ : Fit
@@ -76,7 +77,7 @@ class MixedNB(NaiveBayesClassifier):
     array(['happy'], dtype='<U5')
     """
 
-    families_: dict[Any, Family]
+    families_: dict[Any, ColumnFamily]
 
     _parameter_constraints: dict[str, list[Any]] = {
         "families": [StrOptions({"auto"}), dict, list, tuple, Mapping, "array-like"],
@@ -148,7 +149,7 @@ class MixedNB(NaiveBayesClassifier):
             if family is None:
                 self.families_[column.name] = infer_family(column)
             elif family in FAMILIES:
-                self.families_[column.name] = Family(family, "it was named so")
+                self.families_[column.name] = ColumnFamily(family, "it was named so")
             else:
                 raise ValueError(
                     f"{column.said} has the unknown family {family!r}; the families are {', '.join(FAMILIES)}."
@@ -193,18 +194,42 @@ class MixedNB(NaiveBayesClassifier):
         parts = [((name,), family, [columns[name]]) for name, family in self.families_.items() if name not in grouped]
         return parts + [(group, "multinomial", [columns[name] for name in group]) for group in self._groups]
 
-    def _measure(self, source: Any) -> Any:
+    def reads_statistic(self, X: Any) -> bool:
+        """False: families are chosen by the rows of each problem.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        bool
+        """
+        return False
+
+    def statistic_of(self, source: Any, *, separable: bool = False) -> MixedCounts:
+        """One statistic per column or group of columns, of a labelled table.
+
+        Parameters
+        ----------
+        source : ColumnTable
+            With class labels.
+        separable : bool, default=False
+            Classes can always be taken out of it.
+
+        Returns
+        -------
+        MixedCounts
+        """
         table: ColumnTable = source
-        n_classes = len(table.classes) if table.classes is not None else 0
+        assert table.classes is not None, "label the table first"
+        n_classes = len(table.classes)
         table.passes = 1
-        counts = np.bincount(table.codes, table.weights, minlength=n_classes).astype(np.float64)
-        return MixedCounts(
-            counts,
-            {
-                key: kinds.count(family, columns, table.codes, table.weights, n_classes)
-                for key, family, columns in self._parts(table)
-            },
-        )
+        parts = {
+            key: kinds.count(family, columns, table.codes, table.weights, n_classes)
+            for key, family, columns in self._parts(table)
+        }
+        return MixedCounts(weights_by_class(table.codes, table.weights, n_classes), parts)
 
     def _check_mergeable(self, other: Any) -> None:
         super()._check_mergeable(other)
@@ -227,16 +252,16 @@ class MixedNB(NaiveBayesClassifier):
         with np.errstate(divide="ignore"):  # a class without rows has prior 0: it is never chosen
             self.class_log_prior_ = np.log(self.priors_)
         for key, part in statistic.parts.items():
-            if not part.n.any():
+            if not part.counts.any():
                 raise Undetermined(
                     f"column {key[0]!r} has no observed value; leave it out, or give rows that have one."
                 )
-        spreads = [part.overall()[1] for part in statistic.parts.values() if isinstance(part, Moments)]
+        spreads = [part.overall()[1] for part in statistic.parts.values() if isinstance(part, ColumnMoments)]
         floor = self.var_smoothing * max(spreads, default=0.0)
         self._readers: dict[Group, Reader] = {}
         for key, part in statistic.parts.items():
             family = "multinomial" if len(key) > 1 else str(self.families_[key[0]])
-            if isinstance(part, Moments):
+            if isinstance(part, ColumnMoments):
                 if not np.isfinite(part.square).all():
                     raise ValueError(
                         f"column {key[0]!r} has values so large that their squares overflow; divide it by a power of ten first."

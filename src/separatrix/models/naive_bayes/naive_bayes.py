@@ -115,7 +115,7 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
     feature_log_prob_: Float
     _impossible: Float | None
 
-    def _measure(self, source: Source) -> Any:
+    def statistic_of(self, source: Source, *, separable: bool = False) -> Any:
         counts = ClassCounts.of_source(source)
         if counts.least < 0:
             j = ClassCounts.negative_column(source)
