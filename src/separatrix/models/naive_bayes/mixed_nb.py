@@ -14,12 +14,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from separatrix.data import Source
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.checks import check_rows
 from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
@@ -28,7 +28,7 @@ from separatrix.models.base import Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.naive_bayes import families as kinds
 from separatrix.models.naive_bayes.families import FAMILIES, ColumnFamily, Reader, check_column, infer_family
-from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, draw_classes
+from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, RowSampling
 from separatrix.result import Status
 from separatrix.statistics.columns import ColumnMoments, MixedCounts
 from separatrix.statistics.statistic import weights_by_class
@@ -36,7 +36,7 @@ from separatrix.statistics.statistic import weights_by_class
 Group = tuple[Any, ...]
 
 
-class MixedNB(NaiveBayesClassifier):
+class MixedNB(RowSampling, NaiveBayesClassifier):
     """Naive Bayes whose columns each have their own family, with missing values marginalised exactly.
 
     Parameters
@@ -45,7 +45,7 @@ class MixedNB(NaiveBayesClassifier):
         ColumnFamily of every column: "gaussian", "bernoulli", "categorical", "poisson" or "multinomial". A mapping from column
         names (numbers, for an array) may leave columns out: these are inferred from their type. All columns that are
         "multinomial" form one group of counts; a tuple of columns as a key makes a group of its own. A sequence has one
-        family a column.
+        family per column.
     alpha : float, default=1.0
         Smoothing of every family but the Gaussian; 0 is pure maximum likelihood.
     var_smoothing : float, default=1e-9
@@ -166,7 +166,7 @@ class MixedNB(NaiveBayesClassifier):
         if not isinstance(self.families, Mapping):
             if len(self.families) != len(names):
                 raise ValueError(
-                    f"families has {len(self.families)} entries, but X has {len(names)} columns; give one a column."
+                    f"families has {len(self.families)} entries, but X has {len(names)} columns; give one per column."
                 )
             return dict(zip(names, self.families, strict=True)), []
         given: dict[Any, str] = {}
@@ -307,28 +307,11 @@ class MixedNB(NaiveBayesClassifier):
     def _log_likelihood(self, X: Any) -> Float:
         return self.feature_log_odds(X).sum(axis=1)
 
-    def _log_joint(self, X: Any) -> Float:
-        return self._log_likelihood(X) + self.class_log_prior_
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Any]:
-        """Draw rows of the fitted model, complete ones.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Of objects where some column is not numeric.
-        y : ndarray of shape (n_samples,)
-        """
-        codes, rng = draw_classes(self, n_samples, random_state)
+    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
         place = {name: j for j, name in enumerate(self.families_)}
-        rows = np.empty((n_samples, len(place)), dtype=object)
+        rows = np.empty((len(codes), len(place)), dtype=object)
         for key, reader in self._readers.items():
-            drawn = np.asarray(reader.draw(codes, rng), dtype=object).reshape(n_samples, -1)
+            drawn = np.asarray(reader.draw(codes, rng), dtype=object).reshape(len(codes), -1)
             rows[:, [place[name] for name in key]] = drawn
         numeric = all(family != "categorical" for family in self.families_.values())
-        return (rows.astype(np.float64) if numeric else rows), self.classes_[codes]
+        return rows.astype(np.float64) if numeric else rows
