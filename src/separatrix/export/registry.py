@@ -55,7 +55,7 @@ _OURS = {
     "models.svm.svc": ["SVC"],
     "online.perceptron": ["online.Machine"],
     "result": ["Certificate", "Fit", "Status"],
-    "statistics.columns": ["MixedCounts", "Moments", "Sums", "Table"],
+    "statistics.columns": ["ColumnMoments", "MixedCounts", "ValueCounts"],
     "statistics.counts": ["CategoryCounts", "ClassCounts"],
     "statistics.gram": ["Gram"],
     "statistics.metric": ["DenseMetric", "ThinMetric"],

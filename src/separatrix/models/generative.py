@@ -10,7 +10,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
@@ -48,7 +48,7 @@ def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any],
     given = real_numbers(priors, "priors").copy()
     if given.shape != (len(classes),):
         raise ValueError(
-            f"priors has shape {given.shape}, but there are {len(classes)} classes: give one prior a class, in the order "
+            f"priors has shape {given.shape}, but there are {len(classes)} classes: give one prior per class, in the order "
             f"{listed(classes)}."
         )
     if not np.isfinite(given).all() or (given < 0).any():
@@ -84,15 +84,82 @@ class MomentEstimator(Estimator):
 
     classes_: NDArray[Any]
     _moments: Any
-    """The statistic: class moments, or another monoid with `counts`, `merge`, `copy` and `reindexed`."""
+    """The `Statistic` that the model reads: class moments, or another."""
 
     def _form(self) -> Form:
         """Which moments the model reads."""
-        raise NotImplementedError  # a model defines this, or `_measure`
+        raise NotImplementedError  # a model defines this, or `statistic_of`
 
-    def _measure(self, source: Source) -> Any:
-        """The statistic of a labelled source: one pass."""
-        return ClassMoments.of_source(source, self._form())
+    def reads_statistic(self, X: Any) -> bool:
+        """Whether a fit to X is one pass and algebra on what it adds up: `statistic_of`, then `fit_statistic`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        bool
+        """
+        self._validate_params()
+        # A subclass with a fit of its own is fitted by it.
+        kinds = type(self).__mro__
+        own_fit, own_answer = (
+            next(place for place, kind in enumerate(kinds) if name in vars(kind)) for name in ("fit", "reads_statistic")
+        )
+        return own_fit >= own_answer and not self._second_pass_parameter()
+
+    def statistic_of(self, source: Source, *, separable: bool = False) -> Any:
+        """The statistic that the model reads, of a labelled source: one pass.
+
+        Parameters
+        ----------
+        source : Source
+            With class labels.
+        separable : bool, default=False
+            Whether classes will be taken out of it: pooled moments are then kept by class.
+
+        Returns
+        -------
+        Statistic
+        """
+        form = self._form()
+        return ClassMoments.of_source(source, "per_class" if separable and form == "pooled" else form)
+
+    def fit_statistic(
+        self,
+        statistic: Any,
+        classes: ArrayLike,
+        *,
+        feature_names: NDArray[Any] | None = None,
+        dtype: DTypeLike = np.float64,
+    ) -> Self:
+        """Fit the model to a statistic of rows that were read before.
+
+        Parameters
+        ----------
+        statistic : Statistic
+            As `statistic_of` gives it, or made of such by `merge`, `take` and `regroup`. The model keeps it.
+        classes : array-like of shape (n_classes,)
+            The labels of its classes, sorted.
+        feature_names : ndarray of shape (n_features,), optional
+        dtype : dtype, default=float64
+            Of the coefficients, where the model has some in the type of the rows.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        watch = Stopwatch()
+        self.n_features_in_ = statistic.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if feature_names is not None:
+            self.feature_names_in_ = feature_names
+        self.classes_, self._dtype, self._pending = np.asarray(classes), np.dtype(dtype), ""
+        self._moments = statistic.in_form(self._form()) if isinstance(statistic, ClassMoments) else statistic
+        self._finish(watch, None)
+        return self
 
     @abstractmethod
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
@@ -107,7 +174,7 @@ class MomentEstimator(Estimator):
         assert source.classes is not None
         check_two_classes(source.classes)
         self.classes_, self._dtype, self._pending = source.classes, source.dtype, ""
-        self._moments = self._measure(source)
+        self._moments = self.statistic_of(source)
         self._finish(call.watch, source)
 
     def _of_all_classes(self, given: Source) -> Source:
@@ -159,14 +226,14 @@ class MomentEstimator(Estimator):
         given = self._read(X, y, sample_weight, reset=first)
         source = self._of_all_classes(given)
         assert source.classes is not None
-        part, labels = self._measure(source), source.classes
+        part, labels = self.statistic_of(source), source.classes
         if classes is not None:
             known = np.unique(np.asarray(classes))
             strange = np.setdiff1d(labels, known)
             if len(strange):
                 raise ValueError(f"The label {shown(strange[0])} in y is not among classes={listed(known)}.")
             labels, _, _ = merged_classes(known, labels)
-            part = part.reindexed(np.searchsorted(labels, source.classes), len(labels))
+            part = part.regroup(np.searchsorted(labels, source.classes), len(labels))
         if first:
             self.classes_, self._moments, self._dtype = labels, part, np.dtype(np.float64)
         else:
@@ -199,9 +266,9 @@ class MomentEstimator(Estimator):
     def _merge_moments(self, mine: Any, my_classes: NDArray[Any], theirs: Any, their_classes: NDArray[Any]) -> None:
         union, my_places, their_places = merged_classes(my_classes, their_classes)
         if len(union) > len(my_classes):
-            mine = mine.reindexed(my_places, len(union))
+            mine = mine.regroup(my_places, len(union))
         if len(union) > len(their_classes):
-            theirs = theirs.reindexed(their_places, len(union))
+            theirs = theirs.regroup(their_places, len(union))
         self.classes_, self._moments = union, mine.merge(theirs)
 
     def _finish(self, watch: Stopwatch, source: Source | None) -> None:
@@ -298,7 +365,7 @@ class GaussianClassifier(GenerativeClassifier):
 
     means_: Float
     _metrics: list[Metric]
-    """One a class; the same object where classes share a covariance."""
+    """One per class; the same object where classes share a covariance."""
 
     def _distances(self, rows: Float) -> Float:
         means, metrics = self.means_.astype(np.float64), self._metrics

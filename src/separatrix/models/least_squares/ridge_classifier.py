@@ -165,6 +165,19 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         else:
             super()._solve(source, call)
 
+    def reads_statistic(self, X: Any) -> bool:
+        """Whether a fit to X is one pass and algebra on what it adds up: not where conjugate gradients are used.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        bool
+        """
+        return super().reads_statistic(X) and not self._iterates(X)
+
     def _iterates(self, X: Any) -> bool:
         if self.positive or self.max_norm is not None:
             return False

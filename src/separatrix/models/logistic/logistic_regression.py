@@ -117,8 +117,8 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
     True
     """
 
-    # What a scheme of several machines calls the classes that this one knows by number.
-    _class_names: NDArray[Any] | None = None
+    class_names: NDArray[Any] | None = None
+    """Names of the classes in messages, where a reduction from more classes fits this model on 0 and 1."""
     _of_some_fits: ClassVar[tuple[str, ...]] = ("separability_",)
 
     _keeps_single = True
@@ -348,8 +348,8 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         except ProgrammeFailed as reason:  # the fit stands; whether the classes can be separated stays open
             self.fit_ = replace(self.fit_, detail=f"Whether the classes can be separated is not known. {reason}")
             return
-        if self._class_names is not None:
-            verdict = replace(verdict, classes=self._class_names)
+        if self.class_names is not None:
+            verdict = replace(verdict, classes=self.class_names)
         self.separability_ = verdict
         if verdict.verdict != "overlap":
             fit = self.fit_
