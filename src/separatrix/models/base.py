@@ -20,7 +20,8 @@ from separatrix.data.dispatch import source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
-from separatrix.geometry import Hyperplane, Quadric, Surface
+from separatrix.geometry import Hyperplane, Linear, Quadric, ScoreForm, Surface
+from separatrix.geometry.score_form import Link
 from separatrix.models.counted_classes import CountedClasses, only_class, rule_among_all
 from separatrix.models.counted_classes import Undetermined as Undetermined
 from separatrix.models.counted_classes import check_two_classes as check_two_classes
@@ -232,6 +233,29 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
         codes = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
 
+    def score_form(self) -> ScoreForm:
+        """The scores as a formula of the columns: what exports, boundaries and risks are computed from.
+
+        Returns
+        -------
+        ScoreForm
+            With ``scores(X)``, equal to `decision_function` but for what all classes share and rounding, and ``link``, how they
+            become probabilities. Two classes have one score or two.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from separatrix import LogisticRegression, QuadraticDiscriminantAnalysis
+        >>> X, y = load_iris(return_X_y=True)
+        >>> form = LogisticRegression().fit(X, y).score_form()
+        >>> type(form).__name__, form.weights.shape, form.link
+        ('Linear', (3, 4), 'softmax')
+        >>> form = QuadraticDiscriminantAnalysis().fit(X, y).score_form()
+        >>> type(form).__name__, form.scores(X).shape
+        ('Quadratic', (150, 3))
+        """
+        raise NotImplementedError  # every classifier of the library has its own
+
     def _code(self, label: Any) -> int:
         found = np.flatnonzero(self.classes_ == label)
         if not len(found):
@@ -374,6 +398,11 @@ class LinearRule(SignedDistance, Classifier):
         """
         self._check_ready()
         return dense(self.coef_), np.atleast_1d(self.intercept_)
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        link: Link = "softmax" if isinstance(self, Probabilities) else "none"
+        return Linear.of(dense(self.coef_), self.intercept_, link)
 
     def _linear_scores(self, X: Any) -> Float:
         scores = self._scores(X)  # a model may know a way that keeps more digits

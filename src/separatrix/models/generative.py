@@ -19,6 +19,7 @@ from separatrix.data import Block, Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import listed, merged_classes, shown
+from separatrix.geometry import Quadratic, ScoreForm
 from separatrix.models.base import (
     Classifier,
     Estimator,
@@ -339,6 +340,15 @@ class GaussianClassifier(GenerativeClassifier):
         """
         self._check_ready()
         return self._map_rows(X, lambda block: self._distances(block.dense()))
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        factors = {id(metric): metric.half(np.eye(metric.n_features)) for metric in self._metrics}
+        volumes = np.array([metric.log_det + metric.rank * _LOG_2PI for metric in self._metrics])
+        with np.errstate(divide="ignore"):  # a class of prior 0 is never chosen
+            constants = np.log(self.priors_) - 0.5 * volumes
+        means = np.asarray(self.means_, dtype=np.float64)
+        return Quadratic(means, [factors[id(metric)] for metric in self._metrics], constants)
 
     def _log_joint(self, X: Any) -> Float:
         self._check_ready()

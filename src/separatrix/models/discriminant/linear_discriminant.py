@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.affine import Standardised
 from separatrix.data.block import Float
+from separatrix.geometry import Linear, ScoreForm
 from separatrix.models.base import LinearRule, Undetermined, openly
 from separatrix.models.discriminant.canonical import canonical_directions
 from separatrix.models.discriminant.covariance import (
@@ -285,6 +286,10 @@ class LinearDiscriminantAnalysis(
         slope, constant = self._common
         shift = self._map_rows(X, lambda block: block.matvec(slope)) + constant
         return self._as_given(X, scores + shift[:, None])
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        return Linear(*self._centred)
 
     @property
     def covariance_(self) -> Float:

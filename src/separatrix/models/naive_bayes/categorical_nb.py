@@ -16,6 +16,8 @@ from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
+from separatrix.geometry import ScoreForm
+from separatrix.geometry.additive_form import Additive, TableTerm
 from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, draw_classes
 from separatrix.result import Status
 from separatrix.statistics.counts import CategoryCounts
@@ -175,6 +177,13 @@ class CategoricalNB(NaiveBayesClassifier):
             return scores
 
         return self._map_rows(X, of_block)
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        names = list(map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])))
+        tables = zip(names, self.feature_log_prob_, self._unseen, strict=True)
+        terms = [TableTerm(name, list(range(logs.shape[1])), logs.T, unseen) for name, logs, unseen in tables]
+        return Additive(list(terms), self.class_log_prior_, dict.fromkeys(names, "number"))
 
     def _log_joint(self, X: Any) -> Float:
         return self._log_likelihood(X) + self.class_log_prior_

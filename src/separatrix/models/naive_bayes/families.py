@@ -18,6 +18,7 @@ from scipy.special import gammaln
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.columns import Column
+from separatrix.geometry.additive_form import ColumnTerm, GaussianTerm, GroupTerm, RateTerm, TableTerm
 from separatrix.statistics.columns import Moments, Sums, Table
 
 FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson", "multinomial")
@@ -111,6 +112,11 @@ class GaussianReader:
         logs = -0.5 * (np.log(2.0 * np.pi * self.variance) + np.square(values - self.mean) / self.variance)
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
+    def term(self, columns: list[str]) -> ColumnTerm:
+        """What the column adds to the scores."""
+        constants = -0.5 * np.log(2.0 * np.pi * self.variance)
+        return GaussianTerm(columns[0], self.mean, np.sqrt(self.variance), constants)
+
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One value a row."""
         return self.mean[codes] + np.sqrt(self.variance[codes]) * rng.standard_normal(len(codes))
@@ -130,6 +136,12 @@ class BernoulliReader:
             logs = np.where(values == 1.0, np.log(self.rate), np.log1p(-self.rate))
         logs[np.isneginf(logs).all(axis=1)] = 0.0
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
+
+    def term(self, columns: list[str]) -> ColumnTerm:
+        """What the column adds to the scores."""
+        with np.errstate(divide="ignore"):  # α = 0: what a class never had is impossible in it
+            logs = np.stack([np.log1p(-self.rate), np.log(self.rate)])
+        return TableTerm(columns[0], [0, 1], logs, np.zeros(len(self.rate)))
 
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One value a row."""
@@ -161,6 +173,11 @@ class CategoricalReader:
         logs[observed] = self.logs[rows[inverse]] if len(rows) else 0.0
         return logs[:, None, :]
 
+    def term(self, columns: list[str]) -> ColumnTerm:
+        """What the column adds to the scores."""
+        values = [value.item() if isinstance(value, np.generic) else value for value in self.values]
+        return TableTerm(columns[0], values, self.logs[:-1], self.logs[-1])
+
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One value a row."""
         cumulative = np.cumsum(np.exp(self.logs[:-1]), axis=0).T[codes]
@@ -184,6 +201,10 @@ class PoissonReader:
             logs = np.where(counted > 0, counted * np.log(self.rate), 0.0) - self.rate - gammaln(counted + 1.0)
         logs[np.isneginf(logs).all(axis=1)] = 0.0
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
+
+    def term(self, columns: list[str]) -> ColumnTerm:
+        """What the column adds to the scores."""
+        return RateTerm(columns[0], self.rate)
 
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One value a row."""
@@ -209,6 +230,10 @@ class MultinomialReader:
             logs = np.where(counted > 0, counted * (np.log(self.share.T) - left), 0.0)
         logs[np.isneginf(logs).all(axis=2)] = 0.0
         return logs
+
+    def term(self, columns: list[str]) -> ColumnTerm:
+        """What the columns of the group add to the scores."""
+        return GroupTerm(tuple(columns), self.share)
 
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One row of the group a row."""

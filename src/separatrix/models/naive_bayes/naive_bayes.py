@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
+from separatrix.geometry import Linear, ScoreForm
 from separatrix.models.base import LinearRule
 from separatrix.models.generative import GenerativeClassifier
 from separatrix.result import Status
@@ -167,6 +168,11 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
                 "linear form can say; set alpha > 0."
             )
         return super().linear_form()
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        weights = self._finite if self._impossible is None else np.where(self._impossible > 0, -np.inf, self._finite)
+        return Linear.of(weights, self._constants + self._prior_scores())
 
     def _see(self, block: Block) -> Block:
         return block
