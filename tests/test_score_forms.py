@@ -75,7 +75,11 @@ CLASSIFIERS = {
         sx.BayesianLogisticRegression(), priors={"a": 0.1, "b": 0.2, "c": 0.7}
     ),
 }
-WEIGHTS = {"all": None, "one class without": np.where(CODES == 1, 0.0, 1.0), "one class with": np.where(CODES == 0, 1.0, 0)}
+WEIGHTS = {
+    "all": None,
+    "one class without": np.where(CODES == 1, 0.0, 1.0),
+    "one class with": np.where(CODES == 0, 1.0, 0),
+}
 
 
 def fitted(name, y, weights=None):
@@ -132,7 +136,9 @@ def test_kernels_of_every_kind_on_sparse_and_given_values(kernel):
 
 
 def test_a_table_of_every_kind_of_column_with_holes():
-    table = pd.DataFrame({"number": X[:, 0], "count": X[:, 1], "word": np.where(CODES == 1, "u", "v"), "flag": CODES > 0})
+    table = pd.DataFrame(
+        {"number": X[:, 0], "count": X[:, 1], "word": np.where(CODES == 1, "u", "v"), "flag": CODES > 0}
+    )
     table.loc[::7, "number"] = np.nan
     table.loc[::5, "word"] = None
     model = sx.MixedNB({"count": "poisson"}).fit(table, Y)

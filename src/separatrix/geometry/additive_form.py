@@ -118,11 +118,14 @@ class GroupTerm(ColumnTerm):
         return logs.sum(axis=1)
 
 
+Term = GaussianTerm | TableTerm | RateTerm | GroupTerm
+
+
 @dataclass(frozen=True)
 class Additive(LogPosteriors):
     """b_k and the terms of the columns; `columns` has all names in the order of X, and how each is read."""
 
-    terms: list[ColumnTerm]
+    terms: list[Term]
     constants: Float
     columns: Mapping[str, ColumnKind]
 

@@ -152,7 +152,7 @@ class LogPosteriors(ScoreForm):
         with np.errstate(divide="ignore"):  # a class of prior 0 is never chosen
             shift = np.log(priors) - np.log(np.where(trained_on > 0, trained_on, 1.0))
         moved = self.constants + (shift[1:] - shift[:1] if len(self.constants) == 1 else shift)
-        return replace(self, constants=moved)
+        return replace(self, constants=moved)  # type: ignore[call-arg]  # every such form has constants
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,8 @@ class Linear(LogPosteriors):
     @property
     def plain(self) -> bool:
         """Whether it is one score of the columns themselves, and no more: with the probability 1/(1 + e^{−s}), or none."""
-        return len(self.weights) == 1 and self.above is self.spread is None and self.link in ("softmax", "none")
+        bare = self.above is None and self.spread is None
+        return bare and len(self.weights) == 1 and self.link in ("softmax", "none")
 
     def scores(self, X: Any) -> Float:
         z = dense_rows(X)

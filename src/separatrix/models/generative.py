@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Block, Source
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import listed, merged_classes, shown
 from separatrix.geometry import Quadratic, ScoreForm
@@ -33,6 +35,7 @@ from separatrix.result import Status
 from separatrix.settings import one_blas_thread, outside
 from separatrix.statistics.metric import Metric
 from separatrix.statistics.moments import ClassMoments, Form
+from separatrix.statistics.scatter import Scatter
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -313,12 +316,35 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
         return self.outlier_score(X) > self.outlier_threshold_
 
 
+def gaussian_rows(
+    means: Any, covariances: Sequence[tuple[Scatter, Float | None]], priors: Float, n_samples: int, rng: Any
+) -> tuple[Float, Codes]:
+    """Rows of Gaussian classes, each with its covariance as a scatter and a diagonal to add, and their codes."""
+    codes = rng.choice(len(priors), size=n_samples, p=priors / priors.sum())
+    rows = np.asarray(means, dtype=np.float64)[codes]
+    for k, (scatter, floor) in enumerate(covariances):
+        mine = codes == k
+        root = scatter.rows if scatter.thin else _root(scatter.matrix())
+        rows[mine] += rng.standard_normal((int(mine.sum()), len(root))) @ root
+        if floor is not None:
+            rows[mine] += rng.standard_normal((int(mine.sum()), len(floor))) * np.sqrt(floor)
+    return rows, codes
+
+
+def _root(matrix: Float) -> Float:
+    """F with FᵀF the matrix, which may be singular."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+
+
 class GaussianClassifier(GenerativeClassifier):
     """Gaussian classes: one mean and one metric each."""
 
     means_: Float
     _metrics: list[Metric]
     """One a class; the same object where classes share a covariance."""
+    _covariances: Sequence[tuple[Scatter, Float | None]]
+    """Of every class, as a scatter and a diagonal to add."""
 
     def _distances(self, rows: Float) -> Float:
         means, metrics = self.means_.astype(np.float64), self._metrics
@@ -340,6 +366,30 @@ class GaussianClassifier(GenerativeClassifier):
         """
         self._check_ready()
         return self._map_rows(X, lambda block: self._distances(block.dense()))
+
+    @property
+    def shares_covariance_(self) -> bool:
+        """Whether all classes have one covariance, so that their boundaries are hyperplanes."""
+        self._check_ready()
+        return all(metric is self._metrics[0] for metric in self._metrics)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Any]:
+        """Draw rows of the fitted model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+        """
+        self._check_ready()
+        rng = check_random_state(random_state)
+        rows, codes = gaussian_rows(self.means_, self._covariances, self.priors_, n_samples, rng)
+        return rows, self.classes_[codes]
 
     def score_form(self) -> ScoreForm:
         self._check_ready()

@@ -123,7 +123,7 @@ class PosteriorPrediction(Probabilities):
             if self.fit_intercept:  # type: ignore[attr-defined]
                 constant, floor = mean[:, -1], factor[-1]
             form = Linear(mean[:, :d] / scale, constant, centre, spread=(factor[:d] / scale[:, None], floor))
-        return self._placed(form, halved=True)  # type: ignore[attr-defined, no-any-return]
+        return self._placed(form, halved=True)  # type: ignore[attr-defined]
 
     def _linear_scores(self, X: Any) -> Float:
         return SignedDistance._linear_scores(self, X)  # type: ignore[arg-type]  # those of the coefficients, not integrated

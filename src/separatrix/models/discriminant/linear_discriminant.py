@@ -287,6 +287,10 @@ class LinearDiscriminantAnalysis(
         shift = self._map_rows(X, lambda block: block.matvec(slope)) + constant
         return self._as_given(X, scores + shift[:, None])
 
+    @property
+    def _covariances(self) -> list[tuple[Scatter, Float | None]]:  # type: ignore[override]  # one for all classes
+        return [(self._scatter, self._floor)] * len(self.classes_)
+
     def score_form(self) -> ScoreForm:
         self._check_ready()
         return Linear(*self._centred)

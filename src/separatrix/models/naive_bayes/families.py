@@ -18,7 +18,7 @@ from scipy.special import gammaln
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.columns import Column
-from separatrix.geometry.additive_form import ColumnTerm, GaussianTerm, GroupTerm, RateTerm, TableTerm
+from separatrix.geometry.additive_form import GaussianTerm, GroupTerm, RateTerm, TableTerm
 from separatrix.statistics.columns import Moments, Sums, Table
 
 FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson", "multinomial")
@@ -112,7 +112,7 @@ class GaussianReader:
         logs = -0.5 * (np.log(2.0 * np.pi * self.variance) + np.square(values - self.mean) / self.variance)
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
-    def term(self, columns: list[str]) -> ColumnTerm:
+    def term(self, columns: list[str]) -> GaussianTerm:
         """What the column adds to the scores."""
         constants = -0.5 * np.log(2.0 * np.pi * self.variance)
         return GaussianTerm(columns[0], self.mean, np.sqrt(self.variance), constants)
@@ -137,7 +137,7 @@ class BernoulliReader:
         logs[np.isneginf(logs).all(axis=1)] = 0.0
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
-    def term(self, columns: list[str]) -> ColumnTerm:
+    def term(self, columns: list[str]) -> TableTerm:
         """What the column adds to the scores."""
         with np.errstate(divide="ignore"):  # α = 0: what a class never had is impossible in it
             logs = np.stack([np.log1p(-self.rate), np.log(self.rate)])
@@ -173,7 +173,7 @@ class CategoricalReader:
         logs[observed] = self.logs[rows[inverse]] if len(rows) else 0.0
         return logs[:, None, :]
 
-    def term(self, columns: list[str]) -> ColumnTerm:
+    def term(self, columns: list[str]) -> TableTerm:
         """What the column adds to the scores."""
         values = [value.item() if isinstance(value, np.generic) else value for value in self.values]
         return TableTerm(columns[0], values, self.logs[:-1], self.logs[-1])
@@ -202,7 +202,7 @@ class PoissonReader:
         logs[np.isneginf(logs).all(axis=1)] = 0.0
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
-    def term(self, columns: list[str]) -> ColumnTerm:
+    def term(self, columns: list[str]) -> RateTerm:
         """What the column adds to the scores."""
         return RateTerm(columns[0], self.rate)
 
@@ -231,7 +231,7 @@ class MultinomialReader:
         logs[np.isneginf(logs).all(axis=2)] = 0.0
         return logs
 
-    def term(self, columns: list[str]) -> ColumnTerm:
+    def term(self, columns: list[str]) -> GroupTerm:
         """What the columns of the group add to the scores."""
         return GroupTerm(tuple(columns), self.share)
 

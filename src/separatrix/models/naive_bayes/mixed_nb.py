@@ -25,7 +25,7 @@ from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
 from separatrix.data.labels import listed, shown
 from separatrix.geometry import ScoreForm
-from separatrix.geometry.additive_form import Additive, ColumnKind, ColumnTerm, TableTerm
+from separatrix.geometry.additive_form import Additive, ColumnKind, TableTerm, Term
 from separatrix.models.base import Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.naive_bayes import families as kinds
@@ -288,7 +288,7 @@ class MixedNB(NaiveBayesClassifier):
         kinds: dict[str, ColumnKind] = {
             names[name]: "flag" if family == "bernoulli" else "number" for name, family in self.families_.items()
         }
-        terms: list[ColumnTerm] = []
+        terms: list[Term] = []
         for key, reader in self._readers.items():
             term = reader.term([names[name] for name in key])
             terms.append(term)
