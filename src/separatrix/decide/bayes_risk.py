@@ -28,8 +28,9 @@ from separatrix.decide.losses import REJECTED, Loss, expected_losses, loss_table
 from separatrix.decide.prior_shift import check_priors
 from separatrix.decide.regions import envelope, reject
 from separatrix.decide.risk import Risk
-from separatrix.models.generative import GenerativeClassifier, gaussian_rows
+from separatrix.models.generative import GenerativeClassifier
 from separatrix.models.naive_bayes.gaussian_nb import GaussianNB
+from separatrix.statistics.gaussian_rows import gaussian_rows
 from separatrix.statistics.metric import DenseMetric, Metric
 from separatrix.statistics.scatter import Scatter
 

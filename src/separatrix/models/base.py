@@ -233,29 +233,6 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
         codes = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
 
-    def score_form(self) -> ScoreForm:
-        """The scores as a formula of the columns: what exports, boundaries and risks are computed from.
-
-        Returns
-        -------
-        ScoreForm
-            With ``scores(X)``, equal to `decision_function` but for what all classes share and rounding, and ``link``, how they
-            become probabilities. Two classes have one score or two.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from separatrix import LogisticRegression, QuadraticDiscriminantAnalysis
-        >>> X, y = load_iris(return_X_y=True)
-        >>> form = LogisticRegression().fit(X, y).score_form()
-        >>> type(form).__name__, form.weights.shape, form.link
-        ('Linear', (3, 4), 'softmax')
-        >>> form = QuadraticDiscriminantAnalysis().fit(X, y).score_form()
-        >>> type(form).__name__, form.scores(X).shape
-        ('Quadratic', (150, 3))
-        """
-        raise NotImplementedError  # every classifier of the library has its own
-
     def _code(self, label: Any) -> int:
         found = np.flatnonzero(self.classes_ == label)
         if not len(found):
@@ -420,9 +397,4 @@ class LinearRule(SignedDistance, Classifier):
         -------
         Hyperplane
         """
-        W, b = self.linear_form()
-        first, second = self._pair(k, l)
-        if len(W) == 1:
-            sign = 1.0 if first == 1 else -1.0
-            return Hyperplane(sign * W[0], sign * float(b[0]))
-        return Hyperplane(W[first] - W[second], float(b[first] - b[second]))
+        return Hyperplane.between(*self.linear_form(), *self._pair(k, l))

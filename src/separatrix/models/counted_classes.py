@@ -126,6 +126,29 @@ class CountedClasses:
     def _has_weight(self, code: int) -> bool:
         return self._places is None or code in self._places
 
+    def score_form(self) -> ScoreForm:
+        """The scores as a formula of the columns: what exports, boundaries and risks are computed from.
+
+        Returns
+        -------
+        ScoreForm
+            With ``scores(X)``, equal to `decision_function` but for what all classes share and rounding, and ``link``, how they
+            become probabilities. Two classes have one score or two.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from separatrix import LogisticRegression, QuadraticDiscriminantAnalysis
+        >>> X, y = load_iris(return_X_y=True)
+        >>> form = LogisticRegression().fit(X, y).score_form()
+        >>> type(form).__name__, form.weights.shape, form.link
+        ('Linear', (3, 4), 'softmax')
+        >>> form = QuadraticDiscriminantAnalysis().fit(X, y).score_form()
+        >>> type(form).__name__, form.scores(X).shape
+        ('Quadratic', (150, 3))
+        """
+        raise NotImplementedError  # every classifier of the library has its own
+
     def _placed(self, form: ScoreForm, *, halved: bool) -> ScoreForm:
         """A form of the classes that have weight, among all."""
         return form if self._places is None else Placed(form, self._places, len(self.classes_), halved)

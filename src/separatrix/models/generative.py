@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Block, Source
-from separatrix.data.block import Codes, Float
+from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import listed, merged_classes, shown
 from separatrix.geometry import Quadratic, ScoreForm
@@ -33,6 +33,7 @@ from separatrix.models.base import (
 from separatrix.models.counted_classes import check_some_class, only_class, warn_of_one_class
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread, outside
+from separatrix.statistics.gaussian_rows import gaussian_rows
 from separatrix.statistics.metric import Metric
 from separatrix.statistics.moments import ClassMoments, Form
 from separatrix.statistics.scatter import Scatter
@@ -314,27 +315,6 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
         if not hasattr(self, "outlier_threshold_"):
             raise ValueError("No threshold is set: call fit_outlier_threshold with the training rows first.")
         return self.outlier_score(X) > self.outlier_threshold_
-
-
-def gaussian_rows(
-    means: Any, covariances: Sequence[tuple[Scatter, Float | None]], priors: Float, n_samples: int, rng: Any
-) -> tuple[Float, Codes]:
-    """Rows of Gaussian classes, each with its covariance as a scatter and a diagonal to add, and their codes."""
-    codes = rng.choice(len(priors), size=n_samples, p=priors / priors.sum())
-    rows = np.asarray(means, dtype=np.float64)[codes]
-    for k, (scatter, floor) in enumerate(covariances):
-        mine = codes == k
-        root = scatter.rows if scatter.thin else _root(scatter.matrix())
-        rows[mine] += rng.standard_normal((int(mine.sum()), len(root))) @ root
-        if floor is not None:
-            rows[mine] += rng.standard_normal((int(mine.sum()), len(floor))) * np.sqrt(floor)
-    return rows, codes
-
-
-def _root(matrix: Float) -> Float:
-    """F with FᵀF the matrix, which may be singular."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
 
 
 class GaussianClassifier(GenerativeClassifier):

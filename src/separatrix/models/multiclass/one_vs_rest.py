@@ -212,10 +212,7 @@ class OneVsRestClassifier(Reduction):
         Hyperplane
         """
         W, b = self.linear_form()
-        first, second = self._pair(k, l)
-        if len(W) == 1:
-            W, b = np.pad(W, ((1, 0), (0, 0))), np.pad(b, (1, 0))
-        return Hyperplane(W[first] - W[second], float(b[first] - b[second]))
+        return Hyperplane.between(W, b, *self._pair(k, l))
 
     @available_if(_is_linear)
     def signed_distance(self, X: Any) -> Float:

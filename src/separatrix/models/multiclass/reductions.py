@@ -256,6 +256,11 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         self._check_ready()
         return [X] * len(self.estimators_) if self._kept is None else [np.asarray(X)[:, at] for at in self._kept]
 
+    @property
+    def machine_rows_(self) -> list[Codes] | None:
+        """The training rows of every machine where kernels are given as values; else None."""
+        return self._kept
+
     def _machine_forms(self, threshold: float) -> Machines:
         """Score forms of the machines; without decision_function they are measured by p − `threshold`."""
         forms: list[ScoreForm] = [score_form_of(machine) for machine in self.estimators_]

@@ -28,9 +28,6 @@ from separatrix.dual.given_kernels import Columns, Precomputed
 from separatrix.dual.gram import product_values
 from separatrix.dual.kernels import CentredLinear
 from separatrix.dual.points import Points
-from separatrix.geometry import KernelExpansion, Linear, ScoreForm
-from separatrix.geometry.combined_forms import PairVote
-from separatrix.geometry.score_form import CalibratedLink, Link
 from separatrix.models.base import Classifier, Stopwatch
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.counted_classes import among_all
@@ -369,22 +366,6 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
             scores = self._machine_scores(X)
             return scores if self._places is None else pairs_among_all(scores, self._places, len(self.classes_))
         return super().decision_function(X)
-
-    def score_form(self) -> ScoreForm:
-        self._check_ready()
-        one = len(self._counted) == 1
-        calibrated = self._calibrators or (one and self._calibrated)
-        link: Link = CalibratedLink(tuple(self._calibrators), self._shares) if calibrated else "none"
-        form: ScoreForm
-        if one:
-            form = Linear.of(np.zeros((1, self.n_features_in_)), np.zeros(1), link)
-        elif self._kernel.linear:
-            centre = np.zeros(self.n_features_in_) if self._centre is None else self._centre
-            form = Linear(self.coef_, self._intercepts, centre, link=link)
-        else:
-            form = KernelExpansion(self._support, self._coefficients, self._intercepts, self._kernel, link=link)
-        form = PairVote(form, len(self._counted), link=link) if self._paired else form
-        return self._placed(form, halved=False)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of every row: by the sign of its score, by vote of the pairs, or by the largest score.
