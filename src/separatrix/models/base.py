@@ -26,6 +26,7 @@ from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
 from separatrix.models.counted_classes import Undetermined
+from separatrix.models.counted_classes import check_two_classes as check_two_classes
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Fit, Status
 from separatrix.settings import one_blas_thread, outside

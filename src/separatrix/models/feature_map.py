@@ -22,7 +22,8 @@ from separatrix.data import Source, SparseBlock
 from separatrix.data.block import Float
 from separatrix.data.frames import FrameBlock, is_frame
 from separatrix.data.views import Mapped
-from separatrix.geometry import Surface
+from separatrix.geometry import ScoreForm, Surface
+from separatrix.geometry.combined_forms import Composition
 from separatrix.models.base import Estimator, FitCall
 from separatrix.result import Fit
 
@@ -254,6 +255,28 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         ndarray of shape (n_samples,)
         """
         return self._call("log_density", X)
+
+    @_delegate("score_form")
+    def score_form(self) -> ScoreForm:
+        """The scores as a formula of the transformed columns.
+
+        Returns
+        -------
+        Composition
+            Of ``form``, that of the estimator, and ``transform``, from x to the rows it takes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.preprocessing import PolynomialFeatures
+        >>> from separatrix import FeatureMap, LinearDiscriminantAnalysis
+        >>> X = np.random.default_rng(0).standard_normal((500, 2))
+        >>> model = FeatureMap(PolynomialFeatures(2), LinearDiscriminantAnalysis()).fit(X, (X**2).sum(axis=1) > 1.5)
+        >>> model.score_form().form.weights.shape
+        (1, 6)
+        """
+        self._check_ready()
+        return Composition(self.estimator_.score_form(), self.transformer_.transform)
 
     def _call(self, name: str, X: Any) -> Any:
         view = self._mapped(X)

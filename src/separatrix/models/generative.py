@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import listed, merged_classes, shown
+from separatrix.geometry import Quadratic, ScoreForm
 from separatrix.models.base import Estimator, FitCall
 from separatrix.models.classifier import Classifier, Probabilities
 from separatrix.models.counted_classes import (
@@ -31,8 +34,10 @@ from separatrix.models.counted_classes import (
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread, outside
+from separatrix.statistics.gaussian_rows import gaussian_rows
 from separatrix.statistics.metric import Metric
 from separatrix.statistics.moments import ClassMoments, Form
+from separatrix.statistics.scatter import Scatter
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -365,7 +370,9 @@ class GaussianClassifier(GenerativeClassifier):
 
     means_: Float
     _metrics: list[Metric]
-    """One per class; the same object where classes share a covariance."""
+    """One a class; the same object where classes share a covariance."""
+    _covariances: Sequence[tuple[Scatter, Float | None]]
+    """Of every class, as a scatter and a diagonal to add."""
 
     def _distances(self, rows: Float) -> Float:
         means, metrics = self.means_.astype(np.float64), self._metrics
@@ -387,6 +394,39 @@ class GaussianClassifier(GenerativeClassifier):
         """
         self._check_ready()
         return self._map_rows(X, lambda block: self._distances(block.dense()))
+
+    @property
+    def shares_covariance_(self) -> bool:
+        """Whether all classes have one covariance, so that their boundaries are hyperplanes."""
+        self._check_ready()
+        return all(metric is self._metrics[0] for metric in self._metrics)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Any]:
+        """Draw rows of the fitted model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+        """
+        self._check_ready()
+        rng = check_random_state(random_state)
+        rows, codes = gaussian_rows(self.means_, self._covariances, self.priors_, n_samples, rng)
+        return rows, self.classes_[codes]
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        factors = {id(metric): metric.half(np.eye(metric.n_features)) for metric in self._metrics}
+        volumes = np.array([metric.log_det + metric.rank * _LOG_2PI for metric in self._metrics])
+        with np.errstate(divide="ignore"):  # a class of prior 0 is never chosen
+            constants = np.log(self.priors_) - 0.5 * volumes
+        means = np.asarray(self.means_, dtype=np.float64)
+        return Quadratic(means, [factors[id(metric)] for metric in self._metrics], constants)
 
     def _log_joint(self, X: Any) -> Float:
         self._check_ready()

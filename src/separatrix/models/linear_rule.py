@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.geometry import Hyperplane, Quadric, Surface
+from separatrix.geometry import Hyperplane, Linear, Quadric, ScoreForm, Surface
+from separatrix.geometry.score_form import Link
 from separatrix.models.classifier import Classifier, Probabilities
 from separatrix.models.counted_classes import only_class, rule_among_all
 from separatrix.models.sparse_coefficients import dense
@@ -96,6 +97,11 @@ class LinearRule(SignedDistance, Classifier):
         self._check_ready()
         return dense(self.coef_), np.atleast_1d(self.intercept_)
 
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        link: Link = "softmax" if isinstance(self, Probabilities) else "none"
+        return Linear.of(dense(self.coef_), self.intercept_, link)
+
     def _linear_scores(self, X: Any) -> Float:
         scores = self._scores(X)  # a model may know a way that keeps more digits
         return scores if len(self.linear_form()[0]) == scores.shape[1] else scores[:, 1:] - scores[:, :1]
@@ -112,9 +118,4 @@ class LinearRule(SignedDistance, Classifier):
         -------
         Hyperplane
         """
-        W, b = self.linear_form()
-        first, second = self._pair(k, l)
-        if len(W) == 1:
-            sign = 1.0 if first == 1 else -1.0
-            return Hyperplane(sign * W[0], sign * float(b[0]))
-        return Hyperplane(W[first] - W[second], float(b[first] - b[second]))
+        return Hyperplane.between(*self.linear_form(), *self._pair(k, l))

@@ -25,6 +25,8 @@ from separatrix.data.affine import Intercept, Standardised
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.dense import DenseBlock
 from separatrix.data.labels import shown
+from separatrix.geometry import Linear, ScoreForm
+from separatrix.geometry.combined_forms import Integrated
 from separatrix.models.bayesian.posterior_table import PosteriorRow, PosteriorSummary
 from separatrix.models.classifier import Probabilities
 from separatrix.models.counted_classes import among_all, check_two_classes, shares_among_all
@@ -89,6 +91,40 @@ class PosteriorPrediction(Probabilities):
         result: Float = self._map_rows(X, lambda block: self._score_block(block, draws))  # type: ignore[attr-defined]
         places: Codes | None = self._places  # type: ignore[attr-defined]
         return result if places is None else among_all(result, places, len(self.classes_), halved=True)  # type: ignore[attr-defined]
+
+    def score_form(self) -> ScoreForm:
+        """The scores of the integrated probabilities: those of the mean over √(1 + πv/8) for two classes and
+        predictive="probit", else a function of rows.
+
+        Returns
+        -------
+        Linear, Integrated, or Placed where classes have no weight
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from separatrix import BayesianLogisticRegression
+        >>> X, y = load_iris(return_X_y=True)
+        >>> form = BayesianLogisticRegression().fit(X, y == 2).score_form()
+        >>> type(form).__name__, form.spread[0].shape
+        ('Linear', (4, 5))
+        """
+        self._check_ready()  # type: ignore[attr-defined]  # mixed into a Classifier
+        counted = self._counted  # type: ignore[attr-defined]
+        if len(counted) > 2 or (len(counted) == 2 and self.predictive != "probit"):  # type: ignore[attr-defined]
+            return Integrated(self._scores)
+        if len(counted) == 1:
+            form = Linear.of(np.zeros((1, self.n_features_in_)), np.zeros(1))  # type: ignore[attr-defined]
+        else:
+            centre, scale = self._scaling
+            mean, d = self._posterior.mean, len(scale)
+            values, vectors = np.linalg.eigh(self.predictive_width_ * self._posterior.covariance())
+            factor = vectors * np.sqrt(np.maximum(values, 0.0))
+            constant, floor = np.zeros(1), np.zeros(len(factor))
+            if self.fit_intercept:  # type: ignore[attr-defined]
+                constant, floor = mean[:, -1], factor[-1]
+            form = Linear(mean[:, :d] / scale, constant, centre, spread=(factor[:d] / scale[:, None], floor))
+        return self._placed(form, halved=True)  # type: ignore[attr-defined]
 
     def _linear_scores(self, X: Any) -> Float:
         return SignedDistance._linear_scores(self, X)  # type: ignore[arg-type]  # those of the coefficients, not integrated

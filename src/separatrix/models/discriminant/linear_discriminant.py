@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.affine import Standardised
 from separatrix.data.block import Float
+from separatrix.geometry import Linear, ScoreForm
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.discriminant.canonical import canonical_directions
 from separatrix.models.discriminant.covariance import (
@@ -288,6 +289,14 @@ class LinearDiscriminantAnalysis(
         slope, constant = self._common
         shift = self._map_rows(X, lambda block: block.matvec(slope)) + constant
         return self._as_given(X, scores + shift[:, None])
+
+    @property
+    def _covariances(self) -> list[tuple[Scatter, Float | None]]:  # type: ignore[override]  # one for all classes
+        return [(self._scatter, self._floor)] * len(self.classes_)
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        return Linear(*self._centred)
 
     @property
     def covariance_(self) -> Float:

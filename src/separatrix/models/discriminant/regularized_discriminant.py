@@ -317,9 +317,4 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
         self._check_ready()
         if self.alpha_ > 0.0 or np.ndim(self.gamma_):
             return super().boundary(k, l)
-        W, b = self.linear_form()
-        first, second = self._pair(k, l)
-        if len(W) == 1:
-            sign = 1.0 if first == 1 else -1.0
-            return Hyperplane(sign * W[0], sign * float(b[0]))
-        return Hyperplane(W[first] - W[second], float(b[first] - b[second]))
+        return Hyperplane.between(*self.linear_form(), *self._pair(k, l))

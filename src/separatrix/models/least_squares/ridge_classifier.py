@@ -22,6 +22,7 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.source import cut_finer
 from separatrix.data.views import Coded, Signed
+from separatrix.geometry import ScoreForm
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import class_counts, class_factors
 from separatrix.models.counted_classes import check_class_weight, check_some_class, check_two_classes, warn_of_one_class
@@ -334,6 +335,10 @@ class RidgeClassifier(LinearRule, MomentEstimator):
             f"The rule never predicts {names} on its training data: least squares masks classes that lie between others. "
             "Use LinearDiscriminantAnalysis, or add quadratic terms."
         )
+
+    def score_form(self) -> ScoreForm:
+        form = super().score_form()
+        return replace(form, link="labels") if getattr(self, "_multi_label", False) else form
 
     def decision_function(self, X: Any) -> Float:
         """Score of every row for every class.

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods
 
 from separatrix.data.block import Codes, Float
+from separatrix.geometry import Linear, ScoreForm
+from separatrix.geometry.combined_forms import Machines, PairVote
 from separatrix.models.counted_classes import check_two_classes
 from separatrix.models.multiclass.reductions import Indeterminate, Reduction, machine_scores
 from separatrix.models.multiclass.vote import class_pairs, tally, vote_scores
@@ -92,6 +94,16 @@ class OneVsOneClassifier(Reduction):
     def _own_scores(self, X: Any) -> Float:
         scores = vote_scores(*self._tally(X))
         return scores[:, 1:] if scores.shape[1] == 2 else scores
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        n_classes = len(self._counted)
+        if n_classes == 1:
+            return self._placed(Linear.of(np.zeros((1, self.n_features_in_)), np.zeros(1), "none"), halved=False)
+        # Probabilities are added up as they are, like scikit-learn does.
+        summed = self._machine_forms(threshold=0.5 if n_classes == 2 else 0.0)
+        form = PairVote(Machines(summed.machines), n_classes, second=True, confidences=summed, link="none")
+        return self._placed(form, halved=False)
 
     def indeterminate(self, X: Any) -> Indeterminate:
         """The rows whose votes tie, and the class they were given all the same.

@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -38,6 +39,8 @@ from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_names, as_target, as_weights, encode, known_labels
 from separatrix.data.views import Regrouped
+from separatrix.geometry.combined_forms import Composition, Machines
+from separatrix.geometry.score_form import ScoreForm, score_form_of
 from separatrix.models.base import Estimator, FitCall
 from separatrix.models.classifier import Classifier
 from separatrix.models.counted_classes import among_all, check_two_classes, warn_of_one_class
@@ -252,6 +255,21 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         """What every machine is asked about: the rows, or their kernels with the machine's own training rows."""
         self._check_ready()
         return [X] * len(self.estimators_) if self._kept is None else [np.asarray(X)[:, at] for at in self._kept]
+
+    @property
+    def machine_rows_(self) -> list[Codes] | None:
+        """The training rows of every machine where kernels are given as values; else None."""
+        return self._kept
+
+    def _machine_forms(self, threshold: float) -> Machines:
+        """Score forms of the machines; without decision_function they are measured by p − `threshold`."""
+        forms: list[ScoreForm] = [score_form_of(machine) for machine in self.estimators_]
+        if self._kept is not None:
+            forms = [
+                Composition(form, itemgetter((slice(None), at))) for form, at in zip(forms, self._kept, strict=True)
+            ]
+        scored = all(hasattr(machine, "decision_function") for machine in self.estimators_)
+        return Machines(tuple(forms), None if scored else threshold)
 
     def _own_scores(self, X: Any) -> Float:
         """(n, k) scores of the classes that have weight, or (n, 1) for two."""

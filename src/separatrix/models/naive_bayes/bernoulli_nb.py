@@ -5,6 +5,7 @@ log p(x|k) = Σ_j x_j log θ_kj + (1−x_j) log(1−θ_kj),      θ_kj = (N_kj +
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -15,7 +16,15 @@ from sklearn.utils._param_validation import Interval
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.views import Binarised
-from separatrix.models.naive_bayes.naive_bayes import SMOOTHING_CONSTRAINTS, LinearNaiveBayes, RowSampling
+from separatrix.geometry import Linear, ScoreForm
+from separatrix.geometry.additive_form import Additive, TableTerm
+from separatrix.geometry.combined_forms import Composition
+from separatrix.geometry.score_form import dense_rows
+from separatrix.models.naive_bayes.naive_bayes import (
+    SMOOTHING_CONSTRAINTS,
+    LinearNaiveBayes,
+    RowSampling,
+)
 from separatrix.statistics.counts import ClassCounts
 
 
@@ -104,3 +113,20 @@ class BernoulliNB(RowSampling, LinearNaiveBayes):
     def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
         rows = rng.random_sample((len(codes), self.n_features_in_)) < np.exp(self.feature_log_prob_)[codes]
         return rows.astype(np.float64)
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        threshold = self.binarize
+        if self._never is None and self._always is None:
+            form = Linear.of(self._finite, self._constants + self.class_log_prior_)
+            return form if threshold is None else replace(form, above=threshold)
+        # Without smoothing a flag may be impossible where it is not set, which no weight expresses.
+        log_on, log_off = self._weights()
+        assert log_off is not None
+        names = [f"x{j}" for j in range(self.n_features_in_)]
+        terms = [
+            TableTerm(name, [0, 1], np.stack(logs), np.zeros(len(logs[0])))
+            for name, *logs in zip(names, log_off.T, log_on.T, strict=True)
+        ]
+        table = Additive(list(terms), self.class_log_prior_, dict.fromkeys(names, "flag"))
+        return table if threshold is None else Composition(table, lambda X: dense_rows(X) > threshold)

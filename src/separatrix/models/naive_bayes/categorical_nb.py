@@ -16,6 +16,8 @@ from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
+from separatrix.geometry import ScoreForm
+from separatrix.geometry.additive_form import Additive, TableTerm
 from separatrix.models.naive_bayes.naive_bayes import (
     SMOOTHING_CONSTRAINTS,
     CountFeatures,
@@ -184,6 +186,13 @@ class CategoricalNB(CountFeatures, RowSampling, NaiveBayesClassifier):
             return scores
 
         return self._map_rows(X, of_block)
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        names = list(map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])))
+        tables = zip(names, self.feature_log_prob_, self._unseen, strict=True)
+        terms = [TableTerm(name, list(range(logs.shape[1])), logs.T, unseen) for name, logs, unseen in tables]
+        return Additive(list(terms), self.class_log_prior_, dict.fromkeys(names, "number"))
 
     def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
         rows = np.empty((len(codes), self.n_features_in_))

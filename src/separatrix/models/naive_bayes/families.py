@@ -18,6 +18,7 @@ from scipy.special import gammaln
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.columns import Column
+from separatrix.geometry.additive_form import GaussianTerm, GroupTerm, RateTerm, TableTerm
 from separatrix.statistics.columns import ColumnMoments, ValueCounts
 from separatrix.statistics.counts import ClassCounts
 
@@ -113,6 +114,11 @@ class GaussianReader:
         logs = -0.5 * (np.log(2.0 * np.pi * self.variance) + np.square(values - self.mean) / self.variance)
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
+    def term(self, columns: list[str]) -> GaussianTerm:
+        """What the column adds to the scores."""
+        constants = -0.5 * np.log(2.0 * np.pi * self.variance)
+        return GaussianTerm(columns[0], self.mean, np.sqrt(self.variance), constants)
+
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One value a row."""
         return self.mean[codes] + np.sqrt(self.variance[codes]) * rng.standard_normal(len(codes))
@@ -132,6 +138,12 @@ class BernoulliReader:
             logs = np.where(values == 1.0, np.log(self.rate), np.log1p(-self.rate))
         logs[np.isneginf(logs).all(axis=1)] = 0.0
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
+
+    def term(self, columns: list[str]) -> TableTerm:
+        """What the column adds to the scores."""
+        with np.errstate(divide="ignore"):  # α = 0: what a class never had is impossible in it
+            logs = np.stack([np.log1p(-self.rate), np.log(self.rate)])
+        return TableTerm(columns[0], [0, 1], logs, np.zeros(len(self.rate)))
 
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One value a row."""
@@ -163,6 +175,11 @@ class CategoricalReader:
         logs[observed] = self.logs[rows[inverse]] if len(rows) else 0.0
         return logs[:, None, :]
 
+    def term(self, columns: list[str]) -> TableTerm:
+        """What the column adds to the scores."""
+        values = [value.item() if isinstance(value, np.generic) else value for value in self.values]
+        return TableTerm(columns[0], values, self.logs[:-1], self.logs[-1])
+
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One value a row."""
         cumulative = np.cumsum(np.exp(self.logs[:-1]), axis=0).T[codes]
@@ -186,6 +203,10 @@ class PoissonReader:
             logs = np.where(counted > 0, counted * np.log(self.rate), 0.0) - self.rate - gammaln(counted + 1.0)
         logs[np.isneginf(logs).all(axis=1)] = 0.0
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
+
+    def term(self, columns: list[str]) -> RateTerm:
+        """What the column adds to the scores."""
+        return RateTerm(columns[0], self.rate)
 
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One value a row."""
@@ -211,6 +232,10 @@ class MultinomialReader:
             logs = np.where(counted > 0, counted * (np.log(self.share.T) - left), 0.0)
         logs[np.isneginf(logs).all(axis=2)] = 0.0
         return logs
+
+    def term(self, columns: list[str]) -> GroupTerm:
+        """What the columns of the group add to the scores."""
+        return GroupTerm(tuple(columns), self.share)
 
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One row of the group a row."""

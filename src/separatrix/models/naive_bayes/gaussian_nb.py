@@ -18,7 +18,7 @@ from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import shown
-from separatrix.geometry import Hyperplane, Quadric
+from separatrix.geometry import Hyperplane, Quadratic, Quadric, ScoreForm
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.linear_rule import Boundary, SignedDistance
@@ -131,6 +131,12 @@ class GaussianNB(SignedDistance, RowSampling, JointScores):
             return scores
 
         return self._map_rows(X, of_block)
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        with np.errstate(divide="ignore"):  # a class of prior 0 is never chosen
+            constants = np.log(self.priors_) - 0.5 * np.log(2.0 * np.pi * self.var_).sum(axis=1)
+        return Quadratic(self.theta_, list(1.0 / np.sqrt(self.var_)), constants)
 
     def _scores(self, X: Any) -> Float:
         return self._log_joint(X)

@@ -24,6 +24,8 @@ from separatrix.data.checks import check_rows
 from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
 from separatrix.data.labels import listed, shown
+from separatrix.geometry import ScoreForm
+from separatrix.geometry.additive_form import Additive, ColumnKind, TableTerm, Term
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.naive_bayes import families as kinds
@@ -303,6 +305,21 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
         for key, _, columns in self._parts(table):
             odds[:, [place[name] for name in key]] = self._readers[key].log_prob(columns)
         return odds
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        numbered = all(isinstance(name, int) for name in self.families_)
+        names = {name: f"x{name}" if numbered else str(name) for name in self.families_}
+        kinds: dict[str, ColumnKind] = {
+            names[name]: "flag" if family == "bernoulli" else "number" for name, family in self.families_.items()
+        }
+        terms: list[Term] = []
+        for key, reader in self._readers.items():
+            term = reader.term([names[name] for name in key])
+            terms.append(term)
+            if isinstance(term, TableTerm) and any(isinstance(value, str) for value in term.values):
+                kinds[term.column] = "text"
+        return Additive(terms, self.class_log_prior_, kinds)
 
     def _log_likelihood(self, X: Any) -> Float:
         return self.feature_log_odds(X).sum(axis=1)

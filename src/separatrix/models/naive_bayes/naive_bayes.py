@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.checks import real_numbers
+from separatrix.geometry import Linear, ScoreForm
 from separatrix.models.generative import GenerativeClassifier
 from separatrix.models.linear_rule import LinearRule
 from separatrix.result import Status
@@ -230,6 +231,11 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
                 "linear form can say; set alpha > 0."
             )
         return super().linear_form()
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        weights = self._finite if self._never is None else np.where(self._never > 0, -np.inf, self._finite)
+        return Linear.of(weights, self._constants + self._prior_scores())
 
     def _features(self, block: Block) -> Block:
         """The features of a block as the model counts them."""
