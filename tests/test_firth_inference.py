@@ -20,9 +20,9 @@ from test_firth import SEX2_COEF, SEX2_LIMITS, sex2
 
 from separatrix import LogisticRegression, Status
 from separatrix.data import Intercept, as_source
-from separatrix.solvers import firth_profile
+from separatrix.inference import firth_profile
+from separatrix.inference.firth_profile import FirthProfile
 from separatrix.solvers.firth import minimise_firth
-from separatrix.solvers.firth_profile import FirthProfile
 
 # What logistf prints for its data set sex2, intercept last: Chisq of every coefficient, and its likelihood ratio test.
 SEX2_CHI = [7.50773092, 0.02467044, 22.93139022, 19.10407252, 3.69740975, 7.89693139, 0.06286298]

@@ -334,11 +334,11 @@ def test_bad_activations_are_refused():
         with pytest.raises(ValueError, match=r"row 1 has -0\.5"):
             rule([0.0, 0.0], [1.0, -0.5])
     for level in (0.0, 1.0, 95):
-        with pytest.raises(ValueError, match="level must be a probability"):
+        with pytest.raises(ValueError, match="give a probability between 0 and 1"):
             interval([0.0], [1.0], level=level)
-        with pytest.raises(ValueError, match="level must be a probability"):
+        with pytest.raises(ValueError, match="give a probability between 0 and 1"):
             averaged(np.zeros((2, 1)), level=level)
-        with pytest.raises(ValueError, match="level must be a probability"):
+        with pytest.raises(ValueError, match="give a probability between 0 and 1"):
             softmax_interval(np.zeros((1, 3)), np.eye(3)[None], level=level)
     with pytest.raises(ValueError, match="at least one draw"):
         averaged(np.zeros((0, 2)))

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +22,7 @@ from scipy.linalg import eigh_tridiagonal
 from scipy.special import expit, log_expit, ndtri
 
 from separatrix.data.block import Float
+from separatrix.inference.estimates import check_level
 
 # The trapezoidal rule in standard deviations, and the size of the Gauss rule: rounding is all that is left of their errors.
 _STEP, _REACH = 1.0 / 6.0, 9.5
@@ -41,12 +41,6 @@ def _activations(mean: ArrayLike, variance: ArrayLike) -> tuple[Float, Float]:
             f"variance must not be negative, but row {int(np.flatnonzero(v < 0)[0])} has {v[v < 0][0]:.3g}."
         )
     return mu, v
-
-
-def check_level(level: float) -> None:
-    """Refuse what is no level of an interval."""
-    if not (isinstance(level, Real) and 0.0 < level < 1.0):
-        raise ValueError(f"level must be a probability between 0 and 1, such as 0.95; got {level!r}.")
 
 
 def probit(mean: ArrayLike, variance: ArrayLike) -> Float:

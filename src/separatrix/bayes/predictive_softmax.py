@@ -48,8 +48,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, logsumexp, ndtri
 from scipy.stats.qmc import Sobol
 
-from separatrix.bayes.predictive import check_level, interval, log_probit, log_quadrature, rules
+from separatrix.bayes.predictive import interval, log_probit, log_quadrature, rules
 from separatrix.data.block import Float
+from separatrix.inference.estimates import check_level
 
 # As many Sobol' points (a power of 2) as mirror images.
 _POINTS = 4096

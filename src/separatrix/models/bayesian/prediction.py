@@ -15,7 +15,7 @@ from scipy.special import log_softmax, logsumexp, ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from separatrix.bayes.posterior import Posterior
-from separatrix.bayes.predictive import check_level, interval, log_probit, log_quadrature
+from separatrix.bayes.predictive import interval, log_probit, log_quadrature
 from separatrix.bayes.predictive_softmax import (
     log_softmax_probit,
     log_softmax_quadrature,
@@ -25,8 +25,9 @@ from separatrix.data.affine import Intercept, Standardised
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.dense import DenseBlock
 from separatrix.data.labels import shown
+from separatrix.inference.estimates import check_level
+from separatrix.inference.posterior_summary import PosteriorRow, PosteriorSummary
 from separatrix.models.base import Probabilities, SignedDistance
-from separatrix.models.bayesian.posterior_table import PosteriorRow, PosteriorSummary
 from separatrix.models.counted_classes import among_all, check_two_classes, shares_among_all
 
 if TYPE_CHECKING:

@@ -12,11 +12,12 @@ from separatrix.data.affine import Intercept
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.views import Regrouped
+from separatrix.inference.estimates import Inference
+from separatrix.inference.firth import gather_firth, summarise_firth
+from separatrix.inference.maximum_likelihood import gather, summarise
+from separatrix.inference.summary import Summary
 from separatrix.models.counted_classes import check_two_classes
-from separatrix.models.logistic.firth_summary import gather_firth, summarise_firth
-from separatrix.models.logistic.inference import gather, summarise
 from separatrix.models.logistic.problem import Problem
-from separatrix.models.logistic.summary_table import Inference, Summary
 from separatrix.settings import threads_of
 
 

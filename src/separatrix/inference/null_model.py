@@ -15,7 +15,7 @@ from scipy.special import xlogy
 from separatrix.data import Source, as_source
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.views import View
-from separatrix.models.logistic.problem import Problem
+from separatrix.inference.expansion import LinearFit
 from separatrix.objectives.penalties import Penalty
 from separatrix.solvers.newton import minimise_newton
 
@@ -45,7 +45,7 @@ class Targets(View):
         return as_source(np.ones((len(codes), 1)), codes, weights).labelled(np.arange(len(self._labels)))
 
 
-def null_log_likelihood(problem: Problem, rows: Targets) -> float:
+def null_log_likelihood(problem: LinearFit, rows: Targets) -> float:
     """That of the intercepts and the offset; Σ n_k log n_k/n when there is no offset."""
     m, _ = problem.shape
     if problem.objective.offset is not None:

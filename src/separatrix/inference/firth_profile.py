@@ -3,10 +3,8 @@
     interval of θ_j   {β : 2(L*(θ̂) − max L*(θ with θ_j = β)) ≤ χ²₁(level)}, which need not be symmetric
     test of θ_J = 0   2(L*(θ̂) − max L*(θ with θ_J = 0)) ~ χ² with |J| degrees of freedom
 
-The penalty is that of all columns throughout, as in Heinze's R package logistf. Every value of β is a fit of its own, begun
-where the profile's tangent leads, dφ/dβ = I⁻¹a / aᵀI⁻¹a with aᵀφ = β. √(2ΔL*) is nearly linear in β, so Newton's method on it
-takes a handful. A fit that has not converged says only that L* is at least so large: its β may be known to be inside, never
-outside.
+The penalty is that of all columns throughout, as in Heinze's R package logistf. Limits are found as those of any profile
+(profile.py), along its tangent dφ/dβ = I⁻¹a / aᵀI⁻¹a with aᵀφ = β.
 
 References: Heinze and Schemper (2002), Statistics in Medicine 21, section 2; Venzon and Moolgavkar (1988), Applied
 Statistics 37.
@@ -28,9 +26,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.data.block import Float
 from separatrix.data.source import Source
+from separatrix.inference.estimates import check_level
+from separatrix.inference.profile import HeldFit, search_limit
 from separatrix.result import Status
+from separatrix.settings import outside
 from separatrix.solvers.coordinates import Coordinates
-from separatrix.solvers.firth import FirthFit, Likelihood, Maximum, Point, maximise
+from separatrix.solvers.firth import Likelihood, Maximum, Point, maximise
 
 _EPS = float(np.finfo(np.float64).eps)
 # √(U*ᵀI⁻¹U*) up to which L* is known well enough: it is about half the square from its maximum.
@@ -55,7 +56,7 @@ class FirthProfile:
     --------
     >>> from separatrix.data import Intercept, as_source
     >>> from separatrix.solvers.firth import minimise_firth
-    >>> from separatrix.solvers.firth_profile import FirthProfile
+    >>> from separatrix.inference.firth_profile import FirthProfile
     >>> source = Intercept(as_source([[2001.0], [2002.0], [2003.0], [2004.0]], [0, 0, 1, 1]).labelled())
     >>> profile = FirthProfile(source, minimise_firth(source).theta)
     >>> [round(limit, 3) for limit in profile.interval(0)], round(profile.statistic([0]), 3)
@@ -122,13 +123,9 @@ class FirthProfile:
 
     def interval(self, index: int, level: float = 0.95) -> tuple[float, float]:
         """Both limits of a coefficient. One that is not found is the nearest value known to be outside, with a warning."""
-        if not 0 < level < 1:
-            raise ValueError(f"level is {level}; give a probability between 0 and 1, such as 0.95.")
-        goal, normal, unit = (
-            float(ndtri(0.5 + 0.5 * level)),
-            self._coordinates.normal(index),
-            self._coordinates.unit(index),
-        )
+        check_level(level)
+        goal, normal = float(ndtri(0.5 + 0.5 * level)), self._coordinates.normal(index)
+        unit = self._coordinates.unit(index)
         centre = float(normal @ self._best.point.theta)
         low, high = (centre + side * self._distance(index, normal, side, goal) for side in (-1.0, 1.0))
         return low / unit, high / unit
@@ -136,37 +133,32 @@ class FirthProfile:
     def _distance(self, index: int, normal: Float, side: float, goal: float) -> float:
         """How far from the estimate L* has fallen by goal²/2, in the direction of `side`."""
         best, known, here = self._best.point.penalised, self._best.point, 0.0
-        inside, outside, error = 0.0, math.inf, _standard_error(known, normal)
-        distance = goal * error
-        for _ in range(self._max_iter):
+
+        def hold(distance: float) -> HeldFit:
+            nonlocal known, here
             tangent = _tangent(known, normal)
             start = self._likelihood.at(known.theta + side * (distance - here) * tangent)
-            held = self._climb(start, normal[None, :]) if start.penalised > -math.inf else None
-            settled = held is not None and held.size <= _NEAR
-            drop = math.inf if held is None else math.sqrt(2.0 * max(0.0, best - held.point.penalised))
-            if settled and abs(drop - goal) <= max(self._tol, 64 * _EPS * abs(best)):
-                return distance
-            guess = 0.5 * (inside + distance)
-            if held is not None and (settled or drop < goal):
-                inside, outside = (distance, outside) if drop < goal else (inside, distance)
+            if start.penalised == -math.inf:
+                return HeldFit(math.inf, 0.0, False)
+            held = self._climb(start, normal[None, :])
+            settled, drop = held.size <= _NEAR, math.sqrt(2.0 * max(0.0, best - held.point.penalised))
+            if settled or drop < goal:
                 known, here = held.point, distance
-                slope = -side * float(held.score @ tangent) / drop if settled and drop > 0.1 * goal else 0.0
-                guess = distance + (goal - drop) / slope if slope > 0 else 2.0 * distance
-                guess = min(guess, 4.0 * distance)
-                if not inside < guess < outside:
-                    guess = 0.5 * (inside + outside)
-            if guess in (inside, outside) or not math.isfinite(guess):
-                break
-            distance = guess
-        if math.isfinite(outside) and outside - inside <= 1e-8 * outside:  # as near as rounding of L* lets it be known
-            return outside
+            return HeldFit(drop, -side * float(held.score @ tangent) if settled else 0.0, settled)
+
+        first, tolerance = goal * _standard_error(known, normal), max(self._tol, 64 * _EPS * abs(best))
+        limit = search_limit(hold, goal, first, tolerance=tolerance, max_fits=self._max_iter)
+        if limit.found:
+            return limit.distance
+        if math.isfinite(limit.outside) and limit.outside - limit.inside <= 1e-8 * limit.outside:
+            return limit.outside  # as near as rounding of L* lets it be known
         warnings.warn(
             f"The {'lower' if side < 0 else 'upper'} limit of coefficient {index} was not found within {self._max_iter} fits "
             "of at most as many steps; the nearest value known to be outside is given. Raise max_iter.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=outside(),
         )
-        return outside
+        return limit.outside
 
 
 def _tangent(point: Point, normal: Float) -> Float:
@@ -177,28 +169,3 @@ def _tangent(point: Point, normal: Float) -> Float:
 
 def _standard_error(point: Point, normal: Float) -> float:
     return float(np.linalg.norm(solve_triangular(point.factor, normal, trans="T")))
-
-
-def profile_interval(
-    source: Source,
-    fit: FirthFit,
-    index: int,
-    level: float = 0.95,
-    *,
-    offset: ArrayLike | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 200,
-) -> tuple[float, float]:
-    """Limits of one coefficient of a fit; see `FirthProfile.interval`.
-
-    Examples
-    --------
-    >>> from separatrix.data import Intercept, as_source
-    >>> from separatrix.solvers.firth import minimise_firth
-    >>> from separatrix.solvers.firth_profile import profile_interval
-    >>> source = Intercept(as_source([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]).labelled())
-    >>> low, high = profile_interval(source, minimise_firth(source), 0)
-    >>> low < 0 < high
-    True
-    """
-    return FirthProfile(source, fit.theta, offset=offset, tol=tol, max_iter=max_iter).interval(index, level)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from separatrix.models.logistic.coefficient_table import CoefficientTable, number, odds
+from separatrix.inference.coefficient_table import LIMITS, ODDS, CoefficientTable, OddsRatio, TableColumn
 
 
 @dataclass(frozen=True)
-class PosteriorRow:
+class PosteriorRow(OddsRatio):
     """One coefficient of one score."""
 
     score: Any
@@ -26,19 +26,9 @@ class PosteriorRow:
     upper: float
 
     @property
-    def odds_ratio(self) -> float:
-        """By how much the odds are multiplied when the column grows by 1, at the mean."""
-        return odds(self.mean)
-
-    @property
-    def odds_lower(self) -> float:
-        """Lower limit of the odds ratio."""
-        return odds(self.lower)
-
-    @property
-    def odds_upper(self) -> float:
-        """Upper limit of the odds ratio."""
-        return odds(self.upper)
+    def log_odds_ratio(self) -> float:
+        """The posterior mean."""
+        return self.mean
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +50,7 @@ class PosteriorSummary(CoefficientTable):
 
     Examples
     --------
-    >>> from separatrix.models.bayesian.posterior_table import PosteriorRow, PosteriorSummary
+    >>> from separatrix.inference.posterior_summary import PosteriorRow, PosteriorSummary
     >>> row = PosteriorRow("b", "age", 0.0, 0.25, 0.5, -0.49, 0.49)
     >>> table = PosteriorSummary([row], {"b": "Log-odds of 'b'"}, 0.95, [("Observations", "40")], "By hand.")
     >>> table.rows[0].odds_ratio, table.scores
@@ -74,10 +64,12 @@ class PosteriorSummary(CoefficientTable):
     method: str
 
     headline: ClassVar[str] = "Logistic regression, Bayesian"
-    numbers: ClassVar[tuple[str, ...]] = (
-        *("mean", "standard_deviation", "positive", "lower", "upper"),
-        *("odds_ratio", "odds_lower", "odds_upper"),
-    )
+
+    @property
+    def columns(self) -> tuple[TableColumn, ...]:
+        """Mean, standard deviation, P(> 0), interval and odds ratio."""
+        moments = TableColumn("mean", "Mean"), TableColumn("standard_deviation", "Std. dev.")
+        return *moments, TableColumn("positive", "P(>0)", "{:.4f}".format), *LIMITS, *ODDS
 
     @property
     def scores(self) -> list[Any]:
@@ -87,17 +79,8 @@ class PosteriorSummary(CoefficientTable):
     def _title(self, score: Any) -> str:
         return self.titles[score]
 
-    def _heads(self) -> list[str]:
-        limits = self._limits()
-        return ["", "Mean", "Std. dev.", "P(>0)", *limits, "Odds ratio", *limits]
-
-    def _cells(self, row: PosteriorRow) -> list[str]:
-        spread = [number(row.mean), number(row.standard_deviation), f"{row.positive:.4f}"]
-        odds = [number(row.odds_ratio), number(row.odds_lower), number(row.odds_upper)]
-        return [row.name, *spread, number(row.lower), number(row.upper), *odds]
-
     def _facts(self) -> list[tuple[str, str]]:
         return self.facts
 
-    def _words(self) -> list[str]:
+    def _notes(self) -> list[str]:
         return [self.method]
