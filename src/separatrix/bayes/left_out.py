@@ -25,8 +25,8 @@ from __future__ import annotations
 import numpy as np
 
 from separatrix.bayes.posterior import FullPosterior
-from separatrix.bayes.predictive import log_probit
-from separatrix.bayes.predictive_softmax import log_softmax_probit
+from separatrix.bayes.predictive import probit
+from separatrix.bayes.predictive_softmax import softmax_probit
 from separatrix.bayes.variational import State, averaged_rows, points_for, score_spread
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
@@ -107,5 +107,5 @@ def _without(spread: Float, bend: Float) -> Float:
 def _losses(rows: Block, mean: Float, spread: Float) -> Float:
     """(n,) −log of the probability of the own class, in closed form."""
     if mean.shape[1] == 1:
-        return -log_probit(np.where(rows.codes == 1, 1.0, -1.0) * mean[:, 0], spread[:, 0, 0])
-    return -log_softmax_probit(mean, spread)[np.arange(rows.n), rows.codes]
+        return -probit(np.where(rows.codes == 1, 1.0, -1.0) * mean[:, 0], spread[:, 0, 0], log=True)
+    return -softmax_probit(mean, spread, log=True)[np.arange(rows.n), rows.codes]

@@ -40,7 +40,7 @@ arXiv:2006.07584; Joe and Kuo (2008), SIAM J. Sci. Comput. 30, for the Sobol' nu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -48,7 +48,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, logsumexp, ndtri
 from scipy.stats.qmc import Sobol
 
-from separatrix.bayes.predictive import interval, log_probit, log_quadrature, rules
+from separatrix.bayes.predictive import interval, probit, quadrature, rules
 from separatrix.data.block import Float
 from separatrix.inference.estimates import check_level
 
@@ -66,7 +66,7 @@ _INDEFINITE = (
 )
 
 
-def softmax_probit(mean: ArrayLike, covariance: ArrayLike) -> Float:
+def softmax_probit(mean: ArrayLike, covariance: ArrayLike, *, log: bool = False) -> Float:
     """E softmax(a) in closed form, up to a few hundredths.
 
     Parameters
@@ -74,6 +74,8 @@ def softmax_probit(mean: ArrayLike, covariance: ArrayLike) -> Float:
     mean : array-like of shape (n, K)
         Of the activations. Where one class is the baseline its activation is 0, with variance 0.
     covariance : array-like of shape (n, K, K)
+    log : bool, default=False
+        Its logarithm, also where the probability underflows.
 
     Returns
     -------
@@ -90,48 +92,27 @@ def softmax_probit(mean: ArrayLike, covariance: ArrayLike) -> Float:
     >>> from separatrix.bayes.predictive_softmax import softmax_probit
     >>> softmax_probit([[2.0, 0.0, 0.0]], 4.0 * np.eye(3)[None]).round(3)
     array([[0.591, 0.204, 0.204]])
-    """
-    return np.exp(log_softmax_probit(mean, covariance))
-
-
-def log_softmax_probit(mean: ArrayLike, covariance: ArrayLike) -> Float:
-    """The logarithm of `softmax_probit`, also where the probability underflows.
-
-    Parameters
-    ----------
-    mean : array-like of shape (n, K)
-    covariance : array-like of shape (n, K, K)
-
-    Returns
-    -------
-    ndarray of shape (n, K)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from separatrix.bayes.predictive_softmax import log_softmax_probit
-    >>> log_softmax_probit([[4000.0, 0.0, 0.0]], 4.0 * np.eye(3)[None]).round(1) + 0.0
+    >>> softmax_probit([[4000.0, 0.0, 0.0]], 4.0 * np.eye(3)[None], log=True).round(1) + 0.0
     array([[    0., -3996., -3996.]])
     """
     from separatrix.kernels.softmax_normal import matched_log_probabilities
 
     mu, S = _contrasts(mean, covariance)
     if mu.shape[1] == 2:
-        delta, v = _pair(mu, S)
-        return np.column_stack([log_probit(-delta, v), log_probit(delta, v)])
-    p = np.empty_like(mu)
-    matched_log_probabilities(mu, S, *rules(), p)
-    return p
+        logs = _of_pair(probit, mu, S)
+    else:
+        logs = np.empty_like(mu)
+        matched_log_probabilities(mu, S, *rules(), logs)
+    return logs if log else np.exp(logs)
 
 
-def softmax_quadrature(mean: ArrayLike, covariance: ArrayLike) -> Float:
+def softmax_quadrature(mean: ArrayLike, covariance: ArrayLike, *, log: bool = False) -> Float:
     """E softmax(a) by quasi-Monte Carlo with fixed points; exact for two classes.
 
     Parameters
     ----------
-    mean : array-like of shape (n, K)
-        Of the activations. Where one class is the baseline its activation is 0, with variance 0.
-    covariance : array-like of shape (n, K, K)
+    mean, covariance, log
+        As for `softmax_probit`. Logarithms are right to some thousandths where the probability is small, however small.
 
     Returns
     -------
@@ -152,42 +133,20 @@ def softmax_quadrature(mean: ArrayLike, covariance: ArrayLike) -> Float:
     >>> softmax_quadrature([[2.0, 0.0, 0.0]], 4.0 * np.eye(3)[None]).round(2)
     array([[0.59, 0.21, 0.21]])
     """
-    return np.exp(log_softmax_quadrature(mean, covariance))
-
-
-def log_softmax_quadrature(mean: ArrayLike, covariance: ArrayLike) -> Float:
-    """The logarithm of `softmax_quadrature`: to some thousandths where the probability is small, however small.
-
-    Parameters
-    ----------
-    mean : array-like of shape (n, K)
-    covariance : array-like of shape (n, K, K)
-
-    Returns
-    -------
-    ndarray of shape (n, K)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from separatrix.bayes.predictive_softmax import log_softmax_quadrature
-    >>> log_softmax_quadrature([[4000.0, 0.0, 0.0]], 4.0 * np.eye(3)[None]).round(1) + 0.0
-    array([[    0., -3996., -3996.]])
-    """
     mu, S = _contrasts(mean, covariance)
     if mu.shape[1] == 2:
-        delta, v = _pair(mu, S)
-        return np.column_stack([log_quadrature(-delta, v), log_quadrature(delta, v)])
-    p = np.empty_like(mu)
-    for rows, axes, logs in _at_points(mu, S):
-        own = logsumexp(logs, axis=2) - np.log(logs.shape[2])
-        at, k = np.nonzero(own < _SMALL)
-        step = max(1, _BLOCK // (logs.shape[1] * len(_sobol(logs.shape[1] - 1)[0])))
-        for start in range(0, len(at), step):
-            part = slice(start, start + step)
-            own[at[part], k[part]] = _moved_points(mu[rows][at[part]], axes[at[part]], k[part])
-        p[rows] = log_softmax(own, axis=1)
-    return p
+        found = _of_pair(quadrature, mu, S)
+    else:
+        found = np.empty_like(mu)
+        for rows, axes, logs in _at_points(mu, S):
+            own = logsumexp(logs, axis=2) - np.log(logs.shape[2])
+            at, k = np.nonzero(own < _SMALL)
+            step = max(1, _BLOCK // (logs.shape[1] * len(_sobol(logs.shape[1] - 1)[0])))
+            for start in range(0, len(at), step):
+                part = slice(start, start + step)
+                own[at[part], k[part]] = _moved_points(mu[rows][at[part]], axes[at[part]], k[part])
+            found[rows] = log_softmax(own, axis=1)
+    return found if log else np.exp(found)
 
 
 def softmax_interval(mean: ArrayLike, covariance: ArrayLike, level: float = 0.95) -> tuple[Float, Float]:
@@ -224,6 +183,12 @@ def softmax_interval(mean: ArrayLike, covariance: ArrayLike, level: float = 0.95
     for rows, _, logs in _at_points(mu, S):
         ends[:, rows] = np.quantile(np.exp(logs), [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=2)
     return ends[0], ends[1]
+
+
+def _of_pair(rule: Callable[..., Float], mu: Float, S: Float) -> Float:
+    """(n, 2) logarithms of the binary probabilities of two classes."""
+    delta, v = _pair(mu, S)
+    return np.column_stack([rule(-delta, v, log=True), rule(delta, v, log=True)])
 
 
 def _pair(mu: Float, S: Float) -> tuple[Float, Float]:

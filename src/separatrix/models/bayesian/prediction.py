@@ -15,12 +15,8 @@ from scipy.special import log_softmax, logsumexp, ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from separatrix.bayes.posterior import Posterior
-from separatrix.bayes.predictive import interval, log_probit, log_quadrature
-from separatrix.bayes.predictive_softmax import (
-    log_softmax_probit,
-    log_softmax_quadrature,
-    softmax_interval,
-)
+from separatrix.bayes.predictive import interval, probit, quadrature
+from separatrix.bayes.predictive_softmax import softmax_interval, softmax_probit, softmax_quadrature
 from separatrix.data.affine import Intercept, Standardised
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.dense import DenseBlock
@@ -129,10 +125,10 @@ class PosteriorPrediction(Probabilities):
         spread = self.predictive_width_ * spread
         exact = self.predictive == "quadrature"  # type: ignore[attr-defined]
         if m > 1:
-            scores[known] = (log_softmax_quadrature if exact else log_softmax_probit)(mean, spread)
+            scores[known] = (softmax_quadrature if exact else softmax_probit)(mean, spread, log=True)
             return scores
         # The smaller of the two probabilities keeps its digits; the scores of both sides mirror each other.
-        small = (log_quadrature if exact else log_probit)(-np.abs(mean[:, 0]), spread[:, 0, 0])
+        small = (quadrature if exact else probit)(-np.abs(mean[:, 0]), spread[:, 0, 0], log=True)
         scores[known, 0] = np.where(mean[:, 0] > 0, 1.0, -1.0) * (np.log1p(-np.exp(small)) - small)
         return scores
 
