@@ -33,7 +33,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from separatrix.bayes.diagnostics import LEAST_DRAWS, bulk_ess, rhat
-from separatrix.bayes.independence import Proposals
+from separatrix.bayes.independence import Proposals, effective_share
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
@@ -146,8 +146,9 @@ def sample_gibbs(
     kept = np.empty((n_chains, n_draws, *start.shape))
     before, done, total, offered, accepted = source.passes, 0, n_warmup + n_draws, 0, 0
     try:
-        if proposals is not None and proposals.share(sampler.generator(3), _TRIED) < _WORTH:
-            proposals = None
+        if proposals is not None:
+            tried = proposals.gaussian.draw(sampler.generator(3), _TRIED)
+            proposals = proposals if effective_share(proposals.log_ratios(tried)) >= _WORTH else None
         while done < total:
             theta = sampler.sweep(theta, done)
             states, steps = theta[None], min(_STEPS, total - done - 1)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from separatrix.bayes.independence import Proposals
+from separatrix.bayes.independence import Proposals, effective_share
 from separatrix.bayes.posterior import FullPosterior
 from separatrix.data.block import Float
 from separatrix.data.source import Source
@@ -51,33 +51,12 @@ class Diagnosis:
 
 
 def diagnose(objective: LinearObjective, source: Source, posterior: FullPosterior) -> Diagnosis:
-    """Compare a Gaussian with the posterior exp(−F).
-
-    Parameters
-    ----------
-    objective : LinearObjective
-        F.
-    source : Source
-    posterior : FullPosterior
-        The Gaussian.
-
-    Returns
-    -------
-    Diagnosis
-        The same on every call: the draws have a fixed seed.
-    """
-    proposals = Proposals(objective, source, posterior.mean, posterior.factor, posterior.precision)
-    generator = np.random.default_rng(0)
-    logs = proposals.log_ratios(proposals.draw(generator, _FIRST))
+    """Compare a Gaussian with the posterior exp(−F), F the objective; the same on every call, the draws have a fixed seed."""
+    proposals, generator = Proposals(objective, source, posterior), np.random.default_rng(0)
+    logs = proposals.log_ratios(posterior.draw(generator, _FIRST))
     if effective_share(logs) < _SURE:
-        logs = np.concatenate([logs, proposals.log_ratios(proposals.draw(generator, _MORE))])
+        logs = np.concatenate([logs, proposals.log_ratios(posterior.draw(generator, _MORE))])
     return Diagnosis(pareto_k(logs), effective_share(logs), len(logs))
-
-
-def effective_share(log_ratios: Float) -> float:
-    """(Σr)² / Σr², as a share of the draws."""
-    weights = np.exp(log_ratios - log_ratios.max())
-    return float(np.square(weights.sum()) / np.square(weights).sum() / len(weights))
 
 
 def pareto_k(log_ratios: Float) -> float:

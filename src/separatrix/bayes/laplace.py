@@ -109,7 +109,9 @@ def laplace(
         raise ValueError(SINGULAR) from None
 
 
-def insist(work: Callable[[], tuple[Posterior, float]], needed: bool = True) -> tuple[Posterior, float, bool]:
+def despite_interrupt(
+    work: Callable[[], tuple[Posterior, float]], needed: bool = True
+) -> tuple[Posterior, float, bool]:
     """The result of one pass without which there is no model, once more if it is interrupted; and whether it was."""
     try:
         return *work(), False

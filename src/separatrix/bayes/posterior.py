@@ -53,14 +53,13 @@ class Posterior(ABC):
     def draw(self, rng: np.random.Generator, n: int) -> Float:
         """(n, m, p) draws."""
 
-    @abstractmethod
-    def log_determinant(self) -> float:
-        """log |S|, without the gauge directions."""
-
 
 @dataclass(frozen=True)
 class FullPosterior(Posterior):
-    """S = FFᵀ with F (mp, mp); `precision` is H, its gauge directions filled so that it can be inverted."""
+    """S = FFᵀ with F (mp, mp); `precision` is H, its gauge directions filled so that it can be inverted.
+
+    `log_size` is log |S| without the gauge directions.
+    """
 
     mean: Float
     precision: Float
@@ -109,9 +108,6 @@ class FullPosterior(Posterior):
     def covariance(self) -> Float:
         return self.factor @ self.factor.T
 
-    def log_determinant(self) -> float:
-        return self.log_size
-
     def times(self, v: Float) -> Float:
         """S v, of the shape of θ."""
         return (self.factor @ (self.factor.T @ v.ravel())).reshape(self.mean.shape)
@@ -141,9 +137,6 @@ class BlockPosterior(Posterior):
     def draw(self, rng: np.random.Generator, n: int) -> Float:
         return np.concatenate([score.draw(rng, n) for score in self.scores], axis=1)
 
-    def log_determinant(self) -> float:
-        return sum(score.log_determinant() for score in self.scores)
-
 
 @dataclass(frozen=True)
 class DiagonalPosterior(Posterior):
@@ -164,9 +157,6 @@ class DiagonalPosterior(Posterior):
 
     def draw(self, rng: np.random.Generator, n: int) -> Float:
         return self.mean + np.sqrt(self.variance) * rng.standard_normal((n, *self.mean.shape))
-
-    def log_determinant(self) -> float:
-        return float(np.log(self.variance).sum())
 
 
 @dataclass(frozen=True)
@@ -250,10 +240,6 @@ class LowRankPosterior(Posterior):
                 own = np.sqrt(self.intercept_variance[k]) * rng.standard_normal(n)
                 draws[:, k, d] = own - draws[:, k, :d] @ self.centre[k]
         return self.mean + draws
-
-    def log_determinant(self) -> float:
-        own = float(np.log(self.prior_variance).sum() - np.log1p(self.strengths).sum())
-        return own if self.centre is None else own + float(np.log(self.intercept_variance).sum())
 
 
 def inverse_root(precision: Float) -> tuple[Float, float]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from separatrix.bayes.evidence import in_units_of_the_prior, limits, log_evidence, maximise_evidence
 from separatrix.bayes.importance import Diagnosis, diagnose
-from separatrix.bayes.laplace import FULL_COEFFICIENTS, insist, laplace
+from separatrix.bayes.laplace import FULL_COEFFICIENTS, despite_interrupt, laplace
 from separatrix.bayes.left_out import best_width
 from separatrix.bayes.posterior import FullPosterior, Posterior
 from separatrix.bayes.variational import Ending, Freedom, Variational, nearest_gaussian
@@ -91,7 +91,7 @@ def find_posterior(model: Any, problem: Problem, structure: str, gauge: Float | 
     """The posterior under the prior of the problem."""
     solution = find_mode(model, problem, problem.objective, None)
     rank = int(model.rank)
-    posterior, value, stopped = insist(
+    posterior, value, stopped = despite_interrupt(
         lambda: laplace(problem.objective, problem.source, solution.theta, structure, rank, gauge)
     )
     status = Status.INTERRUPTED if stopped else solution.status
@@ -133,7 +133,7 @@ def find_prior(model: Any, problem: Problem, structure: str, groups: Codes, size
         return found
     at, rank = found.objective, int(model.rank)
     solution = found.solution if found.evidence_is == "laplace" else find_mode(model, problem, at, found.solution)
-    shaped, _, stopped = insist(lambda: laplace(at, problem.source, solution.theta, structure, rank))
+    shaped, _, stopped = despite_interrupt(lambda: laplace(at, problem.source, solution.theta, structure, rank))
     status = Status.INTERRUPTED if stopped or found.status is Status.INTERRUPTED else solution.status
     shown = _laplace_found(problem, solution, shaped, found.log_evidence, at, status)
     return replace(shown, evidence_is=found.evidence_is, log_alpha=found.log_alpha)

@@ -36,7 +36,7 @@ def sampled(model: Any, problem: Problem, near: FullPosterior) -> tuple[Draws | 
             n_warmup=int(model.n_warmup),
             n_draws=int(model.n_draws),
             seed=np.random.SeedSequence(seed),
-            proposals=Proposals(problem.objective, problem.source, near.mean, near.factor, near.precision),
+            proposals=Proposals(problem.objective, problem.source, near),
             callback=progress.sweep,
         )
     finally:
