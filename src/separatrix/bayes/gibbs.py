@@ -148,7 +148,7 @@ def sample_gibbs(
     try:
         if proposals is not None:
             tried = proposals.gaussian.draw(sampler.generator(3), _TRIED)
-            proposals = proposals if effective_share(proposals.log_ratios(tried)) >= _WORTH else None
+            proposals = None if effective_share(proposals.log_ratios(tried)) < _WORTH else proposals
         while done < total:
             theta = sampler.sweep(theta, done)
             states, steps = theta[None], min(_STEPS, total - done - 1)

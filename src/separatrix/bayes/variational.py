@@ -23,6 +23,7 @@ and 3; Khan and Lin (2017), AISTATS, for the step.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -52,7 +53,7 @@ _LEAST, _EACH, _FARTHEST, _SMALLER, _HALVINGS = 0.005, 2.5e-4, 1.5, 0.95, 8
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedLoss:
     """Σ s ℓ averaged over a Gaussian: value, gradient (m, p) and Hessian (mp, mp), of the loss alone."""
 
     value: float
@@ -60,21 +61,14 @@ class Expected:
     hessian: Float
 
 
-def expected_loss(objective: LinearObjective, source: Source, posterior: FullPosterior) -> Expected:
+def expected_loss(objective: LinearObjective, source: Source, posterior: FullPosterior) -> ExpectedLoss:
     """The loss and its derivatives, averaged over the posterior. One pass."""
     m, p = posterior.mean.shape
-    several, points = isinstance(objective.loss, Softmax), points_for(objective, source)
-    with one_blas_thread():
-        covariance = posterior.covariance().reshape(m, p, m, p)
+    rows_of = RowAverages.over(objective, source, posterior)
 
     def of_block(block: Block) -> tuple[float, Float, Float]:
         value, gradient, hessian = 0.0, np.zeros((p, m)), np.zeros((m, p, m, p))
-        for piece in block.pieces(_PIECE // (m * m)):
-            rows, own = objective.counted(piece)
-            if not rows.n:
-                continue
-            eta, spread = objective.scores(posterior.mean, rows, own), score_spread(rows, covariance)
-            height, slope, bend = averaged_rows(objective, rows, eta, spread, points)
+        for rows, _, height, slope, bend in rows_of.pieces(block):
             if rows.weights is not None:
                 height, slope = height * rows.weights, slope * rows.weights[:, None]
                 bend = bend * rows.weights[:, None, None]
@@ -87,39 +81,61 @@ def expected_loss(objective: LinearObjective, source: Source, posterior: FullPos
         return value, gradient, hessian
 
     value, gradient, hessian = source.reduce(
-        of_block, lambda one, two: (one[0] + two[0], one[1] + two[1], one[2] + two[2]), _ROWS if several else None
+        of_block, lambda one, two: (one[0] + two[0], one[1] + two[1], one[2] + two[2]), rows_of.rows
     )
     for k in range(m):
         for l in range(k):  # noqa: E741  # name of the formula
             hessian[l, :, k] = hessian[k, :, l].T
-    return Expected(value, gradient.T, hessian.reshape(m * p, m * p))
+    return ExpectedLoss(value, gradient.T, hessian.reshape(m * p, m * p))
 
 
-def averaged_rows(
-    objective: LinearObjective, rows: Block, eta: Float, spread: Float, points: Float
-) -> tuple[Float, Float, Float]:
-    """(n,), (n, m), (n, m, m) ℓ, ∂ℓ/∂η and ∂²ℓ/∂η² of every row, averaged over scores N(η, spread); without its weight."""
-    from separatrix.kernels.expected_loss import expected_logistic, expected_softmax
+@dataclass(frozen=True)
+class RowAverages:
+    """ℓ, ∂ℓ/∂η and ∂²ℓ/∂η² of every row, averaged over the scores N(η, xᵀSx) that a Gaussian gives it."""
 
-    n, m = eta.shape
-    height, slope, bend = np.empty(n), np.empty((n, m)), np.empty((n, m, m))
-    if isinstance(objective.loss, Softmax):
-        expected_softmax(np.ascontiguousarray(eta), spread, points, height, slope, bend)
-        at = np.arange(n), rows.codes
-        height -= eta[at]
-        slope[at] -= 1.0
-    else:
-        flat = np.ascontiguousarray(eta[:, 0]), np.ascontiguousarray(spread[:, 0, 0])
-        expected_logistic(*flat, height, slope[:, 0], bend[:, 0, 0])
-        height -= rows.codes * eta[:, 0]
-        slope[:, 0] -= rows.codes
-    return height, slope, bend
+    objective: LinearObjective
+    mean: Float
+    covariance: Float
+    """(m, p, m, p) S."""
+    points: Float
+    """Over which a softmax is averaged; none for two classes."""
+    rows: int | None
+    """Of a block."""
 
+    @classmethod
+    def over(cls, objective: LinearObjective, source: Source, posterior: FullPosterior) -> RowAverages:
+        """For the rows of a source."""
+        (m, p), several = posterior.mean.shape, isinstance(objective.loss, Softmax)
+        with one_blas_thread():
+            covariance = posterior.covariance().reshape(m, p, m, p)
+        points = _points(m - 1, source.n_rows) if several else np.zeros((0, 0))
+        return cls(objective, posterior.mean, covariance, points, _ROWS if several else None)
 
-def points_for(objective: LinearObjective, source: Source) -> Float:
-    """The points over which a softmax is averaged; none for two classes."""
-    several = isinstance(objective.loss, Softmax)
-    return _points(len(objective.penalty.quadratic) - 1, source.n_rows) if several else np.zeros((0, 0))
+    def pieces(self, block: Block) -> Iterator[tuple[Block, Float, Float, Float, Float]]:
+        """Rows that count, η (n, m), and the averages (n,), (n, m), (n, m, m), without the weights of the rows."""
+        m = len(self.mean)
+        for piece in block.pieces(_PIECE // (m * m)):
+            rows, own = self.objective.counted(piece)
+            if rows.n:
+                eta = self.objective.scores(self.mean, rows, own)
+                yield rows, eta, *self._averages(rows, eta, score_spread(rows, self.covariance))
+
+    def _averages(self, rows: Block, eta: Float, spread: Float) -> tuple[Float, Float, Float]:
+        from separatrix.kernels.expected_loss import expected_logistic, expected_softmax
+
+        n, m = eta.shape
+        height, slope, bend = np.empty(n), np.empty((n, m)), np.empty((n, m, m))
+        if isinstance(self.objective.loss, Softmax):
+            expected_softmax(np.ascontiguousarray(eta), spread, self.points, height, slope, bend)
+            at = np.arange(n), rows.codes
+            height -= eta[at]
+            slope[at] -= 1.0
+        else:
+            flat = np.ascontiguousarray(eta[:, 0]), np.ascontiguousarray(spread[:, 0, 0])
+            expected_logistic(*flat, height, slope[:, 0], bend[:, 0, 0])
+            height -= rows.codes * eta[:, 0]
+            slope[:, 0] -= rows.codes
+        return height, slope, bend
 
 
 def score_spread(rows: Block, covariance: Float) -> Float:
@@ -142,14 +158,14 @@ def _points(dimension: int, n_rows: int | None) -> Float:
 
 
 @dataclass(frozen=True)
-class State:
-    """A Gaussian with what one pass says of it."""
+class VariationalState:
+    """A Gaussian with the averages of the loss over it."""
 
     objective: LinearObjective
     posterior: FullPosterior
     loss: Float
     """(mp, mp) S⁻¹ without the prior's part."""
-    expected: Expected
+    expected: ExpectedLoss
 
     @property
     def slope(self) -> Float:
@@ -197,34 +213,34 @@ Ending = Literal["stationary", "level", "stalled", "limit", "interrupted"]
 class Variational:
     """The best Gaussian that was found, and how."""
 
-    state: State
+    state: VariationalState
     log_alpha: Float
     steps: int
     ending: Ending
 
 
 @dataclass(frozen=True)
-class Freedom:
-    """Which precisions may change: those of groups of columns, between bounds, with Σ tilt log α added to L."""
+class FreePrecisions:
+    """The precisions that may change: those of groups of columns, between bounds, with Σ tilt log α added to L."""
 
     groups: Codes
     low: Float
     high: Float
     tilt: Float
 
-    def level(self, state: State, move: Float) -> bool:
+    def level(self, state: VariationalState, move: Float) -> bool:
         """Whether L, with the tilt, hardly rises along any log α: α E‖v‖² to a hundredth of what it should be."""
         spread, goal = self._sizes(state)
         return bool(((np.abs(goal - spread) <= _LEVEL * goal) | (np.abs(move) < 1e-3)).all())
 
-    def _sizes(self, state: State) -> tuple[Float, Float]:
+    def _sizes(self, state: VariationalState) -> tuple[Float, Float]:
         """α E‖v‖² of every group, and what it should be: n_g + 2 tilt."""
         penalty, posterior = state.objective.penalty, state.posterior
         squares = penalty.quadratic * (np.square(posterior.mean - penalty.mean) + posterior.variances())
         spread = by_group(self.groups, squares)
         return spread, by_group(self.groups, np.ones_like(squares)) + 2.0 * self.tilt
 
-    def step(self, state: State, log_alpha: Float) -> Float:
+    def step(self, state: VariationalState, log_alpha: Float) -> Float:
         """MacKay's step of log α, longer by half, since the Gaussian will follow; at most one unit and a half."""
         penalty, posterior = state.objective.penalty, state.posterior
         size = by_group(self.groups, penalty.quadratic * np.square(posterior.mean - penalty.mean))
@@ -242,7 +258,7 @@ def nearest_gaussian(
     loss: Float,
     gauge: Float,
     log_alpha: Float,
-    freedom: Freedom | None,
+    freedom: FreePrecisions | None,
     max_steps: int,
 ) -> Variational | None:
     """Maximise L over the Gaussian, and over the precisions that are free.
@@ -260,7 +276,7 @@ def nearest_gaussian(
         Directions that no score notices.
     log_alpha : ndarray of shape (G,)
         Where to start.
-    freedom : Freedom or None
+    freedom : FreePrecisions or None
         ``None`` keeps the precisions.
     max_steps : int
 
@@ -270,7 +286,9 @@ def nearest_gaussian(
         ``None`` after an interrupt in the first pass.
     """
 
-    def at(mean: Float, loss: Float, log_alpha: Float, gradient: Float | None = None, rho: float = 0.0) -> State:
+    def at(
+        mean: Float, loss: Float, log_alpha: Float, gradient: Float | None = None, rho: float = 0.0
+    ) -> VariationalState:
         penalty = unit.penalty if freedom is None else by_precision(unit.penalty, freedom.groups, log_alpha)
         objective = replace(unit, penalty=penalty)
         precision = without_gauge(penalty.add_hessian(loss.copy()), objective)
@@ -278,13 +296,13 @@ def nearest_gaussian(
         if gradient is not None:
             mean = mean - rho * posterior.times(gradient + penalty.gradient(mean))
             posterior = replace(posterior, mean=mean)
-        return State(objective, posterior, loss, expected_loss(objective, source, posterior))
+        return VariationalState(objective, posterior, loss, expected_loss(objective, source, posterior))
 
-    def height(state: State, log_alpha: Float) -> float:
+    def height(state: VariationalState, log_alpha: Float) -> float:
         return state.bound + (0.0 if freedom is None else float(freedom.tilt @ log_alpha))
 
     step, rho, target, unnoticed = 0, 0.5, enough(unit), _RISE * mean.size
-    state: State | None = None
+    state: VariationalState | None = None
     ending: Ending = "limit"
     try:
         state = at(mean, loss, log_alpha)

@@ -21,7 +21,7 @@ from separatrix.bayes.importance import Diagnosis, diagnose
 from separatrix.bayes.laplace import FULL_COEFFICIENTS, despite_interrupt, laplace
 from separatrix.bayes.left_out import best_width
 from separatrix.bayes.posterior import FullPosterior, Posterior
-from separatrix.bayes.variational import Ending, Freedom, Variational, nearest_gaussian
+from separatrix.bayes.variational import Ending, FreePrecisions, Variational, nearest_gaussian
 from separatrix.data.block import Codes, Float
 from separatrix.models.logistic.problem import Problem
 from separatrix.models.progress import Progress
@@ -128,7 +128,7 @@ def find_prior(model: Any, problem: Problem, structure: str, groups: Codes, size
     low, high, _ = limits(groups, sizes)
     tilt = in_units_of_the_prior(problem.objective, groups)
     known = seen[-1] if evidence.far else None
-    found = _checked(model, problem, found, Freedom(groups, low, high, tilt), known)
+    found = _checked(model, problem, found, FreePrecisions(groups, low, high, tilt), known)
     if structure == "full":
         return found
     at, rank = found.objective, int(model.rank)
@@ -161,7 +161,9 @@ def _laplace_found(
     )
 
 
-def _checked(model: Any, problem: Problem, found: Found, freedom: Freedom | None, known: Diagnosis | None) -> Found:
+def _checked(
+    model: Any, problem: Problem, found: Found, freedom: FreePrecisions | None, known: Diagnosis | None
+) -> Found:
     """The Gaussian of Laplace where it is near the posterior, else the best one."""
     posterior = found.posterior
     if not isinstance(posterior, FullPosterior) or found.status is Status.INTERRUPTED:
