@@ -30,22 +30,20 @@ from separatrix.bayes.laplace import FULL_COEFFICIENTS, SINGULAR, STRUCTURES, ch
 from separatrix.bayes.posterior import FullPosterior
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.data.checks import real_numbers
-from separatrix.models.base import LinearRule, Stopwatch
-from separatrix.models.bayesian.fitting import Found, find_posterior, find_prior
+from separatrix.data.labels import UnknownLabel, listed, shown
+from separatrix.models.base import Stopwatch
+from separatrix.models.bayesian.fitting import FittedPosterior, find_posterior, find_prior, sample_posterior
 from separatrix.models.bayesian.prediction import PosteriorPrediction
 from separatrix.models.bayesian.prior import (
-    as_prior,
     groups_of,
     log_sizes,
     prior_of,
-    scaled_prior,
-    seen_before,
+    problem_after,
+    problem_with_prior,
     validated_precision,
 )
-from separatrix.models.bayesian.sampling import sampled
 from separatrix.models.counted_classes import check_two_classes
-from separatrix.models.logistic.problem import Problem, build_problem
+from separatrix.models.logistic.problem import Problem
 from separatrix.result import Status
 from separatrix.settings import outside, threads_of
 
@@ -56,7 +54,7 @@ _EVIDENCE = {
 }
 
 
-class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
+class BayesianLogisticRegression(PosteriorPrediction):
     """Logistic regression whose coefficients and probabilities carry their uncertainty.
 
     Parameters
@@ -268,10 +266,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
 
     def _fit_counted(self, source: Source, X: Any, y: Any, sample_weight: Any, offset: Any, watch: Stopwatch) -> None:
         prior = prior_of(self.prior_precision, self.n_features_in_)
-        shift = None if offset is None else real_numbers(offset, "offset")
-        problem = build_problem(
-            source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), prior=prior, offset=shift
-        )
+        problem = problem_with_prior(source, bool(self.fit_intercept), prior, offset)
         m, p = problem.shape
         chosen = choose_covariance(p, m) if self.covariance == "auto" else self.covariance
         chosen = "full" if chosen == "block" and m == 1 else chosen  # one block is all of it
@@ -301,19 +296,17 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
                     "give a number."
                 )
             self.prior_precision_ = validated_precision(self, X, y, sample_weight, log_sizes(problem))
-            problem = replace(problem, objective=scaled_prior(problem.objective, self.prior_precision_))
+            penalty = problem.objective.penalty.scaled(self.prior_precision_)
+            problem = replace(problem, objective=replace(problem.objective, penalty=penalty))
             note = " The prior was chosen by five-fold cross-validation: the evidence needs a full covariance."
         else:
             given = self.prior_precision
             self.prior_precision_ = given if isinstance(given, tuple) else np.array(given, dtype=np.float64)[()]
         self._keep(problem, find_posterior(self, problem, chosen), watch, note)
 
-    def _keep(self, problem: Problem, found: Found, watch: Stopwatch, note: str = "") -> None:
-        self._posterior, self.log_evidence_, self.log_evidence_is_ = (
-            found.posterior,
-            found.log_evidence,
-            _EVIDENCE[found.evidence_is],
-        )
+    def _keep(self, problem: Problem, found: FittedPosterior, watch: Stopwatch, note: str = "") -> None:
+        self._posterior, self.log_evidence_ = found.posterior, found.log_evidence
+        self.log_evidence_is_ = _EVIDENCE[found.evidence_is]
         self.pareto_k_ = np.nan if found.diagnosis is None else found.diagnosis.k
         self.predictive_width_ = found.width
         self.n_iter_ = np.array([found.iterations], dtype=np.int32)
@@ -322,8 +315,8 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         status, detail, certificate = found.status, found.detail + note, found.certificate
         if self.posterior == "gibbs" and status is not Status.INTERRUPTED:
             assert isinstance(found.posterior, FullPosterior)
-            at = replace(problem, objective=found.objective)
-            self.draws_, self._posterior, status, detail = sampled(self, at, found.posterior)
+            sampled = sample_posterior(self, found.objective, problem, found.posterior)
+            self.draws_, self._posterior, status, detail = sampled
         self.coef_, self.intercept_ = self._finish(self._posterior.mean)
         # Means of draws minimise nothing.
         shown = certificate if self.draws_ is None else None
@@ -331,8 +324,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         self.fit_.trace.extend(found.solution.trace)
         if status.fell_short or status is Status.UNMIXED:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
-        chance = check_random_state(self.random_state)
-        self._seed = int(chance.randint(np.iinfo(np.int32).max))
+        self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _update(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
         watch = Stopwatch()
@@ -341,18 +333,12 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         posterior, before, total, passes = self._posterior, self.log_evidence_, self._total, self.fit_.passes
         try:
             source = self._read(X, y, sample_weight, reset=False).labelled(self._counted)
-        except ValueError as error:
-            if "not among the classes" not in str(error):
-                raise
+        except UnknownLabel as error:
             raise ValueError(
-                f"{str(error).split(';')[0]}: update learns about the classes that fit has seen."
+                f"The label {shown(error.label)} in y is not among the classes {listed(error.classes)}: update learns about "
+                "the classes that fit has seen."
             ) from None
-        penalty, gauge = as_prior(posterior)
-        shift = None if offset is None else real_numbers(offset, "offset")
-        built = build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), offset=shift)
-        problem = seen_before(
-            replace(built, objective=replace(built.objective, penalty=penalty)), source, *self._scaling
-        )
+        problem, gauge = problem_after(posterior, source, bool(self.fit_intercept), offset, *self._scaling)
         found = find_posterior(self, problem, self.covariance_structure_, gauge)
         known, self.classes_, self._places = self.classes_, self._counted, None
         self._keep(problem, replace(found, log_evidence=before + found.log_evidence), watch)
