@@ -17,7 +17,7 @@ from scipy.stats import chi2
 from separatrix import config
 from separatrix.data import Intercept, as_source
 from separatrix.geometry.separability import separability
-from separatrix.inference.firth_profile import FirthProfile
+from separatrix.inference.firth import FirthProfile
 from separatrix.result import Status
 from separatrix.solvers import firth
 from separatrix.solvers.firth import FirthFit, minimise_firth
@@ -134,7 +134,7 @@ def test_score_is_the_gradient() -> None:
     X, y = data()
     s = np.random.default_rng(4).integers(1, 4, len(y)).astype(float)
     Z, theta = with_ones(X), np.array([0.3, -0.7, 1.1, 0.2])
-    likelihood = firth.Likelihood(source(X, y, s), None)
+    likelihood = firth.FirthLikelihood(source(X, y, s), None)
     point = likelihood.at(theta)
     np.testing.assert_allclose(point.penalised, penalised(theta, Z, y, s), rtol=1e-13)
     step = 1e-6

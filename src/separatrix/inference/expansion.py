@@ -26,31 +26,24 @@ from separatrix.solvers.curvature import Curvature
 
 
 class LinearFit(Protocol):
-    """What inference needs of the problem that a solver has solved: a dataclass with at least these."""
+    """What inference needs of the problem that a solver has solved: a dataclass with at least these.
+
+    θ, of the given shape, is in the units of the solver; `start` finds it for coefficients in those of the user, and
+    `finish` gives the coefficients (m, d) and intercepts (m,) back.
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
-    def objective(self) -> LinearObjective:
-        """What was minimised."""
-
+    def objective(self) -> LinearObjective: ...
     @property
-    def source(self) -> Source:
-        """The rows as the solver saw them."""
-
+    def source(self) -> Source: ...
     @property
-    def fit_intercept(self) -> bool:
-        """Whether the last column is that of an intercept."""
-
+    def fit_intercept(self) -> bool: ...
     @property
-    def shape(self) -> tuple[int, int]:
-        """(m, p) of θ."""
-
-    def start(self, coef: Float | None = None, intercept: Float | None = None) -> Float:
-        """θ for coefficients in the user's units; zeros without."""
-
-    def finish(self, theta: Float) -> tuple[Float, Float]:
-        """Coefficients (m, d) and intercepts (m,) in the user's units."""
+    def shape(self) -> tuple[int, int]: ...
+    def start(self, coef: Float | None = None, intercept: Float | None = None) -> Float: ...
+    def finish(self, theta: Float) -> tuple[Float, Float]: ...
 
 
 def against_baseline(problem: LinearFit, theta: Float) -> tuple[LinearFit, Float]:

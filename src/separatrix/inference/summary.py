@@ -2,6 +2,7 @@
 
     z = β/se,   p = 2Φ(−|z|),   odds ratio e^β                  maximum likelihood
     χ² = 2(L*(θ̂) − max L*(θ with θ_j = 0)),   p = P(χ²₁ > χ²)    beside profile intervals under Firth's penalty
+    mean, standard deviation, P(β > 0 | D), credible interval   of a posterior
 
 Reference: McCullagh and Nelder (1989), Generalized Linear Models, section 4.4; Heinze and Schemper (2002), Statistics in
 Medicine 21.
@@ -23,15 +24,19 @@ from separatrix.inference.estimates import FitStatistics, Inference, check_level
 _ESTIMATE = TableColumn("estimate", "Estimate"), TableColumn("standard_error", "Std. error")
 _WALD_TEST = TableColumn("z", "z", "{:.3f}".format), TableColumn("p_value", "P(>|z|)", probability, "log_p_value")
 _RATIO_TEST = TableColumn("chi_square", "χ²"), TableColumn("p_value", "P(>χ²)", probability, "log_p_value")
+_MOMENTS = (
+    TableColumn("mean", "Mean"),
+    TableColumn("standard_deviation", "Std. dev."),
+    TableColumn("positive", "P(>0)", "{:.4f}".format),
+)
 _CHOICES = {"interval": ("wald", "profile"), "covariance": ("model", "robust", "HC0", "HC1")}
 
 
 @dataclass(frozen=True)
 class CoefficientRow(OddsRatio):
-    """One coefficient of one score."""
+    """One coefficient; `score` is the class whose odds against the baseline it changes."""
 
     score: Any
-    """The class whose odds against the baseline it changes."""
     name: str
     estimate: float
     standard_error: float
@@ -185,6 +190,78 @@ class FirthSummary(Summary):
 
     def _notes(self) -> list[str]:
         return self._method("from the information without the penalty", "profile penalised-likelihood")
+
+
+@dataclass(frozen=True)
+class PosteriorRow(OddsRatio):
+    """One coefficient of the score of a class; `positive` is the probability that it is positive."""
+
+    score: Any
+    name: str
+    mean: float
+    standard_deviation: float
+    positive: float
+    lower: float
+    upper: float
+
+    @property
+    def log_odds_ratio(self) -> float:
+        """The posterior mean."""
+        return self.mean
+
+
+@dataclass(frozen=True, repr=False)
+class PosteriorSummary(CoefficientTable):
+    """What `BayesianLogisticRegression.summary` returns; printed, it is a table.
+
+    Parameters
+    ----------
+    rows : list of PosteriorRow
+        Score by score, in the order of the columns, the intercept last.
+    titles : dict
+        For every score, what its rows are about.
+    level : float
+        Of the credible intervals.
+    facts : list of (str, str)
+        Shown under the rows.
+    method : str
+        Where the numbers come from.
+
+    Examples
+    --------
+    >>> from separatrix.inference.summary import PosteriorRow, PosteriorSummary
+    >>> row = PosteriorRow("b", "age", 0.0, 0.25, 0.5, -0.49, 0.49)
+    >>> table = PosteriorSummary([row], {"b": "Log-odds of 'b'"}, 0.95, [("Observations", "40")], "By hand.")
+    >>> table.rows[0].odds_ratio, table.scores
+    (1.0, ['b'])
+    """
+
+    rows: list[PosteriorRow]
+    titles: dict[Any, str]
+    level: float
+    facts: list[tuple[str, str]]
+    method: str
+
+    headline: ClassVar[str] = "Logistic regression, Bayesian"
+
+    @property
+    def columns(self) -> tuple[TableColumn, ...]:
+        """Mean, standard deviation, P(> 0), interval and odds ratio."""
+        return *_MOMENTS, *LIMITS, *ODDS
+
+    @property
+    def scores(self) -> list[Any]:
+        """The classes that the rows are about."""
+        return list(self.titles)
+
+    def _title(self, score: Any) -> str:
+        return self.titles[score]
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return self.facts
+
+    def _notes(self) -> list[str]:
+        return [self.method]
 
 
 def check_options(level: float, interval: str, covariance: str) -> None:

@@ -22,7 +22,7 @@ from separatrix.data.block import Block, Float
 from separatrix.data.dense import DenseBlock
 from separatrix.data.labels import shown
 from separatrix.inference.estimates import check_level
-from separatrix.inference.posterior_summary import PosteriorRow, PosteriorSummary
+from separatrix.inference.summary import PosteriorRow, PosteriorSummary
 from separatrix.models.base import LinearRule, Probabilities
 from separatrix.models.counted_classes import among_all, check_two_classes, shares_among_all
 
