@@ -18,7 +18,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from separatrix import BayesianLogisticRegression, LogisticRegressionCV, Status
-from separatrix.bayes import left_out, variational
+from separatrix.bayes import expected_loss, left_out, variational
 from separatrix.bayes.importance import pareto_k
 from separatrix.bayes.predictive import quadrature
 from separatrix.bayes.predictive_softmax import softmax_quadrature
@@ -117,7 +117,7 @@ def test_a_weight_is_a_repetition_for_the_left_out_losses(K, monkeypatch):
     y = (X @ rng.normal(size=(12, K))).argmax(axis=1)
     weights = rng.integers(0, 3, 30)
     weights[: K + 2] = 1
-    monkeypatch.setattr(variational, "_MOST", variational._FEWEST)  # as many points for any number of rows
+    monkeypatch.setattr(expected_loss, "_MOST", expected_loss._FEWEST)  # as many points for any number of rows
     seen = seen_by_left_out(monkeypatch)
     one = BayesianLogisticRegression(0.2).fit(X, y, weights)
     two = BayesianLogisticRegression(0.2).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))

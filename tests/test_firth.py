@@ -290,7 +290,7 @@ def test_errors_are_sentences() -> None:
         minimise_firth(source(X, np.arange(len(y)) % 3))
     with pytest.raises(ValueError, match="two classes; y has 1"):
         minimise_firth(source(X, np.zeros(len(y), dtype=int)))
-    with pytest.raises(ValueError, match="one number a row"):
+    with pytest.raises(ValueError, match="one number per row"):
         minimise_firth(source(X, y), offset=[1.0])
     with pytest.raises(ValueError, match="offset contains NaN"):
         minimise_firth(source(X, y), offset=np.full(len(y), np.nan))

@@ -53,7 +53,7 @@ _TERMS, _ALL_REST, _LARGEST_TILT = 6, 12.0, 1e50
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws of θ after warm-up, with what says whether they can be trusted.
+    """Draws of θ after warm-up, with diagnostics of whether they can be trusted.
 
     Parameters
     ----------
@@ -134,11 +134,8 @@ def sample_gibbs(
     >>> draws.theta.shape, bool(0.2 < draws.theta.mean() < 0.6), draws.passes
     ((4, 250, 1, 1), True, 300)
     """
-    for name, value, least in (
-        ("n_chains", n_chains, 1),
-        ("n_warmup", n_warmup, 0),
-        ("n_draws", n_draws, LEAST_DRAWS),
-    ):
+    limits = ("n_chains", n_chains, 1), ("n_warmup", n_warmup, 0), ("n_draws", n_draws, LEAST_DRAWS)
+    for name, value, least in limits:
         if value < least:
             raise ValueError(f"{name} is {value}; it has to be at least {least}.")
     sampler = _Sampler(objective, source, seed)

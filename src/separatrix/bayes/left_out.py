@@ -24,10 +24,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from separatrix.bayes.expected_loss import RowAverages, score_spread
 from separatrix.bayes.posterior import FullPosterior
 from separatrix.bayes.predictive import probit
 from separatrix.bayes.predictive_softmax import softmax_probit
-from separatrix.bayes.variational import RowAverages, VariationalState, score_spread
+from separatrix.bayes.variational import VariationalState
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.settings import one_blas_thread

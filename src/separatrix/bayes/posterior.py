@@ -1,6 +1,6 @@
-"""A Gaussian over the coefficients, in four shapes, and what it says of a row's scores.
+"""A Gaussian over the coefficients, in four shapes, and the distribution of a row's scores under it.
 
-    θ ~ N(θ̂, S),   a = θφ ~ N(θ̂φ, φᵀSφ)                  θ (m, p), a row a score;  φ a row of the data, (p,)
+    θ ~ N(θ̂, S),   a = θφ ~ N(θ̂φ, φᵀSφ)                  θ (m, p), one row per score;  φ a row of the data, (p,)
 
     full        S = H⁻¹, the inverse of the whole (mp, mp) precision
     block       scores independent of each other: the inverse of each diagonal block H_kk
@@ -96,11 +96,11 @@ class FullPosterior(Posterior):
         moved = [rows.matvec(part) for part in self.factor.reshape(m, p, -1)]
         if m == 1:
             return np.einsum("iq,iq->i", moved[0], moved[0])[:, None, None]
-        whole = np.empty((rows.n, m, m))
+        spread = np.empty((rows.n, m, m))
         for k in range(m):
             for l in range(k + 1):  # noqa: E741  # name of the formula
-                whole[:, k, l] = whole[:, l, k] = np.einsum("iq,iq->i", moved[k], moved[l])
-        return whole
+                spread[:, k, l] = spread[:, l, k] = np.einsum("iq,iq->i", moved[k], moved[l])
+        return spread
 
     def variances(self) -> Float:
         return np.square(self.factor).sum(axis=1).reshape(self.mean.shape)
@@ -119,7 +119,7 @@ class FullPosterior(Posterior):
 
 @dataclass(frozen=True)
 class BlockPosterior(Posterior):
-    """One full posterior a score."""
+    """One full posterior per score."""
 
     mean: Float
     scores: tuple[FullPosterior, ...]
@@ -255,6 +255,6 @@ def inverse_root(precision: Float) -> tuple[Float, float]:
 def _diagonal(variances: Float) -> Float:
     """(n, m) variances as (n, m, m) covariances of independent scores."""
     n, m = variances.shape
-    whole = np.zeros((n, m, m))
-    whole[:, np.arange(m), np.arange(m)] = variances
-    return whole
+    spread = np.zeros((n, m, m))
+    spread[:, np.arange(m), np.arange(m)] = variances
+    return spread

@@ -82,8 +82,8 @@ class StandardisedCoordinates:
             j = min(int(beyond[0]), d - 1)
             plain = self.view.source if isinstance(self.view, Intercept) else self.view
             raise ValueError(
-                f"The values of {plain.column_name(j)} differ by less than {4 * self.scale[j]:.1g}, so its coefficient is larger than a float "
-                "can hold; multiply the column by a large number."
+                f"The values of {plain.column_name(j)} differ by less than {4 * self.scale[j]:.1g}, so its coefficient is "
+                "larger than a float can hold; multiply the column by a large number."
             )
         return theta
 
