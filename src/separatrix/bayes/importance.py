@@ -2,9 +2,9 @@
 
     r_s = p(θ_s, D) / q(θ_s),  θ_s ~ q;       r > u:  P(r − u > x) ≈ (1 + kx/σ)^(−1/k)      (generalised Pareto)
 
-With k < ½ the ratios have a variance, and averages weighted by them are as good as their effective number says; beyond 0.7 no
+With k < ½ the ratios have a variance, and averages weighted by them are as good as that many effective draws; beyond 0.7 no
 affordable number of draws corrects q, so q is not the posterior in any useful sense. k̂ is the posterior mean of Zhang and
-Stephens' quick estimate from the largest min(S/5, 3√S) ratios, drawn towards ½ by ten imagined ones.
+Stephens' quick estimate from the largest min(S/5, 3√S) ratios, drawn towards ½ by a prior worth ten of them.
 
 Reference: Vehtari, Simpson, Gelman, Yao and Gabry (2024), J. Machine Learning Research 25(72), sections 2 and 3; Zhang and
 Stephens (2009), Technometrics 51, section 4.

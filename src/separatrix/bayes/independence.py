@@ -2,7 +2,7 @@
 
     θ' ~ q = N(θ̂, S),    accepted with probability min(1, r(θ')/r(θ)),    log r(θ) = −F(θ) + ½(θ − θ̂)ᵀS⁻¹(θ − θ̂) + const
 
-With many rows a coefficient the posterior is nearly q, almost every proposal is accepted, and a draw is almost independent of
+With many rows per coefficient the posterior is nearly q, almost every proposal is accepted, and a draw is almost independent of
 the one before. The proposals of several steps, and of all chains, are evaluated in one pass. Such steps alone can be stuck
 where q has too little mass; between Gibbs sweeps, which leave the same posterior as it is and get everywhere, they cannot.
 

@@ -2,7 +2,7 @@
 
     θ ~ N(θ̂, S),   a = θφ ~ N(θ̂φ, φᵀSφ)                  θ (m, p), one row per score;  φ a row of the data, (p,)
 
-    full        S = H⁻¹, the inverse of the whole (mp, mp) precision
+    full        S = H⁻¹, the inverse of the (mp, mp) precision
     block       scores independent of each other: the inverse of each diagonal block H_kk
     diagonal    coefficients independent of each other: 1/H_jj, never more than the marginal variance under "block"
     low_rank    scores independent; H_kk ≈ Λ + Σ_r λ_r u_r u_rᵀ with the leading directions of the data. The others keep the
@@ -90,7 +90,7 @@ class FullPosterior(Posterior):
     def spread(self, rows: Block) -> Float:
         m, p = self.mean.shape
         step = max(1, _AT_ONCE // (m * m * p))
-        if rows.n > step:  # m vectors of mp numbers a row
+        if rows.n > step:  # m vectors of mp numbers per row
             parts = [rows.part(slice(at, min(at + step, rows.n))) for at in range(0, rows.n, step)]
             return np.concatenate([self.spread(part) for part in parts])
         moved = [rows.matvec(part) for part in self.factor.reshape(m, p, -1)]

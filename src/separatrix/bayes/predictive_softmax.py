@@ -18,9 +18,9 @@ and, c being Gaussian with the moments of a_k − b_k and π = min(1, 2 Σ_{l≠
 The integral is right where one other class is all that counts (π = 0), and for sure rows the probit would be too timid: 0.033
 instead of 0.021 of log-loss on the penguins. Where many classes compete b is no Gaussian, and the wider tails of the probit do
 better. For one other class b is that class, and K = 2 keeps the binary probit; for two E b is the integral of that; for S = 0
-it is the softmax. It is continuous and knows no order of the classes. To scale each class or each pair of classes by its own κ
+it is the softmax. It is continuous, whatever the order of the classes. To scale each class or each pair of classes by its own κ
 (MacKay; Lu, Ie and Sha; Daunizeau: p = r over all classes) is simpler, but does not see that a class of large variance wins
-more often than its mean says: at μ = 0 it answers 1/K whatever S. The largest error over the classes, against long runs of
+more often than its mean suggests: at μ = 0 it answers 1/K whatever S. The largest error over the classes, against long runs of
 quasi-Monte Carlo on random μ and S with K from 3 to 20, was on average (and at worst), for the largest standard deviation s of
 a contrast:
 
@@ -124,7 +124,7 @@ def softmax_quadrature(mean: ArrayLike, covariance: ArrayLike, *, log: bool = Fa
     The largest error measured, for K from 3 to 20 and the largest standard deviation s of a contrast: 2e-5 for s = 0.7, 2e-4
     for s = 2, and for s = 20 3e-4 (K = 3) to 3e-3 (K = 20).
 
-    **Complexity** O(nK²) products and O(nK) exponentials a point, of 8192 points; in blocks of a few rows.
+    **Complexity** O(nK²) products and O(nK) exponentials per point, of 8192 points; in blocks of a few rows.
 
     Examples
     --------
@@ -288,6 +288,6 @@ def _contrasts(mean: ArrayLike, covariance: ArrayLike) -> tuple[Float, Float]:
 
 
 def _blocks(n: int, width: int) -> Iterator[slice]:
-    """Blocks of rows that fill some megabytes at `width` numbers a row."""
+    """Blocks of rows that fill some megabytes at `width` numbers per row."""
     size = max(1, _BLOCK // width)
     return (slice(start, start + size) for start in range(0, n, size))

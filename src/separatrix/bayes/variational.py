@@ -17,7 +17,7 @@ At the maximum L depends on α_g only directly, so ∂L/∂log α_g = ½ (n_g �
 Reference: Opper and Archambeau (2009), Neural Computation 21, eq. 2.4–2.6; Challis and Barber (2013), JMLR 14, sections 2
 and 3; Khan and Lin (2017), AISTATS, for the step.
 
-**Complexity** that of `expected_loss` a step. **Passes over the data** one a step.
+**Complexity** that of `expected_loss` per step. **Passes over the data** one per step.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class VariationalState:
     def gap(self) -> float:
         """An estimate of max L − L at these precisions: what the quadratic with the curvature of the step has to gain.
 
-        Right to a factor of about three near the maximum: L is less curved than the step believes.
+        Right to a factor of about three near the maximum: L is less curved than the step assumes.
         """
         with one_blas_thread():
             pull = self.posterior.factor.T @ self.slope.ravel()

@@ -32,7 +32,7 @@ from separatrix.data.affine import Intercept
 from separatrix.data.block import Float
 from separatrix.inference.estimates import REFUSALS, Inference, check_level
 from separatrix.inference.profile import HeldFit, search_limit
-from separatrix.inference.summary import CoefficientRow, FirthSummary, TestedRow, check_options
+from separatrix.inference.summary import FirthSummary, check_options, coefficient_rows, wald_limits
 from separatrix.result import Fit, Status
 from separatrix.settings import outside
 from separatrix.solvers.coordinates import StandardisedCoordinates
@@ -254,24 +254,13 @@ def summarise_firth(
     rows, offset, max_iter
         As for `gather_firth`.
     """
-    if inference.refusal:
-        raise ValueError(inference.refusal)
-    check_options(level, interval, covariance)
+    check_options(inference, level, interval, covariance, rows is not None or covariance != "model")
     if covariance != "model":
         raise ValueError(_ROBUST)
-    if interval == "profile" and rows is None:
-        raise ValueError("Profile intervals need the rows again, which the model does not keep: give summary X and y.")
-    (estimates,), (label,) = inference.estimates, inference.score_labels
-    errors, goal = np.sqrt(inference.covariance.diagonal()), float(ndtri(0.5 + 0.5 * level))
-    table: list[CoefficientRow] = []
-    if interval == "wald" or rows is None:
-        for name, estimate, error in zip(inference.names, estimates.tolist(), errors.tolist(), strict=True):
-            limits = estimate - goal * error, estimate + goal * error
-            table.append(CoefficientRow(label, name, estimate, error, *limits))
-        return FirthSummary(table, inference, level, interval, covariance)
-    profile = FirthProfile(rows, estimates, offset=offset, tol=_TOL, max_iter=max_iter)
-    inference.check_rows(profile.total, profile.log_likelihood, "penalised ", atol=1e-8)
-    for j, name in enumerate(inference.names):
-        limits, statistic = profile.interval(j, level), profile.statistic([j])
-        table.append(TestedRow(label, name, float(estimates[j]), float(errors[j]), *limits, statistic))
-    return FirthSummary(table, inference, level, interval, covariance)
+    columns = wald_limits(inference, level)
+    if interval == "profile" and rows is not None:
+        profile = FirthProfile(rows, inference.estimates[0], offset=offset, tol=_TOL, max_iter=max_iter)
+        inference.check_rows(profile.total, profile.log_likelihood, "penalised ", atol=1e-8)
+        tested = np.array([[*profile.interval(j, level), profile.statistic([j])] for j in range(len(inference.names))])
+        columns = columns[0], *tested.T[:, None, :]
+    return FirthSummary(coefficient_rows(inference, *columns), inference, level, interval, covariance)

@@ -27,13 +27,13 @@ from separatrix.inference.estimates import REFUSALS, Inference
 from separatrix.inference.expansion import Expansion, LinearFit, against_baseline
 from separatrix.inference.null_model import Targets, null_log_likelihood
 from separatrix.inference.profile import profile_limit
-from separatrix.inference.summary import CoefficientRow, Summary, check_options
+from separatrix.inference.summary import Summary, check_options, coefficient_rows, wald_limits
 from separatrix.objectives.losses import Softmax
 from separatrix.objectives.penalties import Penalty
 from separatrix.result import Fit, Status
 
 _EPS = float(np.finfo(np.float64).eps)
-# Distances to the optimum, in standard errors: good enough to stop at, to vouch for, to keep quiet about.
+# Distances to the optimum, in standard errors: good enough to stop at, to report errors at, to leave without a note.
 _AT_THE_OPTIMUM, _NEAR, _UNNOTICED = 1e-8, 1e-4, 1e-3
 # Beyond this many coefficients their covariance is not formed at the end of every fit.
 LARGEST = 1000
@@ -133,32 +133,22 @@ def summarise(
     data : LinearFit, optional
         The problem of the rows that were fitted; needed for profile intervals and robust errors.
     """
-    if inference.refusal:
-        raise ValueError(inference.refusal)
-    check_options(level, interval, covariance)
-    covariance = "HC0" if covariance == "robust" else covariance
     profile, robust = interval == "profile", covariance != "model"
+    check_options(inference, level, interval, covariance, data is not None or (profile and robust))
     if profile and robust:
         raise ValueError("A profile interval trusts the likelihood, robust errors do not; take interval='wald' there.")
-    if data is None and (profile or robust):
-        wish = "Profile intervals" if profile else "Robust standard errors"
-        raise ValueError(f"{wish} need the rows again, which the model does not keep: give summary X and y.")
+    covariance = "HC0" if covariance == "robust" else covariance
     at = _return(inference, data) if data is not None and (profile or robust) else None
-    matrix = inference.covariance if at is None or profile else at.sandwich(corrected=covariance == "HC1")
-    estimates, goal = inference.estimates, float(ndtri(0.5 + 0.5 * level))
-    errors = np.sqrt(matrix.diagonal()).reshape(estimates.shape)
-    lower, upper = estimates - goal * errors, estimates + goal * errors
+    if at is not None and robust:
+        inference = replace(inference, covariance=at.sandwich(corrected=covariance == "HC1"))
+    errors, lower, upper = wald_limits(inference, level)
     if at is not None and profile:
+        estimates, goal = inference.estimates, float(ndtri(0.5 + 0.5 * level))
         for k, i in np.ndindex(*estimates.shape):
             error = float(errors[k, i])
             lower[k, i] = estimates[k, i] + error * profile_limit(at, k, i, error, -goal)
             upper[k, i] = estimates[k, i] + error * profile_limit(at, k, i, error, goal)
-    rows = [
-        CoefficientRow(label, name, *map(float, (estimates[k, i], errors[k, i], lower[k, i], upper[k, i])))
-        for k, label in enumerate(inference.score_labels)
-        for i, name in enumerate(inference.names)
-    ]
-    return Summary(rows, replace(inference, covariance=matrix), level, interval, covariance)
+    return Summary(coefficient_rows(inference, errors, lower, upper), inference, level, interval, covariance)
 
 
 def _refusal(penalty: Penalty, fit: Fit | None) -> str:

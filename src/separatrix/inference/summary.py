@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtri
 
+from separatrix.data.block import Float
 from separatrix.data.labels import shown
 from separatrix.inference.coefficient_table import LIMITS, ODDS, CoefficientTable, OddsRatio, TableColumn, probability
 from separatrix.inference.estimates import FitStatistics, Inference, check_level, log_chi_square_tail
@@ -264,9 +265,31 @@ class PosteriorSummary(CoefficientTable):
         return [self.method]
 
 
-def check_options(level: float, interval: str, covariance: str) -> None:
-    """Refuse what no summary can show."""
+def check_options(inference: Inference, level: float, interval: str, covariance: str, with_rows: bool) -> None:
+    """Refuse what no summary can show, or none without the rows of the fit."""
+    if inference.refusal:
+        raise ValueError(inference.refusal)
     check_level(level)
     for name, given in (("interval", interval), ("covariance", covariance)):
         if given not in _CHOICES[name]:
             raise ValueError(f"{name} is {given!r}; give one of {', '.join(map(repr, _CHOICES[name]))}.")
+    if not with_rows and (interval == "profile" or covariance != "model"):
+        asked = "Profile intervals" if interval == "profile" else "Robust standard errors"
+        raise ValueError(f"{asked} need the rows again, which the model does not keep: give summary X and y.")
+
+
+def wald_limits(inference: Inference, level: float) -> tuple[Float, Float, Float]:
+    """(m, p) standard errors, and the limits β̂ ± z se."""
+    estimates, z = inference.estimates, float(ndtri(0.5 + 0.5 * level))
+    errors = np.sqrt(inference.covariance.diagonal()).reshape(estimates.shape)
+    return errors, estimates - z * errors, estimates + z * errors
+
+
+def coefficient_rows(inference: Inference, *columns: Float) -> list[CoefficientRow]:
+    """One row for each coefficient, from (m, p) errors and limits; with a χ² for each, tested rows."""
+    kind = TestedRow if len(columns) > 3 else CoefficientRow
+    return [
+        kind(label, name, *(float(values[k, i]) for values in (inference.estimates, *columns)))
+        for k, label in enumerate(inference.score_labels)
+        for i, name in enumerate(inference.names)
+    ]

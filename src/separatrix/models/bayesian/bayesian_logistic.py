@@ -6,7 +6,7 @@
 `posterior="laplace"` takes the Gaussian with the mode and the curvature of the posterior (bayes/laplace.py), "variational" the
 one with the greatest lower bound of the evidence (bayes/variational.py), "auto" the first where it is near the posterior and
 else the second, "gibbs" draws from the posterior itself (bayes/gibbs.py). More than two classes have
-one score a class with the same prior, so no class is special; what is the same for all of them is held by the prior alone,
+one score per class with the same prior, so no class is special; what is the same for all of them is held by the prior alone,
 and the intercepts, which have none, sum to zero.
 
 Reference: Bishop (2006), Pattern Recognition and Machine Learning, sections 4.4 and 4.5; Polson, Scott and Windle (2013),
@@ -62,7 +62,7 @@ class BayesianLogisticRegression(PosteriorPrediction):
     prior_precision : "evidence", float, array-like or (mean, covariance), default="evidence"
         Of the Gaussian prior of the coefficients. "evidence" chooses one number (one for each of `groups`) that makes the
         data most probable; beyond 2000 coefficients, one that makes left-out rows most probable (cross-validation). A number
-        or one for each column are precisions about zero; a tuple gives mean and covariance, each a number, one a column, or
+        or one for each column are precisions about zero; a tuple gives mean and covariance, each a number, one per column, or
         (covariance) a matrix. The intercept has a flat prior.
     posterior : {"auto", "laplace", "variational", "gibbs"}, default="auto"
         "laplace": the Gaussian at the mode. "variational": the Gaussian with the greatest lower bound of the evidence. "auto":
@@ -271,15 +271,17 @@ class BayesianLogisticRegression(PosteriorPrediction):
         chosen = choose_covariance(p, m) if self.covariance == "auto" else self.covariance
         chosen = "full" if chosen == "block" and m == 1 else chosen  # one block is all of it
         if problem.objective.penalty.matrix is not None and chosen == "low_rank":
-            raise ValueError("covariance='low_rank' needs a prior with one precision a column; give covariance='full'.")
+            raise ValueError(
+                "covariance='low_rank' needs a prior with one precision per column; give covariance='full'."
+            )
         if self.posterior == "gibbs" and chosen != "full":
             raise ValueError(f"posterior='gibbs' draws all {m * p} coefficients jointly; set covariance='full' for it.")
         self.covariance_structure_ = chosen
         self._scaling = problem.centre, problem.scale
         if isinstance(self.prior_precision, str) and m * p <= FULL_COEFFICIENTS:
-            groups, sizes = groups_of(self.groups, self.n_features_in_), log_sizes(problem)
+            groups = groups_of(self.groups, self.n_features_in_)
             try:
-                found = find_prior(self, problem, chosen, groups, sizes)
+                found = find_prior(self, problem, chosen, groups, log_sizes(problem))
             except np.linalg.LinAlgError:
                 raise ValueError(SINGULAR) from None
             precisions = np.exp(cast(Float, found.log_alpha))
@@ -305,22 +307,18 @@ class BayesianLogisticRegression(PosteriorPrediction):
         self._keep(problem, find_posterior(self, problem, chosen), watch, note)
 
     def _keep(self, problem: Problem, found: FittedPosterior, watch: Stopwatch, note: str = "") -> None:
-        self._posterior, self.log_evidence_ = found.posterior, found.log_evidence
-        self.log_evidence_is_ = _EVIDENCE[found.evidence_is]
+        self._posterior, self._total, self.draws_ = found.posterior, found.solution.total, None
+        self.log_evidence_, self.log_evidence_is_ = found.log_evidence, _EVIDENCE[found.evidence_is]
         self.pareto_k_ = np.nan if found.diagnosis is None else found.diagnosis.k
-        self.predictive_width_ = found.width
-        self.n_iter_ = np.array([found.iterations], dtype=np.int32)
-        self._total = found.solution.total
-        self.draws_ = None
-        status, detail, certificate = found.status, found.detail + note, found.certificate
+        self.predictive_width_, self.n_iter_ = found.width, np.array([found.iterations], dtype=np.int32)
+        status, detail = found.status, found.detail + note
         if self.posterior == "gibbs" and status is not Status.INTERRUPTED:
             assert isinstance(found.posterior, FullPosterior)
             sampled = sample_posterior(self, found.objective, problem, found.posterior)
             self.draws_, self._posterior, status, detail = sampled
         self.coef_, self.intercept_ = self._finish(self._posterior.mean)
-        # Means of draws minimise nothing.
-        shown = certificate if self.draws_ is None else None
-        self.fit_ = watch.fit(status, problem.source.passes, detail, shown, found.iterations)
+        certificate = found.certificate if self.draws_ is None else None  # means of draws minimise nothing
+        self.fit_ = watch.fit(status, problem.source.passes, detail, certificate, found.iterations)
         self.fit_.trace.extend(found.solution.trace)
         if status.fell_short or status is Status.UNMIXED:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())

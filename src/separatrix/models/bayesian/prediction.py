@@ -124,12 +124,11 @@ class PosteriorPrediction(Probabilities, LinearRule):
 
     def _score_block(self, block: Block, draws: Float | None) -> Float:
         m = len(self._posterior.mean)
-        scores = np.full((block.n, m), np.nan)
         if draws is not None:
             logs = self._over_draws(block, draws, lambda logs: logsumexp(logs, axis=1) - np.log(logs.shape[1]))
             return logs if m > 1 else (logs[:, 1] - logs[:, 0])[:, None]
         known, mean, spread = self._activations(block)
-        spread = self.predictive_width_ * spread
+        scores, spread = np.full((block.n, m), np.nan), self.predictive_width_ * spread
         exact = self.predictive == "quadrature"
         if m > 1:
             scores[known] = (softmax_quadrature if exact else softmax_probit)(mean, spread, log=True)
@@ -254,9 +253,8 @@ class PosteriorPrediction(Probabilities, LinearRule):
         lower, upper : ndarrays of the shape of ``coef_``
         """
         self._check_ready()
-        *_, lower, upper = self._marginals(level)
-        d = len(self._scaling[1])
-        return lower[:, :d], upper[:, :d]
+        lower, upper = (limits[:, : self.n_features_in_] for limits in self._marginals(level)[-2:])
+        return lower, upper
 
     def sample_coef(self, n: int = 1, random_state: Any = None, return_intercept: bool = False) -> Any:
         """Draws of the coefficients from the posterior.
@@ -277,11 +275,9 @@ class PosteriorPrediction(Probabilities, LinearRule):
         self._check_ready()
         if not isinstance(n, Integral) or n < 1:
             raise ValueError(f"n is {n!r}; give how many draws you want, a whole number ≥ 1.")
-        n = int(n)
-        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         if self.draws_ is None:
-            theta = self._posterior.draw(rng, n)
+            theta = self._posterior.draw(rng, int(n))
         else:
             known = self._draws()
             theta = known[rng.integers(len(known), size=n)]
@@ -314,26 +310,21 @@ class PosteriorPrediction(Probabilities, LinearRule):
             for k, label in enumerate(titles)
             for j, name in enumerate(names)
         ]
+        value, kind = self.log_evidence_, self.log_evidence_is_
         facts = [
             ("Observations", f"{self._total:.10g}"),
-            ("Log evidence", _evidence(self.log_evidence_, self.log_evidence_is_)),
+            ("Log evidence", f"{value:.10g} ({kind})" if np.isfinite(value) else kind),
             ("Prior precision", _precision(self.prior_precision_)),
         ]
-        kind = "Equal-tailed credible intervals" if self.draws_ is not None else "Credible intervals of the Gaussian"
-        method = f"{kind} at level {level:g}. {self.fit_.detail}"
+        limits = "Equal-tailed credible intervals" if self.draws_ is not None else "Credible intervals of the Gaussian"
+        method = f"{limits} at level {level:g}. {self.fit_.detail}"
         return PosteriorSummary(rows, titles, level, facts, method)
-
-
-def _evidence(value: float, what: str) -> str:
-    return f"{value:.10g} ({what})" if np.isfinite(value) else what
 
 
 def _precision(value: ArrayLike | tuple[Any, Any]) -> str:
     if isinstance(value, tuple):
         return "a Gaussian prior was given"
     given = np.asarray(value, dtype=np.float64)
-    return (
-        f"{float(given):.6g}"
-        if given.ndim == 0
-        else f"{len(given)} numbers from {given.min():.4g} to {given.max():.4g}"
-    )
+    if given.ndim == 0:
+        return f"{float(given):.6g}"
+    return f"{len(given)} numbers from {given.min():.4g} to {given.max():.4g}"

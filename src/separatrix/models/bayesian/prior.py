@@ -27,7 +27,7 @@ def prior_of(given: Any, n_features: int) -> tuple[Any, Any]:
     if isinstance(given, tuple):
         if len(given) != 2:
             raise ValueError(
-                f"prior_precision is a tuple of {len(given)}; a tuple is (mean, covariance), a list has one precision a column."
+                f"prior_precision is a tuple of {len(given)}; a tuple is (mean, covariance), a list one precision per column."
             )
         if not np.isfinite(_numbers(given[1])).all():
             raise ValueError("The covariance in prior_precision has infinite or missing values; give finite variances.")

@@ -1,4 +1,4 @@
-"""What a fitted logistic regression says about the errors of its coefficients."""
+"""Standard errors, tests and intervals of a fitted logistic regression: the methods; the arithmetic is in inference/."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Summarised:
         _weighted: Any
 
     def _gathered(self, theta: Float, problem: Problem, source: Source, **options: Any) -> Inference:
-        """What the fit says about the errors of its coefficients."""
+        """Estimates with their covariance, or why there is none."""
         note = ""
         if self.class_weight is not None:
             note = "class_weight multiplies the weights, which count as repetitions of rows in these standard errors."
