@@ -580,7 +580,7 @@ def test_what_is_given_is_checked_in_sentences():
     X, y = simulated(50, 3, 2)
     model = BayesianLogisticRegression(1.0).fit(X, y)
     for level in ("0.95", [0.9], None):
-        with pytest.raises(ValueError, match="level must be a probability"):
+        with pytest.raises(ValueError, match="give a probability between 0 and 1"):
             model.coef_interval(level)
     for n in (-1, 1.5, 0):
         with pytest.raises(ValueError, match="how many draws"):
