@@ -168,7 +168,8 @@ class Source(ABC):
         """All rows in memory at once: as they are stored where that is so, else gathered as float64."""
         return np.concatenate([block.dense() for block in self.blocks()])
 
-    def _count_pass(self) -> None:
+    def count_pass(self) -> None:
+        """Count a look at all rows that was not made by `map`."""
         self.passes += 1
 
     def _pieces(self) -> Iterator[Block]:
@@ -188,7 +189,7 @@ class Source(ABC):
 
         `rows` cuts the blocks finer, for work that is heavy a row.
         """
-        self._count_pass()
+        self.count_pass()
         threads = _threads()
         blocks = self._pieces() if rows is None else cut_finer(self._pieces(), rows)
 

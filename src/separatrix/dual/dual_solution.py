@@ -9,7 +9,7 @@ import numpy as np
 
 from separatrix.data.block import Float
 from separatrix.dual.duality_gap import Sides, judged
-from separatrix.dual.gram import Gram
+from separatrix.dual.kernel_matrix import KernelMatrix
 from separatrix.result import Certificate, Status
 
 
@@ -28,7 +28,7 @@ class Dual:
     errors: Float
     """Bounds on the rounding of the scores."""
 
-    def with_bound(self, gram: Gram, sides: Sides, tol: float) -> Dual:
+    def with_bound(self, gram: KernelMatrix, sides: Sides, tol: float) -> Dual:
         """The same solution with the proof for another bound that it does not reach."""
         known = (self.beta, self.scores, self.errors, self.intercept, self.certificate.stationarity)
         proof = sides.certificate(*known, gram.largest())

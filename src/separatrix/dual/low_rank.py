@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
-from separatrix.dual.gram import Gram
 from separatrix.dual.interior import interior_points
+from separatrix.dual.kernel_matrix import KernelMatrix
 from separatrix.settings import one_blas_thread
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -55,7 +55,7 @@ class LowRank:
 
     Parameters
     ----------
-    gram : Gram
+    gram : KernelMatrix
         Of a kernel that is known to be positive semi-definite.
     signs, bound : ndarray of shape (n,)
         ỹ and C.
@@ -63,7 +63,7 @@ class LowRank:
         Largest violation of the optimality conditions.
     """
 
-    def __init__(self, gram: Gram, signs: Float, bound: Float, tol: float) -> None:
+    def __init__(self, gram: KernelMatrix, signs: Float, bound: Float, tol: float) -> None:
         self.gram, self.signs, self.bound, self.tol = gram, signs, bound, tol
         n = len(signs)
         self.most = int(min(_LARGEST, n // _ROWS_A_RANK, gram.memory / (8.0 * n)))

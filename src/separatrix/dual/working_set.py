@@ -32,7 +32,7 @@ from separatrix.data.block import Float
 from separatrix.dual.dual_solution import Dual
 from separatrix.dual.duality_gap import Sides, judged
 from separatrix.dual.free_rows import newton_on_free_rows
-from separatrix.dual.gram import Gram, Index
+from separatrix.dual.kernel_matrix import Index, KernelMatrix
 from separatrix.dual.low_rank import LowRank
 from separatrix.result import Status
 
@@ -63,7 +63,7 @@ _ROUNDING = 1e-13
 
 
 def solve_dual(
-    gram: Gram,
+    gram: KernelMatrix,
     signs: Float,
     bound: Float,
     *,
@@ -76,7 +76,7 @@ def solve_dual(
 
     Parameters
     ----------
-    gram : Gram
+    gram : KernelMatrix
     signs : ndarray of shape (n,)
         ỹ, ±1.
     bound : ndarray of shape (n,)
@@ -96,7 +96,7 @@ def solve_dual(
 class _Search:
     def __init__(
         self,
-        gram: Gram,
+        gram: KernelMatrix,
         signs: Float,
         bound: Float,
         tol: float,

@@ -21,7 +21,7 @@ import scipy.linalg as sla
 from separatrix.data.affine import Intercept
 from separatrix.data.block import Float
 from separatrix.data.source import Source
-from separatrix.dual.coordinate_ascent import Coordinates, DualAscent
+from separatrix.dual.coordinate_ascent import DualAscent, ProximalCoordinates
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.result import Certificate, Status
 from separatrix.settings import one_blas_thread
@@ -94,8 +94,8 @@ def _turned(
     return _stopped(theta, status, evaluation, Bound(evaluation.value), sweeps, trace)
 
 
-def _whitened(objective: LinearObjective, evaluation: Evaluation, theta: Float) -> Coordinates:
-    """Coordinates in which the penalty and M together are the identity, centred for a step from θ."""
+def _whitened(objective: LinearObjective, evaluation: Evaluation, theta: Float) -> ProximalCoordinates:
+    """ProximalCoordinates in which the penalty and M together are the identity, centred for a step from θ."""
     assert evaluation.hessian is not None
     quadratic = objective.penalty.quadratic[0]
     held = _HELD * (evaluation.hessian - np.diag(quadratic))
@@ -107,7 +107,7 @@ def _whitened(objective: LinearObjective, evaluation: Evaluation, theta: Float) 
     equal[np.diag_indices(len(equal))] = 1.0
     factor = sla.cholesky(equal, lower=True, check_finite=False)
     turn = unit[:, None] * sla.solve_triangular(factor, np.eye(len(unit)), lower=True, trans="T", check_finite=False)
-    return Coordinates(np.append(np.ones(len(unit)), 0.0), np.append(turn.T @ (held @ theta[0]), 0.0), turn)
+    return ProximalCoordinates(np.append(np.ones(len(unit)), 0.0), np.append(turn.T @ (held @ theta[0]), 0.0), turn)
 
 
 def _plain(
@@ -133,7 +133,7 @@ def _plain(
                 curvature = objective.evaluate(point, source, 1, keep=True).total_curvature
                 assert curvature is not None
                 inverse[d], centre[d] = 1.0 / (_HELD * float(curvature[0, 0])), point[0, d]
-            ascent.begin(rows, Coordinates(inverse, centre))
+            ascent.begin(rows, ProximalCoordinates(inverse, centre))
             for _ in range(min(_SWEEPS, max_iter - sweeps)):
                 ascent.sweep(rows)
                 sweeps += 1

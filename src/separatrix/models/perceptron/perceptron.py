@@ -34,7 +34,7 @@ from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients, dense
 from separatrix.online.hull import origin_margin
 from separatrix.online.perceptron import (
-    Machine,
+    BinaryPerceptron,
     Rule,
     Training,
     Variant,
@@ -123,7 +123,7 @@ class Perceptron(SparseCoefficients, LinearRule):
     n_mistakes_: NDArray[np.int64]
     radius_: float
     margin_: Float
-    _machines: list[Machine]
+    _machines: list[BinaryPerceptron]
 
     _keeps_single = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -16,9 +16,9 @@ from separatrix.data.folds import Keys, different_rows, kernel_keys, row_keys, s
 from separatrix.dual.dual_solution import Dual, constant_dual
 from separatrix.dual.duality_gap import Sides, dot_and_error
 from separatrix.dual.given_kernels import Columns
-from separatrix.dual.gram import Gram, Index
+from separatrix.dual.kernel_matrix import Index, KernelMatrix
 from separatrix.dual.kernels import Kernel
-from separatrix.dual.machine import Machine
+from separatrix.dual.machine import SupportVectorMachine
 from separatrix.dual.points import Points
 from separatrix.dual.working_set import solve_dual
 from separatrix.geometry.separability import separability
@@ -46,7 +46,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Problem:
+class KernelProblem:
     """Rows of positive weight with their classes, weights s (those of the classes included) and bounds C·s."""
 
     kernel: Kernel
@@ -75,16 +75,16 @@ class Problem:
         return found
 
     @cached_property
-    def _gram(self) -> Gram:
+    def _gram(self) -> KernelMatrix:
         """The kernel matrix of all rows; where it fits in memory, its values are shared by all machines."""
-        return Gram(self.kernel, self.points, self.memory, self.tol >= _SINGLE)
+        return KernelMatrix(self.kernel, self.points, self.memory, self.tol >= _SINGLE)
 
-    def _gram_of(self, rows: Index) -> Gram:
+    def _gram_of(self, rows: Index) -> KernelMatrix:
         if len(rows) == len(self.codes):
             return self._gram
         if 8.0 * len(self.codes) ** 2 <= self.memory:
             return self._gram.restricted(rows)
-        return Gram(self.kernel, self.points.take(rows), self.memory, self.tol >= _SINGLE)
+        return KernelMatrix(self.kernel, self.points.take(rows), self.memory, self.tol >= _SINGLE)
 
     def solve(self, split: Split, callback: Callable[[dict[str, Any]], None] | None = None) -> Dual:
         """The machine of a split."""
@@ -137,7 +137,7 @@ class Problem:
             return self.kernel.positive
         return self._gram.positive()
 
-    def _hard_margin(self, gram: Gram, split: Split, callback: Any) -> Dual:
+    def _hard_margin(self, gram: KernelMatrix, split: Split, callback: Any) -> Dual:
         signs, rows = split.signs, split.rows
         some = self.points.take(rows[:: max(1, len(rows) // 256)])
         values = self.kernel.between(some, some)
@@ -169,11 +169,13 @@ class Problem:
             f"{1.0 / np.sqrt(2.0 * max(value, np.finfo(np.float64).tiny)):.2g}.{verdict} Give a finite C."
         )
 
-    def machine(self, split: Split, dual: Dual, rows: Index, intercept: float) -> Machine:
+    def machine(self, split: Split, dual: Dual, rows: Index, intercept: float) -> SupportVectorMachine:
         """What the machine of a split tells; `rows` are the numbers of all rows in X."""
         sides = (split.negative, split.positive, rows[split.rows], split.signs, self.bound[split.rows])
         values = (np.abs(dual.beta), dual.scores + dual.intercept, intercept)
-        return Machine(*sides, *values, dual.status, dual.certificate, self.tol, float(dual.beta @ dual.scores))
+        return SupportVectorMachine(
+            *sides, *values, dual.status, dual.certificate, self.tol, float(dual.beta @ dual.scores)
+        )
 
     @cached_property
     def _identity(self) -> tuple[Keys, Keys]:
