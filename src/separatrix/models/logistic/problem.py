@@ -19,7 +19,7 @@ from separatrix.data import Source
 from separatrix.data.affine import Intercept, Standardised
 from separatrix.data.block import Float
 from separatrix.data.views import Selected
-from separatrix.dual.frame import exact_dot
+from separatrix.dual.centred_rows import exact_dot
 from separatrix.models.logistic.parameters import bounded, by_column, checked_offset, gaussian
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Logistic, Loss, Softmax

@@ -10,7 +10,7 @@ import numpy as np
 
 from separatrix.data import Source
 from separatrix.dual.dual_solution import Dual
-from separatrix.dual.linear_machine import LinearDual
+from separatrix.dual.linear_search import LinearDual
 from separatrix.models.base import Stopwatch
 from separatrix.models.counted_classes import only_class
 from separatrix.result import Certificate, Fit, Status
