@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from separatrix.data.block import Codes, Float
-from separatrix.dual.centred_rows import EPS, SUM, CentredRows, stored_parts
+from separatrix.dual.centred_rows import EPS, SUM, CentredRows, DenseCopy, stored_parts
 from separatrix.dual.interior import joint_interior_points
 from separatrix.dual.linear_search import Ascent, DualMachine, Point
 from separatrix.dual.record import ProvenPoint, Record, best_dual_value, primal_values
@@ -50,17 +50,12 @@ class CrammerSinger(DualMachine):
 
     @property
     def n_scores(self) -> int:
-        """Scores of one row."""
         return self.n_classes
 
     def ascent(self, record: Record) -> Ascent:
-        """The sweeps, from zero."""
         return _JointAscent(self, record)
 
-    def interior_points(self) -> Iterator[Point]:
-        """Newton's steps, in the coordinates of the dense copy of the rows."""
-        copy = self.rows.dense_copy
-        assert copy is not None
+    def interior_points(self, copy: DenseCopy) -> Iterator[Point]:
         return joint_interior_points(copy.A, copy.penalty, self.codes, self.price, self.n_classes, self.scaling)
 
     def prove(self, W: Float, beta: Float, given: Float) -> ProvenPoint:
@@ -164,7 +159,6 @@ class _JointAscent(Ascent):
         return self._W, self._beta, -self._alpha
 
     def sweep(self, rng: np.random.Generator) -> float:
-        """One sweep; the rise of the dual."""
         from separatrix.kernels.crammer_singer import sweep_dense, sweep_sparse  # numba takes a while to import
 
         machine, rows = self._machine, self._machine.rows

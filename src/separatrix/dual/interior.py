@@ -37,7 +37,7 @@ and O(nK + p²K²).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.linalg as sla
@@ -82,14 +82,14 @@ def interior_points(
         solve = _newton_solver(X.T @ (X / curvature[:, None]), rho)
         if solve is None:
             return
-        equations = _Equations(X, signs, alpha, z, q, room, curvature, residual, force, solve)
-        _, d_alpha, d_z, d_q = equations.direction(-alpha * z, -room * q)
+        direction = partial(_direction, X, signs, (alpha, z, room, q), curvature, residual, force, solve)
+        _, d_alpha, d_z, d_q = direction(-alpha * z, -room * q)
         pairs = [(alpha, d_alpha), (z, d_z)] + ([(room, -d_alpha), (q, d_q)] if power == 1 else [])
         length = _longest(pairs)
         after = (alpha + length * d_alpha) @ (z + length * d_z) + (room - length * d_alpha) @ (q + length * d_q)
         goal = mu * min(1.0, max(0.0, float(after) / count / mu)) ** 3 if mu > 0 else 0.0
         down, up = goal - alpha * z - d_alpha * d_z, (goal - room * q + d_alpha * d_q if power == 1 else 0.0 * q)
-        d_theta, d_alpha, d_z, d_q = equations.direction(down, up)
+        d_theta, d_alpha, d_z, d_q = direction(down, up)
         pairs = [(alpha, d_alpha), (z, d_z)] + ([(room, -d_alpha), (q, d_q)] if power == 1 else [])
         length = _longest(pairs, _SHARE)
         theta, alpha = theta + length * d_theta, alpha + length * d_alpha
@@ -100,27 +100,23 @@ def interior_points(
         yield (theta, 0.0, alpha) if X is A else (theta[:-1], float(theta[-1]), alpha)
 
 
-@dataclass(frozen=True)
-class _Equations:
-    """Newton's, at one point."""
-
-    X: Float
-    signs: Float
-    alpha: Float
-    z: Float
-    q: Float
-    room: Float
-    curvature: Float
-    residual: Float
-    force: Float
-    solve: Callable[[Float], Float]
-
-    def direction(self, down: Float, up: Float) -> tuple[Float, Float, Float, Float]:
-        """dθ, dα, dz, dq for z dα + α dz = down and −q dα + (U − α) dq = up."""
-        r = down / self.alpha - up / self.room + self.residual
-        d_theta = self.solve(self.force + self.X.T @ (self.signs * r / self.curvature))
-        d_alpha = (r - self.signs * (self.X @ d_theta)) / self.curvature
-        return d_theta, d_alpha, (down - self.z * d_alpha) / self.alpha, (up + self.q * d_alpha) / self.room
+def _direction(
+    X: Float,
+    signs: Float,
+    pairs: tuple[Float, Float, Float, Float],
+    curvature: Float,
+    residual: Float,
+    force: Float,
+    solve: Callable[[Float], Float],
+    down: Float,
+    up: Float,
+) -> tuple[Float, Float, Float, Float]:
+    """dθ, dα, dz, dq for z dα + α dz = down and −q dα + (U − α) dq = up, the pairs being α, z, U − α and q."""
+    alpha, z, room, q = pairs
+    r = down / alpha - up / room + residual
+    d_theta = solve(force + X.T @ (signs * r / curvature))
+    d_alpha = (r - signs * (X @ d_theta)) / curvature
+    return d_theta, d_alpha, (down - z * d_alpha) / alpha, (up + q * d_alpha) / room
 
 
 def on_the_margin(
@@ -180,12 +176,12 @@ def joint_interior_points(
         solve = _newton_solver(_curvature(X, s, total[:, 0], scaling is None), np.tile(rho, K))
         if solve is None:
             return
-        equations = _JointEquations(X, lam, t, s, total, residual, force, solve)
-        _, _, d_lam, d_t = equations.direction(-lam * t)
+        direction = partial(_joint_direction, X, (lam, t), s, total, residual, force, solve)
+        _, _, d_lam, d_t = direction(-lam * t)
         length = _longest([(lam, d_lam), (t, d_t)])
         after = float(((lam + length * d_lam) * (t + length * d_t)).sum()) / (n * K)
         goal = mu * min(1.0, max(0.0, after / mu)) ** 3 if mu > 0 else 0.0
-        d_theta, d_zeta, d_lam, d_t = equations.direction(goal - lam * t - d_lam * d_t)
+        d_theta, d_zeta, d_lam, d_t = direction(goal - lam * t - d_lam * d_t)
         length = _longest([(lam, d_lam), (t, d_t)], _SHARE)
         theta, zeta = theta + length * d_theta, zeta + length * d_zeta
         lam, t = lam + length * d_lam, t + length * d_t
@@ -194,29 +190,26 @@ def joint_interior_points(
         yield (theta, np.zeros(K), lam) if X is A else (theta[:-1], theta[-1], lam)
 
 
-@dataclass(frozen=True)
-class _JointEquations:
-    """Newton's, at one point."""
-
-    X: Float
-    lam: Float
-    t: Float
-    s: Float
-    total: Float
-    residual: Float
-    force: Float
-    solve: Callable[[Float], Float]
-
-    def direction(self, right: Float) -> tuple[Float, Float, Float, Float]:
-        """dΘ, dζ, dλ, dt for λ dt + t dλ = right."""
-        h = right / self.t - self.s * self.residual
-        even = h - self.s * (h.sum(axis=1, keepdims=True) / self.total)
-        pushed = self.force - self.X.T @ even
-        d_theta = self.solve(pushed.T.ravel()).reshape(pushed.shape[::-1]).T
-        d_f = self.X @ d_theta
-        d_zeta = (h + self.s * d_f).sum(axis=1, keepdims=True) / self.total
-        d_lam = h - self.s * (d_zeta - d_f)
-        return d_theta, d_zeta[:, 0], d_lam, (right - self.t * d_lam) / self.lam
+def _joint_direction(
+    X: Float,
+    pair: tuple[Float, Float],
+    s: Float,
+    total: Float,
+    residual: Float,
+    force: Float,
+    solve: Callable[[Float], Float],
+    right: Float,
+) -> tuple[Float, Float, Float, Float]:
+    """dΘ, dζ, dλ, dt for λ dt + t dλ = right, the pair being λ and t."""
+    lam, t = pair
+    h = right / t - s * residual
+    even = h - s * (h.sum(axis=1, keepdims=True) / total)
+    pushed = force - X.T @ even
+    d_theta = solve(pushed.T.ravel()).reshape(pushed.shape[::-1]).T
+    d_f = X @ d_theta
+    d_zeta = (h + s * d_f).sum(axis=1, keepdims=True) / total
+    d_lam = h - s * (d_zeta - d_f)
+    return d_theta, d_zeta[:, 0], d_lam, (right - t * d_lam) / lam
 
 
 def _curvature(X: Float, s: Float, total: Float, free: bool) -> Float:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.dual.centred_rows import EPS, SUM, CentredRows
+from separatrix.dual.centred_rows import EPS, SUM, CentredRows, DenseCopy
 from separatrix.dual.interior import interior_points, on_the_margin
 from separatrix.dual.linear_search import Ascent, DualMachine, Point
 from separatrix.dual.record import ProvenPoint, Record, best_dual_value, primal_values
@@ -64,19 +64,13 @@ class LinearMachine(DualMachine):
         return self.price if self.power == 1 else np.full(len(self.price), np.inf)
 
     def ascent(self, record: Record) -> Ascent:
-        """The sweeps, from zero."""
         return _HingeAscent(self, record)
 
-    def interior_points(self) -> Iterator[Point]:
-        """Newton's steps, in the coordinates of the dense copy of the rows."""
-        copy = self.rows.dense_copy
-        assert copy is not None
+    def interior_points(self, copy: DenseCopy) -> Iterator[Point]:
         return interior_points(copy.A, copy.penalty, self.signs, self.price, self.power, self.scaling)
 
-    def on_the_margin(self, point: Point) -> Point | None:
-        """The hinge's point by the equations of the rows on the margin, in the same coordinates."""
-        copy = self.rows.dense_copy
-        if self.power != 1 or copy is None:
+    def on_the_margin(self, copy: DenseCopy, point: Point) -> Point | None:
+        if self.power != 1:
             return None
         return on_the_margin(copy.A, copy.penalty, self.signs, self.price, self.scaling, point)
 
@@ -154,11 +148,9 @@ class _HingeAscent(Ascent):
 
     @property
     def point(self) -> Point:
-        """Where it stands."""
         return self._w, self._beta, self._all.alpha
 
     def sweep(self, rng: np.random.Generator) -> float:
-        """One sweep; the rise of the dual."""
         rise, self._beta = self._active.sweep(self._w, self._beta, self._reach, rng)
         if self._active is not self._all:
             self._all.alpha[self._active.which] = self._active.alpha
@@ -170,7 +162,6 @@ class _HingeAscent(Ascent):
         return rise
 
     def is_due(self, rise: float, value: float) -> bool:
-        """Whether the rise has fallen as the gap has to."""
         return rise <= self._trigger * value
 
     def after_proof(self, point: ProvenPoint, rise: float, value: float) -> bool:
@@ -183,7 +174,6 @@ class _HingeAscent(Ascent):
         return False
 
     def without_proof(self) -> None:
-        """Gather the active rows once they are few."""
         self._active = self._active.gathered()
 
 

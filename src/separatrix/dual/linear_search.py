@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.block import Float
-from separatrix.dual.centred_rows import CentredRows
+from separatrix.dual.centred_rows import CentredRows, DenseCopy
 from separatrix.dual.record import ProvenPoint, Record
 from separatrix.result import Certificate, Status
 
@@ -99,10 +99,10 @@ class DualMachine(ABC):
         """The sweeps, from zero."""
 
     @abstractmethod
-    def interior_points(self) -> Iterator[Point]:
+    def interior_points(self, copy: DenseCopy) -> Iterator[Point]:
         """Newton's steps, in the coordinates of the dense copy of the rows."""
 
-    def on_the_margin(self, point: Point) -> Point | None:
+    def on_the_margin(self, copy: DenseCopy, point: Point) -> Point | None:
         """The point by the equations of the rows on the margin, where there are such; in the same coordinates."""
         return None
 
@@ -215,7 +215,7 @@ class _Search:
         machine, copy, record = self.machine, self.machine.rows.dense_copy, self.record
         assert copy is not None
         record.change_method()
-        points, last = machine.interior_points(), None
+        points, last = machine.interior_points(copy), None
         while self.iterations < self.max_iter:
             if self.stop.is_set():
                 return Status.INTERRUPTED
@@ -232,7 +232,7 @@ class _Search:
                 break
         else:
             return Status.MAX_ITER
-        exact = machine.on_the_margin(last) if fine and last is not None else None
+        exact = machine.on_the_margin(copy, last) if fine and last is not None else None
         if exact is not None and all(np.isfinite(part).all() for part in exact):
             record.prefer(machine.prove(*copy.back(exact[0], exact[1]), exact[2]))
         return Status.STALLED

@@ -23,7 +23,7 @@ from sklearn.utils.validation import assert_all_finite
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
-from separatrix.dual.dual_solution import Dual
+from separatrix.dual.duality_gap import KernelDual
 from separatrix.dual.given_kernels import Columns, Precomputed
 from separatrix.dual.kernel_matrix import product_values
 from separatrix.dual.kernels import CentredLinear
@@ -191,7 +191,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
             return self
         problem, rows = self._problem(source, isinstance(X, sp.spmatrix))
         progress = Progress(type(self).__name__, int(self.verbose))
-        duals: list[Dual] = []
+        duals: list[KernelDual] = []
         for split in problem:
             interrupted = bool(duals) and duals[-1].status is Status.INTERRUPTED
             duals.append(problem.unsolved(split) if interrupted else problem.solve(split, progress))
@@ -252,7 +252,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         prices = rows.prices
         return KernelProblem(self._kernel, points, rows.codes, prices, float(self.C) * prices, *settings), rows.kept
 
-    def _unpack(self, problem: KernelProblem, rows: NDArray[np.intp], duals: list[Dual]) -> list[Dual]:
+    def _unpack(self, problem: KernelProblem, rows: NDArray[np.intp], duals: list[KernelDual]) -> list[KernelDual]:
         """Keep the coefficients; the solutions with their proofs for what is kept."""
         coefficients = np.zeros((len(rows), len(duals)))
         for m, (dual, split) in enumerate(zip(duals, problem, strict=True)):
