@@ -26,8 +26,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from separatrix import Perceptron, Status, as_source, scan_parquet
 from separatrix.data.arrays import ArraySource
+from separatrix.geometry.least_distance import nearest_shares
 from separatrix.online import visits
-from separatrix.online.hull import nearest_point
 
 VARIANTS = ["plain", "averaged", "pocket"]
 PENALTIES: list[dict[str, Any]] = [
@@ -203,7 +203,7 @@ def test_the_best_margin_of_each_machine_block_by_block(monkeypatch):
 def test_nearest_point_of_a_hull_has_no_duality_gap(seed, n, d, shift):
     rng = np.random.default_rng(seed)
     rows = rng.integers(-3, 4, (n, d)) + shift  # with ties and repeated rows
-    shares = nearest_point(rows, np.zeros(n))
+    shares = nearest_shares(rows)
     point = shares @ rows
     assert shares.min() >= 0 and shares.sum() == pytest.approx(1.0, abs=1e-12)
     assert point @ point - (rows @ point).min() <= 1e-9 * (1.0 + np.abs(rows).max() ** 2)

@@ -26,13 +26,13 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.labels import listed, shown, unique_labels
 from separatrix.data.views import Regrouped
+from separatrix.geometry.origin_margin import origin_margin
 from separatrix.geometry.separability import separability
 from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.counted_classes import check_class_weight
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients, dense
-from separatrix.online.hull import origin_margin
 from separatrix.online.perceptron import (
     BinaryPerceptron,
     Rule,
