@@ -34,7 +34,7 @@ from separatrix import (
     as_source,
     counterfactual,
 )
-from separatrix.geometry.counterfactual import least_distance
+from separatrix.geometry.least_distance import least_distance
 from separatrix.geometry.regions import linear_rule
 
 IRIS = load_iris(return_X_y=True)
@@ -393,12 +393,15 @@ def test_least_distance_meets_the_kkt_conditions_or_has_a_farkas_certificate(see
         G[2] = -G[1]
     answer = least_distance(G, h)
     lengths = np.linalg.norm(G, axis=1)
-    if answer is None:
+    if answer.z is None:
         # u ≥ 0 with Gᵀu = 0 and hᵀu = 1.
         _, off = nnls(np.vstack([(G / lengths[:, None]).T, h / lengths]), np.append(np.zeros(d), 1.0), maxiter=1000)
         assert off < 1e-6
+        assert answer.multipliers.min() >= 0 and answer.multipliers @ h[answer.active] > 0
+        sizes = answer.multipliers * lengths[answer.active]
+        assert np.abs(answer.multipliers @ G[answer.active]).max() <= 1e-8 * sizes.sum()
         return
-    z, active = answer
+    z, active = answer.z, answer.active
     slack = (G @ z - h) / np.where(lengths > 0, lengths, 1.0)
     assert (slack >= -1e-9 * (1 + np.linalg.norm(z))).all()
     np.testing.assert_allclose(slack[active], 0.0, atol=1e-9 * (1 + np.linalg.norm(z)))

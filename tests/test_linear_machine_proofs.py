@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix import LinearClassifier, LinearSVC, Status
-from separatrix.dual.frame import Frame, exact_dot
+from separatrix.dual.centred_rows import CentredRows, exact_dot
 from separatrix.dual.linear_machine import LinearMachine
 from separatrix.kernels.circulation import cycles
 
@@ -246,7 +246,7 @@ def test_cycles_are_circulations_below_the_flow():
 def test_an_interrupt_gives_the_best_model_so_far(direct):
     X, y = blobs(300, 3, 2, 0)
     X[:, 0] *= 1e3
-    machine = LinearMachine(Frame.of(X, True), 2.0 * y - 1.0, np.ones(300), 1, None)
+    machine = LinearMachine(CentredRows.of(X, True), 2.0 * y - 1.0, np.ones(300), 1, None)
 
     def stop(state: dict[str, Any]) -> None:
         if state["iteration"] == 4:
@@ -266,15 +266,15 @@ def test_an_interrupt_in_the_middle_of_a_fit(monkeypatch, parameters, classes):
     X, y = blobs(300, 3, classes, 0)
     judged = {"count": 0}
     for where in (LinearMachine, __import__("separatrix.dual.crammer_singer", fromlist=["x"]).CrammerSinger):
-        original = where.judge
+        original = where.prove
 
-        def judge(self: Any, *state: Any, original: Any = original) -> Any:
+        def prove(self: Any, *state: Any, original: Any = original) -> Any:
             judged["count"] += 1
             if judged["count"] == 3:
                 raise KeyboardInterrupt
             return original(self, *state)
 
-        monkeypatch.setattr(where, "judge", judge)
+        monkeypatch.setattr(where, "prove", prove)
     model = LinearSVC(tol=1e-12, random_state=0, **parameters).fit(X, y)
     assert model.fit_.status is Status.INTERRUPTED
     assert np.isfinite(model.coef_).all() and np.isfinite(model.fit_.certificate.gap)

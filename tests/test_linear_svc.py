@@ -458,8 +458,8 @@ def test_two_rows(loss):
     np.testing.assert_allclose(model.intercept_, [-expected], atol=1e-6)
 
 
-def test_the_best_intercept_by_brute_force():
-    from separatrix.dual.linear_machine import _best_intercept
+def test_thebest_intercept_by_brute_force():
+    from separatrix.dual.linear_machine import best_intercept
 
     rng = np.random.default_rng(0)
     for trial in range(40):
@@ -471,7 +471,7 @@ def test_the_best_intercept_by_brute_force():
             def cost(b, v=v, signs=signs, price=price, power=power):
                 return float(price @ np.maximum(0.0, signs * (v - b)) ** power)
 
-            found = cost(_best_intercept(v, signs, price, power))
+            found = cost(best_intercept(v, signs, price, power))
             around = [cost(b) for b in np.linspace(v.min() - 1, v.max() + 1, 2001)]
             exact = minimize(lambda b: cost(b[0]), [v.mean()], method="Nelder-Mead", options={"xatol": 1e-10}).fun
             assert found <= min(*around, exact) + 1e-9

@@ -26,8 +26,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from separatrix import Perceptron, Status, as_source, scan_parquet
 from separatrix.data.arrays import ArraySource
+from separatrix.geometry.least_distance import nearest_shares
 from separatrix.online import visits
-from separatrix.online.hull import nearest_point
 
 VARIANTS = ["plain", "averaged", "pocket"]
 PENALTIES: list[dict[str, Any]] = [
@@ -203,7 +203,7 @@ def test_the_best_margin_of_each_machine_block_by_block(monkeypatch):
 def test_nearest_point_of_a_hull_has_no_duality_gap(seed, n, d, shift):
     rng = np.random.default_rng(seed)
     rows = rng.integers(-3, 4, (n, d)) + shift  # with ties and repeated rows
-    shares = nearest_point(rows, np.zeros(n))
+    shares = nearest_shares(rows)
     point = shares @ rows
     assert shares.min() >= 0 and shares.sum() == pytest.approx(1.0, abs=1e-12)
     assert point @ point - (rows @ point).min() <= 1e-9 * (1.0 + np.abs(rows).max() ** 2)
@@ -273,7 +273,7 @@ def test_visits_are_in_proportion_to_the_weights_and_few(seed):
     rng = np.random.default_rng(seed)
     X, weights = rng.standard_normal((50, 2)), rng.exponential(size=50) ** 3 * 1e6
     block = next(as_source(X, np.arange(50) % 2, weights).labelled().blocks())
-    rows = visits.Rows.of_block(block, None, True)
+    rows = visits.Visits.of_block(block, None, True)
     np.testing.assert_allclose(np.bincount(rows.rows, rows.weights, 50), weights, rtol=1e-12)
     assert 50 <= len(rows.rows) <= 100
     assert rows.weights.max() <= weights.mean() * (1 + 1e-8)

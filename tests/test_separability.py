@@ -19,7 +19,7 @@ from separatrix import LogisticRegression, OneVsOneClassifier, OneVsRestClassifi
 from separatrix.data import scan_csv
 from separatrix.data.sparse import SparseBlock
 from separatrix.geometry import recession as cone
-from separatrix.geometry import working_set
+from separatrix.geometry import separating_direction
 from separatrix.geometry.separability import Separability, canonical, geometric_margin, separability
 
 LINE = {
@@ -386,7 +386,7 @@ def test_many_columns_stay_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_both_ways_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(working_set, "_FEW", 0)
+    monkeypatch.setattr(separating_direction, "_FEW", 0)
     for name, (X, y) in cases().items():
         check(X, y, name.split()[0])
         check(sp.csr_array(X), y, name.split()[0])

@@ -1076,9 +1076,9 @@ def test_a_repeated_fit_is_the_same_and_forgets_the_last():
 
 def test_ctrl_c_gives_the_best_machine_so_far(monkeypatch):
     X, y = curved(2500)
-    from separatrix.dual.gram import Gram
+    from separatrix.dual.kernel_matrix import KernelMatrix
 
-    calls, add = [], Gram.add
+    calls, add = [], KernelMatrix.add
 
     def interrupted(self, *arguments, **named):
         calls.append(1)
@@ -1086,7 +1086,7 @@ def test_ctrl_c_gives_the_best_machine_so_far(monkeypatch):
             raise KeyboardInterrupt
         return add(self, *arguments, **named)
 
-    monkeypatch.setattr(Gram, "add", interrupted)
+    monkeypatch.setattr(KernelMatrix, "add", interrupted)
     model = SVC(cache_size=0.001).fit(X, y)
     assert model.fit_.status is Status.INTERRUPTED
     monkeypatch.undo()
@@ -1113,7 +1113,7 @@ def test_ctrl_c_in_the_calibration_is_not_swallowed(monkeypatch):
 
         return replace(found, status=Status.INTERRUPTED)
 
-    monkeypatch.setattr("separatrix.models.svm.problem.solve_dual", interrupted)
+    monkeypatch.setattr("separatrix.models.svm.kernel_problem.solve_dual", interrupted)
     with pytest.raises(KeyboardInterrupt):
         SVC(calibration="platt").fit(X, y)
 

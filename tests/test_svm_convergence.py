@@ -19,7 +19,7 @@ from sklearn.svm import SVC as LIBSVM
 from test_svm import VALUES, quadratic_programme
 
 from separatrix import SVC, Status
-from separatrix.dual.gram import Gram
+from separatrix.dual.kernel_matrix import KernelMatrix
 
 REACHED = (Status.CONVERGED, Status.ROUNDED)
 
@@ -206,7 +206,7 @@ def test_an_interrupt_leaves_a_usable_model(monkeypatch, multi_class, kernel, at
     rng = np.random.default_rng(0)
     y = np.arange(120) % 3
     X = rng.standard_normal((120, 2)) + 2.0 * rng.standard_normal((3, 2))[y]
-    calls, add = [], Gram.add
+    calls, add = [], KernelMatrix.add
 
     def interrupted(self, *arguments, **named):
         calls.append(1)
@@ -214,7 +214,7 @@ def test_an_interrupt_leaves_a_usable_model(monkeypatch, multi_class, kernel, at
             raise KeyboardInterrupt
         return add(self, *arguments, **named)
 
-    monkeypatch.setattr(Gram, "add", interrupted)
+    monkeypatch.setattr(KernelMatrix, "add", interrupted)
     model = SVC(kernel=kernel, multi_class=multi_class).fit(X, y, sample_weight=1.0 + (y == 1))
     monkeypatch.undo()
     assert model.fit_.status is Status.INTERRUPTED and model.fit_status_ == 1
@@ -236,7 +236,7 @@ def test_an_interrupt_while_values_are_computed_leaves_a_constant(monkeypatch):
     def interrupted(*arguments, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Gram, "__init__", interrupted)
+    monkeypatch.setattr(KernelMatrix, "__init__", interrupted)
     model = SVC().fit(X, y)
     assert model.fit_.status is Status.INTERRUPTED
     assert set(model.predict(X)) == {int(y.mean() > 0.5)}

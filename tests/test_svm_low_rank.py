@@ -17,7 +17,7 @@ from test_svm_convergence import KINDS, noisy, quiet, shaped
 
 from separatrix import SVC, RBFKernel, Status
 from separatrix.dual import low_rank
-from separatrix.dual.gram import Gram
+from separatrix.dual.kernel_matrix import KernelMatrix
 from separatrix.dual.low_rank import LowRank, partial_cholesky
 from separatrix.dual.points import Points
 
@@ -93,7 +93,7 @@ def test_its_machine_is_feasible_and_the_optimum(seed, n, d, kind, C, tol, weigh
     assume(0 < y.sum() < n)
     signs, K = 2.0 * y - 1.0, RBFKernel(0.05)(X)
     bound = C * (1.0 + np.arange(n) % 3) if weighted else np.full(n, C)
-    search = LowRank(Gram(RBFKernel(0.05), Points(X), 1e8, False), signs, bound, tol)
+    search = LowRank(KernelMatrix(RBFKernel(0.05), Points(X), 1e8, False), signs, bound, tol)
     search.most = n
     beta, value, steps = search.solve(float(bound.sum()), limit)
     assert steps <= limit

@@ -172,7 +172,8 @@ class Source(ABC):
         """Targets of all rows, as the blocks carry them; the features are not made."""
         return np.concatenate([piece.y for piece in self._pieces()])
 
-    def _count_pass(self) -> None:
+    def count_pass(self) -> None:
+        """Count a look at all rows that was not made by `map`."""
         self.passes += 1
 
     def _pieces(self) -> Iterator[Block]:
@@ -192,7 +193,7 @@ class Source(ABC):
 
         `rows` cuts the blocks finer, for work that is heavy a row.
         """
-        self._count_pass()
+        self.count_pass()
         threads = _threads()
         blocks = self._pieces() if rows is None else cut_finer(self._pieces(), rows)
 

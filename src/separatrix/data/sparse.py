@@ -131,7 +131,7 @@ class SparseBlock(Block):
             result: Float = self._double().T @ r
             return result
         # SciPy copies a slice of a larger matrix before it transposes it.
-        from separatrix.kernels.curving import add_transposed, add_transposed_columns
+        from separatrix.kernels.sparse_rows import add_transposed, add_transposed_columns
 
         X, single = self.X, r.size == len(r)
         product = np.zeros(self.shape[1] if single else (self.shape[1], r.shape[1]))
@@ -148,7 +148,7 @@ class SparseBlock(Block):
     def gram_of(self, which: Codes, weights: Float) -> Float:
         if self.X.nnz < _CURVED_FROM:
             return super().gram_of(which, weights)
-        from separatrix.kernels.curving import add_gram
+        from separatrix.kernels.sparse_rows import add_gram
 
         place = np.full(self.shape[1], -1, dtype=np.int64)
         place[which] = np.arange(len(which))
@@ -159,7 +159,7 @@ class SparseBlock(Block):
     def curve(self, weights: Float, v: Float) -> Float:
         if self.X.nnz < _CURVED_FROM or v.ndim > 1:
             return super().curve(weights, v)
-        from separatrix.kernels.curving import add_curved
+        from separatrix.kernels.sparse_rows import add_curved
 
         product = np.zeros(self.shape[1])
         add_curved(self.X.data, self.X.indices, self.X.indptr, weights, v, product)
@@ -215,7 +215,7 @@ class SparseBlock(Block):
             members = sp.csr_array((weights, (codes, np.arange(self.n))), shape=(n_classes, self.n))
             result: Float = (members @ self._double()).toarray()
             return result
-        from separatrix.kernels.counting import add_rows_by_class
+        from separatrix.kernels.sparse_rows import add_rows_by_class
 
         sums = np.zeros((n_classes, self.shape[1]))
         self._least = add_rows_by_class(self.X.data, self.X.indices, self.X.indptr, codes, weights, sums)

@@ -48,9 +48,9 @@ class View(Source):
         # In the worker: expanding a block is part of the parallel work.
         return self.see(self.source._see(piece))
 
-    def _count_pass(self) -> None:
-        super()._count_pass()
-        self.source._count_pass()
+    def count_pass(self) -> None:
+        super().count_pass()
+        self.source.count_pass()
 
     @property
     def target_ndim(self) -> int:

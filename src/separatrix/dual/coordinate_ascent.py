@@ -4,9 +4,9 @@
     max_α  −Σ [α log α + (s−α) log(s−α) + αỹ(o + cᵀz)] − ½ Σ_j (Σ_i α_i ỹ_i z_ij)²/q_j        0 ≤ α_i ≤ s_i
     u = c + Σ_i α_i ỹ_i z_i / q
 
-One row at a time, each exactly. With c = 0, q the penalty and z = x this is the problem itself; `Coordinates` says what else
-it may be: a step of the proximal point method, in which the intercept and directions with little penalty are held near a
-centre c that moves from step to step.
+One row at a time, each exactly. With c = 0, q the penalty and z = x this is the problem itself; with other
+`ProximalCoordinates` it is a step of the proximal point method, in which the intercept and directions with little penalty are
+held near a centre c that moves from step to step.
 
 Reference: Yu, Huang, Lin (2011), Machine Learning 85, section 3; Shalev-Shwartz and Zhang (2016), Math. Programming 155, for
 proximal points.
@@ -26,7 +26,7 @@ from separatrix.data.source import Source
 
 
 @dataclass(frozen=True)
-class Coordinates:
+class ProximalCoordinates:
     """u, with θ = turn·u, and the centre c of its quadratic; the last entry is that of a constant beside the columns.
 
     Parameters
@@ -63,10 +63,10 @@ class DualAscent:
         self._alphas: dict[int, Float] = {}
         self._generator = np.random.default_rng(0)
 
-    def begin(self, source: Source, coordinates: Coordinates) -> None:
+    def begin(self, source: Source, coordinates: ProximalCoordinates) -> None:
         """Take new coordinates; α stays. One pass."""
         self.coordinates, self.u = coordinates, coordinates.centre.copy()
-        source._count_pass()
+        source.count_pass()
         for block in source.blocks():
             counted = block.counted()
             if not counted.n:
@@ -81,7 +81,7 @@ class DualAscent:
         """Every row once, blocks in order and rows within them shuffled."""
         from separatrix.kernels.dual_logistic import sweep_dense, sweep_sparse
 
-        source._count_pass()
+        source.count_pass()
         for block in source.blocks():
             counted = block.counted()
             if not counted.n:

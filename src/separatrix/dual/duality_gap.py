@@ -27,21 +27,34 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.block import Float
+from separatrix.dual.kernel_matrix import KernelMatrix
 from separatrix.objectives.rounding import exact_dot
 from separatrix.result import Certificate, Status
 
 _EPS = float(np.finfo(np.float64).eps)
 _SPLITS_UP_TO = 1e140
 _ROWS = 4096
+# Sums of multipliers leave rounding errors of this size relative to the bound.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
-class Sides:
+class SoftMargin:
     """The problem of one machine: signs ỹ, bounds C, and whether its kernel is positive semi-definite."""
 
     signs: Float
     bound: Float
     positive: bool | None
+
+    @property
+    def high(self) -> Float:
+        """(n,) the largest β."""
+        return np.where(self.signs > 0, self.bound, 0.0)
+
+    @property
+    def low(self) -> Float:
+        """(n,) the least β."""
+        return np.where(self.signs > 0, 0.0, -self.bound)
 
     @property
     def hard(self) -> bool:
@@ -54,6 +67,18 @@ class Sides:
         rising = np.cumsum(self.bound[order])
         at = int(np.searchsorted(rising, float(self.bound[self.signs > 0].sum()) * (1.0 - 4.0 * _EPS)))
         return float(v[order[min(at, len(v) - 1)]])
+
+    def intercept(self, beta: Float, v: Float, violation: float, tol: float) -> float:
+        """The mean over the margin vectors, the middle of its interval, or the best for a β that is no optimum."""
+        if violation > tol and not self.hard:
+            return self.best_intercept(v)
+        # A multiplier that rounding keeps from its bound does not tell the intercept, which may be anywhere in an interval.
+        room = _ROUNDING * (self.high - self.low)
+        rises, falls = beta < self.high - room, beta > self.low + room
+        if (rises & falls).any():
+            return float(v[rises & falls].mean())
+        top, bottom = float(v[rises].max(initial=-np.inf)), float(v[falls].min(initial=np.inf))
+        return 0.5 * (top + bottom) if np.isfinite(top + bottom) else (top if np.isfinite(top) else bottom)
 
     def allowed(self, tol: float, beta: Float) -> float:
         """The largest gap of a machine that violates no condition by more than `tol`."""
@@ -151,7 +176,46 @@ class Sides:
         return max(0.0, alpha * (1.0 - 2.0 * _EPS) - 0.5 * length**2 * (1.0 + 4.0 * _EPS) - lost)
 
 
-def judged(status: Status, gap: float, allowed: float) -> Status:
+@dataclass(frozen=True)
+class KernelDual:
+    """Coefficients β, scores f = Kβ without the intercept, the intercept, and the proof."""
+
+    beta: Float
+    scores: Float
+    intercept: float
+    status: Status
+    certificate: Certificate
+    rounds: int
+    steps: int
+    trace: list[dict[str, Any]]
+    errors: Float
+    """Bounds on the rounding of the scores."""
+
+    def with_bound(self, matrix: KernelMatrix, sides: SoftMargin, tol: float) -> KernelDual:
+        """The same solution with the proof for another bound that it does not reach."""
+        known = (self.beta, self.scores, self.errors, self.intercept, self.certificate.stationarity)
+        proof = sides.certificate(*known, matrix.largest())
+        status = settled_status(self.status, proof.gap, sides.allowed(tol, self.beta))
+        return replace(self, certificate=proof, status=status)
+
+    def published(self, sides: SoftMargin, X: Any, w: Float, b: float, centre: Float | None, tol: float) -> KernelDual:
+        """The same solution with the proof for the linear rule (w, b) that stands for it."""
+        proof = sides.of_plane(self.certificate, self.beta, X, w, b, centre)
+        reached = Status.CONVERGED if self.status is Status.ROUNDED else self.status  # that was about the scores
+        return replace(
+            self, certificate=proof, status=settled_status(reached, proof.gap, sides.allowed(tol, self.beta))
+        )
+
+
+def constant_dual(signs: Float, bound: Float, positive: bool | None, status: Status) -> KernelDual:
+    """The machine that has not begun: β = 0, and the side of the larger total bound for every row."""
+    sides, nothing = SoftMargin(signs, bound, positive), np.zeros(len(signs))
+    intercept = sides.best_intercept(signs) if not sides.hard else 0.0
+    proof = sides.certificate(nothing, nothing, nothing, intercept, 2.0, 0.0)
+    return KernelDual(nothing, nothing, intercept, status, proof, 0, 0, [], nothing)
+
+
+def settled_status(status: Status, gap: float, allowed: float) -> Status:
     """A machine that converged while its published coefficients, rounding counted, do not show it was rounded."""
     return Status.ROUNDED if status is Status.CONVERGED and not gap <= allowed else status
 

@@ -1,4 +1,4 @@
-"""The linear machine by a primal–dual interior-point method: a few dozen steps, whatever the units of the columns.
+"""Linear machines by a primal–dual interior-point method: a few dozen steps, whatever the units of the columns.
 
     min ½ Σ ρ_j θ_j² + Σ Cᵢ max(0, 1 − ỹᵢθᵀxᵢ)ᵖ        dual  0 ≤ αᵢ ≤ Uᵢ,  ρθ = Σ αᵢỹᵢxᵢ
     U = C, D = 0 for p = 1;  U = ∞, D = 1/2C for p = 2
@@ -17,20 +17,32 @@ Near the end it is plain which rows of the hinge are on the margin (F), inside (
 
 and give θ to the last digits, whatever path led there.
 
+Crammer and Singer's machine for K classes:
+
+    min ½ Σ ρ_j Θ_jk² + Σ Cᵢ(ζᵢ − f_{yᵢ}(xᵢ)),   t_ik = ζᵢ − [k ≠ yᵢ] − f_k(xᵢ) ≥ 0        f = XΘ, (n, K)
+    dual  λ_ik ≥ 0,  Σ_k λ_ik = Cᵢ,  ρΘ = Xᵀα,  α_ik = Cᵢ[k = yᵢ] − λ_ik;        λt = μ,    μ → 0
+
+The ζ are free: they take Σ_k λ_ik = Cᵢ to be exact. With s = λ/t and Pᵢ = diag sᵢ − sᵢsᵢᵀ/Σsᵢ Newton's equations leave
+
+    ρ dΘ + Xᵀ P(X dΘ) = Xᵀα − ρΘ − Xᵀh̃,       h = μ/t − λ − s(ζ − [k ≠ y] − f − t),  h̃ = h − s Σh/Σs
+
+one system of pK equations. Where intercepts are free, adding one number to all of them changes nothing: their sum stays zero.
+
 Reference: Mehrotra (1992), SIAM J. Optimization 2; Ferris and Munson (2002), SIAM J. Optimization 13.
 
-**Complexity** O(n p²) a step. **Passes over the data** about six a step; memory O(n p).
+**Complexity** O(n p²) a step, O(n p²K² + p³K³) for K classes. **Passes over the data** about six a step; memory O(n p),
+and O(nK + p²K²).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.linalg as sla
 
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 
 _TINY = float(np.finfo(np.float64).tiny)
 _EPS = float(np.finfo(np.float64).eps)
@@ -55,7 +67,7 @@ def interior_points(
     signs, price, power, scaling
         As in `LinearMachine`.
     """
-    X, rho = with_intercept(A, penalty, scaling)
+    X, rho = _with_intercept(A, penalty, scaling)
     ridge = np.zeros(len(price)) if power == 1 else 0.5 / price
     theta, z = np.zeros(X.shape[1]), np.full(len(price), 0.5)
     alpha, q = (0.5 * price, np.full(len(price), 1.5)) if power == 1 else (3.0 * price, np.zeros(len(price)))
@@ -67,19 +79,19 @@ def interior_points(
         force = X.T @ (signs * alpha) - rho * theta
         mu = float(alpha @ z + room @ q) / count
         curvature = ridge + z / alpha + q / room
-        solve = newton_solver(X.T @ (X / curvature[:, None]), rho)
+        solve = _newton_solver(X.T @ (X / curvature[:, None]), rho)
         if solve is None:
             return
-        equations = _Equations(X, signs, alpha, z, q, room, curvature, residual, force, solve)
-        _, d_alpha, d_z, d_q = equations.direction(-alpha * z, -room * q)
+        direction = partial(_direction, X, signs, (alpha, z, room, q), curvature, residual, force, solve)
+        _, d_alpha, d_z, d_q = direction(-alpha * z, -room * q)
         pairs = [(alpha, d_alpha), (z, d_z)] + ([(room, -d_alpha), (q, d_q)] if power == 1 else [])
-        length = longest(pairs)
+        length = _longest(pairs)
         after = (alpha + length * d_alpha) @ (z + length * d_z) + (room - length * d_alpha) @ (q + length * d_q)
         goal = mu * min(1.0, max(0.0, float(after) / count / mu)) ** 3 if mu > 0 else 0.0
         down, up = goal - alpha * z - d_alpha * d_z, (goal - room * q + d_alpha * d_q if power == 1 else 0.0 * q)
-        d_theta, d_alpha, d_z, d_q = equations.direction(down, up)
+        d_theta, d_alpha, d_z, d_q = direction(down, up)
         pairs = [(alpha, d_alpha), (z, d_z)] + ([(room, -d_alpha), (q, d_q)] if power == 1 else [])
-        length = longest(pairs, _SHARE)
+        length = _longest(pairs, _SHARE)
         theta, alpha = theta + length * d_theta, alpha + length * d_alpha
         z, q = z + length * d_z, q + length * d_q
         inside = bool((alpha > 0).all() and (z > 0).all() and (power == 2 or ((alpha < price) & (q > 0)).all()))
@@ -88,34 +100,23 @@ def interior_points(
         yield (theta, 0.0, alpha) if X is A else (theta[:-1], float(theta[-1]), alpha)
 
 
-@dataclass(frozen=True)
-class _Equations:
-    """Newton's, at one point."""
-
-    X: Float
-    signs: Float
-    alpha: Float
-    z: Float
-    q: Float
-    room: Float
-    curvature: Float
-    residual: Float
-    force: Float
-    solve: Callable[[Float], Float]
-
-    def direction(self, down: Float, up: Float) -> tuple[Float, Float, Float, Float]:
-        """dθ, dα, dz, dq for z dα + α dz = down and −q dα + (U − α) dq = up."""
-        r = down / self.alpha - up / self.room + self.residual
-        d_theta = self.solve(self.force + self.X.T @ (self.signs * r / self.curvature))
-        d_alpha = (r - self.signs * (self.X @ d_theta)) / self.curvature
-        return d_theta, d_alpha, (down - self.z * d_alpha) / self.alpha, (up + self.q * d_alpha) / self.room
-
-
-def with_intercept(A: Float, penalty: Float, scaling: float | None) -> tuple[Float, Float]:
-    """The rows with their column of ones, and its penalty with the others; both as they are where there is no intercept."""
-    if scaling == 0.0:
-        return A, penalty
-    return np.column_stack([A, np.ones(len(A))]), np.append(penalty, 0.0 if scaling is None else scaling**-2.0)
+def _direction(
+    X: Float,
+    signs: Float,
+    pairs: tuple[Float, Float, Float, Float],
+    curvature: Float,
+    residual: Float,
+    force: Float,
+    solve: Callable[[Float], Float],
+    down: Float,
+    up: Float,
+) -> tuple[Float, Float, Float, Float]:
+    """dθ, dα, dz, dq for z dα + α dz = down and −q dα + (U − α) dq = up, the pairs being α, z, U − α and q."""
+    alpha, z, room, q = pairs
+    r = down / alpha - up / room + residual
+    d_theta = solve(force + X.T @ (signs * r / curvature))
+    d_alpha = (r - signs * (X @ d_theta)) / curvature
+    return d_theta, d_alpha, (down - z * d_alpha) / alpha, (up + q * d_alpha) / room
 
 
 def on_the_margin(
@@ -123,9 +124,9 @@ def on_the_margin(
 ) -> tuple[Float, float, Float] | None:
     """The hinge's (θ, intercept, α) from the equations of the rows on the margin, by a point near the optimum; or ``None``.
 
-    Nothing is promised of it: it has to be judged.
+    Nothing is promised of it: it has to be proven.
     """
-    X, rho = with_intercept(A, penalty, scaling)
+    X, rho = _with_intercept(A, penalty, scaling)
     theta = point[0] if X is A else np.append(point[0], point[1])
     margin, share = signs * (X @ theta) - 1.0, point[2] / price
     inside = -margin > 1.0 - share
@@ -155,7 +156,86 @@ def on_the_margin(
     return (theta, 0.0, alpha) if X is A else (theta[:-1], float(theta[-1]), alpha)
 
 
-def longest(pairs: list[tuple[Float, Float]], share: float = 1.0) -> float:
+def joint_interior_points(
+    A: Float, penalty: Float, codes: Codes, price: Float, n_classes: int, scaling: float | None
+) -> Iterator[tuple[Float, Float, Float]]:
+    """(Θ (p, K), intercepts (K,), λ (n, K)) step by step, until rounding leaves no step to take."""
+    X, rho = _with_intercept(A, penalty, scaling)
+    (n, p), K = X.shape, n_classes
+    own = np.zeros((n, K))
+    own[np.arange(n), codes] = 1.0
+    theta, zeta, lam = np.zeros((p, K)), np.full(n, 1.5), np.repeat(price[:, None] / K, K, axis=1)
+    t = 1.5 - (1.0 - own)
+    while True:
+        residual = zeta[:, None] - (1.0 - own) - X @ theta - t
+        given = lam * (1.0 - own)  # Cᵢ − λ would cancel where λ is nearly Cᵢ
+        force = X.T @ (own * given.sum(axis=1, keepdims=True) - given) - rho[:, None] * theta
+        s = lam / t
+        total = s.sum(axis=1, keepdims=True)
+        mu = float((lam * t).sum()) / (n * K)
+        solve = _newton_solver(_curvature(X, s, total[:, 0], scaling is None), np.tile(rho, K))
+        if solve is None:
+            return
+        direction = partial(_joint_direction, X, (lam, t), s, total, residual, force, solve)
+        _, _, d_lam, d_t = direction(-lam * t)
+        length = _longest([(lam, d_lam), (t, d_t)])
+        after = float(((lam + length * d_lam) * (t + length * d_t)).sum()) / (n * K)
+        goal = mu * min(1.0, max(0.0, after / mu)) ** 3 if mu > 0 else 0.0
+        d_theta, d_zeta, d_lam, d_t = direction(goal - lam * t - d_lam * d_t)
+        length = _longest([(lam, d_lam), (t, d_t)], _SHARE)
+        theta, zeta = theta + length * d_theta, zeta + length * d_zeta
+        lam, t = lam + length * d_lam, t + length * d_t
+        if not (np.isfinite(theta).all() and (lam > 0).all() and (t > 0).all()):
+            return
+        yield (theta, np.zeros(K), lam) if X is A else (theta[:-1], theta[-1], lam)
+
+
+def _joint_direction(
+    X: Float,
+    pair: tuple[Float, Float],
+    s: Float,
+    total: Float,
+    residual: Float,
+    force: Float,
+    solve: Callable[[Float], Float],
+    right: Float,
+) -> tuple[Float, Float, Float, Float]:
+    """dΘ, dζ, dλ, dt for λ dt + t dλ = right, the pair being λ and t."""
+    lam, t = pair
+    h = right / t - s * residual
+    even = h - s * (h.sum(axis=1, keepdims=True) / total)
+    pushed = force - X.T @ even
+    d_theta = solve(pushed.T.ravel()).reshape(pushed.shape[::-1]).T
+    d_f = X @ d_theta
+    d_zeta = (h + s * d_f).sum(axis=1, keepdims=True) / total
+    d_lam = h - s * (d_zeta - d_f)
+    return d_theta, d_zeta[:, 0], d_lam, (right - t * d_lam) / lam
+
+
+def _curvature(X: Float, s: Float, total: Float, free: bool) -> Float:
+    """Xᵀ P X, class by class, (pK, pK)."""
+    (_, p), K = X.shape, s.shape[1]
+    matrix = np.empty((K, p, K, p))
+    for k in range(K):
+        others = np.delete(s, k, axis=1).sum(axis=1)  # not the total less s_k, which would cancel
+        for l in range(k + 1):  # noqa: E741  # a name of the formula
+            weights = s[:, k] * (others if l == k else -s[:, l]) / total
+            matrix[k, :, l, :] = X.T @ (weights[:, None] * X)
+            matrix[l, :, k, :] = matrix[k, :, l, :].T
+    if free:
+        # The direction in which all intercepts move together: any positive curvature keeps the step out of it.
+        matrix[:, -1, :, -1] += float(np.mean([matrix[k, -1, k, -1] for k in range(K)])) / K
+    return matrix.reshape(K * p, K * p)
+
+
+def _with_intercept(A: Float, penalty: Float, scaling: float | None) -> tuple[Float, Float]:
+    """The rows with their column of ones, and its penalty with the others; both as they are where there is no intercept."""
+    if scaling == 0.0:
+        return A, penalty
+    return np.column_stack([A, np.ones(len(A))]), np.append(penalty, 0.0 if scaling is None else scaling**-2.0)
+
+
+def _longest(pairs: list[tuple[Float, Float]], share: float = 1.0) -> float:
     """`share` of the longest step, but at most 1, that keeps every value + step · change positive."""
     most = np.inf
     for value, change in pairs:
@@ -165,7 +245,7 @@ def longest(pairs: list[tuple[Float, Float]], share: float = 1.0) -> float:
     return min(1.0, share * most)
 
 
-def newton_solver(matrix: Float, diagonal: Float) -> Callable[[Float], Float] | None:
+def _newton_solver(matrix: Float, diagonal: Float) -> Callable[[Float], Float] | None:
     """r ↦ (matrix + diag(diagonal))⁻¹r by a factor of the matrix scaled to a unit diagonal, refined; ``None`` without one."""
     at = np.diag_indices(len(matrix))
     matrix[at] += diagonal

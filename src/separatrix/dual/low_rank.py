@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
-from separatrix.dual.gram import Gram
 from separatrix.dual.interior import interior_points
+from separatrix.dual.kernel_matrix import KernelMatrix
 from separatrix.settings import one_blas_thread
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -55,7 +55,7 @@ class LowRank:
 
     Parameters
     ----------
-    gram : Gram
+    matrix : KernelMatrix
         Of a kernel that is known to be positive semi-definite.
     signs, bound : ndarray of shape (n,)
         ỹ and C.
@@ -63,10 +63,10 @@ class LowRank:
         Largest violation of the optimality conditions.
     """
 
-    def __init__(self, gram: Gram, signs: Float, bound: Float, tol: float) -> None:
-        self.gram, self.signs, self.bound, self.tol = gram, signs, bound, tol
+    def __init__(self, matrix: KernelMatrix, signs: Float, bound: Float, tol: float) -> None:
+        self.matrix, self.signs, self.bound, self.tol = matrix, signs, bound, tol
         n = len(signs)
-        self.most = int(min(_LARGEST, n // _ROWS_A_RANK, gram.memory / (8.0 * n)))
+        self.most = int(min(_LARGEST, n // _ROWS_A_RANK, matrix.memory / (8.0 * n)))
         """The largest rank; 0 once there is nothing more to try."""
         self._rank: int | None = None
 
@@ -76,7 +76,7 @@ class LowRank:
         if not self.most or work < _USUAL * n:
             return False
         if self._rank is None:
-            fine = bool(np.isfinite(self.bound).all()) and _SIZES[0] < self.gram.largest() < _SIZES[1]
+            fine = bool(np.isfinite(self.bound).all()) and _SIZES[0] < self.matrix.largest() < _SIZES[1]
             # Early multipliers are small: the rank is that for the largest they may become.
             total = max(
                 total, 2.0 * min(float(self.bound[self.signs > 0].sum()), float(self.bound[self.signs < 0].sum()))
@@ -91,11 +91,11 @@ class LowRank:
         """The pivot below which L may end."""
         # Multipliers on the way sum to as much as they will, within a small factor.
         total = max(total, 0.1 * float(self.bound.min()))
-        return max(_PIVOT * self.gram.largest(), _ERROR * self.tol / total)
+        return max(_PIVOT * self.matrix.largest(), _ERROR * self.tol / total)
 
     def _of_sample(self, total: float) -> int:
         n = len(self.signs)
-        K = self.gram.square(np.sort(np.random.default_rng(0).choice(n, min(n, _SAMPLE), replace=False)), exact=True)
+        K = self.matrix.square(np.sort(np.random.default_rng(0).choice(n, min(n, _SAMPLE), replace=False)), exact=True)
         factor = partial_cholesky(K.diagonal().copy(), lambda i: K[i], self._smallest(total), len(K))
         return len(K) if factor is None else factor.shape[1]
 
@@ -105,9 +105,9 @@ class LowRank:
         `total` is Σ|β| so far.
         """
         most, self.most = self.most, 0
-        diagonal = self.gram.diagonal()
+        diagonal = self.matrix.diagonal()
         with one_blas_thread(), np.errstate(all="ignore"):
-            factor = partial_cholesky(diagonal, self.gram.column, self._smallest(total), most)
+            factor = partial_cholesky(diagonal, self.matrix.column, self._smallest(total), most)
             if factor is None:
                 return None, -np.inf, 0
             best, least, waited, taken, last = None, np.inf, 0, 0, None

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.dual.gram import Index
+from separatrix.dual.kernel_matrix import Index
 from separatrix.result import Certificate, Status
 
 
 @dataclass(frozen=True)
-class Machine:
+class SupportVectorMachine:
     """One machine between two sides. Rows are numbered as in the X that was fitted.
 
     Attributes

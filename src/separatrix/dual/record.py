@@ -1,4 +1,7 @@
-"""The best published point and the best lower bound of a fit so far.
+"""The proof of a linear machine: the best published point and the best lower bound so far.
+
+    upper    P(w, b) at the coefficients that are published, rounding counted against it
+    lower    D(τα) for a feasible α: any share 0 ≤ τ ≤ 1 of it is feasible, and D(τα) = τ·gain − ½τ²·curved
 
 A lower bound of the optimum holds for every point, so the gap is that of the best point and the best bound, wherever on the
 way each was found.
@@ -12,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.block import Float
+from separatrix.dual.centred_rows import EPS, SUM
 from separatrix.result import Certificate, Status
 
 # Rounding of what is published is to blame once the point behind it is this much better than was asked for.
@@ -22,9 +26,24 @@ _PATIENCE, _PROGRESS = 12, 0.9
 _DIGITS = 1e-13
 
 
+def primal_values(w: Float, squared: float, price: Float, slack: Float, most: Float, power: int) -> tuple[float, float]:
+    """½‖w‖² + Σ C slackᵖ, and the same for the largest slacks that rounding allows, with the rounding of the sums counted."""
+    value = 0.5 * squared + float((price * slack**power).sum())
+    upper = float((price * most**power).sum()) * (1.0 + 2 * SUM)
+    return value, 0.5 * squared * (1.0 + (len(w) + 8.0) * EPS) + upper
+
+
+def best_dual_value(gain: float, curved: float, rounding: float = 1.0) -> float:
+    """max over 0 ≤ τ ≤ 1 of τ·gain − ½τ²·curved, rounding counted; at least that of τ = 0."""
+    if not (gain > 0 and np.isfinite(curved)):
+        return 0.0
+    share = min(1.0, gain / curved) if curved > 0 else 1.0
+    return (share * gain - 0.5 * share**2 * curved * rounding) * (1.0 - 4.0 * EPS)
+
+
 @dataclass(frozen=True)
-class Judged:
-    """A point, published, and what one look at the data tells of it."""
+class ProvenPoint:
+    """Coefficients as they are published, and what one look at the data proves of them."""
 
     w: Float
     b: Any
@@ -44,7 +63,7 @@ class Judged:
 
 @dataclass
 class Record:
-    """What a fit has reached.
+    """The best point and bound of a fit, and its trace.
 
     Parameters
     ----------
@@ -53,13 +72,13 @@ class Record:
     """
 
     tol: float
-    best: Judged | None = None
+    best: ProvenPoint | None = None
     lower: float = 0.0
     trace: list[dict[str, Any]] = field(default_factory=list)
     _waited: int = 0
     _least: float = np.inf
 
-    def add(self, point: Judged) -> None:
+    def add(self, point: ProvenPoint) -> None:
         """Take a point; objectives are nowhere negative."""
         if self.best is None or point.upper < self.best.upper:
             self.best = point
@@ -78,40 +97,39 @@ class Record:
         return 0.0 if self.best is None else self.tol * self.best.value
 
     @property
-    def arrived(self) -> bool:
+    def converged(self) -> bool:
         """Whether the published point is as good as was asked for."""
         return self.gap <= self.goal
 
     @property
-    def _behind(self) -> float:
-        """The gap of the point before it was rounded."""
+    def _unrounded_gap(self) -> float:
         return np.inf if self.best is None else self.best.unrounded - self.lower
 
     @property
-    def over(self) -> bool:
-        """Whether there is nothing left to do: it has arrived, or only the rounding of what is published is in the way."""
-        return self.arrived or self._behind <= _CLEARLY * self.goal
+    def finished(self) -> bool:
+        """Whether it has converged, or only the rounding of what is published is in the way."""
+        return self.converged or self._unrounded_gap <= _CLEARLY * self.goal
 
     @property
-    def in_vain(self) -> bool:
+    def stalled(self) -> bool:
         """Whether the gap of the points themselves has stopped falling."""
         return self._waited >= _PATIENCE
 
-    def prefer(self, point: Judged) -> None:
+    def prefer(self, point: ProvenPoint) -> None:
         """Take a point that is known to more digits, unless it is worse by more than rounding."""
         self.lower = max(self.lower, point.lower)
         if self.best is not None and point.upper - self.lower <= max(2.0 * self.gap, _DIGITS * point.value):
             self.best = point
 
-    def turn(self) -> None:
+    def change_method(self) -> None:
         """Another method goes on: its points may be worse at first."""
         self._least, self._waited = np.inf, 0
 
     def status(self, otherwise: Status) -> Status:
-        """Why the fit ended, judged at the published point."""
-        if self.arrived:
+        """Why the fit ended, at the published point."""
+        if self.converged:
             return Status.CONVERGED
-        if otherwise is Status.STALLED and self._behind <= self.goal:
+        if otherwise is Status.STALLED and self._unrounded_gap <= self.goal:
             return Status.ROUNDED
         return otherwise
 
@@ -125,7 +143,7 @@ class Record:
     @property
     def certificate(self) -> Certificate:
         """Of the best point."""
-        assert self.best is not None, "no point was judged"
+        assert self.best is not None, "no point was proven"
         return Certificate(
             self.gap,
             self.best.value,

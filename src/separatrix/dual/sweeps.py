@@ -1,4 +1,4 @@
-"""Rows in the order of their visits, for dual coordinate ascent on the hinge and the squared hinge.
+"""Rows in the order of their visits, with shrinking, for dual coordinate ascent on the hinge and the squared hinge.
 
     Gᵢ = ỹᵢ(wᵀxᵢ + b) − 1 + Dᵢαᵢ,    αᵢ ← min(max(αᵢ − Gᵢ/Qᵢ, 0), Uᵢ)                     (kernels/dual_hinge.py)
 
@@ -17,19 +17,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
+from separatrix.dual.centred_rows import stored_parts
 
 # Rows that are visited one after the other, and the share of them that is worth a copy.
-_RUN, WORTH_GATHERING = 64, 0.4
-# Indices that cannot be negative need no test for it in the compiled loop.
-_UNSIGNED = {4: np.uint32, 8: np.uint64}
+_RUN, _WORTH_GATHERING = 64, 0.4
 
 
 @dataclass
-class Visited:
-    """Rows in the order of their visits: those that rest are at the end.
+class ActiveRows:
+    """Rows in the order of their visits, the inactive ones at the end.
 
-    Rows are visited in runs of neighbours, the runs in random order: memory is read ahead, and no order repeats. When most
-    rest, the others are gathered, so that neighbours are neighbours in memory again.
+    Rows are visited in runs of neighbours, the runs in random order: memory is read ahead, and no order repeats. When most are
+    inactive, the others are gathered, so that neighbours are neighbours in memory again.
     """
 
     X: Any
@@ -44,10 +43,9 @@ class Visited:
     def __post_init__(self) -> None:
         self._order = np.arange(len(self.which))
         self._bounds = np.empty(2)
-        self.wake()
+        self._activate()
 
-    def wake(self) -> None:
-        """Call back the rows that rest."""
+    def _activate(self) -> None:
         self.active, self.settled = len(self.which), False
         self._bounds[:] = np.inf, -np.inf
 
@@ -57,42 +55,41 @@ class Visited:
         finite = self._bounds[np.isfinite(self._bounds)]
         return float(np.abs(finite).max(initial=0.0))
 
-    def called_back(self, scores: Float, slack: float) -> Visited:
+    def reactivated(self, scores: Float, slack: float) -> ActiveRows:
         """The rows that are not settled at these scores, or only just: those at a bound by less than `slack`."""
         gradient = self.signs * scores - 1.0 + self.ridge * self.alpha
         zero, full = (self.alpha == 0.0) & (gradient > slack), (self.alpha == self.upper) & (gradient < -slack)
         at = np.flatnonzero(~(zero | full))
-        self.wake()
-        return self if len(at) > WORTH_GATHERING * len(self.which) else self._part(at)
+        self._activate()
+        return self if len(at) > _WORTH_GATHERING * len(self.which) else self._part(at)
 
     def sweep(self, w: Float, b: float, reach: float, rng: np.random.Generator) -> tuple[float, float]:
-        """Visit every row that does not rest; the rise of the dual, and b."""
+        """Visit every active row; the rise of the dual, and b."""
         from separatrix.kernels.dual_hinge import sweep_dense, sweep_sparse  # numba takes a while to import
 
         self._shuffle(rng)
+        sweep = sweep_sparse if sp.issparse(self.X) else sweep_dense
         per_row = (self.signs, self.upper, self.ridge, self.squares, reach, self._order, self.active, self._bounds)
-        if sp.issparse(self.X):
-            parts = (self.X.data, self.X.indices.view(_UNSIGNED[self.X.indices.dtype.itemsize]), self.X.indptr)
-            self.active, rise, b = sweep_sparse(*parts, *per_row, self.alpha, w, b)
-        else:
-            self.active, rise, b = sweep_dense(self.X, self.centre, *per_row, self.alpha, w, b)
+        self.active, rise, b = sweep(*stored_parts(self.X, self.centre), *per_row, self.alpha, w, b)
         self.settled = self.active == 0 or not np.isfinite(self._bounds).all()
         self._bounds[0] = self._bounds[0] if self._bounds[0] > 0 else np.inf
         self._bounds[1] = self._bounds[1] if self._bounds[1] < 0 else -np.inf
         return float(rise), float(b)
 
     def _shuffle(self, rng: np.random.Generator) -> None:
-        awake = np.sort(self._order[: self.active])
-        runs = len(awake) // _RUN
-        body = awake[: runs * _RUN].reshape(runs, _RUN)[rng.permutation(runs)]
-        self._order[: self.active] = np.concatenate([awake[runs * _RUN :], body.ravel()])
+        active = np.sort(self._order[: self.active])
+        runs = len(active) // _RUN
+        body = active[: runs * _RUN].reshape(runs, _RUN)[rng.permutation(runs)]
+        self._order[: self.active] = np.concatenate([active[runs * _RUN :], body.ravel()])
 
-    def gathered(self) -> Visited:
-        """The rows that do not rest, in memory of their own."""
+    def gathered(self) -> ActiveRows:
+        """The active rows, in memory of their own, where that is worth it."""
+        if self.active >= _WORTH_GATHERING * len(self.which):
+            return self
         part = self._part(np.sort(self._order[: self.active]))
         part._bounds = self._bounds.copy()
         return part
 
-    def _part(self, at: NDArray[np.intp]) -> Visited:
+    def _part(self, at: NDArray[np.intp]) -> ActiveRows:
         held = (self.signs[at], self.upper[at], self.ridge[at], self.squares[at], self.alpha[at])
-        return Visited(self.X[at], self.centre, self.which[at], *held)
+        return ActiveRows(self.X[at], self.centre, self.which[at], *held)

@@ -14,7 +14,8 @@ random, in proportion to their violation. The pair that violates most is always 
 Where K is nearly singular, pairs that violate the conditions, on the way to a large C, are without end. Once a low rank would
 have been quicker, the search goes on from the solution of that (low_rank.py).
 
-Every round raises the dual value. The largest violation goes up and down: it tells when to stop, not whether there is progress.
+Every round raises the dual value. The largest violation goes up and down: it decides when to stop, not whether there is
+progress.
 
 Reference: Joachims (1999), Making large-scale SVM learning practical; Fan, Chen, Lin (2005), JMLR 6; Lin (2002), IEEE
 Transactions on Neural Networks 13 (convergence).
@@ -27,20 +28,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.linalg as sla
 
 from separatrix.data.block import Float
-from separatrix.dual.dual_solution import Dual
-from separatrix.dual.duality_gap import Sides, judged
-from separatrix.dual.free_rows import newton_on_free_rows
-from separatrix.dual.gram import Gram, Index
+from separatrix.dual.duality_gap import KernelDual, SoftMargin, settled_status
+from separatrix.dual.kernel_matrix import Index, KernelMatrix
 from separatrix.dual.low_rank import LowRank
 from separatrix.result import Status
+from separatrix.settings import one_blas_thread
 
 _EPS = float(np.finfo(np.float64).eps)
 _SET, _WHOLE = 1024, 2000
 _INNER = 0.1
 # Steps of pairs a row between two attempts at Newton's, and how often they take turns.
 _STEPS_A_ROW, _TURNS = 20, 10
+_NEWTON_STEPS = 40
 _SHRINK_EVERY, _WORTH_SHRINKING = 5, 0.1
 # So few free variables that their equations are solved to the last digit, whatever was asked for.
 _POLISHED, _POLISHES = 1000, 20
@@ -58,12 +60,10 @@ _FEW, _FINISH = 2, 50
 _FIRST = 8
 # Multiplications that the update of one score and the choice among one row's partners are worth.
 _SCORE, _PARTNER = 10, 8
-# Sums of multipliers leave rounding errors of this size relative to the bound.
-_ROUNDING = 1e-13
 
 
 def solve_dual(
-    gram: Gram,
+    matrix: KernelMatrix,
     signs: Float,
     bound: Float,
     *,
@@ -71,12 +71,12 @@ def solve_dual(
     max_steps: int | None = None,
     callback: Any = None,
     positive: bool | None = True,
-) -> Dual:
+) -> KernelDual:
     """Maximise until no pair of rows violates the conditions by more than `tol`.
 
     Parameters
     ----------
-    gram : Gram
+    matrix : KernelMatrix
     signs : ndarray of shape (n,)
         ỹ, ±1.
     bound : ndarray of shape (n,)
@@ -90,25 +90,17 @@ def solve_dual(
     positive : bool or None
         Whether K is known to be positive semi-definite.
     """
-    return _Search(gram, signs, bound, tol, max_steps, callback, positive).run()
+    return _Search(matrix, SoftMargin(signs, bound, positive), tol, max_steps, callback).run()
 
 
 class _Search:
     def __init__(
-        self,
-        gram: Gram,
-        signs: Float,
-        bound: Float,
-        tol: float,
-        max_steps: int | None,
-        callback: Any,
-        positive: bool | None,
+        self, matrix: KernelMatrix, sides: SoftMargin, tol: float, max_steps: int | None, callback: Any
     ) -> None:
+        signs, bound, positive = sides.signs, sides.bound, sides.positive
         n = len(signs)
-        self.gram, self.signs, self.tol, self.callback, self.positive = gram, signs, tol, callback, positive
-        self.sides = Sides(signs, bound, positive)
-        self.high = np.where(signs > 0, bound, 0.0)
-        self.low = np.where(signs > 0, 0.0, -bound)
+        self.matrix, self.sides, self.signs, self.tol, self.callback = matrix, sides, signs, tol, callback
+        self.high, self.low = sides.high, sides.low
         self.beta, self.scores = np.zeros(n), np.zeros(n)
         self.active: Index | None = None
         self.max_steps = max(10_000_000, 200 * n) if max_steps is None else max_steps
@@ -123,7 +115,7 @@ class _Search:
         """Whether few rows violate anything: they are then solved for in double precision, with none left out."""
         self.work = 0.0
         """Multiplications so far, about."""
-        self.low_rank = LowRank(gram, signs, bound, tol) if positive else None
+        self.low_rank = LowRank(matrix, signs, bound, tol) if positive else None
         self.drawn = False
         self.random = np.random.default_rng(0)
 
@@ -132,7 +124,7 @@ class _Search:
         n = len(self.signs)
         if n <= _WHOLE:
             return False
-        K = self.gram.square(np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False)))
+        K = self.matrix.square(np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False)))
         K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
         size = float(np.abs(K).max(initial=0.0))
         if not 0 < size < np.inf:
@@ -140,9 +132,9 @@ class _Search:
         K /= size
         return n > _CROWDED * float(np.trace(K)) ** 2 / float(np.square(K).sum())
 
-    def run(self) -> Dual:
+    def run(self) -> KernelDual:
         status, last = Status.MAX_ITER, np.empty(0, dtype=np.intp)
-        best, waited, before, flat = np.inf, 0, 0.0, False
+        best, waited, before, flat, n = np.inf, 0, 0.0, False, len(self.signs)
         try:
             self.drawn = self._crowded()
             while True:
@@ -152,7 +144,7 @@ class _Search:
                 self._report(violation)
                 if not violation > self.tol:
                     if self.exact:
-                        status = Status.CONVERGED if self.positive else Status.STATIONARY
+                        status = Status.CONVERGED if self.sides.positive else Status.STATIONARY
                         break
                     self._refresh(self.tol)
                     best, waited, before = np.inf, 0, self.value
@@ -166,9 +158,9 @@ class _Search:
                 if self.steps >= self.max_steps:
                     break
                 if waited > _PATIENCE:
-                    rise, single = self.value - before, self.gram.dtype != np.float64
+                    rise, single = self.value - before, self.matrix.dtype != np.float64
                     waited, before = 0, self.value
-                    if rise > _NO_RISE[np.dtype(self.gram.dtype)] * abs(self.value):
+                    if rise > _NO_RISE[np.dtype(self.matrix.dtype)] * abs(self.value):
                         flat = False
                     elif flat:
                         status = Status.STALLED
@@ -177,7 +169,8 @@ class _Search:
                         flat = not single
                         self._refresh(0.0)
                         continue
-                if self.rounds % _SHRINK_EVERY == _SHRINK_EVERY - 1 and self._worth_shrinking():
+                late = self.finishing and self.since < _FINISH
+                if n > _WHOLE and not late and self.rounds % _SHRINK_EVERY == _SHRINK_EVERY - 1:
                     self._shrink(rising, falling, v, last)
                     rows = slice(None) if self.active is None else self.active
                     rising, falling, v = self._sides(rows)
@@ -191,7 +184,7 @@ class _Search:
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         try:
-            if status is Status.CONVERGED and len(self.signs) <= _WHOLE:
+            if status is Status.CONVERGED and n <= _WHOLE:
                 self._polish()
             if not self.exact:
                 self._refresh(np.inf)
@@ -243,7 +236,7 @@ class _Search:
         """Solve for these rows and add the change to the scores; whether anything changed."""
         from separatrix.kernels.smo import smo  # numba takes a while to import
 
-        K = self.gram.square(which)
+        K = self.matrix.square(which)
         beta, low, high = self.beta[which].copy(), self.low[which], self.high[which]
         v = self.signs[which] - self.scores[which]
         start = v.copy()
@@ -255,7 +248,7 @@ class _Search:
             self.work += _PARTNER * float(steps) * len(which)
             if left <= goal or self.steps >= self.max_steps:
                 break
-            taken = newton_on_free_rows(K, v, beta, low, high, self.max_steps - self.steps)
+            taken = _newton_on_free_rows(K, v, beta, low, high, self.max_steps - self.steps)
             self.steps += taken
             self.work += taken * np.count_nonzero((beta > low) & (beta < high)) ** 3 / 3.0
             total = float(max(np.abs(beta).sum(), np.abs(self.beta).sum()))
@@ -265,12 +258,12 @@ class _Search:
         moved = change != 0
         if not moved.any():
             return False
-        exact, self.exact = self.exact and self.active is None and self.gram.dtype == np.float64, False
+        exact, self.exact = self.exact and self.active is None and self.matrix.dtype == np.float64, False
         self.value += 0.5 * float(change @ (start + v - 2.0 * start.mean()))  # Σ change = 0
         self.beta[which] = beta
-        self.gram.add(self.scores, self.active, which[moved], change[moved])
+        self.matrix.add(self.scores, self.active, which[moved], change[moved])
         rows = len(self.signs) if self.active is None else len(self.active)
-        self.work += float(rows) * np.count_nonzero(moved) * (self.gram.points.X.shape[1] + _SCORE)
+        self.work += float(rows) * np.count_nonzero(moved) * (self.matrix.points.X.shape[1] + _SCORE)
         self.added[which] += np.abs(change)
         self.exact, self.since = exact, self.since + 1
         return True
@@ -294,7 +287,7 @@ class _Search:
         from separatrix.kernels.smo import smo
 
         every = np.arange(len(self.signs))
-        K, before = self.gram.square(every), np.inf
+        K, before = self.matrix.square(every), np.inf
         beta, v = self.beta.copy(), self.signs - self.scores
         # No violation is known to more digits than the sums it is made of.
         least = 16.0 * _EPS * max(1.0, float((np.abs(K) @ np.abs(beta)).max(initial=0.0)))
@@ -302,7 +295,7 @@ class _Search:
         for _ in range(_POLISHES):
             if np.count_nonzero((beta > self.low) & (beta < self.high)) > _POLISHED:
                 break
-            self.steps += newton_on_free_rows(K, v, beta, self.low, self.high, self.max_steps - self.steps)
+            self.steps += _newton_on_free_rows(K, v, beta, self.low, self.high, self.max_steps - self.steps)
             v = self.signs - K @ beta
             violation = self._violation(v, beta)
             if violation <= best:
@@ -316,9 +309,6 @@ class _Search:
     def _violation(self, v: Float, beta: Float) -> float:
         top, bottom = v[beta < self.high].max(initial=-np.inf), v[beta > self.low].min(initial=np.inf)
         return float(top - bottom)
-
-    def _worth_shrinking(self) -> bool:
-        return len(self.signs) > _WHOLE and not (self.finishing and self.since < _FINISH)
 
     def _shrink(self, rising: Float, falling: Float, v: Float, last: Index) -> None:
         """Leave out rows at a bound that would have to move far to violate anything."""
@@ -336,53 +326,74 @@ class _Search:
         support = np.flatnonzero(self.beta)
         before, rows = self.scores, slice(None) if self.active is None else self.active
         exact = np.zeros_like(before)
-        self.gram.add(exact, None, support, self.beta[support], exact=True)
+        self.matrix.add(exact, None, support, self.beta[support], exact=True)
         self.scores, self.active = exact, None
         rising, falling, _ = self._sides(slice(None))
         violating = np.count_nonzero(rising > falling.min(initial=np.inf) + self.tol)
         violating += np.count_nonzero(falling < rising.max(initial=-np.inf) - self.tol)
         self.finishing = bool(violating <= _FEW * _SET)
-        if self.gram.dtype != np.float64:
+        if self.matrix.dtype != np.float64:
             off = float(np.abs(exact - before)[rows].max(initial=0.0))
             self.unconfirmed += 1
             # NaN too: single precision has overflown.
             if not off <= 0.1 * violation or self.finishing or self.unconfirmed > _REFRESHES:
-                self.gram.sharpen()
+                self.matrix.sharpen()
         self.exact, self.since = True, 0
         self.afresh, self.added = np.abs(self.beta), np.zeros(len(self.beta))
 
     def _report(self, violation: float) -> None:
-        state = {
-            "iteration": self.rounds,
-            "violation": violation,
-            "rows": len(self.signs) if self.active is None else len(self.active),
-            "steps": self.steps,
-        }
+        rows = len(self.signs) if self.active is None else len(self.active)
+        state = {"iteration": self.rounds, "violation": violation, "rows": rows, "steps": self.steps}
         self.trace.append(state)
         if self.callback is not None:
             self.callback(state)
 
-    def _finish(self, status: Status) -> Dual:
-        rising, falling, v = self._sides(slice(None))
-        top, bottom = float(rising.max(initial=-np.inf)), float(falling.min(initial=np.inf))
-        violation = max(0.0, top - bottom)
-        # A multiplier that rounding keeps from its bound does not tell the intercept, which may be anywhere in an interval.
-        room = _ROUNDING * (self.high - self.low)
-        rising, falling = (
-            np.where(self.beta < self.high - room, v, -np.inf),
-            np.where(self.beta > self.low + room, v, np.inf),
-        )
-        free = np.isfinite(rising) & np.isfinite(falling)
-        if violation > self.tol and not self.sides.hard:
-            intercept = self.sides.best_intercept(v)
-        elif free.any():
-            intercept = float(v[free].mean())
-        else:
-            top, bottom = float(rising.max(initial=-np.inf)), float(falling.min(initial=np.inf))
-            intercept = 0.5 * (top + bottom) if np.isfinite(top + bottom) else (top if np.isfinite(top) else bottom)
-        errors = self.gram.errors(self.afresh)
+    def _finish(self, status: Status) -> KernelDual:
+        v = self.signs - self.scores
+        violation = max(0.0, self._violation(v, self.beta))
+        intercept = self.sides.intercept(self.beta, v, violation, self.tol)
+        errors = self.matrix.errors(self.afresh)
         if self.since:
-            errors += self.gram.errors(self.added, max(_SET, _WHOLE)) + self.since * _EPS * np.abs(self.scores)
-        proof = self.sides.certificate(self.beta, self.scores, errors, intercept, violation, self.gram.largest())
-        status = judged(status, proof.gap, self.sides.allowed(self.tol, self.beta))
-        return Dual(self.beta, self.scores, intercept, status, proof, self.rounds, self.steps, self.trace, errors)
+            errors += self.matrix.errors(self.added, max(_SET, _WHOLE)) + self.since * _EPS * np.abs(self.scores)
+        proof = self.sides.certificate(self.beta, self.scores, errors, intercept, violation, self.matrix.largest())
+        status = settled_status(status, proof.gap, self.sides.allowed(self.tol, self.beta))
+        return KernelDual(self.beta, self.scores, intercept, status, proof, self.rounds, self.steps, self.trace, errors)
+
+
+def _newton_on_free_rows(K: Float, v: Float, beta: Float, low: Float, high: Float, limit: int) -> int:
+    """Newton's steps on the free variables alone, at most `limit`, each as far as the first bound; how many were taken.
+
+    K d + μ1 = v, Σd = 0 on the free rows. With the last of them eliminated, d_r = −Σd, it is
+    (K_ij − K_ir − K_rj + K_rr) d = v_i − v_r, whose solution keeps the sum to rounding however singular K is. The objective
+    rises along each step. One factorisation, O(q³), for each variable that reaches its bound. `v` and `beta` are changed.
+    """
+    for taken in range(most := min(_NEWTON_STEPS, limit)):
+        free = np.flatnonzero((beta > low) & (beta < high))
+        if len(free) < 2:
+            return taken
+        rest, last = free[:-1], free[-1]
+        block = K[np.ix_(rest, rest)] - K[rest, last][:, None] - K[last, rest][None, :] + K[last, last]
+        shift = 1e-12 * float(np.trace(block)) / len(rest) + np.finfo(np.float64).tiny
+        block[np.diag_indices(len(rest))] += shift
+        try:
+            with one_blas_thread():
+                factor = sla.cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
+                part = sla.cho_solve(factor, v[rest] - v[last], check_finite=False)
+        except sla.LinAlgError:
+            return taken
+        step = np.append(part, -part.sum())
+        if not np.isfinite(step).all() or not float(step @ v[free]) > 0:
+            return taken
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ends = np.where(step > 0, high[free], low[free])
+            room = np.where(step != 0, (ends - beta[free]) / step, np.inf)
+        first = int(np.argmin(room))
+        length = min(1.0, float(room[first]))
+        moved = np.clip(beta[free] + length * step, low[free], high[free])
+        if length < 1.0:
+            moved[first] = ends[first]
+        v -= K[:, free] @ (moved - beta[free])
+        beta[free] = moved
+        if length == 1.0:
+            return taken + 1
+    return max(0, most)

@@ -2,17 +2,14 @@
 
     min_δ δᵀMδ   subject to   (w_t − w_j)ᵀ(x + δ) + b_t − b_j ≥ ε_j  for all j ≠ t,   low ≤ x + δ ≤ high,   δ_fixed = 0
 
-With M = RᵀR and z = Rδ it is the least distance to a polyhedron, min ½‖z‖² with Gz ≥ h. One constraint has the closed form
-z = h g/‖g‖² (for M = I: the projection on the boundary). Several are solved exactly by the dual active-set method: from z = 0
-the constraint that is violated most is added, on the way those leave whose multipliers would turn negative, and every stop is
-the optimum under the constraints at hand. At the end z = Gᵀu, u ≥ 0, u(Gz − h) = 0: the Karush–Kuhn–Tucker conditions. A
-constraint that the others forbid, g = Σ r_i g_i with all r_i ≤ 0, proves that there is no answer.
+With M = RᵀR and z = Rδ it is the least distance to a polyhedron, min ½‖z‖² with Gz ≥ h (least_distance.py). One constraint has
+the closed form z = h g/‖g‖² (for M = I: the projection on the boundary).
 
 ε is a few rounding errors of the scores: on the boundary itself the decision is a matter of rounding.
 
-References: Goldfarb and Idnani (1983), Mathematical Programming 27, 1–33; Wachter, Mittelstadt, Russell (2018) for the use.
+Reference: Wachter, Mittelstadt, Russell (2018) for the use.
 
-**Complexity** O(md) a step for m constraints that are not yet met, and O(da²) with a active ones.
+**Complexity** that of `least_distance`, once for every round of limits that are overstepped.
 """
 
 from __future__ import annotations
@@ -28,15 +25,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_tri
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import listed, shown
+from separatrix.geometry.least_distance import least_distance
 from separatrix.geometry.regions import linear_rule
 
 _EPS = float(np.finfo(np.float64).eps)
 # First ε in rounding errors of the scores, and how often it may grow sixteenfold until `predict` agrees.
 _OVERSHOOT, _ATTEMPTS = 16.0, 7
-# Of constraints of unit length: what is shorter outside the span of the others lies in it.
-_INSIDE = 1e-10
-# Rounding errors by which a constraint may seem to be missed.
-_SLACK = 4.0
 
 
 @dataclass(frozen=True)
@@ -193,9 +187,9 @@ def _within(G: Float, h: Float, low: Float, high: Float, stretch: Float) -> tupl
     columns, sides, limits = np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0)
     while True:
         answer = least_distance(np.vstack([G, rows]), np.concatenate([h, reach]))
-        if answer is None:
+        if answer.z is None:
             return None
-        z, active = answer
+        z, active = answer.z, answer.active
         change = np.clip(_apply(stretch, z), low, high)
         at = active[active >= len(G)] - len(G)
         change[columns[at]] = limits[at]  # there but for rounding
@@ -213,51 +207,6 @@ def _within(G: Float, h: Float, low: Float, high: Float, stretch: Float) -> tupl
         unit = np.zeros((len(fresh), len(low)))
         unit[np.arange(len(fresh)), fresh] = sides[len(rows) :]
         rows, reach = np.vstack([rows, _apply(stretch.T, unit.T).T]), sides * limits
-
-
-def least_distance(G: Float, h: Float) -> tuple[Float, Codes] | None:
-    """argmin ‖z‖ with Gz ≥ h and the constraints it leans on, by the dual active-set method; None if there is no such z."""
-    lengths = np.linalg.norm(G, axis=1)
-    flat = lengths <= _EPS * lengths.max(initial=0.0)
-    if (h[flat] > 0).any():
-        return None
-    kept = np.flatnonzero(~flat)
-    G, h = G[kept] / lengths[kept, None], h[kept] / lengths[kept]
-    z, multipliers = np.zeros(G.shape[1]), np.zeros(0)
-    active = np.zeros(0, dtype=np.intp)
-    for _ in range(50 * (len(h) + 1)):
-        slack = G @ z - h + _SLACK * _EPS * (np.abs(h) + np.linalg.norm(z))
-        slack[active] = np.inf
-        if not len(slack) or slack.min() >= 0.0:
-            return z, kept[active]
-        worst = int(slack.argmin())
-        while True:
-            shares = _solved(G[active].T, G[worst])
-            direction = G[worst] - shares @ G[active]
-            steepness = float(direction @ direction)
-            full = (h[worst] - G[worst] @ z) / steepness if steepness > _INSIDE**2 else np.inf
-            falling = shares > _INSIDE
-            ratios = np.where(falling, multipliers / np.where(falling, shares, 1.0), np.inf)
-            step = min(full, ratios.min(initial=np.inf))
-            if np.isinf(step):
-                return None
-            if step == full:
-                break
-            if np.isfinite(full):
-                z = z + step * direction
-            leaving = int(ratios.argmin())
-            multipliers, active = np.delete(multipliers - step * shares, leaving), np.delete(active, leaving)
-        # The optimum under the active constraints, from these: steps would add up rounding.
-        active = np.append(active, worst)
-        z = _solved(G[active], h[active])
-        multipliers = _solved(G[active].T, z)
-    raise RuntimeError("The quadratic programme did not end; rescale the columns so that their ranges are alike.")
-
-
-def _solved(A: Float, b: Float) -> Float:
-    """The least squares solution of Ax = b, of minimum norm."""
-    result: Float = np.linalg.lstsq(A, b)[0].astype(np.float64, copy=False)
-    return result
 
 
 def _decision(model: Any, row: Float) -> Any:

@@ -17,7 +17,7 @@ Proofs that are cheaper than the programme are tried first, on the way down the 
 
 Of the directions that move the same rows the least is unique:  min ‖θ‖²  subject to  a_iᵀθ ≥ 1 if moved, else = 0.
 
-References: Konis (2007), thesis, Oxford, ch. 4 (the programme); Lawson and Hanson (1974), ch. 23 (least distance).
+Reference: Konis (2007), thesis, Oxford, ch. 4 (the programme); least_distance.py has the quadratic one.
 
 **Complexity** O(np² + p³) a Newton step for dense A of n × p. The programme, where no proof is found, takes 1 s at
 1000 × 200 and 20 s at 2000 × 500.
@@ -32,10 +32,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
-from scipy.optimize import linprog, nnls
+from scipy.optimize import linprog
 from scipy.special import expit
 
 from separatrix.data.block import Float
+from separatrix.geometry.least_distance import least_distance
 
 # Of the entries of A, which are of order 1: what is smaller counts as zero. The programme resolves no less.
 SMALL = 1e-9
@@ -206,7 +207,10 @@ def _least(moved: Float, null: Float, theta: Float, free: Mask) -> Float:
     batch = rows.shape[1] + 10
     active = np.argsort(margins, kind="stable")[: 2 * batch]
     while True:
-        multipliers, phi = _least_distance(rows[active], reach)
+        try:
+            phi, held, multipliers = least_distance(rows[active], np.full(len(active), reach))
+        except RuntimeError:
+            phi = None
         if phi is None:
             return theta
         # Few rows hold the answer in place: the others need not enter the quadratic programme.
@@ -219,21 +223,8 @@ def _least(moved: Float, null: Float, theta: Float, free: Mask) -> Float:
         active = np.concatenate([active, wrong])
     # Once more with the rows that hold it as equations, and free unknowns that cost nothing at all: coefficients that
     # vanish then do so to rounding.
-    tight = rows[active[multipliers > 0]]
+    tight = rows[active[np.sort(held[multipliers > 0])]]
     inside, slopes = _null_space(tight), basis[~free]
     start = np.linalg.lstsq(tight, np.full(len(tight), reach), rcond=SMALL)[0]
     exact = start - inside @ np.linalg.lstsq(slopes @ inside, slopes @ start, rcond=SMALL)[0]
     return basis @ (exact if (rows @ exact).min() >= reach * (1.0 - 1e-6) else phi)
-
-
-def _least_distance(rows: Float, reach: float) -> tuple[Float, Float | None]:
-    """min ‖φ‖ subject to rows @ φ ≥ reach by nonnegative least squares: multipliers, and φ or None where that fails."""
-    system = np.concatenate([rows.T, np.full((1, len(rows)), reach)])
-    target = np.zeros(len(system))
-    target[-1] = 1.0
-    try:
-        multipliers, _ = nnls(system, target)
-    except RuntimeError:
-        return np.zeros(len(rows)), None
-    residual = system @ multipliers - target
-    return multipliers, residual[:-1] / -residual[-1] if residual[-1] < 0 else None

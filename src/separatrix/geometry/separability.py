@@ -30,7 +30,7 @@ from separatrix.data.block import Block, Float
 from separatrix.data.dispatch import as_source
 from separatrix.data.labels import shown
 from separatrix.data.source import Source
-from separatrix.geometry.working_set import Design, class_margins, find_direction
+from separatrix.geometry.separating_direction import Design, class_margins, find_direction
 
 # More classes than this are counted, not listed.
 _NAMED = 10

@@ -10,42 +10,39 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from separatrix.kernels import compiled
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled(inline="always")
+def _centre(X: Any, i: Any, weights: Any, mean: Any, total: Any, row: Any) -> None:
+    """row = √s·(x[i] − g), total += s·(x[i] − g)."""
+    if len(weights) == 0:
+        for j in range(X.shape[1]):
+            row[j] = X[i, j] - mean[j]
+            total[j] += row[j]
+    else:
+        root = np.sqrt(weights[i])
+        for j in range(X.shape[1]):
+            row[j] = root * (X[i, j] - mean[j])
+            total[j] += root * row[j]
+
+
+@compiled()
 def centre_rows(X: Any, codes: Any, weights: Any, guess: Any, sums: Any, out: Any) -> None:
     """out[i] = √s·(x[i] − g), sums[k] += s·(x[i] − g)."""
     for i in range(len(codes)):
-        mean, total, row = guess[codes[i]], sums[codes[i]], out[i]
-        if len(weights) == 0:
-            for j in range(X.shape[1]):
-                row[j] = X[i, j] - mean[j]
-                total[j] += row[j]
-        else:
-            root = np.sqrt(weights[i])
-            for j in range(X.shape[1]):
-                row[j] = root * (X[i, j] - mean[j])
-                total[j] += root * row[j]
+        _centre(X, i, weights, guess[codes[i]], sums[codes[i]], out[i])
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def gather_rows(X: Any, at: Any, weights: Any, mean: Any, total: Any, out: Any) -> None:
     """The same for the rows `at` of one class; `weights` are those of all rows."""
     for i in range(len(at)):
-        r, row = at[i], out[i]
-        if len(weights) == 0:
-            for j in range(X.shape[1]):
-                row[j] = X[r, j] - mean[j]
-                total[j] += row[j]
-        else:
-            root = np.sqrt(weights[r])
-            for j in range(X.shape[1]):
-                row[j] = root * (X[r, j] - mean[j])
-                total[j] += root * row[j]
+        _centre(X, at[i], weights, mean, total, out[i])
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def add_squares(X: Any, codes: Any, weights: Any, guess: Any, sums: Any, squares: Any) -> None:
     """sums[k] += s·v, squares[k] += s·v²."""
     for i in range(len(codes)):

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from separatrix.kernels import compiled
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def cycles(flow: Any) -> Any:
     """(K, K) a sum of cycles below `flow` (K, K), a non-negative matrix, which is used up."""
     K = len(flow)

@@ -12,12 +12,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from separatrix.kernels import compiled
 
 _SPLIT = 134217729.0  # 2²⁷ + 1
 
 
-@njit(nogil=True, cache=True, inline="always")  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled(inline="always")
 def _product(a: float, b: float) -> tuple[float, float]:
     """a·b as high + low, exactly."""
     high = a * b
@@ -30,7 +31,7 @@ def _product(a: float, b: float) -> tuple[float, float]:
     return high, a_low * b_low - (((high - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
-@njit(nogil=True, cache=True, inline="always")  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled(inline="always")
 def _sum(high: float, low: float, other_high: float, other_low: float) -> tuple[float, float]:
     """The sum of two numbers of twice the precision."""
     total = high + other_high
@@ -40,7 +41,7 @@ def _sum(high: float, low: float, other_high: float, other_low: float) -> tuple[
     return result, rest - (result - total)
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def add_gradient(X: Any, y: Any, weights: Any, coef: Any, intercept: Any, gradient: Any, squares: Any) -> None:
     """Add the rows to `gradient` (m, d + 1, 2), whose first column is g₀, and to `squares` (m, 2), the sums q.
 
@@ -65,7 +66,7 @@ def add_gradient(X: Any, y: Any, weights: Any, coef: Any, intercept: Any, gradie
             squares[k, 0], squares[k, 1] = _sum(squares[k, 0], squares[k, 1], p, q + r * low + rest * high)
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def add_pairs(total: Any, other: Any) -> None:
     """total += other, arrays (…, 2) of high and low parts seen as (p, 2)."""
     for p in range(len(total)):
@@ -79,7 +80,7 @@ def shifted(gradient: Any, centre: Any) -> Any:
     return result
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def _shift(gradient: Any, centre: Any, out: Any) -> None:
     for k in range(gradient.shape[0]):
         for j in range(len(centre)):

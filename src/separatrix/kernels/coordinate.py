@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from separatrix.kernels import compiled
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def descend(H: Any, slope: Any, theta: Any, absolute: Any, low: Any, high: Any, tol: Any, sweeps: int) -> int:
     """Change `theta` in place until no coordinate lowers the quadratic by more than `tol`; `slope` becomes g + HΔ.
 

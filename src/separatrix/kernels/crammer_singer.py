@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-_NJIT: dict[str, Any] = {"nogil": True, "cache": True}
+from separatrix.kernels import compiled
 
 
-@njit(**_NJIT)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def _solve(A: Any, g: Any, own: Any, price: Any, alpha: Any, change: Any) -> Any:
     """`change` takes a − α; returns the largest of it."""
     K, largest = len(g), 0.0
@@ -45,7 +44,21 @@ def _solve(A: Any, g: Any, own: Any, price: Any, alpha: Any, change: Any) -> Any
     return largest
 
 
-@njit(**_NJIT)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
+def _visit(
+    i: Any, A: Any, reach: Any, g: Any, codes: Any, price: Any, alpha: Any, b: Any, change: Any, rise: Any
+) -> tuple[Any, Any]:
+    """Move the multipliers of row i: whether any has moved, and the rise of the dual so far."""
+    if _solve(A, g, codes[i], price[i], alpha[i], change) == 0.0:
+        return False, rise
+    for k in range(len(b)):
+        rise -= change[k] * (g[k] + 0.5 * A * change[k])
+        alpha[i, k] += change[k]
+        b[k] += reach * change[k]
+    return True, rise
+
+
+@compiled()
 def sweep_sparse(
     data: Any,
     indices: Any,
@@ -63,25 +76,20 @@ def sweep_sparse(
     K, rise = len(b), 0.0
     g, change = np.empty(K), np.empty(K)
     for i in order:
-        A = squares[i] + reach
         for k in range(K):
             g[k] = b[k] + (0.0 if k == codes[i] else 1.0)
         for p in range(indptr[i], indptr[i + 1]):
             for k in range(K):
                 g[k] += W[indices[p], k] * data[p]
-        if _solve(A, g, codes[i], price[i], alpha[i], change) == 0.0:
-            continue
-        for k in range(K):
-            rise -= change[k] * (g[k] + 0.5 * A * change[k])
-            alpha[i, k] += change[k]
-            b[k] += reach * change[k]
-        for p in range(indptr[i], indptr[i + 1]):
-            for k in range(K):
-                W[indices[p], k] += change[k] * data[p]
+        moved, rise = _visit(i, squares[i] + reach, reach, g, codes, price, alpha, b, change, rise)
+        if moved:
+            for p in range(indptr[i], indptr[i + 1]):
+                for k in range(K):
+                    W[indices[p], k] += change[k] * data[p]
     return rise
 
 
-@njit(**_NJIT)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def sweep_dense(
     X: Any, centre: Any, codes: Any, price: Any, squares: Any, reach: Any, order: Any, alpha: Any, W: Any, b: Any
 ) -> Any:
@@ -89,19 +97,14 @@ def sweep_dense(
     K, rise = len(b), 0.0
     g, change = np.empty(K), np.empty(K)
     for i in order:
-        A = squares[i] + reach
         for k in range(K):
             g[k] = b[k] + (0.0 if k == codes[i] else 1.0)
         for j in range(X.shape[1]):
             for k in range(K):
                 g[k] += W[j, k] * (X[i, j] - centre[j])
-        if _solve(A, g, codes[i], price[i], alpha[i], change) == 0.0:
-            continue
-        for k in range(K):
-            rise -= change[k] * (g[k] + 0.5 * A * change[k])
-            alpha[i, k] += change[k]
-            b[k] += reach * change[k]
-        for j in range(X.shape[1]):
-            for k in range(K):
-                W[j, k] += change[k] * (X[i, j] - centre[j])
+        moved, rise = _visit(i, squares[i] + reach, reach, g, codes, price, alpha, b, change, rise)
+        if moved:
+            for j in range(X.shape[1]):
+                for k in range(K):
+                    W[j, k] += change[k] * (X[i, j] - centre[j])
     return rise

@@ -4,7 +4,7 @@
     Gᵢ = ỹᵢ(wᵀxᵢ + b) − 1 + Dᵢαᵢ,    αᵢ ← min(max(αᵢ − Gᵢ/Qᵢ, 0), Uᵢ),    w += Δαᵢỹᵢxᵢ,    b += Δαᵢỹᵢ·reach
 
 Rows at a bound whose gradient points outside by more than the last sweep's largest violation are moved behind the end of
-`order` and rest until they are called back.
+`order` and are inactive until they are called back.
 
 Reference: Hsieh et al. (2008), A dual coordinate descent method for large-scale linear SVM, ICML, algorithm 3.
 """
@@ -14,10 +14,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from separatrix.kernels import compiled
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def _projected(gradient: Any, alpha: Any, upper: Any) -> Any:
     """The part of the gradient along which α may move."""
     if alpha == 0.0:
@@ -25,7 +26,7 @@ def _projected(gradient: Any, alpha: Any, upper: Any) -> Any:
     return max(gradient, 0.0) if alpha == upper else gradient
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def _moved(gradient: Any, curvature: Any, alpha: Any, upper: Any) -> Any:
     """The best α, all others being fixed."""
     if curvature > 0.0:
@@ -33,7 +34,29 @@ def _moved(gradient: Any, curvature: Any, alpha: Any, upper: Any) -> Any:
     return upper if gradient < 0.0 else 0.0  # a row of zeros without an intercept
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled(inline="always")
+def _is_settled(gradient: Any, alpha: Any, upper: Any, bounds: Any) -> Any:
+    """Whether the row is at a bound, and would stay there by more than the last sweep's largest violation."""
+    return (alpha == 0.0 and gradient > bounds[0]) or (alpha == upper and gradient < bounds[1])
+
+
+@compiled(inline="always")
+def _visit(
+    i: Any, gradient: Any, signs: Any, upper: Any, ridge: Any, squares: Any, reach: Any, alpha: Any, found: Any
+) -> tuple[Any, Any]:
+    """Move αᵢ: the change of ỹᵢαᵢ, and how far the dual falls; `found` takes the projected gradient."""
+    projected = _projected(gradient, alpha[i], upper[i])
+    found[0], found[1] = max(found[0], projected), min(found[1], projected)
+    if projected == 0.0:
+        return 0.0, 0.0
+    curvature = squares[i] + reach + ridge[i]
+    fresh = _moved(gradient, curvature, alpha[i], upper[i])
+    change = fresh - alpha[i]
+    alpha[i] = fresh
+    return change * signs[i], change * (gradient + 0.5 * curvature * change)
+
+
+@compiled()
 def sweep_sparse(
     data: Any,
     indices: Any,
@@ -54,36 +77,28 @@ def sweep_sparse(
 
     `bounds` (2,) holds the last sweep's largest and least projected gradients and takes this one's.
     """
-    most, least = bounds[0], bounds[1]
-    new_most, new_least, rise, at = -np.inf, np.inf, 0.0, 0
+    found, rise, at = np.array([-np.inf, np.inf]), 0.0, 0
     while at < active:
         i = order[at]
         score = b
         for p in range(indptr[i], indptr[i + 1]):
             score += w[indices[p]] * data[p]
         gradient = signs[i] * score - 1.0 + ridge[i] * alpha[i]
-        if (alpha[i] == 0.0 and gradient > most) or (alpha[i] == upper[i] and gradient < least):
+        if _is_settled(gradient, alpha[i], upper[i], bounds):
             active -= 1
             order[at], order[active] = order[active], order[at]
             continue
-        projected = _projected(gradient, alpha[i], upper[i])
-        new_most, new_least = max(new_most, projected), min(new_least, projected)
-        if projected != 0.0:
-            curvature = squares[i] + reach + ridge[i]
-            fresh = _moved(gradient, curvature, alpha[i], upper[i])
-            change = fresh - alpha[i]
-            rise -= change * (gradient + 0.5 * curvature * change)
-            alpha[i] = fresh
-            b += change * signs[i] * reach
-            change *= signs[i]
+        change, fall = _visit(i, gradient, signs, upper, ridge, squares, reach, alpha, found)
+        at += 1
+        if change != 0.0:
+            rise, b = rise - fall, b + change * reach
             for p in range(indptr[i], indptr[i + 1]):
                 w[indices[p]] += change * data[p]
-        at += 1
-    bounds[0], bounds[1] = new_most, new_least
+    bounds[:] = found
     return active, rise, b
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled(fastmath={"reassoc", "contract"})
 def sweep_dense(
     X: Any,
     centre: Any,
@@ -100,30 +115,22 @@ def sweep_dense(
     b: Any,
 ) -> tuple[Any, Any, Any]:
     """The same for dense rows, taken from a centre."""
-    most, least, d = bounds[0], bounds[1], X.shape[1]
-    new_most, new_least, rise, at = -np.inf, np.inf, 0.0, 0
+    found, rise, at, d = np.array([-np.inf, np.inf]), 0.0, 0, X.shape[1]
     while at < active:
         i = order[at]
         score = 0.0
         for j in range(d):
             score += w[j] * (X[i, j] - centre[j])
         gradient = signs[i] * (score + b) - 1.0 + ridge[i] * alpha[i]
-        if (alpha[i] == 0.0 and gradient > most) or (alpha[i] == upper[i] and gradient < least):
+        if _is_settled(gradient, alpha[i], upper[i], bounds):
             active -= 1
             order[at], order[active] = order[active], order[at]
             continue
-        projected = _projected(gradient, alpha[i], upper[i])
-        new_most, new_least = max(new_most, projected), min(new_least, projected)
-        if projected != 0.0:
-            curvature = squares[i] + reach + ridge[i]
-            fresh = _moved(gradient, curvature, alpha[i], upper[i])
-            change = fresh - alpha[i]
-            rise -= change * (gradient + 0.5 * curvature * change)
-            alpha[i] = fresh
-            b += change * signs[i] * reach
-            change *= signs[i]
+        change, fall = _visit(i, gradient, signs, upper, ridge, squares, reach, alpha, found)
+        at += 1
+        if change != 0.0:
+            rise, b = rise - fall, b + change * reach
             for j in range(d):
                 w[j] += change * (X[i, j] - centre[j])
-        at += 1
-    bounds[0], bounds[1] = new_most, new_least
+    bounds[:] = found
     return active, rise, b

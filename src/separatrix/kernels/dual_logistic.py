@@ -16,12 +16,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from separatrix.kernels import compiled
 
 _EPS = float(np.finfo(np.float64).eps)
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def new_alpha(alpha: Any, s: Any, margin: Any, curvature: Any) -> Any:
     """The minimiser over one α in [0, s]: margin + curvature·(α' − α) + log(α'/(s − α')) = 0."""
     low, high = -margin - curvature * (s - alpha), -margin + curvature * alpha
@@ -50,7 +51,7 @@ def new_alpha(alpha: Any, s: Any, margin: Any, curvature: Any) -> Any:
     return a
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def sweep_sparse(
     data: Any, indices: Any, indptr: Any, signs: Any, s: Any, shift: Any, order: Any, inverse: Any, alpha: Any, w: Any
 ) -> None:
@@ -75,7 +76,7 @@ def sweep_sparse(
             w[indices[p]] += change * data[p] * inverse[indices[p]]
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def sweep_dense(X: Any, signs: Any, s: Any, shift: Any, order: Any, inverse: Any, alpha: Any, w: Any) -> None:
     """The same for dense rows."""
     d = len(w) - 1

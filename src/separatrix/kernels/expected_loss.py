@@ -18,14 +18,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from separatrix.kernels import compiled
 
 _NEAR, _REACH = 0.5, 8.0  # step and reach in standard deviations of a
 _STEP, _FAR = 0.5, 32.0  # step and reach in t
 _ROOT = math.sqrt(2.0 * math.pi)
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def expected_logistic(mean: Any, variance: Any, value: Any, slope: Any, bend: Any) -> None:
     """E log(1 + e^a), E σ(a) and E σ'(a) into value, slope and bend, (n,) each."""
     for i in range(len(mean)):
@@ -52,7 +53,7 @@ def expected_logistic(mean: Any, variance: Any, value: Any, slope: Any, bend: An
         value[i], slope[i], bend[i] = f, g, h
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def expected_softmax(mean: Any, S: Any, points: Any, value: Any, slope: Any, bend: Any) -> None:
     """E log Σ e^a (n,), E p (n, K) and E diag(p) − ppᵀ (n, K, K) over points (N, K − 1)."""
     n, K = mean.shape

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from separatrix.kernels import compiled
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled(fastmath={"reassoc", "contract"})
 def logistic_pass(
     X: Any, codes: Any, weights: Any, offset: Any, w: Any, b: Any, metric: Any, gradient: Any
 ) -> tuple[Any, Any, Any, Any, Any]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import njit
+from separatrix.kernels import compiled
 
 SWITCH = 3.0
 """The standard deviation s from which the Gauss rule is used."""
@@ -31,7 +31,7 @@ _COARSE = 0.45
 _REFLECTIONS = 5
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def _trapezoid(mean: float, s: float, step: float, heights: Any) -> float:
     """Σ_j heights[|j|] σ(mean + s·step·j) over whole j; the points ±j together have one division, and no exponential."""
     stride = 2 if s <= _COARSE * SWITCH else 1
@@ -44,7 +44,7 @@ def _trapezoid(mean: float, s: float, step: float, heights: Any) -> float:
     return stride * total
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def _scaled_erfc(x: float) -> float:
     """e^{x²} erfc(x) for x ≥ 0; by its asymptotic series where erfc is about to underflow."""
     if x < 25.0:
@@ -53,7 +53,7 @@ def _scaled_erfc(x: float) -> float:
     return (1.0 - u * (1.0 - 3.0 * u * (1.0 - 5.0 * u * (1.0 - 7.0 * u * (1.0 - 9.0 * u))))) / (x * math.sqrt(math.pi))
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def _gauss(m: float, v: float, nodes: Any, weights: Any) -> float:
     """q(−m) e^{m²/2v} for 0 ≤ m ≤ v/2."""
     s, tilt, half = math.sqrt(v), m / v, 0.5 / v
@@ -67,7 +67,7 @@ def _gauss(m: float, v: float, nodes: Any, weights: Any) -> float:
     return 0.5 * _scaled_erfc(m / s / math.sqrt(2.0)) + integral / (s * math.sqrt(2.0 * math.pi))
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def tail(m: float, v: float, step: float, heights: Any, nodes: Any, weights: Any) -> tuple[float, float]:
     """(e, f) with q(−m) = e^e f for m ≥ 0: f is neither tiny nor huge, so that the logarithm of q keeps its digits."""
     if v < SWITCH * SWITCH:
@@ -88,7 +88,7 @@ def tail(m: float, v: float, step: float, heights: Any, nodes: Any, weights: Any
     return power, factor
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def log_mean(mean: float, v: float, step: float, heights: Any, nodes: Any, weights: Any) -> float:
     """log E σ(a), to its last digits in both tails."""
     power, factor = tail(abs(mean), v, step, heights, nodes, weights)
@@ -97,7 +97,7 @@ def log_mean(mean: float, v: float, step: float, heights: Any, nodes: Any, weigh
     return math.log1p(-math.exp(power) * factor)
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def smaller_tail(mean: Any, variance: Any, step: float, heights: Any, nodes: Any, weights: Any, out: Any) -> None:
     """out[i] = q(−|mean[i]|), at most ½. `heights` are h φ(jh), j = 0, 1, …; nodes and weights are those of the Gauss rule."""
     for i in range(len(mean)):
@@ -105,7 +105,7 @@ def smaller_tail(mean: Any, variance: Any, step: float, heights: Any, nodes: Any
         out[i] = math.exp(power) * factor
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def log_smaller_tail(mean: Any, variance: Any, step: float, heights: Any, nodes: Any, weights: Any, out: Any) -> None:
     """out[i] = log q(−|mean[i]|)."""
     for i in range(len(mean)):

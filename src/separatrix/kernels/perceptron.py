@@ -18,7 +18,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from separatrix.kernels import compiled
 
 # Below this scale it is put back into the vector. Sums over visits lose the digits that v = w/c has more than w.
 _TINY, _SMALL = 1e-9, 1e-3
@@ -27,7 +28,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _TWO = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def visit(
     data: Any,
     indices: Any,
@@ -115,7 +116,7 @@ def visit(
         state.summed_intercept += weights[at] * state.intercept
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def row_keys(bits: Any, indices: Any, indptr: Any, width: int, keys: Any) -> None:
     """A 64-bit key of every row, from the columns and the bits of its entries that are not zero: Σ_j h(x_ij, j)."""
     dense = len(indptr) == 0

@@ -12,13 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from separatrix.kernels import compiled
 
 # A curvature below this share of the diagonal is rounding: the step goes to a bound.
 _FLAT = 1e-14
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled(fastmath={"reassoc", "contract", "nsz"})
 def smo(K: Any, v: Any, beta: Any, low: Any, high: Any, tol: Any, max_iter: Any) -> tuple[Any, Any]:
     """(steps, violation left); `v` and `beta` are changed in place. Stops when no pair violates by more than `tol`."""
     q = len(v)

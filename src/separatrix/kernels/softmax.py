@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from separatrix.kernels import compiled
 
 _FAST = {"reassoc", "contract"}
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled(fastmath=_FAST)
 def softmax_pass(
     X: Any, codes: Any, weights: Any, offset: Any, W: Any, b: Any, gradient: Any, slopes: Any, p: Any
 ) -> tuple[Any, Any, Any]:
@@ -57,7 +58,7 @@ def softmax_pass(
     return loss, squares, steepest
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled(fastmath=_FAST)
 def softmax_curve(X: Any, p: Any, weights: Any, V: Any, v: Any, product: Any, sums: Any) -> None:
     """`product` and `sums` gain the Hessian's product with (V, v), v the part of the intercepts."""
     m, d = V.shape

@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from separatrix.kernels import compiled
 from separatrix.kernels.logistic_normal import log_mean
 
 _PROBIT = math.pi / 8.0
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def matched_log_probabilities(mu: Any, S: Any, step: float, heights: Any, nodes: Any, weights: Any, p: Any) -> None:
     """Logarithms into p (n, K), for means (n, K) and covariances (n, K, K); the rest are the rules of `logistic_normal`."""
     n, K = mu.shape

@@ -22,7 +22,7 @@ import scipy.linalg as sla
 
 from separatrix.data.affine import Intercept
 from separatrix.data.block import Float
-from separatrix.dual.coordinate_ascent import Coordinates, DualAscent
+from separatrix.dual.coordinate_ascent import DualAscent, ProximalCoordinates
 from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.solvers.bounds import Bound, dual_gap, least_bound
@@ -87,8 +87,8 @@ def _turned_step(problem: LinearProblem, state: DualState, budget: Budget) -> Du
     return replace(state, patience=patience, taken=sweeps)
 
 
-def _whitened(problem: LinearProblem, evaluation: Evaluation, theta: Float) -> Coordinates:
-    """Coordinates in which the penalty and M together are the identity, centred for a step from θ."""
+def _whitened(problem: LinearProblem, evaluation: Evaluation, theta: Float) -> ProximalCoordinates:
+    """ProximalCoordinates in which the penalty and M together are the identity, centred for a step from θ."""
     assert evaluation.hessian is not None
     quadratic = problem.objective.penalty.quadratic[0]
     held = _HELD * (evaluation.hessian - np.diag(quadratic))
@@ -100,7 +100,7 @@ def _whitened(problem: LinearProblem, evaluation: Evaluation, theta: Float) -> C
     equal[np.diag_indices(len(equal))] = 1.0
     factor = sla.cholesky(equal, lower=True, check_finite=False)
     turn = unit[:, None] * sla.solve_triangular(factor, np.eye(len(unit)), lower=True, trans="T", check_finite=False)
-    return Coordinates(np.append(np.ones(len(unit)), 0.0), np.append(turn.T @ (held @ theta[0]), 0.0), turn)
+    return ProximalCoordinates(np.append(np.ones(len(unit)), 0.0), np.append(turn.T @ (held @ theta[0]), 0.0), turn)
 
 
 def _plain_step(problem: LinearProblem, state: DualState, budget: Budget) -> DualState:
@@ -114,7 +114,7 @@ def _plain_step(problem: LinearProblem, state: DualState, budget: Budget) -> Dua
         curvature = problem.evaluate(state.point, keep=True).total_curvature
         assert curvature is not None
         inverse[d], centre[d] = 1.0 / (_HELD * float(curvature[0, 0])), state.point[0, d]
-    ascent.begin(rows, Coordinates(inverse, centre))
+    ascent.begin(rows, ProximalCoordinates(inverse, centre))
     sweeps = min(_SWEEPS, budget.left)
     for _ in range(sweeps):
         ascent.sweep(rows)

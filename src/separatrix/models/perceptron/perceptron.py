@@ -27,6 +27,7 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.labels import listed, shown, unique_labels
 from separatrix.data.views import Regrouped
+from separatrix.geometry.origin_margin import origin_margin
 from separatrix.geometry.separability import separability
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
@@ -35,9 +36,8 @@ from separatrix.models.linear_rule import LinearRule
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients, dense
 from separatrix.models.stopwatch import Stopwatch
-from separatrix.online.hull import origin_margin
 from separatrix.online.perceptron import (
-    Machine,
+    BinaryPerceptron,
     Rule,
     Variant,
     hold_out,
@@ -125,7 +125,7 @@ class Perceptron(SparseCoefficients, LinearRule):
     n_mistakes_: NDArray[np.int64]
     radius_: float
     margin_: Float
-    _machines: list[Machine]
+    _machines: list[BinaryPerceptron]
 
     _keeps_single = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -26,9 +26,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.source import in_parallel
+from separatrix.dual.centred_rows import CentredRows
 from separatrix.dual.crammer_singer import CrammerSinger
-from separatrix.dual.frame import Frame
-from separatrix.dual.linear_machine import LinearDual, LinearMachine
+from separatrix.dual.linear_machine import LinearMachine
+from separatrix.dual.linear_search import LinearDual
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.linear_rule import LinearRule
@@ -204,14 +205,16 @@ class LinearSVC(SparseCoefficients, LinearRule):
         generator = given if hasattr(given, "randint") else np.random.RandomState(given)
         return generator.randint(2**31 - 1, size=count)
 
-    def _frame(self, rows: MemoryRows, source: Source) -> Frame:
+    def _frame(self, rows: MemoryRows, source: Source) -> CentredRows:
         """The rows as the dual sees them; those whose squares overflow are refused."""
-        frame = Frame.of(_visited(rows.X), self._scaling is None)
+        frame = CentredRows.of(_visited(rows.X), self._scaling is None)
         if not np.isfinite(frame.squares.sum()):
             raise ValueError(_too_large(frame, source))
         return frame
 
-    def _fit_rows(self, rows: MemoryRows, frame: Frame, watch: Stopwatch, progress: Progress, direct: bool) -> None:
+    def _fit_rows(
+        self, rows: MemoryRows, frame: CentredRows, watch: Stopwatch, progress: Progress, direct: bool
+    ) -> None:
         """One machine, or one a class against the rest, side by side on the threads."""
         price, power = float(self.C) * rows.prices, 1 if self.loss == "hinge" else 2
         targets = [1] if len(self.classes_) == 2 else range(len(self.classes_))
@@ -236,7 +239,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         passes, sweeps = sum(dual.passes for dual in found), sum(dual.sweeps for dual in found)
         self.fit_ = joined_fit(watch, found, passes, sweeps)
 
-    def _fit_jointly(self, rows: MemoryRows, frame: Frame, watch: Stopwatch, progress: Progress) -> None:
+    def _fit_jointly(self, rows: MemoryRows, frame: CentredRows, watch: Stopwatch, progress: Progress) -> None:
         price = float(self.C) * rows.prices
         machine = CrammerSinger(frame, rows.codes, price, len(self.classes_), self._scaling)
         with one_blas_thread():
@@ -256,7 +259,7 @@ class _Primal(LinearClassifier):
         return self.scaling
 
 
-def _too_large(frame: Frame, source: Source) -> str:
+def _too_large(frame: CentredRows, source: Source) -> str:
     """Which column is the largest."""
     X = abs(frame.X)
     size = np.asarray(X.max(axis=0).toarray()).ravel() if sp.issparse(X) else X.max(axis=0)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from separatrix.data import Source
-from separatrix.dual.dual_solution import Dual
-from separatrix.dual.linear_machine import LinearDual
+from separatrix.dual.duality_gap import KernelDual
+from separatrix.dual.linear_search import LinearDual
 from separatrix.models.counted_classes import only_class
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Certificate, Fit, Status
 
 
-def joined_fit(watch: Stopwatch, machines: Sequence[Dual | LinearDual], passes: int, steps: int) -> Fit:
+def joined_fit(watch: Stopwatch, machines: Sequence[KernelDual | LinearDual], passes: int, steps: int) -> Fit:
     """The record of machines that were fitted one by one; the trace is kept where there is one machine."""
     status = Status.worst(machine.status for machine in machines)
     certificate = Certificate.together([machine.certificate for machine in machines])

@@ -21,9 +21,9 @@ from sklearn.utils.validation import assert_all_finite
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
-from separatrix.dual.dual_solution import Dual
+from separatrix.dual.duality_gap import KernelDual
 from separatrix.dual.given_kernels import Columns, Precomputed
-from separatrix.dual.gram import product_values
+from separatrix.dual.kernel_matrix import product_values
 from separatrix.dual.kernels import CentredLinear
 from separatrix.dual.points import Points
 from separatrix.models.base import FitCall
@@ -33,11 +33,11 @@ from separatrix.models.counted_classes import among_all
 from separatrix.models.memory_rows import memory_rows
 from separatrix.models.progress import Progress
 from separatrix.models.svm.kernel_choice import KernelName, check_parameters, choose_kernel
+from separatrix.models.svm.kernel_problem import KernelProblem
 from separatrix.models.svm.machine_boundaries import MachineBoundaries
 from separatrix.models.svm.machine_probabilities import MachineProbabilities
 from separatrix.models.svm.machine_records import joined_fit, one_class
 from separatrix.models.svm.pairs import by_class, dual_layout, pairs_among_all, votes
-from separatrix.models.svm.problem import Problem
 from separatrix.result import Status
 
 _ROWS, _COLUMNS = 256, 256
@@ -100,7 +100,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
     intercept_ : ndarray of shape (n_machines,)
     coef_ : ndarray of shape (n_machines, n_features)
         For the linear kernel alone.
-    machines_ : list of Machine
+    machines_ : list of SupportVectorMachine
         What each machine tells about itself. Classes without weight have no machines, and no rows in the attributes above.
     fit_ : Fit
         Why the fit ended, and the proof: the sum over the machines of the duality gaps.
@@ -203,7 +203,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
             return
         problem, rows = self._problem(source, isinstance(call.X, sp.spmatrix))
         progress = Progress(type(self).__name__, int(self.verbose))
-        duals: list[Dual] = []
+        duals: list[KernelDual] = []
         for split in problem:
             interrupted = bool(duals) and duals[-1].status is Status.INTERRUPTED
             duals.append(problem.unsolved(split) if interrupted else problem.solve(split, progress))
@@ -230,7 +230,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
             support[self._places], factors[self._places] = self.n_support_, self.class_weight_
             self.n_support_, self.class_weight_ = support, factors
 
-    def _problem(self, source: Source, older: bool) -> tuple[Problem, NDArray[np.intp]]:
+    def _problem(self, source: Source, older: bool) -> tuple[KernelProblem, NDArray[np.intp]]:
         """The machines to be fitted, and which rows of X count; `older` sparse matrices go to kernel functions as such."""
         rows = memory_rows(source, self.class_weight)
         self.class_weight_ = rows.factors
@@ -253,9 +253,9 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         limit, memory = None if self.max_iter < 0 else int(self.max_iter), 1e6 * float(self.cache_size)
         settings = (self.classes_, self.multi_class, self.tol, memory, limit)
         prices = rows.prices
-        return Problem(self._kernel, points, rows.codes, prices, float(self.C) * prices, *settings), rows.kept
+        return KernelProblem(self._kernel, points, rows.codes, prices, float(self.C) * prices, *settings), rows.kept
 
-    def _unpack(self, problem: Problem, rows: NDArray[np.intp], duals: list[Dual]) -> list[Dual]:
+    def _unpack(self, problem: KernelProblem, rows: NDArray[np.intp], duals: list[KernelDual]) -> list[KernelDual]:
         """Keep the coefficients; the solutions with their proofs for what is kept."""
         coefficients = np.zeros((len(rows), len(duals)))
         for m, (dual, split) in enumerate(zip(duals, problem, strict=True)):

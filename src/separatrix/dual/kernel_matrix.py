@@ -58,7 +58,7 @@ def _careful(values: NDArray[Any], change: Float) -> NDArray[Any]:
     return total
 
 
-class Gram:
+class KernelMatrix:
     """The kernel matrix of the training rows.
 
     Parameters
@@ -88,10 +88,10 @@ class Gram:
         if not kernel.cheap(points):
             self._kept = _Kept(n, memory, self.dtype)
 
-    def restricted(self, rows: Index) -> Gram:
+    def restricted(self, rows: Index) -> KernelMatrix:
         """The matrix of some of the rows; all values must be at hand."""
         assert self._whole is not None
-        part = Gram.__new__(Gram)
+        part = KernelMatrix.__new__(KernelMatrix)
         part._kernel, part.points, part.memory, part.dtype = (
             self._kernel,
             self.points.take(rows),

@@ -32,10 +32,19 @@ _BLOCK = 4096
 # What a dense copy of the rows may have for entries, and how far a column may be scaled.
 _ENTRIES, _POWER = 30_000_000, 500
 _SMALL = 2_000_000
+# Indices that cannot be negative need no test for it in a compiled loop.
+_UNSIGNED = {4: np.uint32, 8: np.uint64}
+
+
+def stored_parts(X: Any, centre: Float) -> Any:
+    """What the compiled loops take for rows: the three arrays of a CSR matrix, or dense rows and their centre."""
+    if sp.issparse(X):
+        return X.data, X.indices.view(_UNSIGNED[X.indices.dtype.itemsize]), X.indptr
+    return X, centre
 
 
 @dataclass(frozen=True)
-class Frame:
+class CentredRows:
     """Rows in memory, seen from a centre.
 
     Attributes
@@ -55,7 +64,7 @@ class Frame:
     squares: Float
 
     @classmethod
-    def of(cls, X: Any, free: bool) -> Frame:
+    def of(cls, X: Any, free: bool) -> CentredRows:
         """Dense rows with a free intercept from their mean: the intercept then hardly depends on the weights."""
         if free and sp.issparse(X) and X.nnz > 0.5 * X.shape[0] * X.shape[1]:
             X = X.toarray()  # hardly more memory, and a centre
@@ -143,7 +152,7 @@ class Frame:
         return exact_dot(w, self.centre, b) if self.centre.any() else b
 
     @cached_property
-    def copy(self) -> DenseCopy | None:
+    def dense_copy(self) -> DenseCopy | None:
         """The rows for a method that factors matrices; ``None`` where a dense copy would be too large."""
         n, d = self.X.shape
         used = np.flatnonzero(np.bincount(self.X.indices, minlength=d)) if sp.issparse(self.X) else np.arange(d)
@@ -182,7 +191,7 @@ class DenseCopy:
     turn: Float | None
 
     def back(self, theta: Float, beta: Any) -> tuple[Float, Any]:
-        """Weights (d,) or (d, K) and intercepts in the frame of X."""
+        """Weights (d,) or (d, K) and intercepts as X has them."""
         inner = ((theta if self.turn is None else self.turn @ theta).T / self.scale).T
         w = np.zeros((self.n_features, *theta.shape[1:]))
         w[self.used] = inner

@@ -1,14 +1,15 @@
-"""Hessian-vector products of sparse rows, each row read once."""
+"""Sums and products of sparse rows, one pass over the stored entries."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from separatrix.kernels import compiled
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def add_curved(data: Any, indices: Any, indptr: Any, weights: Any, v: Any, out: Any) -> None:
     """out += Xᵀ (weights · (X v)) for the rows of a CSR matrix."""
     for i in range(len(weights)):
@@ -20,7 +21,7 @@ def add_curved(data: Any, indices: Any, indptr: Any, weights: Any, v: Any, out: 
             out[np.uint64(indices[p])] += total * data[p]
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def add_gram(data: Any, indices: Any, indptr: Any, place: Any, weights: Any, out: Any) -> None:
     """Lower triangle of out += Xᵀ diag(weights) X over some columns of a CSR matrix with sorted rows.
 
@@ -41,7 +42,7 @@ def add_gram(data: Any, indices: Any, indptr: Any, place: Any, weights: Any, out
                 row[found[b]] += scaled * values[b]
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def add_transposed(data: Any, indices: Any, indptr: Any, r: Any, out: Any) -> None:
     """out += Xᵀ r for a vector r and the rows of a CSR matrix."""
     for i in range(len(r)):
@@ -50,7 +51,7 @@ def add_transposed(data: Any, indices: Any, indptr: Any, r: Any, out: Any) -> No
             out[np.uint64(indices[p])] += value * data[p]
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator, unused-ignore]  # numba ships no types
+@compiled()
 def add_transposed_columns(data: Any, indices: Any, indptr: Any, r: Any, out: Any) -> None:
     """out += Xᵀ r for the columns of a matrix r."""
     for i in range(len(r)):
@@ -58,3 +59,16 @@ def add_transposed_columns(data: Any, indices: Any, indptr: Any, r: Any, out: An
             row, value = out[np.uint64(indices[p])], data[p]
             for k in range(r.shape[1]):
                 row[k] += value * r[i, k]
+
+
+@compiled()
+def add_rows_by_class(data: Any, indices: Any, indptr: Any, codes: Any, weights: Any, out: Any) -> Any:
+    """out[codes[i], j] += weights[i] · x[i, j] over the stored entries of a CSR matrix; the least of them, or 0."""
+    least = 0.0
+    for i in range(len(codes)):
+        row = out[codes[i]]
+        weight = weights[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            row[indices[p]] += weight * data[p]
+            least = min(least, data[p])
+    return least

@@ -13,12 +13,11 @@ from sklearn.utils import check_random_state
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import Keys, different_rows, kernel_keys, row_keys, stratified_folds
-from separatrix.dual.dual_solution import Dual, constant_dual
-from separatrix.dual.duality_gap import Sides, dot_and_error
+from separatrix.dual.duality_gap import KernelDual, SoftMargin, constant_dual, dot_and_error
 from separatrix.dual.given_kernels import Columns
-from separatrix.dual.gram import Gram, Index
+from separatrix.dual.kernel_matrix import Index, KernelMatrix
 from separatrix.dual.kernels import Kernel
-from separatrix.dual.machine import Machine
+from separatrix.dual.machine import SupportVectorMachine
 from separatrix.dual.points import Points
 from separatrix.dual.working_set import solve_dual
 from separatrix.geometry.separability import separability
@@ -46,7 +45,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Problem:
+class KernelProblem:
     """Rows of positive weight with their classes, weights s (those of the classes included) and bounds C·s."""
 
     kernel: Kernel
@@ -75,40 +74,40 @@ class Problem:
         return found
 
     @cached_property
-    def _gram(self) -> Gram:
+    def _matrix(self) -> KernelMatrix:
         """The kernel matrix of all rows; where it fits in memory, its values are shared by all machines."""
-        return Gram(self.kernel, self.points, self.memory, self.tol >= _SINGLE)
+        return KernelMatrix(self.kernel, self.points, self.memory, self.tol >= _SINGLE)
 
-    def _gram_of(self, rows: Index) -> Gram:
+    def _matrix_of(self, rows: Index) -> KernelMatrix:
         if len(rows) == len(self.codes):
-            return self._gram
+            return self._matrix
         if 8.0 * len(self.codes) ** 2 <= self.memory:
-            return self._gram.restricted(rows)
-        return Gram(self.kernel, self.points.take(rows), self.memory, self.tol >= _SINGLE)
+            return self._matrix.restricted(rows)
+        return KernelMatrix(self.kernel, self.points.take(rows), self.memory, self.tol >= _SINGLE)
 
-    def solve(self, split: Split, callback: Callable[[dict[str, Any]], None] | None = None) -> Dual:
+    def solve(self, split: Split, callback: Callable[[dict[str, Any]], None] | None = None) -> KernelDual:
         """The machine of a split."""
         bound = self.bound[split.rows]
         try:
-            gram, positive = self._gram_of(split.rows), self.positive
+            matrix, positive = self._matrix_of(split.rows), self.positive
         except KeyboardInterrupt:
             return self.unsolved(split)
         if np.isinf(bound).any():
-            return self._hard_margin(gram, split, callback)
+            return self._hard_margin(matrix, split, callback)
         settings: dict[str, Any] = {"callback": callback, "positive": positive}
-        return self._known(solve_dual(gram, split.signs, bound, tol=self.tol, max_steps=self.max_steps, **settings))
+        return self._known(solve_dual(matrix, split.signs, bound, tol=self.tol, max_steps=self.max_steps, **settings))
 
-    def unsolved(self, split: Split) -> Dual:
+    def unsolved(self, split: Split) -> KernelDual:
         """The machine of a split that an interrupt left without a step: it gives every row to the heavier side."""
         return constant_dual(split.signs, self.bound[split.rows], self.kernel.positive, Status.INTERRUPTED)
 
-    def sides(self, split: Split) -> Sides:
+    def sides(self, split: Split) -> SoftMargin:
         """What the proof of a split's machine is about."""
-        return Sides(split.signs, self.bound[split.rows], self.positive)
+        return SoftMargin(split.signs, self.bound[split.rows], self.positive)
 
     def planes(
-        self, coefficients: Float, vectors: Any, intercepts: Float, duals: list[Dual]
-    ) -> tuple[Float, Float, list[Dual]]:
+        self, coefficients: Float, vectors: Any, intercepts: Float, duals: list[KernelDual]
+    ) -> tuple[Float, Float, list[KernelDual]]:
         """Of the linear kernel: weights of the columns, intercepts at the origin, solutions with the proofs for them."""
         centre, X = self.points.centre, self.points.X
         if centre is not None:  # Σβ = 0, and far from the origin the sum keeps its digits
@@ -123,7 +122,7 @@ class Problem:
             found.append(dual.published(self.sides(split), rows, w, b, centre, self.tol))
         return weights, intercepts, found
 
-    def _known(self, dual: Dual) -> Dual:
+    def _known(self, dual: KernelDual) -> KernelDual:
         """Values that were found to be positive semi-definite up to rounding prove up to rounding."""
         if self.kernel.positive is True:
             return dual
@@ -135,9 +134,9 @@ class Problem:
         n = len(self.codes)
         if self.kernel.positive is not None or n > _SMALL or 8.0 * n * n > self.memory:
             return self.kernel.positive
-        return self._gram.positive()
+        return self._matrix.positive()
 
-    def _hard_margin(self, gram: Gram, split: Split, callback: Any) -> Dual:
+    def _hard_margin(self, matrix: KernelMatrix, split: Split, callback: Any) -> KernelDual:
         signs, rows = split.signs, split.rows
         some = self.points.take(rows[:: max(1, len(rows) // 256)])
         values = self.kernel.between(some, some)
@@ -146,7 +145,7 @@ class Problem:
         for power in _POWERS:
             bound = np.full(len(rows), 10.0**power / unit)
             settings: dict[str, Any] = {"callback": callback, "positive": self.positive}
-            dual = solve_dual(gram, signs, bound, tol=self.tol, max_steps=left, **settings)
+            dual = solve_dual(matrix, signs, bound, tol=self.tol, max_steps=left, **settings)
             steps += dual.steps
             left -= dual.steps if self.max_steps is not None else 0
             inside = float(np.abs(dual.beta).max()) < bound[0]
@@ -154,10 +153,10 @@ class Problem:
                 self.max_steps is not None and dual.status is Status.MAX_ITER
             )
             if stopped or (inside and dual.status in (Status.CONVERGED, Status.ROUNDED, Status.STATIONARY)):
-                return self._known(replace(dual.with_bound(gram, self.sides(split), self.tol), steps=steps))
+                return self._known(replace(dual.with_bound(matrix, self.sides(split), self.tol), steps=steps))
         raise ValueError(self._refusal(split, dual))
 
-    def _refusal(self, split: Split, dual: Dual) -> str:
+    def _refusal(self, split: Split, dual: KernelDual) -> str:
         value = float(split.signs @ dual.beta - 0.5 * dual.beta @ dual.scores)
         sides = f"{split.negative!s} and {split.positive!s}"
         verdict = ""
@@ -169,11 +168,13 @@ class Problem:
             f"{1.0 / np.sqrt(2.0 * max(value, np.finfo(np.float64).tiny)):.2g}.{verdict} Give a finite C."
         )
 
-    def machine(self, split: Split, dual: Dual, rows: Index, intercept: float) -> Machine:
+    def machine(self, split: Split, dual: KernelDual, rows: Index, intercept: float) -> SupportVectorMachine:
         """What the machine of a split tells; `rows` are the numbers of all rows in X."""
         sides = (split.negative, split.positive, rows[split.rows], split.signs, self.bound[split.rows])
         values = (np.abs(dual.beta), dual.scores + dual.intercept, intercept)
-        return Machine(*sides, *values, dual.status, dual.certificate, self.tol, float(dual.beta @ dual.scores))
+        return SupportVectorMachine(
+            *sides, *values, dual.status, dual.certificate, self.tol, float(dual.beta @ dual.scores)
+        )
 
     @cached_property
     def _identity(self) -> tuple[Keys, Keys]:

@@ -1,0 +1,238 @@
+"""The search for a linear machine: dual coordinate ascent, and interior points where that is slow.
+
+One row at a time, exactly; every few sweeps a proof (record.py). Columns in very different units make sweeps slow: where the
+Newton matrix of interior.py is affordable it takes over after as much time as its steps would have taken.
+
+**Complexity** O(nnz) a sweep, O(n p²) a Newton step, p = min(n, d). **Passes over the data** one a sweep and two a proof;
+memory O(n + d), and O(np) where Newton's steps are taken. Sequential.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix.data.block import Float
+from separatrix.dual.centred_rows import CentredRows, DenseCopy
+from separatrix.dual.record import ProvenPoint, Record
+from separatrix.result import Certificate, Status
+
+Point = tuple[Float, Any, Float]
+"""Weights (d,) or (d, K), intercepts, and multipliers (n,) or (n, K)."""
+
+_FIRST_PROOF, _LONG_SINCE = 3, 1.5
+_ARRIVES_AT_ONCE = 300.0
+# Sweeps before Newton's steps may take over, how many of these a fit takes, and what one flop of a sweep costs of theirs.
+_FIRST_SWEEPS, _NEWTON_STEPS, _SLOWER = 20, 30, 10.0
+_AFFORDABLE = 4e9
+# The gap, of the objective, at which it is plain which rows are on the margin.
+_PLAIN = 1e-9
+
+
+@dataclass(frozen=True)
+class LinearDual:
+    """Weights and intercepts as they are published, and the proof of these."""
+
+    w: Float
+    b: Any
+    status: Status
+    certificate: Certificate
+    sweeps: int
+    """Sweeps and Newton's steps."""
+    passes: int
+    trace: list[dict[str, Any]]
+
+
+class Ascent(ABC):
+    """Dual coordinate ascent on one machine, from zero."""
+
+    settled = False
+    """Whether the last sweep moved nothing, so that only a proof can tell how to go on."""
+
+    @property
+    @abstractmethod
+    def point(self) -> Point:
+        """Where it stands."""
+
+    @abstractmethod
+    def sweep(self, rng: np.random.Generator) -> float:
+        """One sweep; the rise of the dual."""
+
+    @abstractmethod
+    def is_due(self, rise: float, value: float) -> bool:
+        """Whether a proof, which costs two sweeps, is worth its while after this rise of the dual to this value."""
+
+    @abstractmethod
+    def after_proof(self, point: ProvenPoint, rise: float, value: float) -> bool:
+        """Take note of a proof; whether there is nothing left to sweep."""
+
+    def without_proof(self) -> None:  # noqa: B027  # nothing to do is the rule
+        """After a sweep that was not followed by a proof."""
+
+
+class DualMachine(ABC):
+    """A linear machine to be fitted: what it proves, and the steps that lead to it."""
+
+    rows: CentredRows
+    price: Float
+    """(n,) Cᵢ > 0."""
+    scaling: float | None
+    """The intercept is the weight of a column of this value, penalised like the others; None: not penalised; 0: none."""
+
+    @property
+    def n_scores(self) -> int:
+        """Scores of one row."""
+        return 1
+
+    @abstractmethod
+    def prove(self, w: Float, beta: Any, alpha: Float) -> ProvenPoint:
+        """The primal at the published coefficients, and the bound that α gives. Two passes."""
+
+    @abstractmethod
+    def ascent(self, record: Record) -> Ascent:
+        """The sweeps, from zero."""
+
+    @abstractmethod
+    def interior_points(self, copy: DenseCopy) -> Iterator[Point]:
+        """Newton's steps, in the coordinates of the dense copy of the rows."""
+
+    def on_the_margin(self, copy: DenseCopy, point: Point) -> Point | None:
+        """The point by the equations of the rows on the margin, where there are such; in the same coordinates."""
+        return None
+
+    @property
+    def reach(self) -> float:
+        """How far an intercept moves for a change of α: the square of its column, or r of the proximal term when it is free.
+
+        The primal's curvature along b is of the size of ΣC; an r of a few hundred over it makes the centre arrive at once, and
+        a larger one would only let b swing with every row.
+        """
+        if self.scaling is not None:
+            return float(self.scaling) ** 2
+        return min(float(self.rows.squares.mean()) or 1.0, _ARRIVES_AT_ONCE / float(self.price.sum()))
+
+    def patience(self, max_iter: int) -> int:
+        """Sweeps that are worth a try before Newton's steps; more than `max_iter` where those are not affordable.
+
+        They are given the time that the steps would take, and at most half of all iterations.
+        """
+        X, K = self.rows.X, self.n_scores
+        n, d = X.shape
+        p = min(n, d) * K
+        step = float(n) * p * p + float(p) ** 3 / 3.0
+        if step > _AFFORDABLE or self.rows.dense_copy is None:
+            return max_iter + 1
+        entries = X.nnz if sp.issparse(X) else n * d
+        sweep = _SLOWER * 4.0 * entries * K
+        return int(min(max(_FIRST_SWEEPS, _NEWTON_STEPS * step / max(1.0, sweep)), max_iter // 2))
+
+    def solve(
+        self,
+        tol: float,
+        max_iter: int,
+        seed: int = 0,
+        callback: Any = None,
+        *,
+        direct: bool = False,
+        stop: Event | None = None,
+    ) -> LinearDual:
+        """Iterate until the proven gap is at most `tol` times the primal objective.
+
+        Parameters
+        ----------
+        tol : float
+        max_iter : int
+            Limit on sweeps and Newton's steps together.
+        seed : int
+            Of the order of visits.
+        callback : callable, optional
+            Is given the state of every iteration.
+        direct : bool
+            Newton's steps from the start, where they are affordable, and to the last digits.
+        stop : Event, optional
+            Ends the work when it is set, by another thread's Ctrl-C; is set by one here.
+        """
+        search = _Search(self, Record(tol), max_iter, callback, stop or Event())
+        record, sweeps, status = search.record, self.patience(max_iter), Status.MAX_ITER
+        try:
+            if not direct or sweeps > max_iter:
+                status = search.sweep(min(sweeps, max_iter), np.random.default_rng(seed))
+            if sweeps <= max_iter and not record.finished and status is not Status.INTERRUPTED:
+                status = search.step(direct)
+        except KeyboardInterrupt:
+            search.stop.set()
+            status = Status.INTERRUPTED
+        best = record.best or search.prove(search.ascent.point)
+        status = record.status(status)
+        return LinearDual(best.w, best.b, status, record.certificate, search.iterations, search.passes, record.trace)
+
+
+class _Search:
+    """The iterations of one fit."""
+
+    def __init__(self, machine: DualMachine, record: Record, max_iter: int, callback: Any, stop: Event) -> None:
+        self.machine, self.record, self.max_iter, self.callback, self.stop = machine, record, max_iter, callback, stop
+        self.ascent = machine.ascent(record)
+        self.iterations, self.passes = 0, 1
+
+    def prove(self, point: Point) -> ProvenPoint:
+        """Look at the data from a point."""
+        w, beta, alpha = point
+        proven = self.machine.prove(w.copy(), beta, alpha)
+        self.record.add(proven)
+        self.passes += 2
+        return proven
+
+    def sweep(self, limit: int, rng: np.random.Generator) -> Status:
+        """Sweeps of dual coordinate ascent."""
+        ascent, record, status = self.ascent, self.record, Status.MAX_ITER
+        value, proven = 0.0, 10  # the sweep of the last proof; the first is due by its rise, or somewhat later
+        while self.iterations < limit:
+            if self.stop.is_set():
+                status = Status.INTERRUPTED
+                break
+            rise = ascent.sweep(rng)
+            self.iterations, self.passes, value = self.iterations + 1, self.passes + 1, value + rise
+            due = ascent.is_due(rise, value) or self.iterations >= _LONG_SINCE * proven
+            if ascent.settled or (self.iterations >= _FIRST_PROOF and due):
+                point, proven = self.prove(ascent.point), self.iterations
+                if record.finished or ascent.after_proof(point, rise, value):
+                    return Status.STALLED
+            else:
+                ascent.without_proof()
+            record.note(self.iterations, self.callback)
+        self.prove(ascent.point)
+        return status
+
+    def step(self, fine: bool) -> Status:
+        """Newton's steps between the bounds; at last the equations of the margin, where `fine` digits are asked for."""
+        machine, copy, record = self.machine, self.machine.rows.dense_copy, self.record
+        assert copy is not None
+        record.change_method()
+        points, last = machine.interior_points(copy), None
+        while self.iterations < self.max_iter:
+            if self.stop.is_set():
+                return Status.INTERRUPTED
+            with np.errstate(all="ignore"):  # what is not finite ends the steps
+                found = next(points, None)
+                if found is None:
+                    break
+                last, point = found, (*copy.back(found[0], found[1]), found[2])
+            self.iterations, self.passes = self.iterations + 1, self.passes + 6
+            self.prove(point)
+            record.note(self.iterations, self.callback)
+            plain = not fine or record.gap <= _PLAIN * (0.0 if record.best is None else record.best.value)
+            if (record.finished and plain) or record.stalled:
+                break
+        else:
+            return Status.MAX_ITER
+        exact = machine.on_the_margin(copy, last) if fine and last is not None else None
+        if exact is not None and all(np.isfinite(part).all() for part in exact):
+            record.prefer(machine.prove(*copy.back(exact[0], exact[1]), exact[2]))
+        return Status.STALLED
