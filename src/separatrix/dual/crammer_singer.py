@@ -163,7 +163,7 @@ class _JointAscent(Ascent):
 
         machine, rows = self._machine, self._machine.rows
         rng.shuffle(self._order)
-        sweep = sweep_sparse if sp.issparse(rows.X) else sweep_dense
+        sweep: Any = sweep_sparse if sp.issparse(rows.X) else sweep_dense  # their rows are three arrays or two
         per_row = (machine.codes, machine.price, rows.squares, self._reach, self._order)
         with np.errstate(over="ignore"):
             rise = sweep(*stored_parts(rows.X, rows.centre), *per_row, self._alpha, self._W, self._beta)

@@ -68,7 +68,7 @@ class ActiveRows:
         from separatrix.kernels.dual_hinge import sweep_dense, sweep_sparse  # numba takes a while to import
 
         self._shuffle(rng)
-        sweep = sweep_sparse if sp.issparse(self.X) else sweep_dense
+        sweep: Any = sweep_sparse if sp.issparse(self.X) else sweep_dense  # their rows are three arrays or two
         per_row = (self.signs, self.upper, self.ridge, self.squares, reach, self._order, self.active, self._bounds)
         self.active, rise, b = sweep(*stored_parts(self.X, self.centre), *per_row, self.alpha, w, b)
         self.settled = self.active == 0 or not np.isfinite(self._bounds).all()
