@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as ReferenceSVC
 
 import separatrix as sx
-from separatrix.report import style
+from separatrix.plots import style
 
 mpl.use("Agg")
 
@@ -157,7 +157,7 @@ def test_the_look_can_be_changed_by_any_of_matplotlibs_names(draw):
 
 
 def test_nothing_is_drawn_with_before_it_is_asked_for():
-    code = "import sys, separatrix.report.coefficients, separatrix.report.decision_boundary; print('matplotlib' in sys.modules)"
+    code = "import sys, separatrix.plots.coefficients, separatrix.plots.decision_boundary; print('matplotlib' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
 
@@ -306,8 +306,8 @@ def test_a_wide_table_is_shown_in_parts(monkeypatch):
     X, y = flowers(3)
     whole = decision_boundary(X, y, Figure().subplots()).regions.actions
     coordinates = discriminant_coordinates(X, y, Figure().subplots()).regions.actions
-    monkeypatch.setattr("separatrix.report.decision_boundary.NUMBERS_AT_ONCE", 37)
-    monkeypatch.setattr("separatrix.report.discriminant_coordinates.NUMBERS_AT_ONCE", 37)
+    monkeypatch.setattr("separatrix.plots.decision_boundary.NUMBERS_AT_ONCE", 37)
+    monkeypatch.setattr("separatrix.plots.discriminant_coordinates.NUMBERS_AT_ONCE", 37)
     np.testing.assert_array_equal(decision_boundary(X, y, Figure().subplots()).regions.actions, whole)
     again = discriminant_coordinates(X, y, Figure().subplots()).regions.actions
     np.testing.assert_array_equal(again, coordinates)

@@ -18,7 +18,7 @@ from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_s
 
 import separatrix as sx
 from separatrix.cli import inspect
-from separatrix.report import style
+from separatrix.plots import style
 from separatrix.report.figures import Drawing
 from separatrix.report.planes import Plane, discriminant_plane
 from separatrix.report.sections import Ground, cross_table, mistake_table, model_section, out_of_fold_scores

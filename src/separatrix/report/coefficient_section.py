@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Float
 from separatrix.models.bayesian.bayesian_logistic import BayesianLogisticRegression
-from separatrix.report.coefficients import CoefficientDisplay
+from separatrix.plots.coefficients import CoefficientDisplay
 from separatrix.report.figures import Drawing, label_width, new_axes
 from separatrix.report.svg import inline_svg
 from separatrix.report.tables import Table, number, short

@@ -16,9 +16,9 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 
 from separatrix.data.block import Float
 from separatrix.decide.calibration import reliability_diagram
-from separatrix.report import style
-from separatrix.report.calibration_display import CalibrationDisplay
-from separatrix.report.score_distribution import ScoreDistributionDisplay
+from separatrix.plots import style
+from separatrix.plots.calibration import CalibrationDisplay
+from separatrix.plots.score_distribution import ScoreDistributionDisplay
 from separatrix.report.svg import inline_svg
 from separatrix.report.tables import count, fixed, number, short
 

@@ -19,8 +19,8 @@ from sklearn.base import clone
 from separatrix.data.block import Float
 from separatrix.decide.regions import plane_regions
 from separatrix.models.discriminant.fisher import FisherDiscriminant
-from separatrix.report import style
-from separatrix.report.decision_boundary import DecisionBoundaryDisplay
+from separatrix.plots import style
+from separatrix.plots.decision_boundary import DecisionBoundaryDisplay
 from separatrix.report.figures import Drawing, hide_legend, new_axes
 from separatrix.report.svg import INK, inline_svg
 from separatrix.report.tables import count, percent

@@ -17,7 +17,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from separatrix.report import style
+from separatrix.plots import style
 
 # Not quite black: black is what SVG takes for granted and matplotlib leaves out.
 INK, LINE = "#111111", "#dddddd"

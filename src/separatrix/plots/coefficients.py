@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
-from separatrix.report import style
+from separatrix.plots import style
 
 
 @dataclass(eq=False)

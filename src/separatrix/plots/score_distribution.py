@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_weights
 from separatrix.decide.losses import class_codes
-from separatrix.report import style
+from separatrix.plots import style
 
 
 @dataclass(eq=False)

@@ -22,7 +22,7 @@ from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import encode
 from separatrix.decide.regions import PlaneRegions, plane_regions
 from separatrix.models.svm.linear_svc import LinearSVC
-from separatrix.report import style
+from separatrix.plots import style
 
 NUMBERS_AT_ONCE = 1 << 22
 

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import encode
 from separatrix.decide.regions import PlaneRegions, plane_regions
-from separatrix.report import style
-from separatrix.report.decision_boundary import NUMBERS_AT_ONCE, class_codes, draw_classes, draw_regions
+from separatrix.plots import style
+from separatrix.plots.decision_boundary import NUMBERS_AT_ONCE, class_codes, draw_classes, draw_regions
 
 
 @dataclass(eq=False)

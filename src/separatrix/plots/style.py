@@ -45,7 +45,7 @@ def label(name: Any) -> str:
 
     Examples
     --------
-    >>> from separatrix.report.style import label
+    >>> from separatrix.plots.style import label
     >>> print(label("a$b_$"))
     a\$b_\$
     """

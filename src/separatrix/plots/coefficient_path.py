@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
 from separatrix.models.logistic.path import LogisticPath
-from separatrix.report import style
+from separatrix.plots import style
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from separatrix.data.labels import as_weights
 from separatrix.decide.calibration import Reliability, reliability_diagram
 from separatrix.decide.losses import class_codes
-from separatrix.report import style
+from separatrix.plots import style
 
 _DIAGONAL = "perfectly calibrated"
 

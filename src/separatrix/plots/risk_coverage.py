@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from separatrix.data.block import Float
 from separatrix.decide.losses import Loss
 from separatrix.decide.risk import RiskCoverage, risk_coverage_curve
-from separatrix.report import style
+from separatrix.plots import style
 
 
 @dataclass(eq=False)

@@ -15,8 +15,8 @@ from typing import Any, Self
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.report import style
-from separatrix.report.decision_boundary import Section
+from separatrix.plots import style
+from separatrix.plots.decision_boundary import Section
 
 
 @dataclass(eq=False)
