@@ -25,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as ReferenceSVC
 
 import separatrix as sx
+from separatrix.data.text import one_line
 from separatrix.plots import style
 
 mpl.use("Agg")
@@ -202,8 +203,8 @@ def test_colours_stand_out_on_light_and_on_dark_pages():
 
 
 def test_names_are_kept_to_one_line():
-    assert style.told("a\nb\tc\x00d") == "a b c·d"
-    assert style.told("x" * 100) == "x" * 39 + "…"
+    assert one_line("a\nb\tc\x00d") == "a b c·d"
+    assert one_line("x" * 100) == "x" * 39 + "…"
 
 
 # Decision boundaries
@@ -306,8 +307,7 @@ def test_a_wide_table_is_shown_in_parts(monkeypatch):
     X, y = flowers(3)
     whole = decision_boundary(X, y, Figure().subplots()).regions.actions
     coordinates = discriminant_coordinates(X, y, Figure().subplots()).regions.actions
-    monkeypatch.setattr("separatrix.plots.decision_boundary.NUMBERS_AT_ONCE", 37)
-    monkeypatch.setattr("separatrix.plots.discriminant_coordinates.NUMBERS_AT_ONCE", 37)
+    monkeypatch.setattr("separatrix.plots.section.NUMBERS_AT_ONCE", 37)
     np.testing.assert_array_equal(decision_boundary(X, y, Figure().subplots()).regions.actions, whole)
     again = discriminant_coordinates(X, y, Figure().subplots()).regions.actions
     np.testing.assert_array_equal(again, coordinates)
@@ -674,7 +674,7 @@ def test_scores_that_cannot_be_shown_are_refused():
     X, y = flowers(3)
     model = sx.SVC(decision_function_shape="ovr").fit(X, y)
     draw = sx.ScoreDistributionDisplay.from_predictions
-    with pytest.raises(ValueError, match="give one column a class"):
+    with pytest.raises(ValueError, match="give one column per class"):
         draw(y, model.decision_function(X)[:, :2])
     with pytest.raises(ValueError, match="pos_label is 'none'; give one of"):
         draw(y, model.decision_function(X), pos_label="none")

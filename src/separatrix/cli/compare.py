@@ -40,7 +40,7 @@ def show(comparison: Comparison) -> None:
     """Print the ranked table, the recommendation with its reason, and what was found in the data."""
     from rich.console import Console
 
-    from separatrix.comparison.listing import printable
+    from separatrix.data.text import printable
 
     console = Console(markup=False, highlight=False, emoji=False)  # names of columns and classes are text, not markup
     wide = console.width >= _WIDE
@@ -123,7 +123,7 @@ def _table(*heads: str) -> Any:
 def _points(sentences: list[str]) -> Any:
     from rich.table import Table
 
-    from separatrix.comparison.listing import printable
+    from separatrix.data.text import printable
 
     grid = Table.grid(padding=(0, 1, 0, 0))
     for sentence in sentences:

@@ -6,21 +6,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from separatrix.comparison.scores import SCORE_LABELS, Candidate
+from separatrix.data.text import printable
 
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
-
-
-def printable(text: str) -> str:
-    r"""The text with escapes for what would move a cursor, colour a terminal or turn the direction of reading.
-
-    Examples
-    --------
-    >>> from separatrix.comparison.listing import printable
-    >>> print(printable("red: \x1b[31m"))
-    red: \x1b[31m
-    """
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def plain_rows(comparison: Comparison) -> list[dict[str, Any]]:

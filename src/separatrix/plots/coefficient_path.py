@@ -1,6 +1,6 @@
 """How the coefficients grow as the penalty weakens, from left to right.
 
-With more than two classes a column has one coefficient a class: one class is shown, or the length of them all,
+With more than two classes a column has one coefficient per class: one class is shown, or the length of them all,
 
     ‖(w_1j, …, w_Kj)‖
 
@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike
 from separatrix.data.block import Float
 from separatrix.models.logistic.path import LogisticPath
 from separatrix.plots import style
+from separatrix.plots.display import Display
 
 
 @dataclass(eq=False)
-class CoefficientPathDisplay:
+class CoefficientPathDisplay(Display):
     """Coefficients along a grid of penalties.
 
     Parameters
@@ -38,7 +39,7 @@ class CoefficientPathDisplay:
     Attributes
     ----------
     lines_ : list
-        The lines that were plotted last, one a column.
+        The lines that were plotted last, one per column.
     ax_, figure_
         Where it was plotted last.
 
@@ -61,8 +62,6 @@ class CoefficientPathDisplay:
     ylabel: str = "coefficient"
     weakest_last: bool = True
     lines_: list[Any] = field(default_factory=list, init=False, repr=False)
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_path(
@@ -101,7 +100,7 @@ class CoefficientPathDisplay:
             penalties, coefs, known = path.Cs, path.coefs, path.classes.tolist()
         else:
             if alphas is None:
-                raise ValueError("A ridge path does not say which penalties it is for; give them as alphas=….")
+                raise ValueError("A ridge path does not hold its penalties; give them as alphas=….")
             penalties, coefs = np.asarray(alphas, dtype=np.float64), np.asarray(path[0], dtype=np.float64)
             known = list(range(coefs.shape[1]))
         if penalties.shape != coefs.shape[:1]:
@@ -110,7 +109,7 @@ class CoefficientPathDisplay:
             )
         names = [f"x{j}" for j in range(coefs.shape[2])] if feature_names is None else [str(n) for n in feature_names]
         if len(names) != coefs.shape[2]:
-            raise ValueError(f"feature_names has {len(names)} names for {coefs.shape[2]} columns; give one a column.")
+            raise ValueError(f"feature_names has {len(names)} names for {coefs.shape[2]} columns; give one per column.")
         ylabel = "coefficient"
         if coefs.shape[1] == 1:
             shown = coefs[:, 0]
@@ -124,7 +123,7 @@ class CoefficientPathDisplay:
         return cls(penalties, shown, names, xlabel, ylabel, logistic).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, n_labels: int = 8, **kwargs: Any) -> Self:
-        """Draw a line a column, the weakest penalty on the right.
+        """Draw a line per column, the weakest penalty on the right.
 
         Parameters
         ----------
@@ -158,7 +157,4 @@ class CoefficientPathDisplay:
         if not self.weakest_last and not ax.xaxis_inverted():
             ax.invert_xaxis()
         ax.axhline(0.0, color=style.INK, linewidth=0.8, linestyle=":")
-        style.name_axes(ax, self.xlabel, self.ylabel)
-        style.add_legend(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._finish(ax, self.xlabel, self.ylabel)

@@ -1,4 +1,4 @@
-"""A forest plot: coefficients by size, each with its interval where the model knows one.
+"""A forest plot: coefficients by size, each with its interval where the model has one.
 
 Sizes compare only between columns of one unit: standardise them first. Intervals are those of the posterior
 (`BayesianLogisticRegression`) or Wald's of a maximum-likelihood fit (`LogisticRegression.summary`); a model that was fitted
@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
 from separatrix.plots import style
+from separatrix.plots.display import Display
 
 
 @dataclass(eq=False)
-class CoefficientDisplay:
+class CoefficientDisplay(Display):
     """Estimates, and intervals of them, by name.
 
     Parameters
@@ -53,8 +54,6 @@ class CoefficientDisplay:
     upper: ArrayLike | None = None
     xlabel: str = "coefficient"
     order_: Any = field(default=None, init=False, repr=False)
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -96,7 +95,7 @@ class CoefficientDisplay:
         d = np.shape(model.coef_)[-1]
         columns = _columns(estimator, model, d) if feature_names is None else list(feature_names)
         if len(columns) != d:
-            raise ValueError(f"feature_names has {len(columns)} names for {d} columns; give one a column.")
+            raise ValueError(f"feature_names has {len(columns)} names for {d} columns; give one per column.")
         shown = list(range(len(scores)))
         if class_of_interest is not None and len(scores) > 1:
             shown = [style.chosen_class(scores, class_of_interest, "class_of_interest")]
@@ -135,11 +134,11 @@ class CoefficientDisplay:
             reach = 1.2 * float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))  # endless intervals leave the picture
             ax.hlines(places, np.clip(lower, -reach, None), np.clip(upper, None, reach), color=drawn.get_color())
         style.name_rows(ax, [self.names[j] for j in order])
-        style.name_axes(ax, self.xlabel, "")
+        self.order_ = order
+        self._finish(ax, self.xlabel, "")
         if len(order) < len(values):
             ax.set_xlabel(f"{ax.get_xlabel()}\n{len(values) - len(order)} smaller ones are left out")
         ax.set_ylim(len(order) - 0.5, -0.5)
-        self.order_, self.ax_, self.figure_ = order, ax, ax.figure
         return self
 
 
@@ -177,6 +176,6 @@ def _columns(estimator: Any, model: Any, d: int) -> list[str]:
     if names is None and model is not estimator:
         try:
             names = estimator[:-1].get_feature_names_out()
-        except (AttributeError, ValueError):  # a step does not tell what its columns are
+        except (AttributeError, ValueError):  # a step has no names for its columns
             names = None
     return [f"x{j}" for j in range(d)] if names is None else [str(name) for name in names]

@@ -7,7 +7,7 @@ costs, and where it vanishes to the right is what a row that is right needs to b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +15,12 @@ from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
 from separatrix.models.margin.linear_classifier import LOSSES
+from separatrix.plots import style
+from separatrix.plots.display import Display
 
 
-@dataclass
-class MarginLossDisplay:
+@dataclass(eq=False)
+class MarginLossDisplay(Display):
     """Values of margin losses, and their plot.
 
     Parameters
@@ -42,8 +44,6 @@ class MarginLossDisplay:
 
     margins: Float
     values: dict[str, Float]
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_losses(cls, losses: Sequence[str] | None = None, margins: ArrayLike | None = None) -> Self:
@@ -79,14 +79,9 @@ class MarginLossDisplay:
         -------
         self
         """
-        if ax is None:
-            import matplotlib.pyplot as plt  # a slow import, and a window system perhaps
-
-            _, ax = plt.subplots()
-        ax.step(self.margins, self.margins < 0, where="mid", color="black", linewidth=1, label="misclassification")
+        ax = style.new_axes(ax)
+        ax.step(self.margins, self.margins < 0, where="mid", color=style.INK, linewidth=1, label="misclassification")
         for name, values in self.values.items():
             ax.plot(self.margins, values, label=name.replace("_", " "))
-        ax.set(xlabel="margin", ylabel="loss", ylim=(-0.1, 4.0))
-        ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        ax.set_ylim(-0.1, 4.0)
+        return self._finish(ax, "margin", "loss")

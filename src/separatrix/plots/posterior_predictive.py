@@ -8,7 +8,7 @@ are no numbers).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any, Self
 
@@ -16,11 +16,12 @@ import numpy as np
 
 from separatrix.data.block import Float
 from separatrix.plots import style
-from separatrix.plots.decision_boundary import Section
+from separatrix.plots.display import Display
+from separatrix.plots.section import Section
 
 
 @dataclass(eq=False)
-class PosteriorPredictiveDisplay:
+class PosteriorPredictiveDisplay(Display):
     """Predictive probabilities along one column, with interval bands.
 
     Parameters
@@ -62,8 +63,6 @@ class PosteriorPredictiveDisplay:
     classes: list[Any]
     xlabel: str = ""
     level: float = 0.95
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -84,7 +83,7 @@ class PosteriorPredictiveDisplay:
         ----------
         estimator : fitted BayesianLogisticRegression, or a pipeline that ends in one
         X : array-like or data frame of shape (n_samples, n_features)
-            Says over which range to go, and where the other columns are held.
+            The range to show, and where the other columns are held.
         feature : position or name of a column, optional
             Needed when X has more than one.
         level : float, default=0.95
@@ -109,7 +108,7 @@ class PosteriorPredictiveDisplay:
             )
         section = Section(X, None if feature is None else [feature], 1)
         values = np.linspace(section.ends[0, 0], section.ends[1, 0], grid_resolution)
-        proba, lower, upper = section.ask(
+        proba, lower, upper = section.evaluate(
             lambda points: estimator.predict_proba(points, return_interval=level), values[:, None]
         )
         known = np.asarray(estimator.classes_).tolist()
@@ -141,7 +140,4 @@ class PosteriorPredictiveDisplay:
             band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
             ax.fill_between(self.values, self.lower[:, k], self.upper[:, k], **band)
         ax.set(ylim=(-0.02, 1.02), xlim=(self.values[0], self.values[-1]))
-        style.name_axes(ax, self.xlabel, f"probability, with its {100 * self.level:g} % interval")
-        style.add_legend(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._finish(ax, self.xlabel, f"probability, with its {100 * self.level:g} % interval")

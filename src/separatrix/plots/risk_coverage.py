@@ -7,7 +7,7 @@ Between two corners a share of the rows that tie is kept at random, so the curve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,10 +17,11 @@ from separatrix.data.block import Float
 from separatrix.decide.losses import Loss
 from separatrix.decide.risk import RiskCoverage, risk_coverage_curve
 from separatrix.plots import style
+from separatrix.plots.display import ProbabilityDisplay
 
 
 @dataclass(eq=False)
-class RiskCoverageDisplay:
+class RiskCoverageDisplay(ProbabilityDisplay):
     """Risk of the rows that are kept, against the share of them.
 
     Parameters
@@ -49,51 +50,6 @@ class RiskCoverageDisplay:
 
     curve: RiskCoverage
     name: str | None = None
-    line_: Any = field(default=None, init=False, repr=False)
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        loss: Loss = "zero-one",
-        action_names: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
-        """The curve of a classifier on rows it was not fitted on, and its plot.
-
-        Parameters
-        ----------
-        estimator : fitted classifier with `predict_proba`
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        loss, action_names, sample_weight, ax, **kwargs
-            As for `from_predictions`.
-        name : str, optional
-            For the legend; by default that of the estimator.
-
-        Returns
-        -------
-        RiskCoverageDisplay
-        """
-        return cls.from_predictions(
-            y,
-            estimator.predict_proba(X),
-            loss=loss,
-            classes=estimator.classes_,
-            action_names=action_names,
-            sample_weight=sample_weight,
-            name=type(estimator).__name__ if name is None else name,
-            ax=ax,
-            **kwargs,
-        )
 
     @classmethod
     def from_predictions(
@@ -183,7 +139,4 @@ class RiskCoverageDisplay:
         (self.line_,) = ax.plot(share, self.risk_at(share), **style.with_defaults("Line2D", kwargs, **defaults))
         ax.set_xlim(0.0, 1.02)
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-        style.name_axes(ax, "coverage: share of the rows kept", "risk: mean loss of the rows kept")
-        style.add_legend(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._finish(ax, "coverage: share of the rows kept", "risk: mean loss of the rows kept")

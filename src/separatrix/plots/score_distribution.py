@@ -8,7 +8,7 @@ Each histogram is a density of its own class, so that a rare class is as visible
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,11 +18,12 @@ from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_weights
 from separatrix.decide.losses import class_codes
 from separatrix.plots import style
+from separatrix.plots.display import Display
 
 
 @dataclass(eq=False)
-class ScoreDistributionDisplay:
-    """Histograms of scores, one a true class.
+class ScoreDistributionDisplay(Display):
+    """Histograms of scores, one per true class.
 
     Parameters
     ----------
@@ -57,8 +58,6 @@ class ScoreDistributionDisplay:
     classes: list[Any]
     threshold: float | None = None
     xlabel: str = "score"
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -69,8 +68,6 @@ class ScoreDistributionDisplay:
         *,
         response_method: Literal["auto", "decision_function", "predict_proba"] = "auto",
         pos_label: Any = None,
-        bins: int | ArrayLike = 30,
-        sample_weight: ArrayLike | None = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
@@ -83,7 +80,7 @@ class ScoreDistributionDisplay:
         y : array-like of shape (n_samples,)
         response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
             "auto" takes the first of the two that the estimator has.
-        pos_label, bins, sample_weight, ax, **kwargs
+        pos_label, ax, **kwargs
             As for `from_predictions`.
 
         Returns
@@ -105,8 +102,6 @@ class ScoreDistributionDisplay:
             classes=classes,
             pos_label=pos_label,
             threshold=None if len(classes) > 2 else 0.0 if method == "decision_function" else 0.5,
-            bins=bins,
-            sample_weight=sample_weight,
             ax=ax,
             **kwargs,
         )
@@ -189,17 +184,14 @@ class ScoreDistributionDisplay:
             ax.stairs(density, self.edges, fill=True, color=style.colour(k), alpha=0.2)
         if self.threshold is not None:
             ax.axvline(self.threshold, color=style.INK, linewidth=1.0, linestyle=":")
-        style.name_axes(ax, self.xlabel, "density within the class")
-        style.add_legend(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._finish(ax, self.xlabel, "density within the class")
 
 
 def _shown(given: Float, codes: Codes, classes: list[Any], pos_label: Any) -> tuple[Float, str, bool]:
-    """One number a row, what it is, and whether it is the lead of the row's own class."""
+    """One number per row, what it is, and whether it is the lead of the row's own class."""
     if given.shape not in {(len(codes),), (len(codes), len(classes))} or (given.ndim == 1 and len(classes) > 2):
         raise ValueError(
-            f"The scores have shape {given.shape} for {len(codes)} rows and the classes {classes}: give one column a class, "
+            f"The scores have shape {given.shape} for {len(codes)} rows and the classes {classes}: give one column per class, "
             "and all classes with classes=[…] if some have no row here."
         )
     if given.ndim == 2 and len(classes) > 2 and pos_label is None:

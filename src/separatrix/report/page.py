@@ -10,6 +10,7 @@ import os
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from separatrix.data.text import for_html
 from separatrix.data.writing import destination, replacing
 from separatrix.report.tables import count
 
@@ -55,7 +56,7 @@ def render_report(comparison: Comparison) -> str:
     """The report as a string of HTML."""
     import jinja2
 
-    from separatrix.report.svg import page_style, without_controls
+    from separatrix.report.svg import page_style
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("separatrix.report"),
@@ -66,7 +67,7 @@ def render_report(comparison: Comparison) -> str:
     )
     with page_style():
         context = _context(comparison)
-    return without_controls(environment.get_template("report.html.j2").render(context))
+    return for_html(environment.get_template("report.html.j2").render(context))
 
 
 def _context(comparison: Comparison) -> dict[str, Any]:
