@@ -42,13 +42,6 @@ class Trained:
     seconds: float
     notes: list[str]
 
-    def predict(self, X: Any) -> tuple[Codes, Float | None]:
-        """Class codes, and probabilities where the model has them."""
-        if not hasattr(self.estimator, "predict_proba"):
-            return np.asarray(self.estimator.predict(X), dtype=np.intp), None
-        proba = self.estimator.predict_proba(X)
-        return proba.argmax(axis=1), proba
-
 
 def train(
     family: Family, build: Callable[..., Any], X: Any, y: Codes, seed: int, parameters: dict[str, Any] | None = None
@@ -66,6 +59,14 @@ def train(
         own = f"{fit.status} {fit.detail}".strip()
         notes = [note.replace(own, fit_sentence(fit)) for note in notes]
     return Trained(estimator, chosen, seconds, notes)
+
+
+def predictions(estimator: Any, X: Any) -> tuple[Codes, Float | None]:
+    """Class codes, and probabilities where the model has them."""
+    if not hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict(X), dtype=np.intp), None
+    proba = estimator.predict_proba(X)
+    return proba.argmax(axis=1), proba
 
 
 def gathered(notes: list[str]) -> list[str]:
@@ -116,9 +117,16 @@ def certificate_of(estimator: Any, X: Any, y: Codes) -> str:
     if fit.status in (Status.SEPARATES, Status.MISTAKES_LEFT):  # of several machines each counts mistakes of its own
         wrong = int((estimator.predict(X) != y).sum())
         return f"no proof; {wrong} training row{'' if wrong == 1 else 's'} wrong" if wrong else "no training row wrong"
-    gap = math.inf if fit.certificate is None else fit.certificate.relative_gap
+    gap = proven_gap(fit)
     early = "" if fit.status is Status.CONVERGED else "stopped early, "
-    return f"{early}relative gap ≤ {_rounded_up(gap)}" if math.isfinite(gap) else "no proof of an optimum"
+    return "no proof of an optimum" if gap is None else f"{early}relative gap ≤ {_rounded_up(gap)}"
+
+
+def proven_gap(fit: Fit) -> float | None:
+    """The relative gap to the optimum of an iterative fit; None where nothing bounds it, or nothing need to."""
+    if fit.certificate is None or fit.status in (*_CLOSED, Status.SEPARATES, Status.MISTAKES_LEFT):
+        return None
+    return fit.certificate.relative_gap if math.isfinite(fit.certificate.relative_gap) else None
 
 
 def _rounded_up(gap: float) -> str:

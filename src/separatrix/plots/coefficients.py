@@ -91,7 +91,7 @@ class CoefficientDisplay(Display):
         model = style.final_step(estimator)
         if not hasattr(model, "coef_"):
             raise ValueError(f"{type(model).__name__} has no coef_: a forest plot needs a fitted linear model.")
-        known, scores, xlabel = _known(model, level)
+        known, scores, xlabel = _estimates(model, level)
         d = np.shape(model.coef_)[-1]
         columns = _columns(estimator, model, d) if feature_names is None else list(feature_names)
         if len(columns) != d:
@@ -142,18 +142,19 @@ class CoefficientDisplay(Display):
         return self
 
 
-def _known(model: Any, level: float) -> tuple[list[Float | None], list[Any], str]:
+def _estimates(model: Any, level: float) -> tuple[list[Float | None], list[Any], str]:
     """(m, d) estimates and the ends of their intervals, where there are some; what each of the m is of; what the axis says."""
     coef, share = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)), f"{100 * level:g} % interval"
+    scores = score_names(np.asarray(getattr(model, "classes_", np.arange(len(coef)))).tolist(), len(coef))
     if hasattr(model, "coef_interval"):
-        return [coef, *model.coef_interval(level)], _scores(model, len(coef)), f"coefficient, {share}"
+        return [coef, *model.coef_interval(level)], scores, f"coefficient, {share}"
     bare: list[Float | None] = [coef, None, None]
     if not hasattr(model, "summary"):
-        return bare, _scores(model, len(coef)), "coefficient"
+        return bare, scores, "coefficient"
     try:
         table = model.summary(level=level)
     except ValueError:  # there are no valid errors: a penalty, separable classes, dependent columns
-        return bare, _scores(model, len(coef)), "coefficient"
+        return bare, scores, "coefficient"
     m, d = len(table.scores), coef.shape[1]
     ends = ("estimate", "lower", "upper")
     parts = [np.array([getattr(row, end) for row in table.rows]).reshape(m, -1)[:, :d] for end in ends]
@@ -161,13 +162,12 @@ def _known(model: Any, level: float) -> tuple[list[Float | None], list[Any], str
     return [*parts], table.scores, f"log odds{against}, {share}"
 
 
-def _scores(model: Any, m: int) -> list[Any]:
-    """What each row of ``coef_`` is of: a class, a pair of classes, a target."""
-    classes = np.asarray(getattr(model, "classes_", np.arange(m))).tolist()
+def score_names(classes: Sequence[Any], m: int) -> list[Any]:
+    """What each of m rows of coefficients is of: the second of two classes, every class, or every pair of classes."""
     if m == 1:
-        return classes[-1:]
+        return list(classes[-1:])
     pairs = [f"{first} against {second}" for first, second in combinations(classes, 2)]
-    return pairs if m == len(pairs) and m != len(classes) else classes
+    return pairs if m == len(pairs) and m != len(classes) else list(classes)
 
 
 def _columns(estimator: Any, model: Any, d: int) -> list[str]:
