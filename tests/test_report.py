@@ -359,7 +359,7 @@ def test_a_constant_model_has_no_curves(comparison):
     section = model_section_of(comparison, "baseline")
     starts = [drawing.caption.split(",")[0] for drawing in section.drawings]
     assert not any(start.startswith(("ROC", "Precision", "The lead")) for start in starts)
-    assert any("same of every row" in note for note in section.notes)
+    assert any("same for every row" in note for note in section.notes)
     assert any(drawing.caption.startswith("ROC") for drawing in model_section_of(comparison, "lda").drawings)
 
 

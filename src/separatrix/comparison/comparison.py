@@ -1,8 +1,8 @@
-"""The whole family on one table: the same folds for all, one ranking, one recommendation.
+"""All families on one table: the same folds for all, one ranking, one recommendation.
 
-Read the table once; learn, in every fold, the encoding and the penalty from its training part; predict what was left out; rank
-by what mistakes cost, or by the log-loss; fit all rows again with every family. See scores.py for the measures and the rule of
-one standard error.
+Read the table once; in every fold, learn encoding and penalty from its training part and predict what was left out; rank by
+what mistakes cost, or by the log-loss; fit all rows again with every family. The measures and the rule of one standard error
+are in scores.py.
 """
 
 from __future__ import annotations

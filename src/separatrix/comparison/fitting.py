@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.families import Family
+from separatrix.comparison.families import ModelFamily
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import shown
 from separatrix.result import Fit, Status
@@ -26,7 +26,7 @@ _CLOSED = {
     Status.PSEUDO: "exact, where the rows vary",
     Status.RANK_DEFICIENT: "exact, of least norm",
 }
-# Where sentences of the models speak of classes, which they know by number.
+# Where sentences of the models name classes, which they are given as numbers.
 _BY_NUMBER = re.compile(
     r"\b(?:[Cc]lass|y ==) \d+\b|\b(?:never predicts|singular covariance:|This is so for) \d+(?:, \d+)*\b"
     r"|\bclasses \(\d+(?:, \d+)* and \d+\)"
@@ -44,7 +44,12 @@ class Trained:
 
 
 def train(
-    family: Family, build: Callable[..., Any], X: Any, y: Codes, seed: int, parameters: dict[str, Any] | None = None
+    family: ModelFamily,
+    build: Callable[..., Any],
+    X: Any,
+    y: Codes,
+    seed: int,
+    parameters: dict[str, Any] | None = None,
 ) -> Trained:
     """Choose the parameters of a family, unless they are given, and fit it."""
     start = perf_counter()
@@ -79,13 +84,13 @@ def gathered(notes: list[str]) -> list[str]:
 
 
 def in_words(error: Exception, classes: NDArray[Any]) -> str:
-    """Why a family failed, in a sentence that names classes by their labels; the models know them by number."""
+    """Why a family failed, in a sentence with the labels of the classes; the models are given numbers."""
     text = by_name(" ".join(str(error).split()) or type(error).__name__, classes)
     return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
 
 
 def by_name(text: str, classes: NDArray[Any]) -> str:
-    """A sentence of a model with the labels of the classes it speaks of."""
+    """A sentence of a model with the labels of its classes in place of their numbers."""
 
     def label(code: re.Match[str]) -> str:
         return shown(classes[int(code[0])]) if int(code[0]) < len(classes) else code[0]
@@ -94,7 +99,7 @@ def by_name(text: str, classes: NDArray[Any]) -> str:
 
 
 def fit_sentence(fit: Fit) -> str:
-    """What a fit says of itself, to a reader who sees what was chosen for it elsewhere, and chooses no other estimator."""
+    """The status of a fit in a sentence, without advice on parameters: these were chosen, and are listed elsewhere."""
     if fit.status is Status.EXACT:
         return f"Solved exactly, in closed form. {fit.detail}".strip()
     if fit.status is Status.SEPARATES:

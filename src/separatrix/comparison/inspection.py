@@ -50,15 +50,7 @@ class CoefficientIntervals:
 
 @dataclass(frozen=True)
 class Outliers:
-    """The rows farthest from every class, the farthest first, with the nearest class, the distance and its tail.
-
-    Parameters
-    ----------
-    rows, nearest : ndarray of shape (n,)
-    distances, tails : ndarray of shape (n,)
-    degrees : int
-        Of freedom of the χ² distribution.
-    """
+    """The rows farthest from every class, the farthest first: nearest class, distance, its tail under χ² and the degrees of that."""
 
     rows: Codes
     nearest: Codes
@@ -70,18 +62,7 @@ class Outliers:
 def coefficient_intervals(
     family: str, estimator: Any, names: Sequence[str], fold_coefs: Float, X: Float, codes: Codes
 ) -> CoefficientIntervals:
-    """Those of a model that is linear in encoded columns.
-
-    Parameters
-    ----------
-    family : str
-    estimator : classifier with ``coef_``
-    names : sequence of str
-    fold_coefs : ndarray of shape (n_folds, m, n_features)
-    X : ndarray of shape (n_samples, n_features)
-        The rows it was fitted to.
-    codes : ndarray of shape (n_samples,)
-    """
+    """Those of a model that is linear in the encoded columns X, from its coefficients in every fold (n_folds, m, p)."""
     estimates = np.atleast_2d(estimator.coef_)
     if family == "bayesian-logistic":
         lower, upper = estimator.coef_interval(0.95)

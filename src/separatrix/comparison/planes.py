@@ -54,14 +54,7 @@ class PlaneModel:
 
 
 def discriminant_plane(X: Float, codes: Codes) -> Plane | str:
-    """The plane of two leading canonical variates, or a sentence why there is none.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Encoded rows.
-    codes : ndarray of shape (n_samples,)
-    """
+    """The plane of two leading canonical variates of encoded rows, or a sentence why there is none."""
     if X.shape[1] < 2:
         return "There is one encoded column only, so there is no plane to draw a boundary in."
     try:

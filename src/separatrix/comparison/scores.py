@@ -205,10 +205,10 @@ def _calibration(codes: Codes, folds: Codes, proba: Float, parts: list[tuple[int
         return expected_calibration_error(codes[at], proba[r, at], classes=labels)
 
     n_folds = int(folds.max()) + 1
-    whole = np.mean([error(r, slice(None)) for r in range(len(folds))])
+    pooled = np.mean([error(r, slice(None)) for r in range(len(folds))])
     without = np.array([[error(r, folds[r] != k) for k in range(n_folds)] for r in range(len(folds))])
     jackknife = np.sqrt((n_folds - 1) * without.var(axis=1).mean())
-    return Score(float(whole), float(jackknife), np.array([error(r, at) for r, at in parts]))
+    return Score(float(pooled), float(jackknife), np.array([error(r, at) for r, at in parts]))
 
 
 def rank(candidates: list[Candidate], by: str, n_folds: int) -> list[Candidate]:

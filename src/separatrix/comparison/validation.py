@@ -1,4 +1,4 @@
-"""Stratified folds, shared by all families, and what each family says of the rows that a fold leaves out.
+"""Stratified folds, shared by all families, and the predictions of each family for the rows that a fold leaves out.
 
 Everything that is learnt, the encoding of the columns and the penalty included, is learnt from the training part of the fold.
 """
@@ -16,7 +16,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from separatrix.comparison.encoder import TableEncoder
-from separatrix.comparison.families import Family
+from separatrix.comparison.families import ModelFamily
 from separatrix.comparison.fitting import in_words, predictions, train
 from separatrix.comparison.inspection import rank_within_classes
 from separatrix.comparison.planes import Plane, discriminant_plane, score_columns
@@ -58,7 +58,7 @@ class Part:
     def _frames(self) -> tuple[Any, Any]:
         return self._rows[0].frame(), self._rows[1].frame()
 
-    def of(self, family: Family) -> tuple[Any, Any]:
+    def of(self, family: ModelFamily) -> tuple[Any, Any]:
         """The inside and the outside, for a family."""
         return self._encoded if family.encoded else self._frames
 
@@ -110,7 +110,7 @@ class Task:
 class Trial:
     """A family on its way through the folds."""
 
-    family: Family
+    family: ModelFamily
     build: Callable[..., Any]
     predicted: Codes
     proba: Float | None = None
@@ -146,7 +146,7 @@ def stratified_folds(
     return found, notes
 
 
-def start_trials(wanted: list[Family], task: Task) -> tuple[dict[str, Trial], dict[str, str], list[str]]:
+def start_trials(wanted: list[ModelFamily], task: Task) -> tuple[dict[str, Trial], dict[str, str], list[str]]:
     """What will be tried, what is left out for its cost, and notes on what stands in."""
     trials: dict[str, Trial] = {}
     failures: dict[str, str] = {}
@@ -243,7 +243,7 @@ def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
                 y, given = codes[inside], trial.parameters[k]
                 model = known or train(family, trial.build, X, y, task.seed, given)
                 scores.append([_score(model.estimator, X, y), _score(model.estimator, X_left_out, codes[part.outside])])
-            except Exception:  # too few rows for this family, which is what the gap in the curve says
+            except Exception:  # too few rows for this family, hence a gap in the curve
                 break
             sizes.append(len(inside))
         if len(sizes) == task.n_folds:

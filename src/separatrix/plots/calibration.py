@@ -24,6 +24,8 @@ _DIAGONAL = "perfectly calibrated"
 class CalibrationDisplay(ProbabilityDisplay):
     """Predicted probability against observed frequency, with intervals.
 
+    `plot` takes ``name``, for the legend, and ``ref_line``, whether to draw the diagonal; other keywords are for `Axes.plot`.
+
     Parameters
     ----------
     reliability : Reliability
@@ -32,13 +34,6 @@ class CalibrationDisplay(ProbabilityDisplay):
         For the legend.
     event : str
         What the probability is of.
-
-    Attributes
-    ----------
-    line_
-        The curve that was plotted last.
-    ax_, figure_
-        Where it was plotted last.
 
     Examples
     --------
@@ -117,25 +112,7 @@ class CalibrationDisplay(ProbabilityDisplay):
             ax, ref_line=ref_line, **kwargs
         )
 
-    def plot(self, ax: Any = None, *, name: str | None = None, ref_line: bool = True, **kwargs: Any) -> Self:
-        """Draw the points, their intervals and the diagonal.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out. Several displays may share one.
-        name : str, optional
-            For the legend, in place of the display's own.
-        ref_line : bool, default=True
-            Whether to draw the diagonal.
-        **kwargs : dict
-            For the curve: `Axes.plot`.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, *, name: str | None = None, ref_line: bool = True, **kwargs: Any) -> tuple[str, str]:
         if ref_line and _DIAGONAL not in ax.get_legend_handles_labels()[1]:
             ax.plot([0, 1], [0, 1], color=style.INK, linestyle=":", label=_DIAGONAL)
         points, shown = self.reliability, self.name if name is None else name
@@ -144,4 +121,4 @@ class CalibrationDisplay(ProbabilityDisplay):
         (self.line_,) = ax.plot(points.predicted, points.observed, **style.with_defaults("Line2D", kwargs, **defaults))
         ax.vlines(points.predicted, points.low, points.high, color=self.line_.get_color(), linewidth=1.0)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        return self._finish(ax, f"predicted probability of {self.event}", "observed frequency")
+        return f"predicted probability of {self.event}", "observed frequency"

@@ -24,7 +24,9 @@ from separatrix.plots.display import Display
 
 @dataclass(eq=False)
 class CoefficientPathDisplay(Display):
-    """Coefficients along a grid of penalties.
+    """Coefficients along a grid of penalties, the weakest on the right.
+
+    `plot` names the ``n_labels=8`` columns that become largest, the others are grey; other keywords are for `Axes.plot`.
 
     Parameters
     ----------
@@ -40,8 +42,6 @@ class CoefficientPathDisplay(Display):
     ----------
     lines_ : list
         The lines that were plotted last, one per column.
-    ax_, figure_
-        Where it was plotted last.
 
     Examples
     --------
@@ -122,23 +122,7 @@ class CoefficientPathDisplay(Display):
         xlabel = "C (weaker penalty to the right)" if logistic else "α (weaker penalty to the right)"
         return cls(penalties, shown, names, xlabel, ylabel, logistic).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, n_labels: int = 8, **kwargs: Any) -> Self:
-        """Draw a line per column, the weakest penalty on the right.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        n_labels : int, default=8
-            How many columns are named: those that become largest. The others are grey.
-        **kwargs : dict
-            For the lines: `Axes.plot`.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, *, n_labels: int = 8, **kwargs: Any) -> tuple[str, str]:
         order = np.argsort(self.penalties)
         x, y = self.penalties[order], self.coefs[order]
         largest = np.argsort(-np.abs(y).max(axis=0), kind="stable")[:n_labels].tolist()
@@ -157,4 +141,4 @@ class CoefficientPathDisplay(Display):
         if not self.weakest_last and not ax.xaxis_inverted():
             ax.invert_xaxis()
         ax.axhline(0.0, color=style.INK, linewidth=0.8, linestyle=":")
-        return self._finish(ax, self.xlabel, self.ylabel)
+        return self.xlabel, self.ylabel

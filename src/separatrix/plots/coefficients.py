@@ -36,8 +36,6 @@ class CoefficientDisplay(Display):
     ----------
     order_ : ndarray
         Which estimates were plotted last, the largest first.
-    ax_, figure_
-        Where it was plotted last.
 
     Examples
     --------
@@ -113,7 +111,7 @@ class CoefficientDisplay(Display):
         ax : matplotlib Axes, optional
             A new figure when left out.
         max_rows : int, default=30
-            How many are drawn at most; a note says how many are not.
+            How many are drawn at most; a note gives the number of the others.
         **kwargs : dict
             For the estimates: `Axes.plot`.
 
@@ -143,7 +141,7 @@ class CoefficientDisplay(Display):
 
 
 def _estimates(model: Any, level: float) -> tuple[list[Float | None], list[Any], str]:
-    """(m, d) estimates and the ends of their intervals, where there are some; what each of the m is of; what the axis says."""
+    """(m, d) estimates and the ends of their intervals, where there are some; what each of the m is of; the axis label."""
     coef, share = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)), f"{100 * level:g} % interval"
     scores = score_names(np.asarray(getattr(model, "classes_", np.arange(len(coef)))).tolist(), len(coef))
     if hasattr(model, "coef_interval"):

@@ -47,11 +47,6 @@ class DecisionBoundaryDisplay(Display):
     xlabel, ylabel : str
         Names of the two columns.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was plotted last.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -136,21 +131,7 @@ class DecisionBoundaryDisplay(Display):
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw regions, boundaries, margins, rows and support vectors, as far as they are known.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For `imshow`, which colours the regions.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
         codes = class_codes(self.regions.actions, self.classes)
         draw_regions(ax, self.regions, codes, len(self.classes), **kwargs)
         x, y = self.regions.x, self.regions.y
@@ -165,7 +146,7 @@ class DecisionBoundaryDisplay(Display):
             ax.scatter(*self.support.T, label="support vectors", **ring)
         draw_classes(ax, self.points, self.labels, self.classes)
         ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
-        return self._finish(ax, self.xlabel, self.ylabel)
+        return self.xlabel, self.ylabel
 
     def _surfaces(self, codes: Codes) -> list[Float]:
         """One surface per boundary, 0 on it: by the scores where there are some, else the indicator of each class."""

@@ -42,11 +42,6 @@ class DiscriminantCoordinatesDisplay(Display):
     regions : PlaneRegions, optional
         What the rule decides where.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was plotted last.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -110,21 +105,7 @@ class DiscriminantCoordinatesDisplay(Display):
         display = cls(coordinates, labels, known.tolist(), means, None if shares is None else shares[:2], regions)
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw regions where there are some, rows and class means.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the rows: `Axes.scatter`.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
         flat = self.coordinates.shape[1] == 1
         points, means = self.coordinates, self.means
         if flat:  # one line per class, the rows spread across it so that they do not hide each other
@@ -141,7 +122,7 @@ class DiscriminantCoordinatesDisplay(Display):
         )
         if flat:
             style.name_rows(ax, self.classes)
-        return self._finish(ax, self._axis(0), "" if flat else self._axis(1))
+        return self._axis(0), "" if flat else self._axis(1)
 
     def _axis(self, j: int) -> str:
         share = "" if self.shares is None else f" ({100.0 * self.shares[j]:.3g} % of the variance between classes)"

@@ -23,6 +23,28 @@ class Display:
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
 
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the numbers.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            A new figure when left out. Several displays may share one.
+        **kwargs : dict
+            For the artists drawn, and the options listed with the class.
+
+        Returns
+        -------
+        self
+        """
+        ax = style.new_axes(ax)
+        xlabel, ylabel = self._draw(ax, **kwargs)
+        return self._finish(ax, xlabel, ylabel)
+
+    def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
+        """Draw on these axes; what the axes are."""
+        raise NotImplementedError
+
     def _finish(self, ax: Any, xlabel: str, ylabel: str) -> Self:
         """Label the axes, add a legend, and keep both."""
         style.name_axes(ax, xlabel, ylabel)

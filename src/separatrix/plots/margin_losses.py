@@ -29,11 +29,6 @@ class MarginLossDisplay(Display):
     values : dict of str to ndarray of shape (n,)
         By the name of the loss.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was plotted.
-
     Examples
     --------
     >>> import separatrix as sx
@@ -67,21 +62,9 @@ class MarginLossDisplay(Display):
         positive = np.ones(len(at), dtype=np.intp)
         return cls(at, {name: LOSSES[name].value(positive, at[:, None]) for name in names})
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the losses and the misclassification they stand in for.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
         ax.step(self.margins, self.margins < 0, where="mid", color=style.INK, linewidth=1, label="misclassification")
         for name, values in self.values.items():
-            ax.plot(self.margins, values, label=name.replace("_", " "))
+            ax.plot(self.margins, values, **{"label": name.replace("_", " "), **kwargs})
         ax.set_ylim(-0.1, 4.0)
-        return self._finish(ax, "margin", "loss")
+        return "margin", "loss"

@@ -37,11 +37,6 @@ class PosteriorPredictiveDisplay(Display):
     level : float, default=0.95
         Of the intervals.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was plotted last.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -119,25 +114,11 @@ class PosteriorPredictiveDisplay(Display):
         display = cls(values, proba[:, shown], lower[:, shown], upper[:, shown], classes, section.names[0], level)
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the probabilities and their bands.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the lines: `Axes.plot`.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
         for k, name in enumerate(self.classes):
             given = style.with_defaults("Line2D", kwargs, label=style.label(name), **style.line(k))
             (line,) = ax.plot(self.values, self.proba[:, k], **given)
             band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
             ax.fill_between(self.values, self.lower[:, k], self.upper[:, k], **band)
         ax.set(ylim=(-0.02, 1.02), xlim=(self.values[0], self.values[-1]))
-        return self._finish(ax, self.xlabel, f"probability, with its {100 * self.level:g} % interval")
+        return self.xlabel, f"probability, with its {100 * self.level:g} % interval"

@@ -24,19 +24,14 @@ from separatrix.plots.display import ProbabilityDisplay
 class RiskCoverageDisplay(ProbabilityDisplay):
     """Risk of the rows that are kept, against the share of them.
 
+    `plot` takes ``name``, for the legend; other keywords are for `Axes.plot`.
+
     Parameters
     ----------
     curve : RiskCoverage
         As `risk_coverage_curve` gives it.
     name : str, optional
         For the legend.
-
-    Attributes
-    ----------
-    line_
-        The curve that was plotted last.
-    ax_, figure_
-        Where it was plotted last.
 
     Examples
     --------
@@ -113,23 +108,7 @@ class RiskCoverageDisplay(ProbabilityDisplay):
         share = np.asarray(coverage, dtype=np.float64)
         return np.interp(share, corners, lost) / share
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out. Several displays may share one.
-        name : str, optional
-            For the legend, in place of the display's own.
-        **kwargs : dict
-            For the curve: `Axes.plot`.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, *, name: str | None = None, **kwargs: Any) -> tuple[str, str]:
         share = np.unique(np.concatenate([self.curve.coverage, np.linspace(0.0, 1.0, 501)[1:]]))
         shown, area = self.name if name is None else name, f"area {self.curve.area:.3g}"
         defaults = {
@@ -139,4 +118,4 @@ class RiskCoverageDisplay(ProbabilityDisplay):
         (self.line_,) = ax.plot(share, self.risk_at(share), **style.with_defaults("Line2D", kwargs, **defaults))
         ax.set_xlim(0.0, 1.02)
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-        return self._finish(ax, "coverage: share of the rows kept", "risk: mean loss of the rows kept")
+        return "coverage: share of the rows kept", "risk: mean loss of the rows kept"

@@ -36,11 +36,6 @@ class ScoreDistributionDisplay(Display):
     xlabel : str
         What the score is.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was plotted last.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -161,21 +156,7 @@ class ScoreDistributionDisplay(Display):
         at = 0.0 if lead else threshold
         return cls(edges, densities, known.tolist(), at, name).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the histograms.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the histograms: `Axes.stairs`.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
         for k, (name, density) in enumerate(zip(self.classes, self.densities, strict=True)):
             if not density.any():
                 continue
@@ -184,7 +165,7 @@ class ScoreDistributionDisplay(Display):
             ax.stairs(density, self.edges, fill=True, color=style.colour(k), alpha=0.2)
         if self.threshold is not None:
             ax.axvline(self.threshold, color=style.INK, linewidth=1.0, linestyle=":")
-        return self._finish(ax, self.xlabel, "density within the class")
+        return self.xlabel, "density within the class"
 
 
 def _shown(given: Float, codes: Codes, classes: list[Any], pos_label: Any) -> tuple[Float, str, bool]:

@@ -1,6 +1,6 @@
 """The figures of the report that come from probabilities or scores: curves, histograms, the ranking, the learning curve.
 
-Each function draws one figure and says in words what it shows: a caption, and a text alternative with the numbers.
+Each function draws one figure, with a caption and a text alternative that holds the numbers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def label_width(labels: Sequence[str]) -> float:
 
 
 def _events(codes: NDArray[np.intp], scores: Float) -> list[tuple[int, NDArray[np.bool_], Float]]:
-    """One problem for two classes (the second), one a class for more; classes without both kinds of rows are left out."""
+    """One problem for two classes (the second), one per class for more; classes without both kinds of rows are left out."""
     judged = [1] if scores.shape[1] == 2 else range(scores.shape[1])
     return [(k, codes == k, scores[:, k]) for k in judged if 0 < np.count_nonzero(codes == k) < len(codes)]
 
@@ -79,7 +79,7 @@ def hide_legend(ax: Any) -> None:
 
 
 def _line(k: int, events: list[Any]) -> dict[str, Any]:
-    """The line of a class; a single one needs nothing to be told by."""
+    """The line of a class; a single one has the first colour."""
     return style.line(k) if len(events) > 1 else {"color": style.colour(0)}
 
 
@@ -139,7 +139,7 @@ def reliability(name: str, points: Reliability, classes: Sequence[str]) -> Drawi
     return Drawing(
         inline_svg(figure, name, f"Reliability diagram of the probability of {event}; {error}. {described}."),
         f"Reliability, out of fold: {error}. The bars are 95 % intervals of the observed share; "
-        "on the diagonal probabilities mean what they say.",
+        "on the diagonal a predicted probability is the frequency observed.",
     )
 
 
@@ -186,21 +186,7 @@ def boundary(
     classes: Sequence[str],
     most: int,
 ) -> Drawing:
-    """Regions of a family fitted in the plane, some of the rows, and the mistakes of the real model among them.
-
-    Parameters
-    ----------
-    name : str
-        Prefix of the ids in the picture.
-    plane : Plane
-    model : PlaneModel
-    codes : ndarray of shape (n_samples,)
-    mistakes : ndarray of shape (n_samples,)
-        Rows that the real model got wrong.
-    classes : sequence of str
-    most : int
-        How many rows to draw.
-    """
+    """Regions of a family fitted in the plane, at most so many of the rows, and the mistakes of the real model among them."""
     shown = plane.sample(most)
     axes, sentence = _plane_words(plane)
     figure, ax = new_axes(3.9)
@@ -249,7 +235,7 @@ def _plane_words(plane: Plane) -> tuple[tuple[str, str], str]:
 def ranking(name: str, candidates: Sequence[Any], score: str, title: str) -> Drawing:
     """The score the models are ranked by, with its standard error."""
     judged = [candidate for candidate in candidates if score in candidate.scores]
-    # The class shares alone are mostly so far behind that nothing else could be told apart beside them.
+    # The class shares alone are mostly so far behind that nothing else could be distinguished beside them.
     shown = [candidate for candidate in judged if candidate.family != "baseline"] or judged
     labels = [short(candidate.label, 34) for candidate in shown]
     figure, ax = new_axes(0.7 + 0.27 * len(shown), left=label_width(labels))

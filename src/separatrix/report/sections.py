@@ -74,15 +74,7 @@ class ModelSection:
 
 
 def model_section(comparison: Comparison, candidate: Candidate, most_points: int) -> ModelSection:
-    """Everything about one candidate.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    candidate : Candidate
-    most_points : int
-        How many rows its scatter plot may draw.
-    """
+    """Everything about one candidate; its scatter plot draws at most so many rows."""
     codes, classes = comparison.codes, class_names(comparison)
     actions = classes if comparison.actions is None else [str(name) for name in comparison.actions]
     anchor, found = f"model-{candidate.family}", candidate.coefficients
@@ -116,7 +108,9 @@ def _drawings(
         notes.append(f"With {len(classes)} classes, figures that show each of them are left out.")
     constant = scores is not None and _constant(scores, comparison.folds)
     if constant:
-        notes.append("It says the same of every row of a fold, so there is nothing to draw curves or histograms of.")
+        notes.append(
+            "Its scores are the same for every row of a fold, so there is nothing to draw curves or histograms of."
+        )
     if scores is not None and few and not constant:
         drawings.append(figures.roc(f"{anchor}-r", codes, scores, classes))
         drawings.append(figures.precision_recall(f"{anchor}-p", codes, scores, classes))

@@ -77,17 +77,7 @@ def page_style() -> Iterator[None]:
 
 
 def inline_svg(figure: Any, name: str, description: str) -> Markup:
-    """The figure as an ``<svg>`` element.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-        Drawn within `page_style`.
-    name : str
-        A prefix for its ids, which no other figure of the page has.
-    description : str
-        The text alternative: what the figure shows, with its numbers.
-    """
+    """A figure drawn within `page_style` as an ``<svg>`` element, with a text alternative; its ids have the prefix `name`."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", metadata=dict.fromkeys(["Creator", "Date", "Format", "Type"]))
     root = ElementTree.fromstring(buffer.getvalue())

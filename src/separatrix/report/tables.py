@@ -1,4 +1,4 @@
-"""Tables of the report: how a number, a value and a list of rows are written."""
+"""Tables of the report: the formats of numbers, values and rows."""
 
 from __future__ import annotations
 
