@@ -246,12 +246,8 @@ def compare(
         ordered = rank(candidates, by, task.n_folds)
         chosen, reason = recommend(ordered, by, task.n_folds)
         curve = learning_curve(task, trials[chosen.family], steps)
-        pooled: Outliers | str | None = next((one.outliers for one in candidates if one.family == "lda"), None)
-        if pooled is None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                pooled = pooled_outliers(task.encoded, task.codes, task.rank)
         steps.end()
+    pooled = next((one.outliers for one in candidates if one.family == "lda"), None)
     return Comparison(
         rows=task.rows,
         schema=task.schema,
@@ -271,7 +267,7 @@ def compare(
         encoded=task.encoded,
         columns=discriminating_columns(task.schema, task.encoded, task.encoder.origin_, task.codes),
         plane=task.plane,
-        outliers=pooled,
+        outliers=pooled or pooled_outliers(task.encoded, task.codes, task.rank),
         table_name=Path(data).name if from_file else "",
         notes=[*notes, *substituted, *dict.fromkeys(str(one.message) for one in caught)],
     )

@@ -7,6 +7,7 @@ columns        those in which the classes differ most, by the F ratio of their e
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -50,7 +51,7 @@ class CoefficientIntervals:
 
 @dataclass(frozen=True)
 class Outliers:
-    """The rows farthest from every class, the farthest first: nearest class, distance, its tail under χ² and the degrees of that."""
+    """The rows farthest from every class, the farthest first: nearest class, distance, its tail under χ², and the degrees."""
 
     rows: Codes
     nearest: Codes
@@ -97,10 +98,12 @@ def find_outliers(model: Any, X: Float, degrees: int) -> Outliers:
 
 def pooled_outliers(X: Float, codes: Codes, degrees: int) -> Outliers | str:
     """The rows farthest from every class under the pooled covariance, or a sentence why there is none."""
-    try:
-        return find_outliers(LinearDiscriminantAnalysis().fit(X, codes), X, degrees)
-    except ValueError as error:
-        return f"Distances between rows and classes could not be measured: {error}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return find_outliers(LinearDiscriminantAnalysis().fit(X, codes), X, degrees)
+        except ValueError as error:
+            return f"Distances between rows and classes could not be measured: {error}"
 
 
 def discriminating_columns(

@@ -40,10 +40,11 @@ class CalibrationDisplay(ProbabilityDisplay):
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_breast_cancer
     >>> import separatrix as sx
+    >>> from separatrix.plots import CalibrationDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = sx.GaussianNB().fit(X[::2], y[::2])
     >>> ax = Figure().subplots()
-    >>> display = sx.CalibrationDisplay.from_estimator(model, X[1::2], y[1::2], n_bins=4, ax=ax)
+    >>> display = CalibrationDisplay.from_estimator(model, X[1::2], y[1::2], n_bins=4, ax=ax)
     >>> display.reliability.counts
     array([ 96.,   4.,   3., 181.])
     """

@@ -48,9 +48,10 @@ class CoefficientPathDisplay(Display):
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_breast_cancer
     >>> import separatrix as sx
+    >>> from separatrix.plots import CoefficientPathDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> path = sx.logistic_path(X / X.std(axis=0), y, Cs=[0.01, 0.1, 1.0], l1_ratio=1.0)
-    >>> display = sx.CoefficientPathDisplay.from_path(path, ax=Figure().subplots())
+    >>> display = CoefficientPathDisplay.from_path(path, ax=Figure().subplots())
     >>> (display.coefs != 0).sum(axis=1).tolist()
     [2, 8, 16]
     """

@@ -40,8 +40,8 @@ class CoefficientDisplay(Display):
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> import separatrix as sx
-    >>> display = sx.CoefficientDisplay(["age", "weight"], [0.2, -0.7], [-0.1, -1.1], [0.5, -0.3])
+    >>> from separatrix.plots import CoefficientDisplay
+    >>> display = CoefficientDisplay(["age", "weight"], [0.2, -0.7], [-0.1, -1.1], [0.5, -0.3])
     >>> display.plot(Figure().subplots()).order_
     array([1, 0])
     """

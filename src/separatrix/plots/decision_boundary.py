@@ -52,9 +52,10 @@ class DecisionBoundaryDisplay(Display):
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> import separatrix as sx
+    >>> from separatrix.plots import DecisionBoundaryDisplay
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = sx.SVC(kernel="linear").fit(X, y == 2)
-    >>> display = sx.DecisionBoundaryDisplay.from_estimator(
+    >>> display = DecisionBoundaryDisplay.from_estimator(
     ...     model, X, y == 2, features=["petal length (cm)", "petal width (cm)"], ax=Figure().subplots()
     ... )
     >>> display.regions.actions.shape, display.margins, display.xlabel

@@ -47,9 +47,10 @@ class DiscriminantCoordinatesDisplay(Display):
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> import separatrix as sx
+    >>> from separatrix.plots import DiscriminantCoordinatesDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> model = sx.LinearDiscriminantAnalysis().fit(X, y)
-    >>> display = sx.DiscriminantCoordinatesDisplay.from_estimator(model, X, y, ax=Figure().subplots())
+    >>> display = DiscriminantCoordinatesDisplay.from_estimator(model, X, y, ax=Figure().subplots())
     >>> display.means.round(1)
     array([[-7.7,  0.2],
            [ 1.8, -0.7],

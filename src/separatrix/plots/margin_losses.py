@@ -31,8 +31,8 @@ class MarginLossDisplay(Display):
 
     Examples
     --------
-    >>> import separatrix as sx
-    >>> display = sx.MarginLossDisplay.from_losses(["hinge", "squared_hinge"], margins=[-1.0, 0.0, 1.0])
+    >>> from separatrix.plots import MarginLossDisplay
+    >>> display = MarginLossDisplay.from_losses(["hinge", "squared_hinge"], margins=[-1.0, 0.0, 1.0])
     >>> display.values["squared_hinge"].tolist()
     [4.0, 1.0, 0.0]
     """

@@ -42,10 +42,11 @@ class PosteriorPredictiveDisplay(Display):
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_breast_cancer
     >>> import separatrix as sx
+    >>> from separatrix.plots import PosteriorPredictiveDisplay
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> X = X[["mean radius", "mean texture"]]
     >>> model = sx.BayesianLogisticRegression().fit(X, y)
-    >>> display = sx.PosteriorPredictiveDisplay.from_estimator(model, X, feature="mean radius", ax=Figure().subplots())
+    >>> display = PosteriorPredictiveDisplay.from_estimator(model, X, feature="mean radius", ax=Figure().subplots())
     >>> widest = (display.upper - display.lower).argmax()
     >>> float(display.values[widest].round(1)), display.lower[widest].round(2), display.upper[widest].round(2)
     (15.5, array([0.25]), array([0.42]))

@@ -36,9 +36,9 @@ class RiskCoverageDisplay(ProbabilityDisplay):
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> import separatrix as sx
+    >>> from separatrix.plots import RiskCoverageDisplay
     >>> proba = [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.7, 0.3]]
-    >>> display = sx.RiskCoverageDisplay.from_predictions([0, 1, 1, 1], proba, ax=Figure().subplots())
+    >>> display = RiskCoverageDisplay.from_predictions([0, 1, 1, 1], proba, ax=Figure().subplots())
     >>> display.curve.risk.round(2)
     array([0.  , 0.  , 0.33, 0.25])
     """

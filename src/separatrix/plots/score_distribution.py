@@ -41,9 +41,10 @@ class ScoreDistributionDisplay(Display):
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_breast_cancer
     >>> import separatrix as sx
+    >>> from separatrix.plots import ScoreDistributionDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = sx.LinearDiscriminantAnalysis().fit(X, y)
-    >>> display = sx.ScoreDistributionDisplay.from_estimator(model, X, y, ax=Figure().subplots())
+    >>> display = ScoreDistributionDisplay.from_estimator(model, X, y, ax=Figure().subplots())
     >>> (display.densities * abs(display.edges[1:] - display.edges[:-1])).sum(axis=1).round(12)
     array([1., 1.])
     """
