@@ -159,16 +159,7 @@ def standard_error(values: Float, n_folds: int) -> float:
 
 
 def measure(codes: Codes, folds: Codes, predicted: Codes, proba: Float | None, loss: Float | None) -> dict[str, Score]:
-    """All scores of left-out predictions.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        True classes.
-    folds, predicted : ndarray of shape (repeats, n)
-        The fold that leaves out each row, and the class it was given there.
-    proba : ndarray of shape (repeats, n, n_classes) or None
-    loss : ndarray of shape (n_classes, n_actions) or None
+    """All scores of left-out predictions: for true classes (n,), folds and predicted classes (repeats, n), and probabilities.
 
     Examples
     --------

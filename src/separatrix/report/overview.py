@@ -42,22 +42,14 @@ def column_table(comparison: Comparison) -> PageTable:
 
 
 def _contents(column: ColumnSchema, rows: Rows) -> str:
-    if column.kind == "left_out":
+    if column.kind in ("boolean", "categorical"):
+        n, some = len(column.categories), ", ".join(map(str, column.categories[:4]))
+        return some if n <= 4 else f"{some}, … ({count(n, 'category', 'categories')})"
+    given = rows.columns[column.name] if column.kind == "numeric" else np.empty(0)
+    given = given[~np.isnan(given)]
+    if not len(given):
         return "–"
-    if column.kind == "numeric":
-        given = rows.columns[column.name]
-        given = given[~np.isnan(given)]
-        return (
-            "–"
-            if not len(given)
-            else f"{number(given.min())} to {number(given.max())}, median {number(np.median(given))}"
-        )
-    some = ", ".join(map(str, column.categories[:4]))
-    return (
-        some
-        if len(column.categories) <= 4
-        else f"{some}, … ({count(len(column.categories), 'category', 'categories')})"
-    )
+    return f"{number(given.min())} to {number(given.max())}, median {number(np.median(given))}"
 
 
 def ranking_table(comparison: Comparison) -> PageTable:

@@ -227,10 +227,5 @@ def _fit_facts(candidate: Candidate, classes: NDArray[Any]) -> list[tuple[str, s
         facts.append(("certificate", bound))
     cost = count(fit.passes, "pass", "passes") + " over the data"
     facts.append(("cost", cost + (f", {count(fit.iterations, 'iteration')}" if fit.iterations else "")))
-    facts.append(
-        (
-            "seconds",
-            f"{number(fit.seconds)} for this fit, {number(candidate.fit_seconds)} with the choice of its parameters",
-        )
-    )
-    return facts
+    seconds = f"{number(fit.seconds)} for this fit, {number(candidate.fit_seconds)} with the choice of its parameters"
+    return [*facts, ("seconds", seconds)]

@@ -16,27 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table with a caption; the first cell of every row names it.
-
-    Parameters
-    ----------
-    caption : str
-    head : sequence of str
-    rows : list of lists of str
-    numeric : sequence of bool
-        Which columns are numbers and stand on the right.
-    shades : list of lists of float
-        A tint for every cell but the first, from 0 to 1; empty for none.
-    marked : set of int
-        Rows that stand out.
-    """
+    """A table with a caption; the first cell of every row names it."""
 
     caption: str
     head: Sequence[str]
     rows: list[list[str]]
-    numeric: Sequence[bool]
-    shades: list[list[float]] = field(default_factory=list)
-    marked: frozenset[int] = frozenset()
+    numeric: Sequence[bool]  # which columns are numbers and stand on the right
+    shades: list[list[float]] = field(default_factory=list)  # a tint for every cell but the first, from 0 to 1
+    marked: frozenset[int] = frozenset()  # rows that stand out
 
 
 def short(text: str, most: int = 28) -> str:
