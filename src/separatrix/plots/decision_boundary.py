@@ -8,27 +8,24 @@ machine of two classes the margins f = ±1 are drawn too, and its support vector
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import encode
 from separatrix.decide.regions import PlaneRegions, plane_regions
 from separatrix.models.svm.linear_svc import LinearSVC
-from separatrix.report import style
-
-NUMBERS_AT_ONCE = 1 << 22
+from separatrix.plots import style
+from separatrix.plots.display import Display
+from separatrix.plots.section import Section, dense
 
 
 @dataclass(eq=False)
-class DecisionBoundaryDisplay:
+class DecisionBoundaryDisplay(Display):
     """The regions of a classifier in the plane of two columns.
 
     Parameters
@@ -50,19 +47,15 @@ class DecisionBoundaryDisplay:
     xlabel, ylabel : str
         Names of the two columns.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was plotted last.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> import separatrix as sx
+    >>> from separatrix.plots import DecisionBoundaryDisplay
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = sx.SVC(kernel="linear").fit(X, y == 2)
-    >>> display = sx.DecisionBoundaryDisplay.from_estimator(
+    >>> display = DecisionBoundaryDisplay.from_estimator(
     ...     model, X, y == 2, features=["petal length (cm)", "petal width (cm)"], ax=Figure().subplots()
     ... )
     >>> display.regions.actions.shape, display.margins, display.xlabel
@@ -78,8 +71,6 @@ class DecisionBoundaryDisplay:
     labels: Codes | None = None
     xlabel: str = ""
     ylabel: str = ""
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -101,7 +92,7 @@ class DecisionBoundaryDisplay:
         ----------
         estimator : fitted classifier
         X : array-like or data frame of shape (n_samples, n_features)
-            Says which part of the plane to show, and where the other columns are held.
+            The part of the plane to show, and where the other columns are held.
         y : array-like of shape (n_samples,), optional
             Classes of the rows; without them no rows are drawn.
         features : two column positions or names, optional
@@ -123,7 +114,7 @@ class DecisionBoundaryDisplay:
         if known is None:
             raise ValueError(f"{type(estimator).__name__} has no classes_: regions are those of a fitted classifier.")
         section = Section(X, features, 2)
-        regions = plane_regions(lambda plane: section.ask(estimator.predict, plane), section.ends, grid_resolution)
+        regions = plane_regions(lambda plane: section.evaluate(estimator.predict, plane), section.ends, grid_resolution)
         classes = np.asarray(known).tolist()
         classes += sorted({*regions.actions.ravel().tolist()} - {*classes}, key=str)  # a rule may have actions beside
         labels = None if y is None else encode(np.asarray(y), np.asarray(known), None)[1]
@@ -141,21 +132,7 @@ class DecisionBoundaryDisplay:
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw regions, boundaries, margins, rows and support vectors, as far as they are known.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For `imshow`, which colours the regions.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
         codes = class_codes(self.regions.actions, self.classes)
         draw_regions(ax, self.regions, codes, len(self.classes), **kwargs)
         x, y = self.regions.x, self.regions.y
@@ -170,91 +147,15 @@ class DecisionBoundaryDisplay:
             ax.scatter(*self.support.T, label="support vectors", **ring)
         draw_classes(ax, self.points, self.labels, self.classes)
         ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
-        style.name_axes(ax, self.xlabel, self.ylabel)
-        style.add_legend(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self.xlabel, self.ylabel
 
     def _surfaces(self, codes: Codes) -> list[Float]:
-        """One surface a boundary, 0 on it: by the scores where there are some, else the indicator of each class."""
+        """One surface per boundary, 0 on it: by the scores where there are some, else the indicator of each class."""
         if self.scores is None:
             return [(codes == k) - 0.5 for k in range(len(self.classes))]
         if self.scores.ndim == 2:
             return [self.scores]
         return [self.scores[..., k] - np.delete(self.scores, k, axis=2).max(axis=2) for k in range(len(self.classes))]
-
-
-class Section:
-    """A line or a plane through a table: some columns vary, the others are held."""
-
-    def __init__(self, X: Any, features: Sequence[int | str] | None, n: int) -> None:
-        self._table: Any = nw.from_native(as_table(X), eager_only=True) if is_frame(X) else None
-        self._rows: Any = None
-        if self._table is None:
-            self._rows = _dense(X)
-            if self._rows.ndim != 2:
-                raise ValueError(f"X has shape {self._rows.shape}; give rows and columns.")
-        columns = [f"x{j}" for j in range(self._rows.shape[1])] if self._table is None else list(self._table.columns)
-        self._width, self.at = len(columns), _places(features, columns, n)
-        self.names = [str(columns[j]) for j in self.at]
-        self.shown = np.column_stack([self._numbers(j) for j in self.at])
-        self.ends = np.stack([np.nanmin(self.shown, axis=0), np.nanmax(self.shown, axis=0)])
-        for name, (low, high) in zip(self.names, self.ends.T, strict=True):
-            if not -np.inf < low < high < np.inf:
-                raise ValueError(
-                    f"Column {name!r} does not vary over a finite range: there is nothing to show along it."
-                )
-
-    def _numbers(self, j: int) -> Float:
-        if self._table is None:
-            return self._rows[:, j]
-        column = self._table[:, j]
-        if not column.dtype.is_numeric():
-            raise ValueError(f"Column {column.name!r} is of type {column.dtype}; give numeric columns in features.")
-        return column.cast(nw.Float64).to_numpy()
-
-    def ask(self, response: Callable[[Any], Any], varied: Float) -> Any:
-        """The response at points of the section, some at a time: a wide table never stands there for all of them."""
-        step = max(1, NUMBERS_AT_ONCE // self._width)
-        parts = [response(self._points(varied[start : start + step])) for start in range(0, len(varied), step)]
-        if isinstance(parts[0], tuple):
-            return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
-        return np.concatenate(parts)
-
-    def _points(self, varied: Float) -> Any:
-        n = len(varied)
-        if self._table is None:
-            points = np.tile(np.nanmean(self._rows, axis=0), (n, 1))
-            points[:, self.at] = varied
-            return points
-        columns = []
-        for j, column in enumerate(self._table.iter_columns()):
-            if column.dtype.is_numeric():
-                values = varied[:, self.at.index(j)] if j in self.at else np.full(n, np.nanmean(self._numbers(j)))
-                columns.append(nw.new_series(column.name, values, nw.Float64, backend=self._table.implementation))
-            else:
-                known = column.to_list()
-                columns.append(column[[known.index(Counter(known).most_common(1)[0][0])] * n])
-        return self._table[[0] * n].with_columns(*columns).to_native()
-
-
-def _places(features: Sequence[int | str] | None, columns: list[Any], n: int) -> list[int]:
-    """Positions of the columns that are meant."""
-    how_many = {1: "one column", 2: "two columns"}[n]
-    if features is None and len(columns) != n:
-        raise ValueError(f"X has {len(columns)} columns: name the {how_many} to show with features=….")
-    wanted = list(range(n)) if features is None else list(features)
-    places: list[int] = []
-    for one in wanted:
-        if one in columns:
-            places.append(columns.index(one))
-        elif isinstance(one, int | np.integer) and -len(columns) <= one < len(columns):
-            places.append(int(one) % len(columns))
-        else:
-            raise ValueError(f"features names {one!r}, which is not one of the {len(columns)} columns of X.")
-    if len(places) != n or len(set(places)) != n:
-        raise ValueError(f"features is {wanted}; give {how_many}, by position or name.")
-    return places
 
 
 def class_codes(values: NDArray[Any], classes: Sequence[Any]) -> Codes:
@@ -296,7 +197,7 @@ def _agreeing_scores(estimator: Any, section: Section, regions: PlaneRegions, cl
     if method is None:
         return None
     plane = np.stack(np.meshgrid(regions.x, regions.y), axis=-1)
-    scores = np.asarray(section.ask(getattr(estimator, method), plane.reshape(-1, 2)), dtype=np.float64)
+    scores = np.asarray(section.evaluate(getattr(estimator, method), plane.reshape(-1, 2)), dtype=np.float64)
     if scores.shape[1:] == (2,):
         scores = scores[:, 1] - scores[:, 0]
     chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
@@ -311,13 +212,9 @@ def _support(estimator: Any, model: Any, X: Any, section: Section) -> Float | No
     vectors = getattr(model, "support_vectors_", None)
     if vectors is None or not vectors.shape[1]:
         return None
-    vectors = _dense(vectors)
+    vectors = dense(vectors)
     if model is estimator:
         return vectors[:, section.at]
-    seen, rows = _dense(estimator[:-1].transform(X)), model.support_
+    seen, rows = dense(estimator[:-1].transform(X)), model.support_
     same = rows.max() < len(seen) and np.allclose(seen[rows], vectors)
     return section.shown[rows] if same else None
-
-
-def _dense(X: Any) -> Float:
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)

@@ -1,11 +1,11 @@
-"""A reliability diagram: on the diagonal, probabilities mean what they say.
+"""A reliability diagram: on the diagonal, a predicted probability is the frequency observed.
 
 The points and their Wilson intervals are those of `reliability_diagram`; see there for more than two classes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,14 +14,17 @@ from numpy.typing import ArrayLike
 from separatrix.data.labels import as_weights
 from separatrix.decide.calibration import Reliability, reliability_diagram
 from separatrix.decide.losses import class_codes
-from separatrix.report import style
+from separatrix.plots import style
+from separatrix.plots.display import ProbabilityDisplay
 
 _DIAGONAL = "perfectly calibrated"
 
 
 @dataclass(eq=False)
-class CalibrationDisplay:
+class CalibrationDisplay(ProbabilityDisplay):
     """Predicted probability against observed frequency, with intervals.
+
+    `plot` takes ``name``, for the legend, and ``ref_line``, whether to draw the diagonal; other keywords are for `Axes.plot`.
 
     Parameters
     ----------
@@ -32,22 +35,16 @@ class CalibrationDisplay:
     event : str
         What the probability is of.
 
-    Attributes
-    ----------
-    line_
-        The curve that was plotted last.
-    ax_, figure_
-        Where it was plotted last.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_breast_cancer
     >>> import separatrix as sx
+    >>> from separatrix.plots import CalibrationDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = sx.GaussianNB().fit(X[::2], y[::2])
     >>> ax = Figure().subplots()
-    >>> display = sx.CalibrationDisplay.from_estimator(model, X[1::2], y[1::2], n_bins=4, ax=ax)
+    >>> display = CalibrationDisplay.from_estimator(model, X[1::2], y[1::2], n_bins=4, ax=ax)
     >>> display.reliability.counts
     array([ 96.,   4.,   3., 181.])
     """
@@ -55,55 +52,6 @@ class CalibrationDisplay:
     reliability: Reliability
     name: str | None = None
     event: str = "the positive class"
-    line_: Any = field(default=None, init=False, repr=False)
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        n_bins: int = 10,
-        strategy: Literal["uniform", "quantile"] = "uniform",
-        pos_label: Any = None,
-        sample_weight: ArrayLike | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        ref_line: bool = True,
-        **kwargs: Any,
-    ) -> Self:
-        """Judge the probabilities of a classifier on rows it was not fitted on, and plot.
-
-        Parameters
-        ----------
-        estimator : fitted classifier with `predict_proba`
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        n_bins, strategy, pos_label, sample_weight, ax, ref_line, **kwargs
-            As for `from_predictions`.
-        name : str, optional
-            For the legend; by default that of the estimator.
-
-        Returns
-        -------
-        CalibrationDisplay
-        """
-        return cls.from_predictions(
-            y,
-            estimator.predict_proba(X),
-            classes=estimator.classes_,
-            n_bins=n_bins,
-            strategy=strategy,
-            pos_label=pos_label,
-            sample_weight=sample_weight,
-            name=type(estimator).__name__ if name is None else name,
-            ax=ax,
-            ref_line=ref_line,
-            **kwargs,
-        )
 
     @classmethod
     def from_predictions(
@@ -165,25 +113,7 @@ class CalibrationDisplay:
             ax, ref_line=ref_line, **kwargs
         )
 
-    def plot(self, ax: Any = None, *, name: str | None = None, ref_line: bool = True, **kwargs: Any) -> Self:
-        """Draw the points, their intervals and the diagonal.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out. Several displays may share one.
-        name : str, optional
-            For the legend, in place of the display's own.
-        ref_line : bool, default=True
-            Whether to draw the diagonal.
-        **kwargs : dict
-            For the curve: `Axes.plot`.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, *, name: str | None = None, ref_line: bool = True, **kwargs: Any) -> tuple[str, str]:
         if ref_line and _DIAGONAL not in ax.get_legend_handles_labels()[1]:
             ax.plot([0, 1], [0, 1], color=style.INK, linestyle=":", label=_DIAGONAL)
         points, shown = self.reliability, self.name if name is None else name
@@ -192,7 +122,4 @@ class CalibrationDisplay:
         (self.line_,) = ax.plot(points.predicted, points.observed, **style.with_defaults("Line2D", kwargs, **defaults))
         ax.vlines(points.predicted, points.low, points.high, color=self.line_.get_color(), linewidth=1.0)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        style.name_axes(ax, f"predicted probability of {self.event}", "observed frequency")
-        style.add_legend(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return f"predicted probability of {self.event}", "observed frequency"

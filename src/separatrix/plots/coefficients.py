@@ -1,4 +1,4 @@
-"""A forest plot: coefficients by size, each with its interval where the model knows one.
+"""A forest plot: coefficients by size, each with its interval where the model has one.
 
 Sizes compare only between columns of one unit: standardise them first. Intervals are those of the posterior
 (`BayesianLogisticRegression`) or Wald's of a maximum-likelihood fit (`LogisticRegression.summary`); a model that was fitted
@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
-from separatrix.report import style
+from separatrix.plots import style
+from separatrix.plots.display import Display
 
 
 @dataclass(eq=False)
-class CoefficientDisplay:
+class CoefficientDisplay(Display):
     """Estimates, and intervals of them, by name.
 
     Parameters
@@ -35,14 +36,12 @@ class CoefficientDisplay:
     ----------
     order_ : ndarray
         Which estimates were plotted last, the largest first.
-    ax_, figure_
-        Where it was plotted last.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> import separatrix as sx
-    >>> display = sx.CoefficientDisplay(["age", "weight"], [0.2, -0.7], [-0.1, -1.1], [0.5, -0.3])
+    >>> from separatrix.plots import CoefficientDisplay
+    >>> display = CoefficientDisplay(["age", "weight"], [0.2, -0.7], [-0.1, -1.1], [0.5, -0.3])
     >>> display.plot(Figure().subplots()).order_
     array([1, 0])
     """
@@ -53,8 +52,6 @@ class CoefficientDisplay:
     upper: ArrayLike | None = None
     xlabel: str = "coefficient"
     order_: Any = field(default=None, init=False, repr=False)
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -92,11 +89,11 @@ class CoefficientDisplay:
         model = style.final_step(estimator)
         if not hasattr(model, "coef_"):
             raise ValueError(f"{type(model).__name__} has no coef_: a forest plot needs a fitted linear model.")
-        known, scores, xlabel = _known(model, level)
+        known, scores, xlabel = _estimates(model, level)
         d = np.shape(model.coef_)[-1]
         columns = _columns(estimator, model, d) if feature_names is None else list(feature_names)
         if len(columns) != d:
-            raise ValueError(f"feature_names has {len(columns)} names for {d} columns; give one a column.")
+            raise ValueError(f"feature_names has {len(columns)} names for {d} columns; give one per column.")
         shown = list(range(len(scores)))
         if class_of_interest is not None and len(scores) > 1:
             shown = [style.chosen_class(scores, class_of_interest, "class_of_interest")]
@@ -114,7 +111,7 @@ class CoefficientDisplay:
         ax : matplotlib Axes, optional
             A new figure when left out.
         max_rows : int, default=30
-            How many are drawn at most; a note says how many are not.
+            How many are drawn at most; a note gives the number of the others.
         **kwargs : dict
             For the estimates: `Axes.plot`.
 
@@ -135,26 +132,27 @@ class CoefficientDisplay:
             reach = 1.2 * float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))  # endless intervals leave the picture
             ax.hlines(places, np.clip(lower, -reach, None), np.clip(upper, None, reach), color=drawn.get_color())
         style.name_rows(ax, [self.names[j] for j in order])
-        style.name_axes(ax, self.xlabel, "")
+        self.order_ = order
+        self._finish(ax, self.xlabel, "")
         if len(order) < len(values):
             ax.set_xlabel(f"{ax.get_xlabel()}\n{len(values) - len(order)} smaller ones are left out")
         ax.set_ylim(len(order) - 0.5, -0.5)
-        self.order_, self.ax_, self.figure_ = order, ax, ax.figure
         return self
 
 
-def _known(model: Any, level: float) -> tuple[list[Float | None], list[Any], str]:
-    """(m, d) estimates and the ends of their intervals, where there are some; what each of the m is of; what the axis says."""
+def _estimates(model: Any, level: float) -> tuple[list[Float | None], list[Any], str]:
+    """(m, d) estimates and the ends of their intervals, where there are some; what each of the m is of; the axis label."""
     coef, share = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)), f"{100 * level:g} % interval"
+    scores = score_names(np.asarray(getattr(model, "classes_", np.arange(len(coef)))).tolist(), len(coef))
     if hasattr(model, "coef_interval"):
-        return [coef, *model.coef_interval(level)], _scores(model, len(coef)), f"coefficient, {share}"
+        return [coef, *model.coef_interval(level)], scores, f"coefficient, {share}"
     bare: list[Float | None] = [coef, None, None]
     if not hasattr(model, "summary"):
-        return bare, _scores(model, len(coef)), "coefficient"
+        return bare, scores, "coefficient"
     try:
         table = model.summary(level=level)
     except ValueError:  # there are no valid errors: a penalty, separable classes, dependent columns
-        return bare, _scores(model, len(coef)), "coefficient"
+        return bare, scores, "coefficient"
     m, d = len(table.scores), coef.shape[1]
     ends = ("estimate", "lower", "upper")
     parts = [np.array([getattr(row, end) for row in table.rows]).reshape(m, -1)[:, :d] for end in ends]
@@ -162,13 +160,12 @@ def _known(model: Any, level: float) -> tuple[list[Float | None], list[Any], str
     return [*parts], table.scores, f"log odds{against}, {share}"
 
 
-def _scores(model: Any, m: int) -> list[Any]:
-    """What each row of ``coef_`` is of: a class, a pair of classes, a target."""
-    classes = np.asarray(getattr(model, "classes_", np.arange(m))).tolist()
+def score_names(classes: Sequence[Any], m: int) -> list[Any]:
+    """What each of m rows of coefficients is of: the second of two classes, every class, or every pair of classes."""
     if m == 1:
-        return classes[-1:]
+        return list(classes[-1:])
     pairs = [f"{first} against {second}" for first, second in combinations(classes, 2)]
-    return pairs if m == len(pairs) and m != len(classes) else classes
+    return pairs if m == len(pairs) and m != len(classes) else list(classes)
 
 
 def _columns(estimator: Any, model: Any, d: int) -> list[str]:
@@ -177,6 +174,6 @@ def _columns(estimator: Any, model: Any, d: int) -> list[str]:
     if names is None and model is not estimator:
         try:
             names = estimator[:-1].get_feature_names_out()
-        except (AttributeError, ValueError):  # a step does not tell what its columns are
+        except (AttributeError, ValueError):  # a step has no names for its columns
             names = None
     return [f"x{j}" for j in range(d)] if names is None else [str(name) for name in names]

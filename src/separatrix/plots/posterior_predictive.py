@@ -8,19 +8,20 @@ are no numbers).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.report import style
-from separatrix.report.decision_boundary import Section
+from separatrix.plots import style
+from separatrix.plots.display import Display
+from separatrix.plots.section import Section
 
 
 @dataclass(eq=False)
-class PosteriorPredictiveDisplay:
+class PosteriorPredictiveDisplay(Display):
     """Predictive probabilities along one column, with interval bands.
 
     Parameters
@@ -36,20 +37,16 @@ class PosteriorPredictiveDisplay:
     level : float, default=0.95
         Of the intervals.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was plotted last.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_breast_cancer
     >>> import separatrix as sx
+    >>> from separatrix.plots import PosteriorPredictiveDisplay
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> X = X[["mean radius", "mean texture"]]
     >>> model = sx.BayesianLogisticRegression().fit(X, y)
-    >>> display = sx.PosteriorPredictiveDisplay.from_estimator(model, X, feature="mean radius", ax=Figure().subplots())
+    >>> display = PosteriorPredictiveDisplay.from_estimator(model, X, feature="mean radius", ax=Figure().subplots())
     >>> widest = (display.upper - display.lower).argmax()
     >>> float(display.values[widest].round(1)), display.lower[widest].round(2), display.upper[widest].round(2)
     (15.5, array([0.25]), array([0.42]))
@@ -62,8 +59,6 @@ class PosteriorPredictiveDisplay:
     classes: list[Any]
     xlabel: str = ""
     level: float = 0.95
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -84,7 +79,7 @@ class PosteriorPredictiveDisplay:
         ----------
         estimator : fitted BayesianLogisticRegression, or a pipeline that ends in one
         X : array-like or data frame of shape (n_samples, n_features)
-            Says over which range to go, and where the other columns are held.
+            The range to show, and where the other columns are held.
         feature : position or name of a column, optional
             Needed when X has more than one.
         level : float, default=0.95
@@ -109,7 +104,7 @@ class PosteriorPredictiveDisplay:
             )
         section = Section(X, None if feature is None else [feature], 1)
         values = np.linspace(section.ends[0, 0], section.ends[1, 0], grid_resolution)
-        proba, lower, upper = section.ask(
+        proba, lower, upper = section.evaluate(
             lambda points: estimator.predict_proba(points, return_interval=level), values[:, None]
         )
         known = np.asarray(estimator.classes_).tolist()
@@ -120,28 +115,11 @@ class PosteriorPredictiveDisplay:
         display = cls(values, proba[:, shown], lower[:, shown], upper[:, shown], classes, section.names[0], level)
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the probabilities and their bands.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the lines: `Axes.plot`.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
         for k, name in enumerate(self.classes):
             given = style.with_defaults("Line2D", kwargs, label=style.label(name), **style.line(k))
             (line,) = ax.plot(self.values, self.proba[:, k], **given)
             band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
             ax.fill_between(self.values, self.lower[:, k], self.upper[:, k], **band)
         ax.set(ylim=(-0.02, 1.02), xlim=(self.values[0], self.values[-1]))
-        style.name_axes(ax, self.xlabel, f"probability, with its {100 * self.level:g} % interval")
-        style.add_legend(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self.xlabel, f"probability, with its {100 * self.level:g} % interval"

@@ -11,6 +11,8 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from separatrix.data.text import one_line
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8F21FF", "#604A1F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
@@ -34,22 +36,16 @@ def line(k: int) -> dict[str, Any]:
     return {"color": colour(k), "linestyle": LINES[k % len(LINES)]}
 
 
-def told(name: Any, longest: int = 40) -> str:
-    """A name on one line: spaces for line breaks, dots for what cannot be printed, an ellipsis for what is too long."""
-    text = "".join(c if c.isprintable() else "·" for c in " ".join(str(name).split()))
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
 def label(name: Any) -> str:
     r"""A name as the label of an artist, for a legend: ``$`` opens no formula, and a leading underscore hides nothing.
 
     Examples
     --------
-    >>> from separatrix.report.style import label
+    >>> from separatrix.plots.style import label
     >>> print(label("a$b_$"))
     a\$b_\$
     """
-    text = told(name).replace("$", r"\$")
+    text = one_line(name).replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text  # matplotlib leaves out labels that start with one
 
 
@@ -73,13 +69,13 @@ def new_axes(ax: Any, size: tuple[float, float] | None = None) -> Any:
 
 def name_axes(ax: Any, x: Any, y: Any) -> None:
     """Label the axes, literally."""
-    ax.set_xlabel(told(x, 60), **_LITERAL)
-    ax.set_ylabel(told(y, 60), **_LITERAL)
+    ax.set_xlabel(one_line(x, 60), **_LITERAL)
+    ax.set_ylabel(one_line(y, 60), **_LITERAL)
 
 
 def name_rows(ax: Any, names: Sequence[Any]) -> None:
     """Name the places 0, 1, … of the vertical axis, literally."""
-    ax.set_yticks(range(len(names)), [told(name) for name in names], **_LITERAL)
+    ax.set_yticks(range(len(names)), [one_line(name) for name in names], **_LITERAL)
 
 
 def add_legend(ax: Any) -> None:

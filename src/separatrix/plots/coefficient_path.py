@@ -1,6 +1,6 @@
 """How the coefficients grow as the penalty weakens, from left to right.
 
-With more than two classes a column has one coefficient a class: one class is shown, or the length of them all,
+With more than two classes a column has one coefficient per class: one class is shown, or the length of them all,
 
     ‖(w_1j, …, w_Kj)‖
 
@@ -18,12 +18,15 @@ from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
 from separatrix.models.logistic.path import LogisticPath
-from separatrix.report import style
+from separatrix.plots import style
+from separatrix.plots.display import Display
 
 
 @dataclass(eq=False)
-class CoefficientPathDisplay:
-    """Coefficients along a grid of penalties.
+class CoefficientPathDisplay(Display):
+    """Coefficients along a grid of penalties, the weakest on the right.
+
+    `plot` names the ``n_labels=8`` columns that become largest, the others are grey; other keywords are for `Axes.plot`.
 
     Parameters
     ----------
@@ -38,18 +41,17 @@ class CoefficientPathDisplay:
     Attributes
     ----------
     lines_ : list
-        The lines that were plotted last, one a column.
-    ax_, figure_
-        Where it was plotted last.
+        The lines that were plotted last, one per column.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_breast_cancer
     >>> import separatrix as sx
+    >>> from separatrix.plots import CoefficientPathDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> path = sx.logistic_path(X / X.std(axis=0), y, Cs=[0.01, 0.1, 1.0], l1_ratio=1.0)
-    >>> display = sx.CoefficientPathDisplay.from_path(path, ax=Figure().subplots())
+    >>> display = CoefficientPathDisplay.from_path(path, ax=Figure().subplots())
     >>> (display.coefs != 0).sum(axis=1).tolist()
     [2, 8, 16]
     """
@@ -61,8 +63,6 @@ class CoefficientPathDisplay:
     ylabel: str = "coefficient"
     weakest_last: bool = True
     lines_: list[Any] = field(default_factory=list, init=False, repr=False)
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_path(
@@ -101,7 +101,7 @@ class CoefficientPathDisplay:
             penalties, coefs, known = path.Cs, path.coefs, path.classes.tolist()
         else:
             if alphas is None:
-                raise ValueError("A ridge path does not say which penalties it is for; give them as alphas=….")
+                raise ValueError("A ridge path does not hold its penalties; give them as alphas=….")
             penalties, coefs = np.asarray(alphas, dtype=np.float64), np.asarray(path[0], dtype=np.float64)
             known = list(range(coefs.shape[1]))
         if penalties.shape != coefs.shape[:1]:
@@ -110,7 +110,7 @@ class CoefficientPathDisplay:
             )
         names = [f"x{j}" for j in range(coefs.shape[2])] if feature_names is None else [str(n) for n in feature_names]
         if len(names) != coefs.shape[2]:
-            raise ValueError(f"feature_names has {len(names)} names for {coefs.shape[2]} columns; give one a column.")
+            raise ValueError(f"feature_names has {len(names)} names for {coefs.shape[2]} columns; give one per column.")
         ylabel = "coefficient"
         if coefs.shape[1] == 1:
             shown = coefs[:, 0]
@@ -123,23 +123,7 @@ class CoefficientPathDisplay:
         xlabel = "C (weaker penalty to the right)" if logistic else "α (weaker penalty to the right)"
         return cls(penalties, shown, names, xlabel, ylabel, logistic).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, n_labels: int = 8, **kwargs: Any) -> Self:
-        """Draw a line a column, the weakest penalty on the right.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        n_labels : int, default=8
-            How many columns are named: those that become largest. The others are grey.
-        **kwargs : dict
-            For the lines: `Axes.plot`.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, *, n_labels: int = 8, **kwargs: Any) -> tuple[str, str]:
         order = np.argsort(self.penalties)
         x, y = self.penalties[order], self.coefs[order]
         largest = np.argsort(-np.abs(y).max(axis=0), kind="stable")[:n_labels].tolist()
@@ -158,7 +142,4 @@ class CoefficientPathDisplay:
         if not self.weakest_last and not ax.xaxis_inverted():
             ax.invert_xaxis()
         ax.axhline(0.0, color=style.INK, linewidth=0.8, linestyle=":")
-        style.name_axes(ax, self.xlabel, self.ylabel)
-        style.add_legend(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self.xlabel, self.ylabel

@@ -7,7 +7,7 @@ Between two corners a share of the rows that tie is kept at random, so the curve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,12 +16,15 @@ from numpy.typing import ArrayLike
 from separatrix.data.block import Float
 from separatrix.decide.losses import Loss
 from separatrix.decide.risk import RiskCoverage, risk_coverage_curve
-from separatrix.report import style
+from separatrix.plots import style
+from separatrix.plots.display import ProbabilityDisplay
 
 
 @dataclass(eq=False)
-class RiskCoverageDisplay:
+class RiskCoverageDisplay(ProbabilityDisplay):
     """Risk of the rows that are kept, against the share of them.
+
+    `plot` takes ``name``, for the legend; other keywords are for `Axes.plot`.
 
     Parameters
     ----------
@@ -30,70 +33,18 @@ class RiskCoverageDisplay:
     name : str, optional
         For the legend.
 
-    Attributes
-    ----------
-    line_
-        The curve that was plotted last.
-    ax_, figure_
-        Where it was plotted last.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> import separatrix as sx
+    >>> from separatrix.plots import RiskCoverageDisplay
     >>> proba = [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.7, 0.3]]
-    >>> display = sx.RiskCoverageDisplay.from_predictions([0, 1, 1, 1], proba, ax=Figure().subplots())
+    >>> display = RiskCoverageDisplay.from_predictions([0, 1, 1, 1], proba, ax=Figure().subplots())
     >>> display.curve.risk.round(2)
     array([0.  , 0.  , 0.33, 0.25])
     """
 
     curve: RiskCoverage
     name: str | None = None
-    line_: Any = field(default=None, init=False, repr=False)
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        loss: Loss = "zero-one",
-        action_names: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
-        """The curve of a classifier on rows it was not fitted on, and its plot.
-
-        Parameters
-        ----------
-        estimator : fitted classifier with `predict_proba`
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        loss, action_names, sample_weight, ax, **kwargs
-            As for `from_predictions`.
-        name : str, optional
-            For the legend; by default that of the estimator.
-
-        Returns
-        -------
-        RiskCoverageDisplay
-        """
-        return cls.from_predictions(
-            y,
-            estimator.predict_proba(X),
-            loss=loss,
-            classes=estimator.classes_,
-            action_names=action_names,
-            sample_weight=sample_weight,
-            name=type(estimator).__name__ if name is None else name,
-            ax=ax,
-            **kwargs,
-        )
 
     @classmethod
     def from_predictions(
@@ -157,23 +108,7 @@ class RiskCoverageDisplay:
         share = np.asarray(coverage, dtype=np.float64)
         return np.interp(share, corners, lost) / share
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out. Several displays may share one.
-        name : str, optional
-            For the legend, in place of the display's own.
-        **kwargs : dict
-            For the curve: `Axes.plot`.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, *, name: str | None = None, **kwargs: Any) -> tuple[str, str]:
         share = np.unique(np.concatenate([self.curve.coverage, np.linspace(0.0, 1.0, 501)[1:]]))
         shown, area = self.name if name is None else name, f"area {self.curve.area:.3g}"
         defaults = {
@@ -183,7 +118,4 @@ class RiskCoverageDisplay:
         (self.line_,) = ax.plot(share, self.risk_at(share), **style.with_defaults("Line2D", kwargs, **defaults))
         ax.set_xlim(0.0, 1.02)
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-        style.name_axes(ax, "coverage: share of the rows kept", "risk: mean loss of the rows kept")
-        style.add_legend(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return "coverage: share of the rows kept", "risk: mean loss of the rows kept"

@@ -8,7 +8,7 @@ Each histogram is a density of its own class, so that a rare class is as visible
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,12 +17,13 @@ from numpy.typing import ArrayLike
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_weights
 from separatrix.decide.losses import class_codes
-from separatrix.report import style
+from separatrix.plots import style
+from separatrix.plots.display import Display
 
 
 @dataclass(eq=False)
-class ScoreDistributionDisplay:
-    """Histograms of scores, one a true class.
+class ScoreDistributionDisplay(Display):
+    """Histograms of scores, one per true class.
 
     Parameters
     ----------
@@ -35,19 +36,15 @@ class ScoreDistributionDisplay:
     xlabel : str
         What the score is.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was plotted last.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_breast_cancer
     >>> import separatrix as sx
+    >>> from separatrix.plots import ScoreDistributionDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = sx.LinearDiscriminantAnalysis().fit(X, y)
-    >>> display = sx.ScoreDistributionDisplay.from_estimator(model, X, y, ax=Figure().subplots())
+    >>> display = ScoreDistributionDisplay.from_estimator(model, X, y, ax=Figure().subplots())
     >>> (display.densities * abs(display.edges[1:] - display.edges[:-1])).sum(axis=1).round(12)
     array([1., 1.])
     """
@@ -57,8 +54,6 @@ class ScoreDistributionDisplay:
     classes: list[Any]
     threshold: float | None = None
     xlabel: str = "score"
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -69,8 +64,6 @@ class ScoreDistributionDisplay:
         *,
         response_method: Literal["auto", "decision_function", "predict_proba"] = "auto",
         pos_label: Any = None,
-        bins: int | ArrayLike = 30,
-        sample_weight: ArrayLike | None = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
@@ -83,7 +76,7 @@ class ScoreDistributionDisplay:
         y : array-like of shape (n_samples,)
         response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
             "auto" takes the first of the two that the estimator has.
-        pos_label, bins, sample_weight, ax, **kwargs
+        pos_label, ax, **kwargs
             As for `from_predictions`.
 
         Returns
@@ -105,8 +98,6 @@ class ScoreDistributionDisplay:
             classes=classes,
             pos_label=pos_label,
             threshold=None if len(classes) > 2 else 0.0 if method == "decision_function" else 0.5,
-            bins=bins,
-            sample_weight=sample_weight,
             ax=ax,
             **kwargs,
         )
@@ -166,21 +157,7 @@ class ScoreDistributionDisplay:
         at = 0.0 if lead else threshold
         return cls(edges, densities, known.tolist(), at, name).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the histograms.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the histograms: `Axes.stairs`.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
         for k, (name, density) in enumerate(zip(self.classes, self.densities, strict=True)):
             if not density.any():
                 continue
@@ -189,17 +166,14 @@ class ScoreDistributionDisplay:
             ax.stairs(density, self.edges, fill=True, color=style.colour(k), alpha=0.2)
         if self.threshold is not None:
             ax.axvline(self.threshold, color=style.INK, linewidth=1.0, linestyle=":")
-        style.name_axes(ax, self.xlabel, "density within the class")
-        style.add_legend(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self.xlabel, "density within the class"
 
 
 def _shown(given: Float, codes: Codes, classes: list[Any], pos_label: Any) -> tuple[Float, str, bool]:
-    """One number a row, what it is, and whether it is the lead of the row's own class."""
+    """One number per row, what it is, and whether it is the lead of the row's own class."""
     if given.shape not in {(len(codes),), (len(codes), len(classes))} or (given.ndim == 1 and len(classes) > 2):
         raise ValueError(
-            f"The scores have shape {given.shape} for {len(codes)} rows and the classes {classes}: give one column a class, "
+            f"The scores have shape {given.shape} for {len(codes)} rows and the classes {classes}: give one column per class, "
             "and all classes with classes=[…] if some have no row here."
         )
     if given.ndim == 2 and len(classes) > 2 and pos_label is None:

@@ -10,7 +10,7 @@ Reference: Hastie, Tibshirani, Friedman, ESL 2nd ed., section 4.3.3.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,12 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import encode
 from separatrix.decide.regions import PlaneRegions, plane_regions
-from separatrix.report import style
-from separatrix.report.decision_boundary import NUMBERS_AT_ONCE, class_codes, draw_classes, draw_regions
+from separatrix.plots import style
+from separatrix.plots.decision_boundary import class_codes, draw_classes, draw_regions
+from separatrix.plots.display import Display
+from separatrix.plots.section import in_parts
 
 
 @dataclass(eq=False)
-class DiscriminantCoordinatesDisplay:
+class DiscriminantCoordinatesDisplay(Display):
     """Rows in the plane of the two leading canonical variates; on a line, when there are two classes.
 
     Parameters
@@ -40,19 +42,15 @@ class DiscriminantCoordinatesDisplay:
     regions : PlaneRegions, optional
         What the rule decides where.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was plotted last.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> import separatrix as sx
+    >>> from separatrix.plots import DiscriminantCoordinatesDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> model = sx.LinearDiscriminantAnalysis().fit(X, y)
-    >>> display = sx.DiscriminantCoordinatesDisplay.from_estimator(model, X, y, ax=Figure().subplots())
+    >>> display = DiscriminantCoordinatesDisplay.from_estimator(model, X, y, ax=Figure().subplots())
     >>> display.means.round(1)
     array([[-7.7,  0.2],
            [ 1.8, -0.7],
@@ -65,8 +63,6 @@ class DiscriminantCoordinatesDisplay:
     means: Float
     shares: Float | None = None
     regions: PlaneRegions | None = None
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -110,24 +106,10 @@ class DiscriminantCoordinatesDisplay:
         display = cls(coordinates, labels, known.tolist(), means, None if shares is None else shares[:2], regions)
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw regions where there are some, rows and class means.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the rows: `Axes.scatter`.
-
-        Returns
-        -------
-        self
-        """
-        ax = style.new_axes(ax)
+    def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
         flat = self.coordinates.shape[1] == 1
         points, means = self.coordinates, self.means
-        if flat:  # one line a class, the rows spread across it so that they do not hide each other
+        if flat:  # one line per class, the rows spread across it so that they do not hide each other
             spread = 0.3 * np.sin(2.4 * np.arange(len(points)))
             points = np.column_stack([points[:, 0], self.labels + spread])
             means = np.column_stack([means[:, 0], np.arange(len(means))])
@@ -140,13 +122,8 @@ class DiscriminantCoordinatesDisplay:
             *means.T, marker="*", s=220, c=face, edgecolors="white", linewidths=1.2, label="class means", zorder=4
         )
         if flat:
-            style.name_axes(ax, self._axis(0), "")
             style.name_rows(ax, self.classes)
-        else:
-            style.name_axes(ax, self._axis(0), self._axis(1))
-        style.add_legend(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._axis(0), "" if flat else self._axis(1)
 
     def _axis(self, j: int) -> str:
         share = "" if self.shares is None else f" ({100.0 * self.shares[j]:.3g} % of the variance between classes)"
@@ -162,7 +139,6 @@ def _regions(model: Any, coordinates: Float, n_points: int) -> PlaneRegions:
         origin = np.asarray(model.transform(centre[None]))[0, :2]
 
         def predict(plane: Float) -> NDArray[Any]:
-            parts = np.array_split(plane, 1 + len(plane) * len(centre) // NUMBERS_AT_ONCE)
-            return np.concatenate([model.predict(centre + (part - origin) @ back) for part in parts])
+            return in_parts(lambda part: model.predict(centre + (part - origin) @ back), plane, len(centre))
 
         return plane_regions(predict, coordinates, n_points)

@@ -7,7 +7,7 @@ costs, and where it vanishes to the right is what a row that is right needs to b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +15,12 @@ from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
 from separatrix.models.margin.linear_classifier import LOSSES
+from separatrix.plots import style
+from separatrix.plots.display import Display
 
 
-@dataclass
-class MarginLossDisplay:
+@dataclass(eq=False)
+class MarginLossDisplay(Display):
     """Values of margin losses, and their plot.
 
     Parameters
@@ -27,23 +29,16 @@ class MarginLossDisplay:
     values : dict of str to ndarray of shape (n,)
         By the name of the loss.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was plotted.
-
     Examples
     --------
-    >>> import separatrix as sx
-    >>> display = sx.MarginLossDisplay.from_losses(["hinge", "squared_hinge"], margins=[-1.0, 0.0, 1.0])
+    >>> from separatrix.plots import MarginLossDisplay
+    >>> display = MarginLossDisplay.from_losses(["hinge", "squared_hinge"], margins=[-1.0, 0.0, 1.0])
     >>> display.values["squared_hinge"].tolist()
     [4.0, 1.0, 0.0]
     """
 
     margins: Float
     values: dict[str, Float]
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_losses(cls, losses: Sequence[str] | None = None, margins: ArrayLike | None = None) -> Self:
@@ -67,26 +62,9 @@ class MarginLossDisplay:
         positive = np.ones(len(at), dtype=np.intp)
         return cls(at, {name: LOSSES[name].value(positive, at[:, None]) for name in names})
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the losses and the misclassification they stand in for.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-
-        Returns
-        -------
-        self
-        """
-        if ax is None:
-            import matplotlib.pyplot as plt  # a slow import, and a window system perhaps
-
-            _, ax = plt.subplots()
-        ax.step(self.margins, self.margins < 0, where="mid", color="black", linewidth=1, label="misclassification")
+    def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
+        ax.step(self.margins, self.margins < 0, where="mid", color=style.INK, linewidth=1, label="misclassification")
         for name, values in self.values.items():
-            ax.plot(self.margins, values, label=name.replace("_", " "))
-        ax.set(xlabel="margin", ylabel="loss", ylim=(-0.1, 4.0))
-        ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+            ax.plot(self.margins, values, **{"label": name.replace("_", " "), **kwargs})
+        ax.set_ylim(-0.1, 4.0)
+        return "margin", "loss"
