@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 from separatrix import load_model
 from separatrix.cli import inspect as inspect_command
 from separatrix.cli.main import app
-from separatrix.data.tables import read_table
+from separatrix.tables.reading import read_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PENGUINS = ROOT / "examples" / "data" / "penguins.csv"

@@ -31,12 +31,12 @@ from separatrix import (
     expected_calibration_error,
 )
 from separatrix.comparison.costs import as_loss, read_loss
-from separatrix.comparison.encoder import TableEncoder
 from separatrix.comparison.families import FAMILIES, Family, build
 from separatrix.comparison.fitting import by_name, certificate_of, fit_sentence, gathered, in_words, stoppable
-from separatrix.comparison.schema import TableSchema
 from separatrix.comparison.scores import Candidate, Score, measure, rank, recommend, standard_error
 from separatrix.comparison.validation import stratified_folds
+from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.schema import TableSchema
 
 QUICK = ["baseline", "naive-bayes", "least-squares", "lda", "qda", "perceptron"]
 

@@ -90,7 +90,7 @@ def _fits(comparison: Comparison) -> Any:
 
 
 def _remarks(comparison: Comparison) -> dict[str, list[str]]:
-    from separatrix.comparison.findings import few
+    from separatrix.tables.findings import few
 
     fits = [f"{one.family}: {note}" for one in comparison.candidates for note in one.notes]
     left_out = [f"{column.name}: {column.reason}" for column in comparison.schema.columns if column.kind == "left_out"]

@@ -14,12 +14,12 @@ def run(data: Path, target: str, name: str, settings: list[str], loss: Path | No
     from separatrix.comparison.costs import read_loss
     from separatrix.comparison.families import FAMILIES, build
     from separatrix.comparison.fitting import by_name, fit_sentence, in_words
-    from separatrix.comparison.schema import TableSchema
     from separatrix.comparison.table_model import TableModel
-    from separatrix.data.tables import read_table
     from separatrix.data.writing import destination
     from separatrix.export.model_file import save_model
     from separatrix.result import Status
+    from separatrix.tables.reading import read_table
+    from separatrix.tables.schema import TableSchema
 
     parameters = _parameters(settings)
     destination(output)  # before the work
@@ -66,7 +66,7 @@ def _by_code(parameters: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, 
     weights = parameters.get("class_weight")
     if not isinstance(weights, dict):
         return parameters
-    from separatrix.comparison.findings import joined
+    from separatrix.tables.findings import joined
 
     codes = {str(label): code for code, label in enumerate(classes)}
     if unknown := next((label for label in weights if label not in codes), None):

@@ -14,14 +14,14 @@ from separatrix.cli.progress import ProgressLine
 from separatrix.cli.writers import DELIMITERS, SUFFIXES, table_writer
 
 if TYPE_CHECKING:
-    from separatrix.comparison.rows import Rows
     from separatrix.comparison.table_model import TableModel
+    from separatrix.tables.rows import TableRows
 
 
 def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> None:
     """Write the prediction and the probabilities of every row of `data`."""
-    from separatrix.data.tables import table_batches
     from separatrix.data.writing import destination, replacing
+    from separatrix.tables.reading import table_batches
 
     suffix = ".csv" if output == "-" else Path(output).suffix.lower()
     if suffix not in SUFFIXES:
@@ -70,7 +70,7 @@ def followed(batches: Iterator[Any], path: Path, progress: ProgressLine) -> Iter
 
 
 def _size(path: Path) -> int | None:
-    """Rows of a Parquet file, bytes of a text file; None for the others."""
+    """TableRows of a Parquet file, bytes of a text file; None for the others."""
     if path.suffix.lower() == ".parquet":
         from pyarrow import parquet
 
@@ -129,7 +129,7 @@ class Prediction:
 
     def notes(self) -> list[str]:
         """What was missing or new, a sentence a column."""
-        from separatrix.comparison.findings import few
+        from separatrix.tables.findings import few
 
         unseen = (
             f"Column {name!r}: {_counted(n)} of no category that the model knows, such as {self._example[name]!r}"
@@ -144,7 +144,7 @@ class Prediction:
             )
         return notes
 
-    def _decide(self, rows: Rows) -> tuple[Any, Any]:
+    def _decide(self, rows: TableRows) -> tuple[Any, Any]:
         """The labels, and the probabilities class by class; the table is encoded once for both."""
         import pyarrow as pa
 
@@ -157,11 +157,11 @@ class Prediction:
         codes = proba.argmax(axis=1) if model.loss is None else best_actions(proba, model.loss)
         return self._labels.take(pa.array(codes)), proba.T
 
-    def _count(self, rows: Rows, batch: Any) -> None:
+    def _count(self, rows: TableRows, batch: Any) -> None:
         import numpy as np
         import pyarrow as pa
 
-        from separatrix.comparison.rows import plain
+        from separatrix.tables.rows import plain
 
         for name, values in rows.columns.items():
             if name not in self._known:

@@ -31,7 +31,7 @@ def _text(sink: BinaryIO, delimiter: str, schema: Any) -> Write:
     import pyarrow.compute as pc
     import pyarrow.csv
 
-    from separatrix.comparison.rows import is_text
+    from separatrix.tables.rows import is_text
 
     special = f'[{delimiter}"\r\n]'
     texts = [j for j, field in enumerate(schema) if is_text(field.type)]

@@ -19,12 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.comparison.costs import as_loss
-from separatrix.comparison.encoder import TableEncoder
 from separatrix.comparison.families import FAMILIES, find_family
 from separatrix.comparison.fitting import Steps, by_name, certificate_of, gathered, in_words, stoppable, train
 from separatrix.comparison.listing import as_html, as_text, plain_rows
-from separatrix.comparison.rows import Rows
-from separatrix.comparison.schema import TableSchema
 from separatrix.comparison.scores import Candidate, measure, rank, recommend
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import (
@@ -39,9 +36,12 @@ from separatrix.comparison.validation import (
 )
 from separatrix.data.block import Float
 from separatrix.data.labels import as_names
-from separatrix.data.tables import read_table
 from separatrix.decide.losses import best_actions
 from separatrix.geometry.separability import separability
+from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.reading import read_table
+from separatrix.tables.rows import TableRows
+from separatrix.tables.schema import TableSchema
 
 # A linear programme of so many unknowns takes about a second for two classes and ten for twelve.
 _UNKNOWNS = 600
@@ -53,7 +53,7 @@ class Comparison:
 
     Parameters
     ----------
-    rows : Rows
+    rows : TableRows
         The columns that were learnt from, rows with a target only.
     schema : TableSchema
         What each column means, and the findings about the data.
@@ -85,7 +85,7 @@ class Comparison:
         What else should be known.
     """
 
-    rows: Rows
+    rows: TableRows
     schema: TableSchema
     codes: NDArray[np.intp]
     classes: NDArray[Any]

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 from sklearn.base import clone
 
-from separatrix.comparison.encoder import TableEncoder
-from separatrix.comparison.findings import joined
 from separatrix.comparison.fitting import by_name, fit_sentence
 from separatrix.comparison.scores import SCORE_LABELS
 from separatrix.data.block import Float
@@ -23,6 +21,8 @@ from separatrix.report.coefficient_section import coefficient_table, coefficient
 from separatrix.report.figures import Drawing
 from separatrix.report.planes import Plane, boundary, discriminant_plane
 from separatrix.report.tables import LARGEST, Table, count, fixed, number, percent, row_table, telling_columns
+from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.findings import joined
 
 CONFUSED = 0.2
 UNDECIDED = 0.05

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.columns import Column
 from separatrix.statistics.columns import Moments, Sums, Table
+from separatrix.tables.column_table import Column
 
 FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson", "multinomial")
 

@@ -21,7 +21,6 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.checks import check_rows
-from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
 from separatrix.data.labels import listed, shown
 from separatrix.models.base import Undetermined
@@ -31,6 +30,7 @@ from separatrix.models.naive_bayes.families import FAMILIES, Family, Reader, che
 from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, draw_classes
 from separatrix.result import Status
 from separatrix.statistics.columns import MixedCounts, Moments
+from separatrix.tables.column_table import Column, ColumnTable
 
 Group = tuple[Any, ...]
 

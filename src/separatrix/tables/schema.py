@@ -15,8 +15,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.columns import ColumnSchema, infer_column, without_copies
-from separatrix.comparison.findings import (
+from separatrix.data.labels import as_label, is_missing
+from separatrix.data.number_text import decimal_mark
+from separatrix.tables.columns import ColumnSchema, infer_column, without_copies
+from separatrix.tables.findings import (
     class_findings,
     column_findings,
     few,
@@ -25,10 +27,10 @@ from separatrix.comparison.findings import (
     row_findings,
     spelling_findings,
 )
-from separatrix.comparison.numbers import decimal_mark
-from separatrix.comparison.rows import (
+from separatrix.tables.reading import DELIMITER, FIRST_ROW
+from separatrix.tables.rows import (
     NO_LABEL,
-    Rows,
+    TableRows,
     Unreadable,
     as_arrow,
     is_text,
@@ -37,9 +39,7 @@ from separatrix.comparison.rows import (
     read_categorical,
     read_numeric,
 )
-from separatrix.comparison.target import classes_of, unlabelled
-from separatrix.data.labels import as_label, is_missing
-from separatrix.data.tables import DELIMITER, FIRST_ROW
+from separatrix.tables.target import classes_of, unlabelled
 
 __all__ = ["ColumnSchema", "TableSchema"]
 
@@ -64,7 +64,7 @@ class TableSchema:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from separatrix.comparison.schema import TableSchema
+    >>> from separatrix.tables.schema import TableSchema
     >>> table = pa.table({"age": ["31", "?", "45"], "smoker": ["yes", "no", "no"], "ill": ["0", "1", "1"]})
     >>> schema = TableSchema.infer(table, target="ill")
     >>> [(column.name, column.kind, column.missing) for column in schema.columns]
@@ -135,7 +135,7 @@ class TableSchema:
         ]
         return replace(schema, findings=tuple(findings))
 
-    def read(self, table: Any) -> Rows:
+    def read(self, table: Any) -> TableRows:
         """The rows of a table or of a batch of it, by the names of its columns.
 
         Parameters
@@ -145,7 +145,7 @@ class TableSchema:
 
         Returns
         -------
-        Rows
+        TableRows
         """
         table = as_arrow(table)
         self._check_names(table, [column.name for column in self.used])
@@ -155,7 +155,7 @@ class TableSchema:
             parts += _chunks(table, column.name, partial(self._read, column))
             columns[column.name] = parts[1] if len(parts) == 2 else np.concatenate(parts)
         flags = frozenset(column.name for column in self.used if column.kind == "boolean")
-        return Rows(columns, flags, table.num_rows)
+        return TableRows(columns, flags, table.num_rows)
 
     def read_target(self, table: Any) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """The class of every row.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.numbers import cast_to_numbers, parsed
+from separatrix.data.number_text import cast_to_numbers, parsed
 from separatrix.data.readers import numbers
 
 _NO_LABEL = ("", "NA", "N/A", "NaN", "<NA>", "#N/A")
@@ -37,7 +37,7 @@ _TRUE, _FALSE = ("true", "t", "1", "1.0"), ("false", "f", "0", "0.0")
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TableRows:
     """Rows of a table: what folds are taken from.
 
     Parameters
@@ -52,8 +52,8 @@ class Rows:
     Examples
     --------
     >>> import numpy as np
-    >>> from separatrix.comparison.rows import Rows
-    >>> rows = Rows({"age": np.array([30.0, np.nan]), "sex": np.array(["f", None], dtype=object)}, frozenset(), 2)
+    >>> from separatrix.tables.rows import TableRows
+    >>> rows = TableRows({"age": np.array([30.0, np.nan]), "sex": np.array(["f", None], dtype=object)}, frozenset(), 2)
     >>> rows.take(np.array([1])).frame().to_pylist()
     [{'age': None, 'sex': None}]
     """
@@ -65,7 +65,7 @@ class Rows:
     def __len__(self) -> int:
         return self.n
 
-    def take(self, at: NDArray[Any]) -> Rows:
+    def take(self, at: NDArray[Any]) -> TableRows:
         """The rows at these places, or where a mask is true.
 
         Parameters
@@ -74,10 +74,10 @@ class Rows:
 
         Returns
         -------
-        Rows
+        TableRows
         """
         places = np.flatnonzero(at) if at.dtype == bool else at
-        return Rows({name: values[places] for name, values in self.columns.items()}, self.booleans, len(places))
+        return TableRows({name: values[places] for name, values in self.columns.items()}, self.booleans, len(places))
 
     def frame(self) -> Any:
         """The same columns as a data frame, for models that read one.

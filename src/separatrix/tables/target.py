@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.comparison.columns import FEW, MOST_LEVELS
-from separatrix.comparison.numbers import is_padded
-from separatrix.comparison.rows import NO_LABEL, is_boolean, is_number, is_text, plain
 from separatrix.data.labels import as_plain_number
+from separatrix.data.number_text import is_padded
+from separatrix.tables.columns import FEW, MOST_LEVELS
+from separatrix.tables.rows import NO_LABEL, is_boolean, is_number, is_text, plain
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.numbers import (
+from separatrix.data.number_text import (
     Mark,
     is_padded,
     like_numbers,
@@ -21,8 +21,8 @@ from separatrix.comparison.numbers import (
     parsed,
     remark_on_writing,
 )
-from separatrix.comparison.rows import MISSING, Rows, is_boolean, is_number, is_text, plain
 from separatrix.data.readers import numbers
+from separatrix.tables.rows import MISSING, TableRows, is_boolean, is_number, is_text, plain
 
 Kind = Literal["numeric", "boolean", "categorical", "left_out"]
 MOST_LEVELS = 50
@@ -198,7 +198,7 @@ def _infer_text(name: str, values: Any) -> tuple[ColumnSchema, list[str]]:
     return ColumnSchema(name, "categorical", reason, tuple(sorted(levels)), missing), remarks
 
 
-def without_copies(columns: tuple[ColumnSchema, ...], rows: Rows) -> Iterator[ColumnSchema]:
+def without_copies(columns: tuple[ColumnSchema, ...], rows: TableRows) -> Iterator[ColumnSchema]:
     """The columns, those left out that repeat one before them."""
     seen: dict[tuple[bool, int], list[str]] = {}
     for column in columns:

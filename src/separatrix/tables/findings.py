@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.columns import MANY_LINES, ColumnSchema
-from separatrix.comparison.rows import Rows
 from separatrix.data.labels import shown
+from separatrix.tables.columns import MANY_LINES, ColumnSchema
+from separatrix.tables.rows import TableRows
 
 _FIRST = 2000
 
@@ -55,7 +55,7 @@ def spelling_findings(target: str, classes: tuple[Any, ...], columns: tuple[Colu
         yield f"The target {target!r} has a label of {lines + 1} lines: is a quotation mark left open before it?"
 
 
-def column_findings(columns: tuple[ColumnSchema, ...], rows: Rows) -> Iterator[str]:
+def column_findings(columns: tuple[ColumnSchema, ...], rows: TableRows) -> Iterator[str]:
     """On columns that are left out, and on holes in the others."""
     n = len(rows)
     yield from few(f"Column {c.name!r} is left out. {c.reason}" for c in columns if c.kind == "left_out")
@@ -69,7 +69,7 @@ def column_findings(columns: tuple[ColumnSchema, ...], rows: Rows) -> Iterator[s
         yield f"There are missing values in {joined(some)}."
 
 
-def leak_findings(target: str, rows: Rows, codes: NDArray[np.intp]) -> Iterator[str]:
+def leak_findings(target: str, rows: TableRows, codes: NDArray[np.intp]) -> Iterator[str]:
     """On columns whose value, or its absence, tells the class of every row: more often than chance would have it."""
     with np.errstate(divide="ignore"):  # a class without rows is not met below
         log_share = np.log(np.bincount(codes) / len(codes))
@@ -98,7 +98,7 @@ def _places(values: NDArray[Any]) -> tuple[NDArray[np.intp], int]:
     return np.fromiter(map(order.__getitem__, values), np.intp, len(values)), len(order)
 
 
-def row_findings(rows: Rows, codes: NDArray[np.intp]) -> Iterator[str]:
+def row_findings(rows: TableRows, codes: NDArray[np.intp]) -> Iterator[str]:
     """On rows that stand there twice."""
     import pyarrow as pa
 
