@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from separatrix.data.arrow_columns import MISSING, NO_LABEL
 from separatrix.tables.reading import read_table, table_batches
-from separatrix.tables.rows import MISSING, NO_LABEL
 from separatrix.tables.schema import ColumnSchema, TableSchema
 
 

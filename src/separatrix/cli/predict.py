@@ -161,7 +161,7 @@ class Prediction:
         import numpy as np
         import pyarrow as pa
 
-        from separatrix.tables.rows import plain
+        from separatrix.data.arrow_columns import plain
 
         for name, values in rows.columns.items():
             if name not in self._known:

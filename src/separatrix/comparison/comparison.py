@@ -244,9 +244,8 @@ def compare(
 def _task(
     table: Any, target: str, loss: Any, actions: Iterable[Any] | None, folds: int, repeats: int, seed: int
 ) -> tuple[Task, list[str]]:
-    schema = TableSchema.infer(table, target)
-    codes, known = schema.read_target(table)
-    rows, codes, classes = schema.read(table).take(known), codes[known], as_names(schema.classes)
+    schema, rows, codes = TableSchema.infer_and_read(table, target)
+    classes = as_names(schema.classes)
     matrix, names = as_loss(loss, classes, actions)
     numbers, notes = stratified_folds(codes, classes, folds, repeats, seed)
     return Task(rows, schema, codes, classes, numbers, matrix, names, seed), notes

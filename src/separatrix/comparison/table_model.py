@@ -113,12 +113,10 @@ class TableModel:
         -------
         TableModel
         """
-        schema = TableSchema.infer(table, target)
-        codes, known = schema.read_target(table)
-        rows = schema.read(table).take(known)
+        schema, rows, codes = TableSchema.infer_and_read(table, target)
         encoder = TableEncoder(schema, standardise=standardise).fit(rows) if encode else None
         model = cls(schema, encoder, clone(estimator), family=family, loss=loss, actions=actions)
-        model.estimator.fit(model.encode(rows), codes[known])
+        model.estimator.fit(model.encode(rows), codes)
         return model
 
     @property

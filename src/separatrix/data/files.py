@@ -20,27 +20,29 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.data.arrow_columns import NUMERIC, kind, numbers
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.checks import DATES
 from separatrix.data.dense import DenseBlock
 from separatrix.data.labels import check_weights, encode
-from separatrix.data.readers import (
-    NUMERIC,
-    CsvReader,
-    Names,
-    ParquetReader,
-    Paths,
-    decoded_column,
-    expand,
-    kind,
-    missing,
-    named,
-    numbers,
-)
+from separatrix.data.readers import CsvReader, Names, ParquetReader, Paths, expand, index_columns, named
 from separatrix.data.source import Source, rows_per_block
 
 # Smaller than in memory: here every block in flight is memory that was not there before.
 _BLOCK_BYTES = 1 << 20
+
+
+def decoded_column(batch: Any, name: str) -> Any:
+    """A column of a batch, dictionary codes replaced by what they stand for."""
+    column = batch.column(name)
+    return column.dictionary_decode() if hasattr(column.type, "value_type") else column
+
+
+def missing(column: Any) -> NDArray[Any]:
+    """Which rows of a target are null, NaN or infinite."""
+    if kind(column.type) == "text":
+        return np.from_dlpack(column.is_null().cast("uint8")).astype(bool)
+    return np.asarray(~np.isfinite(numbers(column)))
 
 
 class FileSource(Source):
@@ -69,8 +71,7 @@ class FileSource(Source):
                 self._stats[path] = os.stat(path)
                 schema, n_rows = reader.describe(path)
                 if features is None and not self._types:
-                    index = (schema.pandas_metadata or {}).get("index_columns", [])  # stored, but no column to pandas
-                    apart = [*self._targets, *self._weights, *index]
+                    apart = [*self._targets, *self._weights, *index_columns(schema)]
                     self._features = [name for name in schema.names if name not in apart]
                 self._types[path] = self._check(schema)
             self.n_rows = None if n_rows is None or self.n_rows is None else self.n_rows + n_rows
@@ -291,18 +292,19 @@ def scan_csv(
     target: Names | None = None,
     features: Names | None = None,
     weight: str | None = None,
-    delimiter: str = ",",
+    delimiter: str | None = None,
 ) -> FileSource:
     r"""CSV files with a header line as a source of rows that are read when needed and never all at once.
 
-    Empty fields and the usual spellings of a missing value (NA, NaN, null, …) are missing values.
+    The encoding (UTF-8 or UTF-16), the delimiter, the decimal mark and quotation marks are found as by `read_table`. Empty
+    fields and the usual spellings of a missing value (NA, NaN, null, ?, …) are missing values.
 
     Parameters
     ----------
     paths, target, features, weight
         As for `scan_parquet`, with ``*.csv`` for folders.
-    delimiter : str
-        The character between fields.
+    delimiter : str, optional
+        The character between fields; by default it is found in each file.
 
     Returns
     -------
@@ -320,6 +322,6 @@ def scan_csv(
     ...     source.n_rows, source.classes.tolist(), next(source.blocks()).codes.tolist()
     (2, ['a', 'b'], [0, 1])
     """
-    if len(delimiter) != 1:
+    if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"delimiter is {delimiter!r}; give one character.")
     return FileSource(CsvReader(delimiter), paths, target, features, weight)

@@ -15,6 +15,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.comparison.table_model import TableModel
+from separatrix.data.arrow_columns import MISSING
 from separatrix.data.block import Float
 from separatrix.decide.bayes_rule import BayesRule
 from separatrix.export.form import (
@@ -47,7 +48,6 @@ from separatrix.models.naive_bayes.mixed_nb import MixedNB
 from separatrix.models.naive_bayes.naive_bayes import LinearNaiveBayes
 from separatrix.models.svm.score_calibration import Platt
 from separatrix.models.svm.svc import SVC
-from separatrix.tables.rows import MISSING
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 # How true and false look as text: of booleans and of numbers, in any database.

@@ -4,34 +4,29 @@
     boolean      the same, 0 and 1
     categorical  objects, str or None
 
-Text is read by kernels over whole columns. Only when a value cannot be read is it looked for, to be named.
+Text is read by kernels over all rows. Only when a value cannot be read is it looked for, to be named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.number_text import cast_to_numbers, parsed
-from separatrix.data.readers import numbers
+from separatrix.data.arrow_columns import (
+    MISSING,
+    NUMERIC,
+    UnreadableValue,
+    coded,
+    has_nested_levels,
+    kind,
+    numbers,
+    plain,
+)
+from separatrix.data.number_text import read_floats
 
-_NO_LABEL = ("", "NA", "N/A", "NaN", "<NA>", "#N/A")
-_NO_VALUE = ("null", "?", "-", "--", ".", "n.a.", "k.A.", "#DIV/0!", "#VALUE!", "#REF!", "#NULL!", "#NUM!")
-
-
-def _spellings(codes: tuple[str, ...]) -> tuple[str, ...]:
-    """Each code in capitals, in small letters, and with one capital."""
-    return tuple(dict.fromkeys(f(code) for code in codes for f in (str, str.upper, str.lower, str.capitalize)))
-
-
-NO_LABEL = _spellings(_NO_LABEL)
-"""Texts that stand for a missing label: fewer, because "-" and "None" may be names of classes."""
-MISSING = (*NO_LABEL, *_spellings(_NO_VALUE), "None")
-"""Texts that stand for a missing value. "none" is not among them: it is how people write that there is none of something."""
 # In a column known to hold flags these are read as well, so that it may come from another kind of file.
 _TRUE, _FALSE = ("true", "t", "1", "1.0"), ("false", "f", "0", "0.0")
 
@@ -78,6 +73,19 @@ class TableRows:
         """
         places = np.flatnonzero(at) if at.dtype == bool else at
         return TableRows({name: values[places] for name, values in self.columns.items()}, self.booleans, len(places))
+
+    def of(self, names: list[str]) -> TableRows:
+        """The same rows with these columns only.
+
+        Parameters
+        ----------
+        names : list of str
+
+        Returns
+        -------
+        TableRows
+        """
+        return TableRows({name: self.columns[name] for name in names}, self.booleans & set(names), self.n)
 
     def frame(self) -> Any:
         """The same columns as a data frame, for models that read one.
@@ -143,125 +151,67 @@ def _series(series: Any) -> Any:
         if not hasattr(series.to_native(), "sparse"):
             raise
         return pa.array(series.to_numpy(), from_pandas=True)
-    return series.cast(nw.String).to_arrow() if _unreadable_levels(array.type) else array
-
-
-def _unreadable_levels(dtype: Any) -> bool:
-    from pyarrow import BaseExtensionType, types
-
-    levels = dtype.value_type if types.is_dictionary(dtype) else None
-    return levels is not None and (isinstance(levels, BaseExtensionType) or types.is_nested(levels))
-
-
-def is_text(dtype: Any) -> bool:
-    """Whether a column of this Arrow type holds strings."""
-    from pyarrow import types
-
-    dtype = dtype.value_type if types.is_dictionary(dtype) else dtype
-    return bool(types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype))
-
-
-def is_number(dtype: Any) -> bool:
-    """Whether a column of this Arrow type holds numbers, or nothing at all."""
-    from pyarrow import types
-
-    dtype = dtype.value_type if types.is_dictionary(dtype) else dtype
-    real = types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype)
-    return bool(real or types.is_null(dtype))
-
-
-def is_boolean(dtype: Any) -> bool:
-    """Whether a column of this Arrow type holds booleans."""
-    from pyarrow import types
-
-    return bool(types.is_boolean(dtype.value_type if types.is_dictionary(dtype) else dtype))
-
-
-def plain(column: Any, missing: tuple[str, ...] = MISSING) -> Any:
-    """A column without dictionary; text is stripped, and null where it stands for a missing value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(column.type) and not _unreadable_levels(column.type):
-        column = column.cast(column.type.value_type)
-    if not is_text(column.type):
-        return column
-    if pa.types.is_string_view(column.type):
-        column = column.cast(pa.large_string())  # few kernels read views
-    stripped = pc.utf8_trim_whitespace(column)
-    codes = pc.is_in(stripped, pa.array(missing, stripped.type))
-    return pc.if_else(codes, pa.scalar(None, stripped.type), stripped)
-
-
-class Unreadable(ValueError):
-    """A value that a column cannot have: `at` counts rows of the batch."""
-
-    def __init__(self, value: Any, at: int, what: str) -> None:
-        super().__init__(what)
-        self.value, self.at, self.what = value, at, what
+    return series.cast(nw.String).to_arrow() if has_nested_levels(array.type) else array
 
 
 def read_numeric(column: Any, decimal: str, absent: str = "") -> NDArray[Any]:
     """An Arrow array as float64, NaN for what is missing, which the text `absent` is too."""
-    values = cast_to_numbers(column) if decimal == "." and is_text(column.type) else None  # clean columns need no more
-    if values is None:
-        values = plain(column, (*MISSING, absent))
-    if is_text(values.type):
-        found = parsed(values, decimal)
-        if found is None:
-            mark = "with a decimal comma" if decimal == "," else "with a decimal point"
-            raise _first(values, lambda part: parsed(part, decimal) is not None, f"is not a number ({mark})")
-        values = found
-    elif not (is_number(values.type) or is_boolean(values.type)):
-        raise _of_wrong_type(values, "a number")
-    read = np.array(numbers(values))  # a copy: rows outlive the table they were read from
-    infinite = np.flatnonzero(np.isinf(read))
-    if len(infinite):
-        raise Unreadable(float(read[infinite[0]]), int(infinite[0]), "is infinite; leave it empty if it is not known")
+    if kind(column.type) == "text":
+        read = read_floats(column, decimal, (*MISSING, absent))
+    else:
+        values = plain(column)
+        _check_kind(values, NUMERIC, "a number")
+        read = np.array(numbers(values))  # a copy: rows outlive the table they were read from
+    check_finite(read)
     return read
+
+
+def check_finite(values: NDArray[np.float64]) -> None:
+    """Refuse infinity; NaN is a missing value."""
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        at = int(infinite[0])
+        raise UnreadableValue(float(values[at]), at, "is infinite; leave it empty if it is not known")
 
 
 def read_boolean(column: Any, categories: tuple[str, ...], true: str) -> NDArray[Any]:
     """An Arrow array of flags as 0 and 1, NaN for what is missing or neither. Capitals make no difference."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values = plain(column)
-    if is_text(values.type):
-        lower = pc.utf8_lower(values)
-        zeros = [*(name.lower() for name in categories if name != true), *_FALSE]
-        zero, one = (pc.is_in(lower, pa.array(words, lower.type)) for words in (zeros, [true.lower(), *_TRUE]))
-        values = pc.if_else(pc.or_(zero, one), one, None)
-    elif not (is_number(values.type) or is_boolean(values.type)):
-        raise _of_wrong_type(values, "true or false")
-    read = np.array(numbers(values.cast(pa.uint8()) if is_boolean(values.type) else values))
+    if kind(values.type) == "text":
+        return flags_of(*coded(values), categories, true)
+    _check_kind(values, NUMERIC, "true or false")
+    read = np.array(numbers(values.cast("uint8") if kind(values.type) == "boolean" else values))
     read[(read != 0) & (read != 1)] = np.nan
     return read
+
+
+def flags_of(
+    levels: list[str], places: NDArray[np.intp], categories: tuple[str, ...], true: str
+) -> NDArray[np.float64]:
+    """Texts, as their levels and the place of every row among them, as 0 and 1, NaN for what is missing or neither."""
+    meaning = {name.lower(): 0.0 for name in (*categories, *_FALSE)} | dict.fromkeys((true.lower(), *_TRUE), 1.0)
+    return np.array([*(meaning.get(level.lower(), np.nan) for level in levels), np.nan])[places]
 
 
 def read_categorical(column: Any) -> NDArray[Any]:
     """An Arrow array as objects: its texts, None for what is missing."""
     import pyarrow as pa
 
-    if not (is_text(column.type) or is_number(column.type) or is_boolean(column.type)):
-        raise _of_wrong_type(column, "text")
-    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    levels = coded.dictionary
-    if not is_text(levels.type):
+    _check_kind(column, ("text", *NUMERIC), "text")
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    levels = encoded.dictionary
+    if kind(levels.type) != "text":
         levels = levels.cast(pa.string())
-    names = np.array([*plain(levels).to_pylist(), None], dtype=object)
-    places = coded.indices.cast(pa.int64()).fill_null(len(names) - 1)
-    return np.asarray(names[np.from_dlpack(places)])
+    places = encoded.indices.cast(pa.int64()).fill_null(-1)
+    return objects_of(plain(levels).to_pylist(), np.asarray(np.from_dlpack(places)))
 
 
-def _of_wrong_type(values: Any, wanted: str) -> Unreadable:
-    return Unreadable(values[0].as_py() if len(values) else None, 0, f"is of type {values.type}, not {wanted}")
+def objects_of(levels: list[Any], places: NDArray[np.intp]) -> NDArray[Any]:
+    """Levels and the place of every row among them as an array of objects, None at place −1."""
+    return np.array([*levels, None], dtype=object)[places]
 
 
-def _first(values: Any, readable: Callable[[Any], bool], what: str) -> Unreadable:
-    """The first value of an array that cannot be read, found by halving."""
-    low, high = 0, len(values)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if readable(values[low:middle]) else (low, middle)
-    return Unreadable(values[low].as_py(), low, what)
+def _check_kind(values: Any, kinds: tuple[str, ...], wanted: str) -> None:
+    if kind(values.type) not in kinds:
+        first = values[0].as_py() if len(values) else None
+        raise UnreadableValue(first, 0, f"is of type {values.type}, not {wanted}")
