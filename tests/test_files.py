@@ -338,8 +338,11 @@ NUMBERS = ["alpha", "beta"]
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"features": ["alfa"]}, r"a.parquet: there is no column 'alfa'; did you mean one of \['alpha'\]\?"),
-        ({"target": "?", "features": NUMBERS}, r"there is no column '\?'; the columns are alpha, beta, word, day, w\."),
+        ({"features": ["alfa"]}, r"a.parquet: there is no column 'alfa'; did you mean 'alpha'\?"),
+        (
+            {"target": "?", "features": NUMBERS},
+            r"there is no column '\?'; the columns are 'alpha', 'beta', 'word', 'day', 'w'\.",
+        ),
         ({"weight": "weight", "features": NUMBERS}, "there is no column 'weight'"),
         ({}, r"a.parquet: column 'word' is of type string, not numeric; encode it .* features="),
         ({"features": ["day"]}, r"column 'day' is of type date32\[day\], not numeric"),

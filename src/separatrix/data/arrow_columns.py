@@ -60,6 +60,11 @@ def has_nested_levels(dtype: Any) -> bool:
     return levels is not None and (isinstance(levels, BaseExtensionType) or types.is_nested(levels))
 
 
+def decoded(column: Any) -> Any:
+    """A column with the values themselves where it holds codes of a dictionary."""
+    return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+
+
 def plain(column: Any, missing: tuple[str, ...] = MISSING) -> Any:
     """A column without dictionary; text is stripped, and null where it stands for a missing value."""
     import pyarrow as pa

@@ -9,7 +9,6 @@ one data page a column (at most 2 MiB with the usual writers) however long the r
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -20,9 +19,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.arrow_columns import NUMERIC, kind, numbers
-from separatrix.data.block import Block, Codes, Float
-from separatrix.data.checks import DATES
+from separatrix.data.arrow_columns import NUMERIC, decoded, kind, numbers
+from separatrix.data.block import Block, Codes, Float, StoredBlock
+from separatrix.data.checks import DATES, nearest_name
 from separatrix.data.dense import DenseBlock
 from separatrix.data.labels import check_weights, encode
 from separatrix.data.readers import CsvReader, Names, ParquetReader, Paths, expand, index_columns, named
@@ -30,12 +29,6 @@ from separatrix.data.source import Source, rows_per_block
 
 # Smaller than in memory: here every block in flight is memory that was not there before.
 _BLOCK_BYTES = 1 << 20
-
-
-def decoded_column(batch: Any, name: str) -> Any:
-    """A column of a batch, dictionary codes replaced by what they stand for."""
-    column = batch.column(name)
-    return column.dictionary_decode() if hasattr(column.type, "value_type") else column
 
 
 def missing(column: Any) -> NDArray[Any]:
@@ -92,9 +85,7 @@ class FileSource(Source):
             if needed[name] > 1:
                 raise ValueError(f"column {name!r} is named twice in features, target and weight; name it once.")
             if not present[name]:
-                near = difflib.get_close_matches(str(name), schema.names)
-                hint = f"did you mean one of {near}?" if near else f"the columns are {', '.join(schema.names[:10])}."
-                raise ValueError(f"there is no column {name!r}; {hint}")
+                raise ValueError(f"there is no column {name!r}; {nearest_name(name, schema.names)}")
         types = {name: schema.field(name).type for name in needed}
         from pyarrow.types import is_temporal
 
@@ -150,10 +141,10 @@ class FileSource(Source):
         y = {"": None, "labels": np.empty(n, dtype=np.intp), "values": np.empty((n, len(self._targets)))}[self._role]
         return DenseBlock(X, y, np.empty(n) if self._weights else None, start)
 
-    def _decode(self, batch: Any, where: str, block: DenseBlock) -> bool:
+    def _decode(self, batch: Any, where: str, block: StoredBlock) -> bool:
         """Write a batch into the rows of a block; whether any row has a weight above zero."""
         for j, name in enumerate(self._features):
-            block.X[:, j] = numbers(decoded_column(batch, name), self.dtype.name)
+            block.X[:, j] = numbers(decoded(batch.column(name)), self.dtype.name)
         weights = self._weigh(batch, where)
         if block.weights is not None:
             block.weights[:] = weights
@@ -161,14 +152,14 @@ class FileSource(Source):
             block.codes[:] = self._encode(batch, weights, where)[1]
         elif block.y is not None:
             for j, name in enumerate(self._targets):
-                block.y[:, j] = numbers(decoded_column(batch, name))
+                block.y[:, j] = numbers(decoded(batch.column(name)))
             if not np.isfinite(block.y).all():
                 raise self._without_target()
         return weights is None or bool(weights.any())
 
     def _weigh(self, batch: Any, where: str) -> Float | None:
         for name in self._weights:
-            weights = numbers(decoded_column(batch, name))
+            weights = numbers(decoded(batch.column(name)))
             with named(f"{where}, column {name!r}"):
                 check_weights(weights)
             return weights
@@ -176,7 +167,7 @@ class FileSource(Source):
 
     def _encode(self, batch: Any, weights: Float | None, where: str) -> tuple[NDArray[Any], Codes]:
         """The classes, which are those of the batch alone while the source has none, and the codes of the rows."""
-        column = decoded_column(batch, self._targets[0])
+        column = decoded(batch.column(self._targets[0]))
         counted = slice(None) if weights is None else weights > 0
         if missing(column)[counted].any():
             raise self._without_target()
@@ -193,7 +184,7 @@ class FileSource(Source):
 
     def _labels_of(self, batch: Any) -> NDArray[Any]:
         """The different labels of a batch, missing ones aside."""
-        column = decoded_column(batch, self._targets[0])
+        column = decoded(batch.column(self._targets[0]))
         dtype = str if kind(column.type) == "text" else column.type.to_pandas_dtype()
         return np.array(column.filter(~missing(column)).unique().to_pylist(), dtype=dtype)
 
@@ -201,7 +192,7 @@ class FileSource(Source):
         """The error for rows without a target: the target is read once more, to count them all."""
         count, first = 0, ""
         for where, batch in self._batches(self._targets):
-            bad = np.logical_or.reduce([missing(decoded_column(batch, name)) for name in self._targets])
+            bad = np.logical_or.reduce([missing(decoded(batch.column(name))) for name in self._targets])
             count, first = count + int(bad.sum()), first or (where if bad.any() else "")
         names = ", ".join(map(repr, self._targets))
         return ValueError(f"{first}: the target {names} is missing, NaN or infinite in {count} of the rows; drop them.")

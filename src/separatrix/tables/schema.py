@@ -6,7 +6,6 @@ the same thing in a file read whole, in a batch of a stream, and in the rows to 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from separatrix.data.arrow_columns import NO_LABEL, UnreadableValue, coded, plain
 from separatrix.data.block import Codes
+from separatrix.data.checks import nearest_name
 from separatrix.data.number_text import decimal_mark
 from separatrix.tables.columns import ColumnSchema, InferredColumn, TableColumn, infer_column, without_copies
 from separatrix.tables.findings import (
@@ -246,9 +246,7 @@ def _checked_target(table: Any, target: Any) -> str:
     """The name of the target in a table that has it, other columns, and rows."""
     name = str(target)  # a frame may have numbers for names
     if name not in table.column_names:
-        near = difflib.get_close_matches(name, table.column_names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the columns are {_quoted(table.column_names)}."
-        raise ValueError(f"The table has no target column {target!r}; {hint}")
+        raise ValueError(f"The table has no target column {target!r}; {nearest_name(name, table.column_names)}")
     if not table.num_rows:
         raise ValueError("The table has no rows; give at least two rows of each class.")
     if table.num_columns == 1:
