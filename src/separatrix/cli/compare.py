@@ -70,9 +70,9 @@ def _ranking(comparison: Comparison, wide: bool) -> Any:
     for one in comparison.candidates:
         mark = "*" if one is comparison.recommended else "=" if one.tied else " "
         scores = [_score(one, name) for name in measured]
-        says = (one.certificate, one.separability) if wide else ()
+        proof = (one.certificate, one.separability) if wide else ()
         style = "bold" if one is comparison.recommended else None
-        table.add_row(f"{one.rank:>2}{mark}", one.family, *scores, _seconds(one.fit_seconds), *says, style=style)
+        table.add_row(f"{one.rank:>2}{mark}", one.family, *scores, _seconds(one.fit_seconds), *proof, style=style)
     return table
 
 

@@ -15,6 +15,7 @@ from separatrix.comparison.table_model import TableModel
 from separatrix.data.writing import destination
 from separatrix.export.model_file import save_model
 from separatrix.result import Status
+from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.findings import joined
 from separatrix.tables.reading import read_table
 from separatrix.tables.schema import TableSchema
@@ -27,11 +28,11 @@ def run(data: Path, target: str, name: str, settings: list[str], loss: Path | No
     build(name, **parameters)  # a wrong name is refused before the table is read
     schema, rows, codes = TableSchema.infer_and_read(read_table(data), target)
     costs, actions = (None, None) if loss is None else read_loss(loss, schema.classes)
-    estimator, encode = build(name, **_by_code(parameters, schema.classes)), FAMILIES[name].encoded
+    estimator = build(name, **_by_code(parameters, schema.classes))
+    encoder = TableEncoder(schema).fit(rows) if FAMILIES[name].encoded else None
+    model = TableModel(schema, encoder, estimator, family=name, loss=costs, actions=actions)
     try:
-        model = TableModel.fit_rows(
-            schema, rows, codes, estimator, family=name, encode=encode, loss=costs, actions=actions
-        )
+        estimator.fit(model.encode(rows), codes)
     except ValueError as error:  # the estimator has the classes by number
         raise ValueError(in_words(error, np.asarray(schema.classes))) from error
     save_model(model, output)

@@ -66,7 +66,7 @@ def followed(batches: Iterator[Any], path: Path, progress: ProgressLine) -> Iter
     total = _size(path)
     rows = done = 0
     for batch in batches:
-        if rows:  # the last batch is told of when it is done, below
+        if rows:  # the last batch is shown when it is done, below
             progress(f"{rows} rows", None if total is None else min(done / total, 1.0))
         yield batch
         rows += batch.num_rows
@@ -87,7 +87,6 @@ def _text_bytes(batch: Any) -> int:
 
 
 def _write(batches: Iterator[Any], sink: BinaryIO, suffix: str) -> None:
-
     first = next(batches)
     nested = next((field.name for field in first.schema if suffix in DELIMITERS and is_nested(field.type)), None)
     if nested is not None:
@@ -102,7 +101,6 @@ class Prediction:
     """Batches of a table in, batches of predictions out; counts the values that the model had to do without."""
 
     def __init__(self, model: TableModel, keep: list[str]) -> None:
-
         self._model, self._keep, self.n_rows = model, keep, 0
         self._labels = pa.array((model.classes_ if model.actions is None else model.actions).tolist())
         classes = model.classes_.tolist() if model.has_probabilities else []
@@ -125,9 +123,9 @@ class Prediction:
         return pa.record_batch([*kept, labels, *(pa.array(column) for column in proba)], names=self._names)
 
     def notes(self) -> list[str]:
-        """What was missing or new, a sentence a column."""
+        """What was missing or new, a sentence per column."""
         unseen = (
-            f"Column {name!r}: {_counted(n)} of no category that the model knows, such as {self._example[name]!r}"
+            f"Column {name!r}: {_counted(n)} of no category that the model has, such as {self._example[name]!r}"
             f"{', read as missing' if name in self._flags else ''}."
             for name, n in self._unseen.items()
         )
@@ -149,7 +147,6 @@ class Prediction:
         return self._labels.take(pa.array(codes)), proba.T
 
     def _count(self, rows: TableRows, batch: Any) -> None:
-
         for name, values in rows.columns.items():
             if name not in self._known:
                 holes = np.isnan(values)

@@ -114,33 +114,8 @@ class TableModel:
         TableModel
         """
         schema, rows, codes = TableSchema.infer_and_read(table, target)
-        return cls.fit_rows(
-            schema,
-            rows,
-            codes,
-            estimator,
-            family=family,
-            encode=encode,
-            standardise=standardise,
-            loss=loss,
-            actions=actions,
-        )
-
-    @classmethod
-    def fit_rows(
-        cls,
-        schema: TableSchema,
-        rows: TableRows,
-        codes: NDArray[np.intp],
-        estimator: Any,
-        *,
-        encode: bool = True,
-        standardise: bool = True,
-        **named: Any,
-    ) -> TableModel:
-        """The same for rows that have been read: what `TableSchema.infer_and_read` gives; `named` goes to the class."""
         encoder = TableEncoder(schema, standardise=standardise).fit(rows) if encode else None
-        model = cls(schema, encoder, clone(estimator), **named)
+        model = cls(schema, encoder, clone(estimator), family=family, loss=loss, actions=actions)
         model.estimator.fit(model.encode(rows), codes)
         return model
 

@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.arrow_columns import NUMERIC, decoded, kind, numbers
+from separatrix.data.arrow_columns import NUMERIC, coded, decoded, kind, numbers
 from separatrix.data.block import Block, Codes, Float, StoredBlock
 from separatrix.data.checks import DATES, nearest_name
 from separatrix.data.dense import DenseBlock
@@ -31,11 +31,16 @@ from separatrix.data.source import Source, rows_per_block
 _BLOCK_BYTES = 1 << 20
 
 
-def missing(column: Any) -> NDArray[Any]:
+def _missing(column: Any) -> NDArray[Any]:
     """Which rows of a target are null, NaN or infinite."""
     if kind(column.type) == "text":
         return np.from_dlpack(column.is_null().cast("uint8")).astype(bool)
     return np.asarray(~np.isfinite(numbers(column)))
+
+
+def _labels(values: list[Any], dtype: Any) -> NDArray[Any]:
+    """Values of an Arrow column of this type as an array of labels."""
+    return np.array(values, dtype=str if kind(dtype) == "text" else dtype.to_pandas_dtype())
 
 
 class FileSource(Source):
@@ -102,7 +107,7 @@ class FileSource(Source):
         return types
 
     def _batches(self, columns: list[str]) -> Iterator[tuple[str, Any]]:
-        """Record batches of every file in turn, each with a phrase that says where it stands."""
+        """Record batches of every file in turn, each with the place where it stands."""
         total, rows = 0, rows_per_block(self.n_features, target=_BLOCK_BYTES)
         labels = self._targets if self._role == "labels" else []
         for path in self._files:
@@ -144,7 +149,7 @@ class FileSource(Source):
     def _decode(self, batch: Any, where: str, block: StoredBlock) -> bool:
         """Write a batch into the rows of a block; whether any row has a weight above zero."""
         for j, name in enumerate(self._features):
-            block.X[:, j] = numbers(decoded(batch.column(name)), self.dtype.name)
+            block.X[:, j] = numbers(batch.column(name), self.dtype.name)
         weights = self._weigh(batch, where)
         if block.weights is not None:
             block.weights[:] = weights
@@ -159,7 +164,7 @@ class FileSource(Source):
 
     def _weigh(self, batch: Any, where: str) -> Float | None:
         for name in self._weights:
-            weights = numbers(decoded(batch.column(name)))
+            weights = numbers(batch.column(name))
             with named(f"{where}, column {name!r}"):
                 check_weights(weights)
             return weights
@@ -169,30 +174,22 @@ class FileSource(Source):
         """The classes, which are those of the batch alone while the source has none, and the codes of the rows."""
         column = decoded(batch.column(self._targets[0]))
         counted = slice(None) if weights is None else weights > 0
-        if missing(column)[counted].any():
+        if _missing(column)[counted].any():
             raise self._without_target()
-        encoded = column.dictionary_encode()  # labels are few: NumPy sees each of them once a batch
-        index = np.from_dlpack(encoded.indices.fill_null(0) if column.null_count else encoded.indices)
-        used = np.zeros(max(1, len(encoded.dictionary)), dtype=bool)
-        used[index[counted]] = True
-        dtype = str if kind(column.type) == "text" else column.type.to_pandas_dtype()
-        labels = np.array(encoded.dictionary.to_pylist(), dtype=dtype)[used[: len(encoded.dictionary)]]
-        code_of = np.zeros(len(used), dtype=np.intp)  # stays 0 for labels of rows of weight zero: no one looks at them
+        levels, places = coded(column)  # labels are few: NumPy sees each of them once per batch
+        used = np.zeros(max(1, len(levels)), dtype=bool)
+        used[places[counted]] = True
+        code_of = np.zeros(len(used), dtype=np.intp)  # stays 0 for labels of rows of weight zero: they do not count
         with named(f"{where}, column {self._targets[0]!r}"):
+            labels = _labels(levels, column.type)[used[: len(levels)]]
             classes, code_of[used] = encode(labels, self.classes, None)
-        return classes, code_of[index]
-
-    def _labels_of(self, batch: Any) -> NDArray[Any]:
-        """The different labels of a batch, missing ones aside."""
-        column = decoded(batch.column(self._targets[0]))
-        dtype = str if kind(column.type) == "text" else column.type.to_pandas_dtype()
-        return np.array(column.filter(~missing(column)).unique().to_pylist(), dtype=dtype)
+        return classes, code_of[places]
 
     def _without_target(self) -> ValueError:
         """The error for rows without a target: the target is read once more, to count them all."""
         count, first = 0, ""
         for where, batch in self._batches(self._targets):
-            bad = np.logical_or.reduce([missing(decoded(batch.column(name))) for name in self._targets])
+            bad = np.logical_or.reduce([_missing(decoded(batch.column(name))) for name in self._targets])
             count, first = count + int(bad.sum()), first or (where if bad.any() else "")
         names = ", ".join(map(repr, self._targets))
         return ValueError(f"{first}: the target {names} is missing, NaN or infinite in {count} of the rows; drop them.")
@@ -228,11 +225,12 @@ class FileSource(Source):
             new = view._encode(batch, weights, where)[0]
             found = [np.unique(np.concatenate([*found, new]))] if len(new) else found
             if weights is not None and not weights.all():
-                idle.append(self._labels_of(batch.filter(weights == 0)))
+                column = decoded(batch.column(self._targets[0])).filter(weights == 0)
+                idle.append(_labels(column.filter(~_missing(column)).unique().to_pylist(), column.type))
         if not found:
             raise ValueError(f"{self._files[0]}: no row has a weight above zero; at least one must count.")
         view.classes, self.n_rows = found[0], view.n_rows
-        view._known = np.unique(np.concatenate([*found, *idle])) if idle else None
+        view.all_classes = np.unique(np.concatenate([*found, *idle])) if idle else None
         self.passes = view.passes = self.passes + 1
         return view
 

@@ -154,21 +154,8 @@ def stratified_folds(
 ) -> NDArray[np.intp]:
     """(n,) the fold that leaves out each row: equal rows together, classes spread evenly, see the head of the file.
 
-    Parameters
-    ----------
-    keys : ndarray of shape (n,)
-        Equal for equal rows: `row_keys`.
-    codes : ndarray of shape (n,)
-        Classes 0…K−1.
-    n_folds : int
-    order : ndarray of shape (n,), optional
-        What the different rows of a class are sorted by; the keys by default.
-    seed : int, default=0
-        Another number gives other folds.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    `keys` are equal for equal rows (`row_keys`); the different rows of a class are sorted by `order`, the keys by default.
+    Another seed gives other folds.
     """
     folds, dealt = np.empty(len(keys), dtype=np.intp), 0
     for own, ranks in _ranked(keys, codes, keys if order is None else order, seed):
@@ -250,22 +237,9 @@ def number_of_folds(cv: Any) -> int | None:
 def splits(cv: Any, X: Any, codes: Codes, kept: NDArray[np.intp], n_rows: int, **params: Any) -> Iterator[Fold]:
     """Training and test rows of every fold, as positions among the rows that count.
 
-    Parameters
-    ----------
-    cv : int, splitter, iterable or None
-        A number draws `stratified_folds`. A splitter keeps scikit-learn's meaning: it sees the rows that count, as they are
-        given, so that the copies of a row may part. So does a list of (train, test) positions, which are those of all rows;
-        rows of weight zero are left out of them.
-    X : array-like, sparse matrix or data frame of shape (n, d)
-        The rows that count.
-    codes : ndarray of shape (n,)
-        Their classes.
-    kept : ndarray of shape (n,)
-        Which of all rows they are.
-    n_rows : int
-        How many rows there are in all.
-    **params
-        For a splitter's `split`, such as groups; one entry for each row that counts.
+    A number `cv` draws `stratified_folds`. A splitter keeps scikit-learn's meaning: it is given the rows that count, X and
+    codes, and `params` such as groups, so that the copies of a row may part. So does a list of (train, test) positions,
+    which are those of all `n_rows` rows; of these `kept` count, and rows of weight zero are left out.
     """
     number = number_of_folds(cv)
     if number is not None:

@@ -73,13 +73,7 @@ def is_padded(text: Any) -> bool:
 
 
 class NumberText:
-    """A column of stripped text that may hold numbers; each conversion of it is made once and kept.
-
-    Parameters
-    ----------
-    text : pyarrow.Array or pyarrow.ChunkedArray of strings
-        Null where nothing is known.
-    """
+    """An Arrow column of stripped text that may hold numbers; each conversion of it is made once and kept."""
 
     def __init__(self, text: Any) -> None:
         self.text = text
@@ -152,8 +146,8 @@ class NumberText:
             return ""
         separator = _separator(self.bare)
         unclear = bool(separator) and all(_all_are(self.bare, mark) for mark in _NAMES)
-        plain = pc.match_substring_regex(text, _form(decimal, groups=False))
-        at = pc.index(pc.match_substring(self.bare, separator) if unclear else pc.invert(plain), True).as_py()
+        usual = pc.match_substring_regex(text, _form(decimal, groups=False))
+        at = pc.index(pc.match_substring(self.bare, separator) if unclear else pc.invert(usual), True).as_py()
         if at < 0:
             return ""
         reading = [f"{text[at].as_py()!r} as {found[at].as_py():.15g}"]

@@ -33,7 +33,7 @@ def irregular(mode: int) -> str:
 
 def check_regular(path: str | os.PathLike[str]) -> None:
     """Refuse to read what is no file: a pipe would wait without a word, and has its content only once."""
-    with suppress(OSError):  # what is not there is told where it is opened
+    with suppress(OSError):  # what is not there is refused where it is opened
         what = irregular(os.stat(path).st_mode)
         if what:
             raise ValueError(
@@ -134,13 +134,7 @@ class ParquetReader:
 
 
 class CsvReader:
-    """CSV files, for a source: the first rows of a file suggest the types of its columns.
-
-    Parameters
-    ----------
-    delimiter : str or None
-        What stands between the fields; None to find it in each file.
-    """
+    """CSV files, for a source: the first rows of a file suggest the types of its columns, and its delimiter if it is None."""
 
     suffix = ".csv"
 

@@ -36,29 +36,14 @@ class UnreadableFile(ValueError):
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How a text file is written.
-
-    Parameters
-    ----------
-    encoding : {"utf-8", "utf-16"}
-    delimiter : str
-        What stands between the fields.
-    header : tuple of str
-        The fields of the first line.
-    names : tuple of str
-        The names of the columns: the header without blanks around it, and without a last field that has no name.
-    skipped : int
-        Lines before the header.
-    spaced : bool
-        Whether blanks stand between delimiters and quotation marks.
-    """
+    """How a text file is written."""
 
     encoding: str
     delimiter: str
     header: tuple[str, ...]
-    names: tuple[str, ...]
-    skipped: int = 0
-    spaced: bool = False
+    names: tuple[str, ...]  # the header without blanks around it, and without a last field that has no name
+    skipped: int  # lines before the header
+    spaced: bool  # whether blanks stand between delimiters and quotation marks
 
     @property
     def block_size(self) -> int:

@@ -23,8 +23,8 @@ def class_findings(
     counts = np.bincount(codes[codes >= 0], minlength=len(classes))
     without = len(codes) - int(counts.sum())
     if without:
-        said = [f"{text!r} in {n} row{'' if n == 1 else 's'}" for text, n in unlabelled.items()]
-        texts = f" ({joined(said)})" if said else ""
+        counted = [f"{text!r} in {n} row{'' if n == 1 else 's'}" for text, n in unlabelled.items()]
+        texts = f" ({joined(counted)})" if counted else ""
         yield f"{without} of {len(codes)} rows have no value in the target {target!r}{texts} and are not used."
     rare = counts < 5
     yield from few(
@@ -70,7 +70,7 @@ def column_findings(columns: tuple[ColumnSchema, ...], rows: TableRows) -> Itera
 
 
 def leak_findings(target: str, rows: TableRows, codes: NDArray[np.intp]) -> Iterator[str]:
-    """On columns whose value, or its absence, tells the class of every row: more often than chance would have it."""
+    """On columns whose value, or its absence, determines the class of every row: more often than by chance."""
     with np.errstate(divide="ignore"):  # a class without rows is not met below
         log_share = np.log(np.bincount(codes) / len(codes))
     for name, values in rows.columns.items():
@@ -105,7 +105,7 @@ def row_findings(rows: TableRows, codes: NDArray[np.intp]) -> Iterator[str]:
     columns = rows.frame().columns
     frame = pa.table([*columns, pa.array(codes)], names=[str(j) for j in range(len(columns) + 1)])
     copies = len(rows) - frame.group_by(frame.column_names, use_threads=False).aggregate([]).num_rows
-    # With a few coarse columns most rows are bound to look alike, which says nothing.
+    # With a few coarse columns most rows are bound to look alike, which means nothing.
     if 0 < copies < len(rows) / 2:
         yield (
             f"{copies} row{' repeats' if copies == 1 else 's repeat'} an earlier row in every column used. A case entered "

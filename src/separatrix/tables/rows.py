@@ -75,16 +75,7 @@ class TableRows:
         return TableRows({name: values[places] for name, values in self.columns.items()}, self.booleans, len(places))
 
     def of(self, names: list[str]) -> TableRows:
-        """The same rows with these columns only.
-
-        Parameters
-        ----------
-        names : list of str
-
-        Returns
-        -------
-        TableRows
-        """
+        """The same rows with these columns only."""
         return TableRows({name: self.columns[name] for name in names}, self.booleans & set(names), self.n)
 
     def frame(self) -> Any:

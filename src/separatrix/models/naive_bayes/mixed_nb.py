@@ -151,7 +151,7 @@ class MixedNB(NaiveBayesClassifier):
                 self.families_[column.name] = Family(family, "it was named so")
             else:
                 raise ValueError(
-                    f"{column.said} has the unknown family {family!r}; the families are {', '.join(FAMILIES)}."
+                    f"{column} has the unknown family {family!r}; the families are {', '.join(FAMILIES)}."
                 )
         grouped = {name for group in self._groups for name in group}
         loose = tuple(
