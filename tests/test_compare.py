@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
@@ -31,12 +32,13 @@ from separatrix import (
     expected_calibration_error,
 )
 from separatrix.comparison.costs import as_loss, read_loss
-from separatrix.comparison.encoder import TableEncoder
 from separatrix.comparison.families import FAMILIES, ModelFamily, build
 from separatrix.comparison.fitting import by_name, certificate_of, fit_sentence, gathered, in_words, stoppable
-from separatrix.comparison.schema import TableSchema
 from separatrix.comparison.scores import Candidate, Score, measure, rank, recommend, standard_error
 from separatrix.comparison.validation import stratified_folds
+from separatrix.data import number_text
+from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.schema import TableSchema
 
 QUICK = ["baseline", "naive-bayes", "least-squares", "lda", "qda", "perceptron"]
 
@@ -421,6 +423,40 @@ def test_untidy_table(messy, tmp_path):
     frame = compare(messy, "state", families=["lda"])
     np.testing.assert_allclose(frame.candidates[0].proba, by_family(found)["lda"].proba)
     assert set(found.best.predict(messy)) == {"<b>ill</b>", "well"}
+
+
+def test_every_text_column_is_parsed_once(tmp_path, monkeypatch):
+    rng = np.random.default_rng(8)
+    n = 90
+    table = {
+        "age": np.where(rng.random(n) < 0.1, "NA", rng.integers(20, 80, n).astype(str)),
+        "height": rng.normal(1.7, 0.1, n).round(3).astype(str),
+        "pay": [f'"{value:,}"' for value in rng.integers(900, 90_000, n)],
+        "rate": ["unknown" if i % 9 == 0 else f"{value:.1f} %" for i, value in enumerate(rng.normal(5, 1, n))],
+        "city": rng.choice(["Oslo", "Rome", "Bern"], n),
+        "smoker": rng.choice(["yes", "no"], n),
+        "ill": rng.choice(["never", "often"], n),
+    }
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join([",".join(table), *map(",".join, zip(*table.values(), strict=True))]))
+    stripped, converted = [], []
+    strip, cast = pc.utf8_trim_whitespace, number_text.cast_to_numbers
+    monkeypatch.setattr(pc, "utf8_trim_whitespace", lambda column: stripped.append(len(column)) or strip(column))
+
+    def counted(text):
+        found = cast(text)
+        if found is not None:
+            converted.append(len(text))
+        return found
+
+    monkeypatch.setattr(number_text, "cast_to_numbers", counted)
+    families = ["baseline", "lda", "naive-bayes", "logistic"]
+    found = compare(path, "ill", families=families, folds=3)
+    kinds = {column.name: column.kind for column in found.schema.columns}
+    assert [name for name, kind in kinds.items() if kind == "numeric"] == ["age", "height", "pay", "rate"]
+    assert stripped == [n] * len(table)
+    assert converted == [n] * 4
+    assert {candidate.family for candidate in found.candidates} == set(families)
 
 
 def test_html_is_escaped(messy):

@@ -18,7 +18,6 @@ from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_s
 
 import separatrix as sx
 from separatrix.cli import inspect
-from separatrix.comparison.encoder import TableEncoder
 from separatrix.comparison.families import FAMILIES
 from separatrix.comparison.planes import Plane, discriminant_plane
 from separatrix.comparison.table_model import TableModel
@@ -27,6 +26,7 @@ from separatrix.report.figures import Drawing
 from separatrix.report.sections import cross_table, mistake_table, model_section, outlier_table
 from separatrix.report.svg import inline_svg, page_style
 from separatrix.report.tables import count, number, percent
+from separatrix.tables.encoder import TableEncoder
 
 SCRIPT, BOLD = "<script>alert(1)</script>", "<b>x</b>"
 

@@ -15,9 +15,7 @@ from separatrix.statistics import ClassMoments, Gram, condition_gaussian
 
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison, compare
-    from separatrix.comparison.schema import TableSchema
     from separatrix.comparison.table_model import TableModel
-    from separatrix.data.tables import read_table, table_batches
     from separatrix.decide.bayes_risk import GaussianClasses, bayes_risk
     from separatrix.decide.bayes_rule import BayesRule
     from separatrix.decide.calibration import Reliability, expected_calibration_error, reliability_diagram
@@ -75,6 +73,8 @@ if TYPE_CHECKING:
         ScoreDistributionDisplay,
     )
     from separatrix.report.page import write_report
+    from separatrix.tables.reading import read_table, table_batches
+    from separatrix.tables.schema import TableSchema
 
 __version__ = "0.1.0"
 
@@ -179,9 +179,7 @@ __all__ = [
 
 _HOMES = {
     "comparison.comparison": ["Comparison", "compare"],
-    "comparison.schema": ["TableSchema"],
     "comparison.table_model": ["TableModel"],
-    "data.tables": ["read_table", "table_batches"],
     "decide.bayes_risk": ["GaussianClasses", "bayes_risk"],
     "decide.bayes_rule": ["BayesRule"],
     "decide.calibration": ["Reliability", "expected_calibration_error", "reliability_diagram"],
@@ -232,6 +230,8 @@ _HOMES = {
     ],
     "report.page": ["write_report"],
     "geometry.separability": ["Separability", "canonical", "geometric_margin", "separability"],
+    "tables.reading": ["read_table", "table_batches"],
+    "tables.schema": ["TableSchema"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -18,9 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.columns import ColumnSchema
 from separatrix.comparison.costs import as_loss
-from separatrix.comparison.encoder import TableEncoder
 from separatrix.comparison.families import FAMILIES, find_family
 from separatrix.comparison.fitting import Steps, by_name, certificate_of, gathered, in_words, stoppable, train
 from separatrix.comparison.inspection import (
@@ -32,8 +30,6 @@ from separatrix.comparison.inspection import (
 )
 from separatrix.comparison.listing import as_html, as_text, ranking
 from separatrix.comparison.planes import MOST_CURVES, Plane, fit_in_plane
-from separatrix.comparison.rows import Rows
-from separatrix.comparison.schema import TableSchema
 from separatrix.comparison.scores import Candidate, measure, rank, recommend
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import (
@@ -48,10 +44,14 @@ from separatrix.comparison.validation import (
 )
 from separatrix.data.block import Float
 from separatrix.data.labels import as_names
-from separatrix.data.tables import read_table
 from separatrix.decide.calibration import reliability_diagram
 from separatrix.decide.losses import best_actions
 from separatrix.geometry.separability import separability
+from separatrix.tables.columns import ColumnSchema
+from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.reading import read_table
+from separatrix.tables.rows import TableRows
+from separatrix.tables.schema import TableSchema
 
 # A linear programme of so many unknowns takes about a second for two classes and ten for twelve.
 _UNKNOWNS = 600
@@ -63,7 +63,7 @@ class Comparison:
 
     Parameters
     ----------
-    rows : Rows
+    rows : TableRows
         The columns that were learnt from, rows with a target only.
     schema : TableSchema
         What each column means, and the findings about the data.
@@ -105,7 +105,7 @@ class Comparison:
         What else should be known.
     """
 
-    rows: Rows
+    rows: TableRows
     schema: TableSchema
     codes: NDArray[np.intp]
     classes: NDArray[Any]
@@ -276,9 +276,8 @@ def compare(
 def _task(
     table: Any, target: str, loss: Any, actions: Iterable[Any] | None, folds: int, repeats: int, seed: int
 ) -> tuple[Task, list[str]]:
-    schema = TableSchema.infer(table, target)
-    codes, known = schema.read_target(table)
-    rows, codes, classes = schema.read(table).take(known), codes[known], as_names(schema.classes)
+    schema, rows, codes = TableSchema.infer_and_read(table, target)
+    classes = as_names(schema.classes)
     matrix, names = as_loss(loss, classes, actions)
     numbers, notes = stratified_folds(codes, classes, folds, repeats, seed)
     return Task(rows, schema, codes, classes, numbers, matrix, names, seed), notes

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Float
 from separatrix.data.labels import as_names, shown
-from separatrix.data.tables import DELIMITER, read_table
 from separatrix.decide.loss_labels import as_number, place_of
 from separatrix.decide.losses import loss_table
+from separatrix.tables.reading import DELIMITER, read_table
 
 
 def read_loss(path: str | os.PathLike[str], classes: Iterable[Any]) -> tuple[Float, list[Any]]:

@@ -16,11 +16,11 @@ import numpy as np
 from scipy.stats import chi2
 from sklearn.feature_selection import f_classif
 
-from separatrix.comparison.columns import ColumnSchema
-from separatrix.comparison.schema import TableSchema
 from separatrix.data.block import Codes, Float
 from separatrix.models.bayesian.bayesian_logistic import BayesianLogisticRegression
 from separatrix.models.discriminant.linear_discriminant import LinearDiscriminantAnalysis
+from separatrix.tables.columns import ColumnSchema
+from separatrix.tables.schema import TableSchema
 
 N_LISTED, MOST_COLUMNS = 10, 12
 

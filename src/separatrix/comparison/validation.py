@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import StratifiedKFold
 
-from separatrix.comparison.encoder import TableEncoder
 from separatrix.comparison.families import ModelFamily
 from separatrix.comparison.fitting import in_words, predictions, train
 from separatrix.comparison.inspection import rank_within_classes
 from separatrix.comparison.planes import Plane, discriminant_plane, score_columns
-from separatrix.comparison.rows import Rows
-from separatrix.comparison.schema import TableSchema
 from separatrix.comparison.scores import standard_error
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import shown
+from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.rows import TableRows
+from separatrix.tables.schema import TableSchema
 
 LEARNING_SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 Step = Callable[[str], None]
@@ -35,7 +35,7 @@ Step = Callable[[str], None]
 class Part:
     """The rows that are learnt from and those that are left out, as each kind of family reads them."""
 
-    rows: Rows
+    rows: TableRows
     schema: TableSchema
     inside: Codes
     outside: Codes
@@ -47,7 +47,7 @@ class Part:
         return TableEncoder(self.schema).fit(self._rows[0]) if self.fitted is None else self.fitted
 
     @cached_property
-    def _rows(self) -> tuple[Rows, Rows]:
+    def _rows(self) -> tuple[TableRows, TableRows]:
         return self.rows.take(self.inside), self.rows.take(self.outside)
 
     @cached_property
@@ -67,7 +67,7 @@ class Part:
 class Task:
     """The table, its classes, the folds of every repeat, and what actions cost."""
 
-    rows: Rows
+    rows: TableRows
     schema: TableSchema
     codes: Codes
     classes: NDArray[Any]

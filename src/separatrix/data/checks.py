@@ -7,7 +7,9 @@ storage     rows that are there: not a query still to be run, not dates
 
 from __future__ import annotations
 
+import difflib
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -54,6 +56,16 @@ def check_rows(X: Any) -> Any:
         if dtype.kind == "f" and dtype.itemsize > 8:
             return real_numbers(X, "X")
     return X
+
+
+def nearest_name(name: Any, names: Iterable[str], most: int = 10) -> str:
+    """A hint at the end of a sentence on a column that is not there: the name that was probably meant, or those there are."""
+    known = list(names)
+    near = difflib.get_close_matches(str(name), known, n=1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return f"the columns are {', '.join(map(repr, known[:most]))}{more}."
 
 
 def real_numbers(values: Any, name: str) -> Float:

@@ -86,7 +86,7 @@ class FrameBlock(DenseBlock):
         return rows, columns
 
     @cached_property
-    def X(self) -> NDArray[Any]:  # type: ignore[override]  # made on demand
+    def X(self) -> NDArray[Any]:  # made on demand
         """The rows as numbers."""
         values = self._frame.to_numpy()
         if values.dtype.kind in "fiu" and values.dtype.itemsize <= 8:

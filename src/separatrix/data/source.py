@@ -130,7 +130,8 @@ class Source(ABC):
     n_features: int
     feature_names: NDArray[Any] | None = None
     classes: NDArray[Any] | None = None
-    _known: NDArray[Any] | None = None
+    all_classes: NDArray[Any] | None = None
+    """`known_classes`, where these are not `classes`."""
     passes: int = 0
     dtype: np.dtype[Any] = np.dtype(np.float64)
 
@@ -154,7 +155,7 @@ class Source(ABC):
     @property
     def known_classes(self) -> NDArray[Any] | None:
         """Sorted labels of all rows, those of weight zero included."""
-        return self.classes if self._known is None else self._known
+        return self.classes if self.all_classes is None else self.all_classes
 
     def coarse(self) -> Self:
         """The same rows in blocks sized by what is stored, for sums that never make them dense."""

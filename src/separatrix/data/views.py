@@ -32,7 +32,7 @@ class View(Source):
         self.source = source
         self.n_rows, self.n_features = source.n_rows, n_features
         self.feature_names, self.classes, self.dtype = feature_names, source.classes, source.dtype
-        self._known = source._known
+        self.all_classes = source.all_classes
 
     @abstractmethod
     def see(self, block: Block) -> Block:
@@ -59,7 +59,7 @@ class View(Source):
     def _over(self, source: Source) -> Self:
         view = copy(self)
         view.source, view.classes, view.n_rows = source, source.classes, source.n_rows
-        view._known = source._known
+        view.all_classes = source.all_classes
         return view
 
     def coarse(self) -> Self:
@@ -91,7 +91,7 @@ class Regrouped(View):
 
     def __init__(self, source: Source, groups: Codes) -> None:
         super().__init__(source, source.n_features, source.feature_names)
-        self._groups, self.classes, self._known = groups, np.arange(2), None
+        self._groups, self.classes, self.all_classes = groups, np.arange(2), None
 
     @classmethod
     def one_against_rest(cls, source: Source, k: int) -> Self:
@@ -108,7 +108,7 @@ class Regrouped(View):
         groups = np.full(len(source.classes), -1, dtype=np.intp)
         groups[classes] = np.arange(len(classes))
         view = cls(source, groups)
-        view.classes, view._known = source.classes[classes], source.known_classes
+        view.classes, view.all_classes = source.classes[classes], source.known_classes
         return view
 
     def see(self, block: Block) -> Block:
@@ -124,7 +124,7 @@ class Regrouped(View):
 
     def _over(self, source: Source) -> Self:
         view = super()._over(source)
-        view.classes, view._known = self.classes, self._known
+        view.classes, view.all_classes = self.classes, self.all_classes
         return view
 
     def sample(self, rows: int) -> tuple[Source, Codes] | None:

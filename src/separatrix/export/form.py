@@ -21,8 +21,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.comparison.rows import MISSING
 from separatrix.comparison.table_model import TableModel
+from separatrix.data.arrow_columns import MISSING
 from separatrix.data.block import Float
 from separatrix.decide.bayes_rule import BayesRule
 from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm

@@ -13,9 +13,6 @@ from typing import Any
 _OURS = {
     "bayes.gibbs": ["Draws"],
     "bayes.posterior": ["BlockPosterior", "DiagonalPosterior", "FullPosterior", "LowRankPosterior"],
-    "comparison.columns": ["ColumnSchema"],
-    "comparison.encoder": ["EncodedFeature", "TableEncoder"],
-    "comparison.schema": ["TableSchema"],
     "comparison.table_model": ["TableModel"],
     "decide.bayes_rule": ["BayesRule"],
     "decide.calibrated": ["AllClasses"],
@@ -62,6 +59,9 @@ _OURS = {
     "statistics.moments": ["ClassMoments"],
     "statistics.scatter": ["Scatter"],
     "statistics.triangular": ["Triangular"],
+    "tables.columns": ["ColumnSchema"],
+    "tables.encoder": ["EncodedFeature", "TableEncoder"],
+    "tables.schema": ["TableSchema"],
 }
 # Plain holders of numbers that our own models may be built with.
 _SCIKIT_LEARN = {

@@ -20,8 +20,8 @@ from typing import Any, Literal
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.data.columns import Column, ColumnTable
 from separatrix.geometry.score_form import LogPosteriors
+from separatrix.tables.column_table import Column, ColumnTable
 
 ColumnKind = Literal["number", "flag", "text"]
 

@@ -14,9 +14,9 @@ from separatrix.report.figures import Drawing
 from separatrix.report.tables import PageTable, count, fixed, number, percent
 
 if TYPE_CHECKING:
-    from separatrix.comparison.columns import ColumnSchema
     from separatrix.comparison.comparison import Comparison
-    from separatrix.comparison.rows import Rows
+    from separatrix.tables.columns import ColumnSchema
+    from separatrix.tables.rows import TableRows
 
 MOST_LISTED = 300
 _KINDS = {"left_out": "left out"}
@@ -41,7 +41,7 @@ def column_table(comparison: Comparison) -> PageTable:
     return PageTable(f"Columns and what they were taken for.{more}", head, cells, [False, False, False, True, False])
 
 
-def _contents(column: ColumnSchema, rows: Rows) -> str:
+def _contents(column: ColumnSchema, rows: TableRows) -> str:
     if column.kind in ("boolean", "categorical"):
         n, some = len(column.categories), ", ".join(map(str, column.categories[:4]))
         return some if n <= 4 else f"{some}, … ({count(n, 'category', 'categories')})"

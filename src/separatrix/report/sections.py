@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.findings import joined
 from separatrix.comparison.fitting import by_name, fit_sentence, proven_gap
 from separatrix.comparison.inspection import N_LISTED, Outliers
 from separatrix.comparison.planes import MOST_CURVES
@@ -20,6 +19,7 @@ from separatrix.report import figures
 from separatrix.report.coefficient_section import coefficient_table, forest
 from separatrix.report.figures import Drawing
 from separatrix.report.tables import PageTable, count, fixed, number, percent, row_table
+from separatrix.tables.findings import joined
 
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison

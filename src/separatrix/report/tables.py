@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from separatrix.comparison.columns import ColumnSchema
     from separatrix.comparison.comparison import Comparison
+    from separatrix.tables.columns import ColumnSchema
 
 
 @dataclass(frozen=True)

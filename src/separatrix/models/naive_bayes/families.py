@@ -17,10 +17,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.columns import Column
 from separatrix.geometry.additive_form import GaussianTerm, GroupTerm, RateTerm, TableTerm
 from separatrix.statistics.columns import ColumnMoments, ValueCounts
 from separatrix.statistics.counts import ClassCounts
+from separatrix.tables.column_table import Column
 
 ColumnStatistic = ColumnMoments | ClassCounts | ValueCounts
 FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson", "multinomial")
@@ -59,24 +59,20 @@ def check_column(column: Column, family: str) -> None:
     if column.kind == "text":
         shown = next(iter(values), None)
         raise ValueError(
-            f"{column.said} holds text such as {shown!r}, but its family is {family!r}, which needs numbers; use 'categorical'."
+            f"{column} holds text such as {shown!r}, but its family is {family!r}, which needs numbers; use 'categorical'."
         )
     if np.isinf(values).any():
         raise ValueError(
-            f"{column.said} contains infinity in {int(np.isinf(values).sum())} rows; only what is missing is left out."
+            f"{column} contains infinity in {int(np.isinf(values).sum())} rows; only what is missing is left out."
         )
     if family == "bernoulli" and not np.isin(values, (0.0, 1.0)).all():
-        raise ValueError(
-            f"{column.said} holds values other than 0 and 1, but its family is 'bernoulli'; use 'categorical'."
-        )
+        raise ValueError(f"{column} holds values other than 0 and 1, but its family is 'bernoulli'; use 'categorical'.")
     if family in ("poisson", "multinomial") and (values < 0).any():
         raise ValueError(
-            f"{column.said} holds negative numbers, but its family is {family!r}, which counts; use 'gaussian'."
+            f"{column} holds negative numbers, but its family is {family!r}, which counts; use 'gaussian'."
         )
     if family in ("poisson", "multinomial") and (values != np.floor(values)).any():
-        raise ValueError(
-            f"{column.said} holds numbers that are not whole, but its family is {family!r}; use 'gaussian'."
-        )
+        raise ValueError(f"{column} holds numbers that are not whole, but its family is {family!r}; use 'gaussian'.")
 
 
 def count(family: str, columns: list[Column], codes: Codes, weights: Float, n_classes: int) -> ColumnStatistic:

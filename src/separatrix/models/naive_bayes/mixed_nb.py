@@ -21,7 +21,6 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.checks import check_rows
-from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
 from separatrix.data.labels import listed, shown
 from separatrix.geometry import ScoreForm
@@ -34,6 +33,7 @@ from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, RowS
 from separatrix.result import Status
 from separatrix.statistics.columns import ColumnMoments, MixedCounts
 from separatrix.statistics.statistic import weights_by_class
+from separatrix.tables.column_table import Column, ColumnTable
 
 Group = tuple[Any, ...]
 
@@ -153,9 +153,7 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
             elif family in FAMILIES:
                 self.families_[column.name] = ColumnFamily(family, "it was named so")
             else:
-                raise ValueError(
-                    f"{column.said} has the unknown family {family!r}; the families are {', '.join(FAMILIES)}."
-                )
+                raise ValueError(f"{column} has the unknown family {family!r}; the families are {', '.join(FAMILIES)}.")
         grouped = {name for group in self._groups for name in group}
         loose = tuple(
             name for name, family in self.families_.items() if family == "multinomial" and name not in grouped

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.columns import MANY_LINES, ColumnSchema
-from separatrix.comparison.rows import Rows
 from separatrix.data.labels import shown
+from separatrix.tables.columns import MANY_LINES, ColumnSchema
+from separatrix.tables.rows import TableRows
 
 _FIRST = 2000
 
@@ -23,8 +23,8 @@ def class_findings(
     counts = np.bincount(codes[codes >= 0], minlength=len(classes))
     without = len(codes) - int(counts.sum())
     if without:
-        said = [f"{text!r} in {n} row{'' if n == 1 else 's'}" for text, n in unlabelled.items()]
-        texts = f" ({joined(said)})" if said else ""
+        counted = [f"{text!r} in {n} row{'' if n == 1 else 's'}" for text, n in unlabelled.items()]
+        texts = f" ({joined(counted)})" if counted else ""
         yield f"{without} of {len(codes)} rows have no value in the target {target!r}{texts} and are not used."
     rare = counts < 5
     yield from few(
@@ -55,7 +55,7 @@ def spelling_findings(target: str, classes: tuple[Any, ...], columns: tuple[Colu
         yield f"The target {target!r} has a label of {lines + 1} lines: is a quotation mark left open before it?"
 
 
-def column_findings(columns: tuple[ColumnSchema, ...], rows: Rows) -> Iterator[str]:
+def column_findings(columns: tuple[ColumnSchema, ...], rows: TableRows) -> Iterator[str]:
     """On columns that are left out, and on holes in the others."""
     n = len(rows)
     yield from few(f"Column {c.name!r} is left out. {c.reason}" for c in columns if c.kind == "left_out")
@@ -69,8 +69,8 @@ def column_findings(columns: tuple[ColumnSchema, ...], rows: Rows) -> Iterator[s
         yield f"There are missing values in {joined(some)}."
 
 
-def leak_findings(target: str, rows: Rows, codes: NDArray[np.intp]) -> Iterator[str]:
-    """On columns whose value, or its absence, tells the class of every row: more often than chance would have it."""
+def leak_findings(target: str, rows: TableRows, codes: NDArray[np.intp]) -> Iterator[str]:
+    """On columns whose value, or its absence, determines the class of every row: more often than by chance."""
     with np.errstate(divide="ignore"):  # a class without rows is not met below
         log_share = np.log(np.bincount(codes) / len(codes))
     for name, values in rows.columns.items():
@@ -98,14 +98,14 @@ def _places(values: NDArray[Any]) -> tuple[NDArray[np.intp], int]:
     return np.fromiter(map(order.__getitem__, values), np.intp, len(values)), len(order)
 
 
-def row_findings(rows: Rows, codes: NDArray[np.intp]) -> Iterator[str]:
+def row_findings(rows: TableRows, codes: NDArray[np.intp]) -> Iterator[str]:
     """On rows that stand there twice."""
     import pyarrow as pa
 
     columns = rows.frame().columns
     frame = pa.table([*columns, pa.array(codes)], names=[str(j) for j in range(len(columns) + 1)])
     copies = len(rows) - frame.group_by(frame.column_names, use_threads=False).aggregate([]).num_rows
-    # With a few coarse columns most rows are bound to look alike, which says nothing.
+    # With a few coarse columns most rows are bound to look alike, which means nothing.
     if 0 < copies < len(rows) / 2:
         yield (
             f"{copies} row{' repeats' if copies == 1 else 's repeat'} an earlier row in every column used. A case entered "

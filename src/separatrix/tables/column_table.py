@@ -1,4 +1,4 @@
-"""A table as columns: each with its own kind and its own holes, for the models that take a table as it is."""
+"""A table as columns: each with its own kind and its own missing values, for the models that take a table as it is."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ class Column:
             return np.array([value is not None for value in self.values], dtype=bool)
         return ~np.isnan(self.values)
 
-    @property
-    def said(self) -> str:
-        """How error messages call it."""
+    def __str__(self) -> str:
         return f"column {self.name!r}" if isinstance(self.name, str) else f"column {self.name}"
 
 

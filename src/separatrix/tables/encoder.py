@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.comparison.columns import MOST_LEVELS
-from separatrix.comparison.rows import Rows
-from separatrix.comparison.schema import TableSchema
+from separatrix.tables.columns import MOST_LEVELS
+from separatrix.tables.rows import TableRows
+from separatrix.tables.schema import TableSchema
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from separatrix.comparison.encoder import TableEncoder
-    >>> from separatrix.comparison.schema import TableSchema
+    >>> from separatrix.tables.encoder import TableEncoder
+    >>> from separatrix.tables.schema import TableSchema
     >>> table = pa.table({"age": [30.0, None, 50.0], "sex": ["f", "m", "f"], "ill": [0, 1, 1]})
     >>> schema = TableSchema.infer(table, target="ill")
     >>> encoder = TableEncoder(schema, standardise=False)
@@ -105,12 +105,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.schema = schema
         self.standardise = standardise
 
-    def fit(self, rows: Rows, y: Any = None) -> Self:
+    def fit(self, rows: TableRows, y: Any = None) -> Self:
         """Learn fills, levels, centres and scales.
 
         Parameters
         ----------
-        rows : Rows
+        rows : TableRows
         y : ignored
 
         Returns
@@ -130,7 +130,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.scales_ = np.array([feature.scale for feature in self.features_])
         return self
 
-    def _found(self, rows: Rows) -> Iterator[EncodedFeature]:
+    def _found(self, rows: TableRows) -> Iterator[EncodedFeature]:
         marked = set()
         for column in self.schema.used:
             name, values = column.name, rows.columns[column.name]
@@ -150,12 +150,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 marked.add(holes.tobytes())
                 yield EncodedFeature(f"{name} is missing", name, "missing")
 
-    def transform(self, rows: Rows) -> NDArray[np.float64]:
+    def transform(self, rows: TableRows) -> NDArray[np.float64]:
         """The rows as a matrix.
 
         Parameters
         ----------
-        rows : Rows
+        rows : TableRows
 
         Returns
         -------
@@ -165,7 +165,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         check_is_fitted(self, "features_")
         return self._matrix(rows)
 
-    def _matrix(self, rows: Rows) -> NDArray[np.float64]:
+    def _matrix(self, rows: TableRows) -> NDArray[np.float64]:
         matrix = np.empty((len(rows), len(self.features_)), order="F")
         categories: dict[str, dict[str | None, int]] = {}
         for j, feature in enumerate(self.features_):

@@ -6,23 +6,16 @@ Types decide where a table has them. Text is numbers when all of it is; otherwis
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.numbers import (
-    Mark,
-    is_padded,
-    like_numbers,
-    lone_text,
-    parsed,
-    remark_on_writing,
-)
-from separatrix.comparison.rows import MISSING, Rows, is_boolean, is_number, is_text, plain
-from separatrix.data.readers import numbers
+from separatrix.data.arrow_columns import coded, kind, numbers, plain
+from separatrix.data.number_text import Mark, NumberText, is_padded
+from separatrix.tables.rows import check_finite, flags_of, objects_of
 
 Kind = Literal["numeric", "boolean", "categorical", "left_out"]
 MOST_LEVELS = 50
@@ -74,66 +67,97 @@ class ColumnSchema:
     absent: str = ""
 
 
-def infer_column(name: str, column: Any, decimal: Mark) -> tuple[ColumnSchema, list[str]]:
-    """What a column is, and remarks for whoever gave the table; most need none."""
+@dataclass(frozen=True)
+class InferredColumn:
+    """What a column is, the values it was read as (none if it is left out), and remarks for whoever gave the table."""
+
+    schema: ColumnSchema
+    values: NDArray[Any] | None = None
+    remarks: tuple[str, ...] = ()
+
+
+class TableColumn:
+    """A column of a table on its way to values: its text is stripped, and converted to numbers, once."""
+
+    def __init__(self, name: str, column: Any) -> None:
+        self.name = name
+        self.values = plain(column)
+        self.text = NumberText(self.values) if kind(self.values.type) == "text" else None
+
+    def left_out(self, reason: str, remarks: Iterable[str] = ()) -> InferredColumn:
+        """The column as one that a classifier should not see."""
+        return InferredColumn(
+            ColumnSchema(self.name, "left_out", reason, missing=self.values.null_count), remarks=tuple(remarks)
+        )
+
+
+def infer_column(column: TableColumn, decimal: Mark) -> InferredColumn:
+    """What a column is, and its values."""
     from pyarrow import types
 
-    values = plain(column)
-    if is_text(values.type):
-        return _infer_words(name, column, values, decimal)
-    missing = values.null_count
-    if is_number(values.type):
-        return _infer_number(name, values)
+    values = column.values
+    if column.text is not None:
+        return _infer_words(column, column.text, decimal)
+    what, missing = kind(values.type), values.null_count
+    if what in ("numeric", "empty"):
+        return _infer_number(column.name, values)
     if missing == len(values):
-        why = "It has no value in any row."
-    elif is_boolean(values.type):
-        if missing or len(values.unique()) == 2:
-            return ColumnSchema(name, "boolean", "It holds booleans.", ("false", "true"), missing, "true"), []
-        why = f"It is constant: always {str(values[0]).lower()}."
-    elif types.is_temporal(values.type):
-        why = f"It holds dates or times ({values.type}){_TURN}"
-    else:
-        why = f"It is of type {values.type}, which is neither numbers nor text."
-    return ColumnSchema(name, "left_out", why, missing=missing), []
+        return column.left_out("It has no value in any row.")
+    if what == "boolean":
+        if not missing and len(values.unique()) < 2:
+            return column.left_out(f"It is constant: always {str(values[0]).lower()}.")
+        schema = ColumnSchema(column.name, "boolean", "It holds booleans.", ("false", "true"), missing, "true")
+        return InferredColumn(schema, np.concatenate([numbers(chunk.cast("uint8")) for chunk in values.chunks]))
+    if types.is_temporal(values.type):
+        return column.left_out(f"It holds dates or times ({values.type}){_TURN}")
+    return column.left_out(f"It is of type {values.type}, which is neither numbers nor text.")
 
 
-def _infer_words(name: str, column: Any, values: Any, decimal: Mark) -> tuple[ColumnSchema, list[str]]:
+def _infer_words(column: TableColumn, text: NumberText, decimal: Mark) -> InferredColumn:
     """A column of text: numbers if all of it is, or all but one text that stands for what is missing."""
-    absent = ""
-    found = parsed(values, decimal)
-    if found is None and (absent := lone_text(values)):
-        values = plain(column, (*MISSING, absent))
-        found = parsed(values, decimal)
-    if found is None or is_padded(values):
-        return _infer_text(name, plain(column))
-    schema, remarks = _infer_number(name, found)
-    if schema.kind == "left_out":
-        return schema, []
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found, absent = text.parsed(decimal), ""
+    if found is None and (absent := text.lone_text()):
+        null = pa.scalar(None, text.text.type)
+        text = NumberText(pc.if_else(pc.equal(text.text, absent), null, text.text))
+        found = text.parsed(decimal)
+    if found is None or is_padded(text.text):
+        return _infer_text(column)
+    inferred = _infer_number(column.name, found)
+    if inferred.values is None:
+        return inferred
+    remarks = list(inferred.remarks)
     if absent:
-        n = schema.missing - plain(column).null_count
-        remarks.append(f"Column {name!r} holds numbers, and {absent!r} in {n} rows, which is read as missing.")
-    if remark := remark_on_writing(name, values, found, decimal):
+        n = inferred.schema.missing - column.values.null_count
+        remarks.append(f"Column {column.name!r} holds numbers, and {absent!r} in {n} rows, which is read as missing.")
+    if remark := text.remark(column.name, found, decimal):
         remarks.append(remark)
-    return replace(schema, absent=absent), remarks
+    return InferredColumn(replace(inferred.schema, absent=absent), inferred.values, tuple(remarks))
 
 
-def _infer_number(name: str, values: Any) -> tuple[ColumnSchema, list[str]]:
+def _infer_number(name: str, values: Any) -> InferredColumn:
     x = np.concatenate([numbers(chunk) for chunk in values.chunks])
     missing = int(np.isnan(x).sum())
-    if missing == len(x):
-        return ColumnSchema(name, "left_out", "It has no value in any row.", missing=missing), []
-    if not missing and x.min() == x.max():
-        return ColumnSchema(name, "left_out", f"It is constant: always {x[0]:g}."), []
+    all_rows, why = not missing and len(x) > FEW, ""
     observed = x[~np.isnan(x)]
-    whole, all_rows = bool((np.floor(observed) == observed).all()), not missing and len(x) > FEW
-    if whole and all_rows and bool((np.diff(x) == 1).all()):
-        return ColumnSchema(name, "left_out", f"It counts the rows, from {x[0]:.0f} to {x[-1]:.0f}."), []
+    whole = bool((np.floor(observed) == observed).all())
+    if missing == len(x):
+        why = "It has no value in any row."
+    elif not missing and x.min() == x.max():
+        why = f"It is constant: always {x[0]:g}."
+    elif whole and all_rows and bool((np.diff(x) == 1).all()):
+        why = f"It counts the rows, from {x[0]:.0f} to {x[-1]:.0f}."
+    if why:
+        return InferredColumn(ColumnSchema(name, "left_out", why, missing=missing))
+    check_finite(x)
     remarks = []
     if whole and all_rows and _IDENTIFIER.search(name) and len(np.unique(x)) == len(x):
         remarks.append(f"Column {name!r} is different in every row; remove it if it only identifies the row.")
     remarks += _stand_ins(name, observed)
     reason = f"It holds {'whole numbers' if whole else 'numbers'}."
-    return ColumnSchema(name, "numeric", reason, missing=missing), remarks
+    return InferredColumn(ColumnSchema(name, "numeric", reason, missing=missing), x, tuple(remarks))
 
 
 def _stand_ins(name: str, observed: NDArray[np.float64]) -> Iterator[str]:
@@ -151,24 +175,26 @@ def _stand_ins(name: str, observed: NDArray[np.float64]) -> Iterator[str]:
             )
 
 
-def _infer_text(name: str, values: Any) -> tuple[ColumnSchema, list[str]]:
+def _infer_text(column: TableColumn) -> InferredColumn:
     """A column of text that is not all numbers; everything is read off its different values."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    missing, observed = values.null_count, len(values) - values.null_count
-    counted = values.drop_null().value_counts()
-    texts, counts = counted.field("values"), np.array(numbers(counted.field("counts")))
-    levels = texts.to_pylist()
+    name, missing = column.name, column.values.null_count
+    levels, places = coded(column.values)
+    counts, observed = np.bincount(places[places >= 0], minlength=len(levels)), len(places) - missing
     pair = tuple(sorted(levels, key=str.lower))
     if len(levels) == 2 and tuple(level.lower() for level in pair) in _PAIRS:
-        return ColumnSchema(name, "boolean", f"It holds {pair[0]!r} and {pair[1]!r}.", pair, missing, pair[1]), []
-    like = np.array(numbers(like_numbers(texts).cast("uint8"))) > 0
+        schema = ColumnSchema(name, "boolean", f"It holds {pair[0]!r} and {pair[1]!r}.", pair, missing, pair[1])
+        return InferredColumn(schema, flags_of(levels, places, pair, pair[1]))
+    texts = pa.array(levels, pa.string())
+    like = np.array(NumberText(texts).like_numbers.to_pylist(), dtype=bool)
     remarks = []
     if is_padded(texts):
         remarks.append(f"Column {name!r} has numbers that start with 0, as codes do: it is read as text.")
     elif 0.8 * observed <= counts[like].sum():
         strange = next((level for level, number in zip(levels, like, strict=True) if not number), levels[0])
-        lone = counts[~like].sum() == 1 and values[0].as_py() == strange
+        lone = counts[~like].sum() == 1 and places[0] >= 0 and levels[places[0]] == strange
         units = " (in the first row: is it a second header line?)" if lone else ""
         remarks.append(
             f"Column {name!r} is read as text, although most of it is numbers, because of values such as {strange!r}{units}: "
@@ -187,7 +213,7 @@ def _infer_text(name: str, values: Any) -> tuple[ColumnSchema, list[str]]:
     elif len(levels) > MOST_LEVELS and len(levels) > observed / 2:
         why = f"{many}: free text, too varied to be categories."
     if why:
-        return ColumnSchema(name, "left_out", why, missing=missing), remarks
+        return column.left_out(why, remarks)
     if len(levels) > MOST_LEVELS + 1 and not remarks:
         rest = np.sort(counts)[: -MOST_LEVELS - 1].sum() / observed
         remarks.append(
@@ -195,29 +221,24 @@ def _infer_text(name: str, values: Any) -> tuple[ColumnSchema, list[str]]:
             f"with, and the rest ({rest:.1%} of the rows) are taken to be like it. Group them if they matter."
         )
     reason = f"It holds text: {len(levels)} categor{'y' if len(levels) == 1 else 'ies'} in {observed} rows."
-    return ColumnSchema(name, "categorical", reason, tuple(sorted(levels)), missing), remarks
+    schema = ColumnSchema(name, "categorical", reason, tuple(sorted(levels)), missing)
+    return InferredColumn(schema, objects_of(levels, places), tuple(remarks))
 
 
-def without_copies(columns: tuple[ColumnSchema, ...], rows: Rows) -> Iterator[ColumnSchema]:
-    """The columns, those left out that repeat one before them."""
-    seen: dict[tuple[bool, int], list[str]] = {}
+def without_copies(columns: Iterable[InferredColumn]) -> Iterator[ColumnSchema]:
+    """What the columns are, those left out that repeat one before them."""
+    seen: dict[tuple[bool, int], list[InferredColumn]] = {}
     for column in columns:
-        if column.kind == "left_out":
-            yield column
+        values, schema = column.values, column.schema
+        if values is None:
+            yield schema
             continue
-        values = rows.columns[column.name]
         text = values.dtype == object
         alike = seen.setdefault((text, hash(tuple(values) if text else values.tobytes())), [])
-        same = (name for name in alike if np.array_equal(rows.columns[name], values, equal_nan=not text))
+        same = (other for other in alike if np.array_equal(other.values, values, equal_nan=not text))  # type: ignore[arg-type]  # they have values
         if first := next(same, None):
-            yield replace(
-                column,
-                kind="left_out",
-                reason=f"It repeats column {first!r} in every row.",
-                categories=(),
-                true="",
-                absent="",
-            )
+            reason = f"It repeats column {first.schema.name!r} in every row."
+            yield ColumnSchema(schema.name, "left_out", reason, missing=schema.missing)
         else:
-            alike.append(column.name)
-            yield column
+            alike.append(column)
+            yield schema

@@ -6,8 +6,8 @@ the same thing in a file read whole, in a batch of a stream, and in the rows to 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -15,8 +15,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.columns import ColumnSchema, infer_column, without_copies
-from separatrix.comparison.findings import (
+from separatrix.data.arrow_columns import NO_LABEL, UnreadableValue, coded, plain
+from separatrix.data.block import Codes
+from separatrix.data.checks import nearest_name
+from separatrix.data.number_text import decimal_mark
+from separatrix.tables.columns import ColumnSchema, InferredColumn, TableColumn, infer_column, without_copies
+from separatrix.tables.findings import (
     class_findings,
     column_findings,
     few,
@@ -25,21 +29,9 @@ from separatrix.comparison.findings import (
     row_findings,
     spelling_findings,
 )
-from separatrix.comparison.numbers import decimal_mark
-from separatrix.comparison.rows import (
-    NO_LABEL,
-    Rows,
-    Unreadable,
-    as_arrow,
-    is_text,
-    plain,
-    read_boolean,
-    read_categorical,
-    read_numeric,
-)
-from separatrix.comparison.target import classes_of, unlabelled
-from separatrix.data.labels import as_label, is_missing
-from separatrix.data.tables import DELIMITER, FIRST_ROW
+from separatrix.tables.reading import DELIMITER, FIRST_ROW
+from separatrix.tables.rows import TableRows, as_arrow, read_boolean, read_categorical, read_numeric
+from separatrix.tables.target import infer_labels, label_codes
 
 __all__ = ["ColumnSchema", "TableSchema"]
 
@@ -64,7 +56,7 @@ class TableSchema:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from separatrix.comparison.schema import TableSchema
+    >>> from separatrix.tables.schema import TableSchema
     >>> table = pa.table({"age": ["31", "?", "45"], "smoker": ["yes", "no", "no"], "ill": ["0", "1", "1"]})
     >>> schema = TableSchema.infer(table, target="ill")
     >>> [(column.name, column.kind, column.missing) for column in schema.columns]
@@ -100,42 +92,55 @@ class TableSchema:
         -------
         TableSchema
         """
+        return cls.infer_and_read(table, target)[0]
+
+    @classmethod
+    def infer_and_read(cls, table: Any, target: str) -> tuple[TableSchema, TableRows, Codes]:
+        """What the columns of a table are, and its rows; every column is parsed once for both.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table
+        target : str
+            The column that holds the class.
+
+        Returns
+        -------
+        schema : TableSchema
+        rows : TableRows
+            Those that have a class.
+        codes : ndarray of int
+            Their classes, as places in `schema.classes`.
+        """
         table = as_arrow(table)
-        if str(target) in table.column_names:  # a frame may have numbers for names
-            target = str(target)
-        else:
-            near = difflib.get_close_matches(str(target), table.column_names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the columns are {_quoted(table.column_names)}."
-            raise ValueError(f"The table has no target column {target!r}; {hint}")
-        if not table.num_rows:
-            raise ValueError("The table has no rows; give at least two rows of each class.")
-        if table.num_columns == 1:
-            raise ValueError(f"The table has no column but the target {target!r}; give some to learn it from.")
-        classes = classes_of(target, table.column(target))
-        names = [name for name in table.column_names if name != target]
+        target = _checked_target(table, target)
+        labels = infer_labels(target, table.column(target))
+        given = {name: TableColumn(name, table.column(name)) for name in table.column_names if name != target}
         delimiter = (table.schema.metadata or {}).get(DELIMITER, b"").decode()
-        texts = (plain(table.column(name)) for name in names if is_text(table.column(name).type))
-        decimal = decimal_mark(texts, delimiter)
-        inferred = [infer_column(name, table.column(name), decimal) for name in names]
-        schema = cls(tuple(column for column, _ in inferred), target, classes, decimal)
-        rows = schema.read(table)
-        schema = replace(schema, columns=tuple(without_copies(schema.columns, rows)))
+        decimal = decimal_mark((column.text for column in given.values() if column.text is not None), delimiter)
+        inferred: list[InferredColumn] = []
+        for name in list(given):
+            with _placed(name, _first_row(table)):
+                inferred.append(infer_column(given.pop(name), decimal))  # its text is not needed any more
+        schema = cls(tuple(without_copies(inferred)), target, labels.classes, decimal)
         if not schema.used:
             why = " ".join(f"Column {column.name!r}: {column.reason}" for column in schema.columns[:5])
             raise ValueError(f"No column is left to learn {target!r} from. {why}")
-        codes, known = schema.read_target(table)
-        rows, labelled = rows.take(known), codes[known]  # all that is learnt from
+        known = labels.codes >= 0
+        values = {column.schema.name: column.values for column in inferred if column.values is not None}
+        flags = frozenset(column.schema.name for column in inferred if column.schema.kind == "boolean")
+        rows, codes = TableRows(values, flags, table.num_rows).take(known), labels.codes[known]
         findings = [
-            *class_findings(target, classes, codes, unlabelled(table.column(target))),
-            *few(spelling_findings(target, classes, schema.columns)),
+            *class_findings(target, labels.classes, labels.codes, labels.unlabelled),
+            *few(spelling_findings(target, labels.classes, schema.columns)),
             *column_findings(schema.columns, rows),
-            *few(leak_findings(target, rows, labelled)),
-            *few(remark for _, remarks in inferred for remark in remarks),
-            *row_findings(rows, labelled),
+            *few(leak_findings(target, rows, codes)),
+            *few(remark for column in inferred for remark in column.remarks),
+            *row_findings(rows, codes),
         ]
-        return replace(schema, findings=tuple(findings))
+        return replace(schema, findings=tuple(findings)), rows.of([column.name for column in schema.used]), codes
 
-    def read(self, table: Any) -> Rows:
+    def read(self, table: Any) -> TableRows:
         """The rows of a table or of a batch of it, by the names of its columns.
 
         Parameters
@@ -145,17 +150,17 @@ class TableSchema:
 
         Returns
         -------
-        Rows
+        TableRows
         """
         table = as_arrow(table)
         self._check_names(table, [column.name for column in self.used])
         columns = {}
         for column in self.used:
-            parts = [np.empty(0, dtype=object if column.kind == "categorical" else np.float64)]
-            parts += _chunks(table, column.name, partial(self._read, column))
-            columns[column.name] = parts[1] if len(parts) == 2 else np.concatenate(parts)
+            empty = np.empty(0, dtype=object if column.kind == "categorical" else np.float64)
+            parts = list(_chunks(table, column.name, partial(self._read, column)))
+            columns[column.name] = parts[0] if len(parts) == 1 else np.concatenate([empty, *parts])
         flags = frozenset(column.name for column in self.used if column.kind == "boolean")
-        return Rows(columns, flags, table.num_rows)
+        return TableRows(columns, flags, table.num_rows)
 
     def read_target(self, table: Any) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """The class of every row.
@@ -173,9 +178,7 @@ class TableSchema:
         """
         table = as_arrow(table)
         self._check_names(table, [self.target])
-        place = {label: code for code, label in enumerate(self.classes)}
-        found = _chunks(table, self.target, partial(self._codes, place))
-        codes = np.concatenate([np.empty(0, dtype=np.intp), *found])
+        codes = np.concatenate([np.empty(0, dtype=np.intp), *_chunks(table, self.target, self._codes)])
         return codes, codes >= 0
 
     def to_json(self) -> dict[str, Any]:
@@ -228,32 +231,50 @@ class TableSchema:
             return read_boolean(chunk, column.categories, column.true)
         return read_categorical(chunk)
 
-    def _codes(self, place: dict[Any, int], chunk: Any) -> NDArray[np.intp]:
+    def _codes(self, chunk: Any) -> Codes:
         """The code of every label of an array; labels are few, so each is looked up once."""
-        import pyarrow as pa
-
-        coded = plain(chunk, NO_LABEL).dictionary_encode()
-        labels = coded.dictionary.to_pylist()
-        like = self.classes[0]
-        codes = np.array([*(-1 if is_missing(label) else place.get(as_label(label, like), -2) for label in labels), -1])
-        found = codes[np.from_dlpack(coded.indices.cast(pa.int64()).fill_null(len(labels)))].astype(np.intp)
-        strange = np.flatnonzero(found == -2)
+        levels, places = coded(plain(chunk, NO_LABEL))
+        codes = np.array([*label_codes(levels, self.classes), -1], dtype=np.intp)[places]
+        strange = np.flatnonzero(codes == -2)
         if len(strange):
             value = chunk[int(strange[0])].as_py()
-            raise Unreadable(value, int(strange[0]), f"is not one of the classes {_quoted(self.classes)}")
-        return found
+            raise UnreadableValue(value, int(strange[0]), f"is not one of the classes {_quoted(self.classes)}")
+        return codes
+
+
+def _checked_target(table: Any, target: Any) -> str:
+    """The name of the target in a table that has it, other columns, and rows."""
+    name = str(target)  # a frame may have numbers for names
+    if name not in table.column_names:
+        raise ValueError(f"The table has no target column {target!r}; {nearest_name(name, table.column_names)}")
+    if not table.num_rows:
+        raise ValueError("The table has no rows; give at least two rows of each class.")
+    if table.num_columns == 1:
+        raise ValueError(f"The table has no column but the target {name!r}; give some to learn it from.")
+    return name
+
+
+def _first_row(table: Any) -> int:
+    """How many rows of its file stand before a table."""
+    return int((table.schema.metadata or {}).get(FIRST_ROW, b"0"))
+
+
+@contextmanager
+def _placed(name: str, start: int) -> Iterator[None]:
+    """Name the column and the row of a value that cannot be read."""
+    try:
+        yield
+    except UnreadableValue as error:
+        raise ValueError(error.sentence(name, start)) from None
 
 
 def _chunks(table: Any, name: str, read: Callable[[Any], NDArray[Any]]) -> Iterator[NDArray[Any]]:
-    """What is read from every chunk of a column; a value that cannot be read is named with its row of the file."""
-    start = int((table.schema.metadata or {}).get(FIRST_ROW, b"0"))
+    """What is read from every chunk of a column."""
+    start = _first_row(table)
     for chunk in table.column(name).chunks:
-        try:
-            yield read(chunk)
-        except Unreadable as error:
-            raise ValueError(
-                f"column {name!r}, row {start + error.at + 1} (the first row of data is 1): {error.value!r} {error.what}."
-            ) from None
+        with _placed(name, start):
+            values = read(chunk)
+        yield values
         start += len(chunk)
 
 
