@@ -179,7 +179,7 @@ def bayes_risk(
     """
     if not isinstance(model, GenerativeClassifier | GaussianClasses):
         raise TypeError(
-            f"{type(model).__name__} is not a generative model of this library, so it does not say where rows lie: give a "
+            f"{type(model).__name__} is not a generative model of this library, so it has no density of the rows: give a "
             "fitted LDA, QDA, RDA or naive Bayes model, or GaussianClasses."
         )
     if isinstance(model, GenerativeClassifier):
@@ -223,7 +223,7 @@ def _closed_form(
 ) -> float:
     """Σ over intervals of Λ and classes: prior × probability of the interval × loss of its action."""
     breakpoints, codes = envelope(matrix, reject_cost, reject_below)
-    if distance == 0.0 or priors.min() == 0.0:  # rows tell nothing that the priors do not
+    if distance == 0.0 or priors.min() == 0.0:  # the rows add nothing to the priors
         codes = codes[[np.searchsorted(breakpoints, priors[1])]]
         breakpoints = breakpoints[:0]
     losses = np.where(codes == REJECTED, 0.0 if reject_cost is None else reject_cost, matrix[:, codes])

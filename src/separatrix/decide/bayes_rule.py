@@ -75,7 +75,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
     actions : array-like of shape (n_actions,), optional
         Names of the columns of the loss; by default they are the classes.
     reject_action : label, default="reject"
-        What `predict` says of a rejected row. Where rejection is possible predictions have one type, whatever the rows: that
+        What `predict` gives for a rejected row. Where rejection is possible predictions have one type, whatever the rows: that
         of the actions where this name has it too (-1 or NaN among numbers, a string among strings), else objects.
     priors : array-like of shape (n_classes,), optional
         Class frequencies where the rule is used, when they differ from those in training; see `with_priors`.
@@ -87,7 +87,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
     Attributes
     ----------
     estimator_ : fitted classifier
-        Calibrated, if so asked.
+        Calibrated where `calibration` is set.
     classes_ : ndarray of shape (n_classes,)
     actions_ : ndarray of shape (n_actions,)
     loss_matrix_ : ndarray of shape (n_classes, n_actions)
@@ -169,7 +169,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         )
 
     def _probabilistic(self) -> Any:
-        """The estimator, calibrated if so asked; not fitted."""
+        """The estimator, calibrated where `calibration` is set; not fitted."""
         if self.calibration is None:
             return self.estimator
         from sklearn.calibration import CalibratedClassifierCV  # a slow import that a plain rule does not need
@@ -201,8 +201,9 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
             )
         if isinstance(X, Source):
             if not (y is None and sample_weight is None and self.calibration is None):
-                said = "A Source carries its own y and weights and has no folds"
-                raise ValueError(f"{said}: leave out y, sample_weight and calibration.")
+                raise ValueError(
+                    "A Source carries its own y and weights and has no folds: leave out y, sample_weight and calibration."
+                )
             fitted = clone(self.estimator).fit(X, **params)
         else:
             if y is None:
@@ -236,7 +237,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         return {"sample_weight": sample_weight}
 
     def _predictions(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """What `predict` may say: the actions, and last, where the code REJECTED points to, the mark of a rejection."""
+        """What `predict` may give: the actions, and last, where the code REJECTED points to, the mark of a rejection."""
         if self.reject_cost is None and self.reject_below is None:
             return actions
         if self.reject_action in actions.tolist():
@@ -251,7 +252,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         return self.estimator_.classes_
 
     def predict_proba(self, X: Any) -> Float:
-        """Posterior of every class under ``priors_``, calibrated if so asked.
+        """Posterior of every class under ``priors_``.
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ from separatrix.models.counted_classes import check_two_classes, shares_among_al
 
 
 class AllClasses(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """A fitted classifier among more classes than it has seen: these have probability 0.
+    """A fitted classifier among more classes than it was fitted to: these have probability 0.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Do probabilities mean what they say? Of the rows given p, a share p should be so.
+"""Calibration: of the rows given probability p, a share p should be of that class.
 
     ECE = Σ_b (S_b/S) |observed_b − predicted_b|,      over bins b of the predicted probability
 
@@ -163,7 +163,7 @@ def _events(
     if truth.shape != given.shape[:1] or given.shape[1] != len(known):
         raise ValueError(
             f"proba has {given.shape[1]} columns and {len(given)} rows, y_true {len(truth)} rows of the classes "
-            f"{listed(known)}: give one column a class, and all classes with classes=[…] if some have no row here."
+            f"{listed(known)}: give one column per class, and all classes with classes=[…] if some have no row here."
         )
     if label is not None and label not in known.tolist():
         raise ValueError(f"label={shown(label)} is not one of the classes {listed(known)}.")

@@ -1,7 +1,7 @@
 """A classifier as an ONNX graph, all of it in doubles.
 
-    inputs    one a column of the table, (N, 1): numbers as doubles, NaN where one is missing; texts as strings, "" where one is
-              missing. Of an estimator fitted on an array the matrix X, (N, d)
+    inputs    one per column of the table, (N, 1): numbers as doubles, NaN where one is missing; texts as strings, "" where one
+              is missing. Of an estimator fitted on an array the matrix X, (N, d)
     outputs   probabilities (N, K), or scores for a model without them, and label (N,)
 
 The operators are those of opset 13 of 2020, and LabelEncoder (ai.onnx.ml 2), which numbers the texts. A text column then is a
@@ -42,9 +42,9 @@ def to_onnx(model: Any) -> Any:
     Returns
     -------
     onnx.ModelProto
-        A table model has one input a column, of shape (N, 1): double, NaN where a value is missing, or string, empty where one
-        is. An estimator fitted on an array has the input ``X``. Outputs are ``probabilities`` (``scores`` for a model without
-        them) and ``label``: the class, or the action where the model has losses.
+        A table model has one input per column, of shape (N, 1): double, NaN where a value is missing, or string, empty where
+        one is. An estimator fitted on an array has the input ``X``. Outputs are ``probabilities`` (``scores`` for a model
+        without them) and ``label``: the class, or the action where the model has losses.
 
     Examples
     --------
