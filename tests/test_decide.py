@@ -792,7 +792,7 @@ def test_bad_thresholds_and_summaries():
         posterior_summary(np.zeros((1, 2)), weights=[0.0, 0.0])
     with pytest.raises(ValueError, match="belong to draws"):
         posterior_summary(([0.0], [1.0]), weights=[1.0])
-    with pytest.raises(ValueError, match="one a draw"):
+    with pytest.raises(ValueError, match="one per draw"):
         posterior_summary(np.zeros((1, 2)), weights=[1.0])
 
 
