@@ -152,6 +152,17 @@ def check_proba(proba: ArrayLike, classes: NDArray[Any] | None = None) -> Float:
     return given
 
 
+def check_rows_of(proba: ArrayLike, classes: NDArray[Any], n_rows: int) -> Float:
+    """Posteriors as an array with a row for each of `n_rows` and a column for each class."""
+    given = check_proba(proba, classes)
+    if given.shape != (n_rows, len(classes)):
+        raise ValueError(
+            f"proba has shape {given.shape} for {n_rows} rows and the classes {listed(classes)}: give one row per sample and "
+            "one column per class, and all classes with classes=[…] if some have no row here."
+        )
+    return given
+
+
 def row_losses(matrix: Float, names: NDArray[Any], costs: ArrayLike | None, n_rows: int) -> Float:
     """The losses of every row: the matrix itself, or (n, K, A) when rows have costs of their own.
 
@@ -230,6 +241,15 @@ def distinct_actions(actions: ArrayLike, reject_action: Any) -> NDArray[Any]:
             f"actions contains NaN or None in {missing} rows: if these are rejections, say so by reject_action."
         )
     return as_names(name for name in dict.fromkeys(taken) if name != reject_action and not is_missing(name))
+
+
+def with_rejection(actions: NDArray[Any], reject_action: Any) -> NDArray[Any]:
+    """The names of the actions, and last, where the code `REJECTED` points to, that of a rejection."""
+    if reject_action in actions.tolist():
+        raise ValueError(
+            f"reject_action={shown(reject_action)} is also the name of an action: give rejections another name."
+        )
+    return as_names([*actions, reject_action])
 
 
 def _equal(taken: NDArray[Any], name: Any) -> NDArray[np.bool_]:

@@ -23,13 +23,13 @@ from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import as_weights, listed, shown
+from separatrix.data.labels import as_weights, shown
 from separatrix.decide.intervals import bounded_interval, wilson_interval
 from separatrix.decide.losses import (
     Loss,
     action_codes,
     best_actions,
-    check_proba,
+    check_rows_of,
     class_codes,
     classes_with,
     distinct_actions,
@@ -276,12 +276,7 @@ def risk_coverage_curve(
     """
     weights = as_weights(sample_weight, len(proba))  # type: ignore[arg-type]  # rows have a number
     labels, truth = _coded(y_true, classes, loss, weights)
-    given = check_proba(proba, labels)
-    if truth.shape != given.shape[:1] or given.shape[1] != len(labels):
-        raise ValueError(
-            f"proba has shape {given.shape} for {len(truth)} rows and the classes {listed(labels)}: give one row per sample "
-            "and one column per class, and all classes with classes=[…] if some have no row here."
-        )
+    given = check_rows_of(proba, labels, len(truth))
     matrix, _ = loss_table(loss, labels, None if action_names is None else np.asarray(action_names))
     losses = suffered_losses(truth, best_actions(given, matrix), matrix, None)
     doubt = expected_losses(given, matrix).min(axis=1) if uncertainty is None else np.asarray(uncertainty, np.float64)
