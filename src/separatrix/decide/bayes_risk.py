@@ -108,18 +108,7 @@ class GaussianClasses:
         return all(metric is self._metrics[0] for metric in self._metrics)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Codes]:
-        """Draw rows and their classes.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        y : ndarray of shape (n_samples,)
-        """
+        """Rows drawn from the model, and their classes."""
         rng = check_random_state(random_state)
         return gaussian_rows(self.means_, self._covariances, self.priors_, n_samples, rng)
 

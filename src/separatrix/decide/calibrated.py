@@ -19,7 +19,8 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import different_rows, number_of_folds, row_keys, splits, stratified_folds
 from separatrix.data.labels import as_target, as_weights, encode, known_labels, shown
-from separatrix.models.counted_classes import check_two_classes, shares_among_all, warn_of_one_class
+from separatrix.geometry.combined_forms import shares_among_all
+from separatrix.models.counted_classes import check_two_classes, warn_of_one_class
 
 
 class AllClasses(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -43,16 +44,7 @@ class AllClasses(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no 
         return int(self.estimator.n_features_in_)
 
     def predict_proba(self, X: Any) -> Float:
-        """Probabilities of all classes.
-
-        Parameters
-        ----------
-        X : whatever the estimator takes, of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """(n, K) probabilities of all classes."""
         places = np.searchsorted(self.classes, self.estimator.classes_)
         return shares_among_all(self.estimator.predict_proba(X), places, len(self.classes))
 
