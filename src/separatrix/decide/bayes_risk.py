@@ -110,7 +110,8 @@ class GaussianClasses:
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Codes]:
         """Rows drawn from the model, and their classes."""
         rng = check_random_state(random_state)
-        return gaussian_rows(self.means_, self._covariances, self.priors_, n_samples, rng)
+        codes = rng.choice(len(self.priors_), size=n_samples, p=self.priors_ / self.priors_.sum())
+        return gaussian_rows(self.means_, self._covariances, codes, rng), codes
 
     def mahalanobis(self, X: ArrayLike) -> Float:
         """Squared Mahalanobis distance of every row to every class mean."""

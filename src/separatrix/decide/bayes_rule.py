@@ -164,10 +164,8 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         -------
         MetadataRouter
         """
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(
-            estimator=self._probabilistic(), method_mapping=MethodMapping().add(caller="fit", callee="fit")
-        )
+        router, mapping = MetadataRouter(owner=self), MethodMapping().add(caller="fit", callee="fit")
+        return router.add_self_request(self).add(estimator=self._probabilistic(), method_mapping=mapping)
 
     def _probabilistic(self) -> Any:
         """The estimator, calibrated where `calibration` is set; not fitted."""
@@ -263,6 +261,13 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         ScoreForm
             Its ``probabilities`` are those of `predict_proba`. A `NoScoreForm` error where the estimator is calibrated, or not
             one of separatrix.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from separatrix import BayesRule, GaussianNB
+        >>> BayesRule(GaussianNB()).fit(*load_iris(return_X_y=True)).score_form().link
+        'softmax'
         """
         check_is_fitted(self, "estimator_")
         form, moved = score_form_of(self.estimator_), not np.array_equal(self.priors_, self.training_priors_)
@@ -300,8 +305,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         ndarray of shape (n_samples,)
             Names of actions, or `reject_action`.
         """
-        codes, _ = self._decide(X, costs)
-        return self._names[codes]
+        return self._names[self._decide(X, costs)[0]]
 
     def _decide(self, X: Any, costs: ArrayLike | None) -> tuple[Codes, Float]:
         """The code of every row's action, and the losses it was chosen from."""

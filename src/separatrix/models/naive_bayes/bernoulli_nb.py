@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.views import Binarised
 from separatrix.geometry import Linear, ScoreForm
 from separatrix.geometry.additive_form import Additive, TableTerm
 from separatrix.geometry.combined_forms import Composition
 from separatrix.geometry.score_form import dense_rows
-from separatrix.models.naive_bayes.naive_bayes import LinearNaiveBayes, NaiveBayesClassifier, draw_classes
+from separatrix.models.naive_bayes.naive_bayes import LinearNaiveBayes, NaiveBayesClassifier
 from separatrix.result import Status
 from separatrix.statistics.counts import ClassCounts
 
@@ -159,19 +159,6 @@ class BernoulliNB(LinearNaiveBayes):
     def _log_joint(self, X: Any) -> Float:
         return self._log_likelihood(X) + self.class_log_prior_
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Any]:
-        """Draw rows of the fitted model.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        y : ndarray of shape (n_samples,)
-        """
-        codes, rng = draw_classes(self, n_samples, random_state)
-        rows = rng.random_sample((n_samples, self.n_features_in_)) < np.exp(self.feature_log_prob_)[codes]
-        return rows.astype(np.float64), self.classes_[codes]
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
+        rows = rng.random_sample((len(codes), self.n_features_in_)) < np.exp(self.feature_log_prob_)[codes]
+        return rows.astype(np.float64)

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.geometry import ScoreForm
 from separatrix.geometry.additive_form import Additive, TableTerm
-from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, draw_classes
+from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier
 from separatrix.result import Status
 from separatrix.statistics.counts import CategoryCounts
 
@@ -188,23 +188,10 @@ class CategoricalNB(NaiveBayesClassifier):
     def _log_joint(self, X: Any) -> Float:
         return self._log_likelihood(X) + self.class_log_prior_
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Any]:
-        """Draw rows of the fitted model.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        y : ndarray of shape (n_samples,)
-        """
-        codes, rng = draw_classes(self, n_samples, random_state)
-        rows = np.empty((n_samples, self.n_features_in_))
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
+        rows = np.empty((len(codes), self.n_features_in_))
         for j, logs in enumerate(self.feature_log_prob_):
             cumulative = np.cumsum(np.exp(logs), axis=1)
-            drawn = rng.random_sample(n_samples) * cumulative[codes, -1]
+            drawn = rng.random_sample(len(codes)) * cumulative[codes, -1]
             rows[:, j] = (drawn[:, None] >= cumulative[codes]).sum(axis=1)
-        return rows, self.classes_[codes]
+        return rows

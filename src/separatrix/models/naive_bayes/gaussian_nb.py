@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import shown
 from separatrix.geometry import Hyperplane, Quadratic, Quadric, ScoreForm
 from separatrix.models.base import Boundary, SignedDistance, Undetermined
 from separatrix.models.generative import GenerativeClassifier, class_priors
-from separatrix.models.naive_bayes.naive_bayes import draw_classes
 from separatrix.result import Status
 from separatrix.statistics.moments import Form
 
@@ -194,19 +193,5 @@ class GaussianNB(SignedDistance, GenerativeClassifier):
             constant = np.log(self.priors_[k]) + 0.5 * (np.log(precision).sum() - precision @ np.square(mean))
         return -0.5 * precision, precision * mean, np.asarray(constant)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Any]:
-        """Draw rows of the fitted model.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        y : ndarray of shape (n_samples,)
-        """
-        codes, rng = draw_classes(self, n_samples, random_state)
-        rows = self.theta_[codes] + np.sqrt(self.var_[codes]) * rng.standard_normal((n_samples, self.n_features_in_))
-        return rows, self.classes_[codes]
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
+        return self.theta_[codes] + np.sqrt(self.var_[codes]) * rng.standard_normal((len(codes), self.n_features_in_))

@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from separatrix.data import Source
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.checks import check_rows
 from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
@@ -30,7 +30,7 @@ from separatrix.models.base import Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.naive_bayes import families as kinds
 from separatrix.models.naive_bayes.families import FAMILIES, Family, Reader, check_column, infer_family
-from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, draw_classes
+from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier
 from separatrix.result import Status
 from separatrix.statistics.columns import MixedCounts, Moments
 
@@ -302,25 +302,11 @@ class MixedNB(NaiveBayesClassifier):
     def _log_joint(self, X: Any) -> Float:
         return self._log_likelihood(X) + self.class_log_prior_
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Any]:
-        """Draw rows of the fitted model, complete ones.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Of objects where some column is not numeric.
-        y : ndarray of shape (n_samples,)
-        """
-        codes, rng = draw_classes(self, n_samples, random_state)
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
         place = {name: j for j, name in enumerate(self.families_)}
-        rows = np.empty((n_samples, len(place)), dtype=object)
+        rows = np.empty((len(codes), len(place)), dtype=object)
         for key, reader in self._readers.items():
-            drawn = np.asarray(reader.draw(codes, rng), dtype=object).reshape(n_samples, -1)
+            drawn = np.asarray(reader.draw(codes, rng), dtype=object).reshape(len(codes), -1)
             rows[:, [place[name] for name in key]] = drawn
         numeric = all(family != "categorical" for family in self.families_.values())
-        return (rows.astype(np.float64) if numeric else rows), self.classes_[codes]
+        return rows.astype(np.float64) if numeric else rows

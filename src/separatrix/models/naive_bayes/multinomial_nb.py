@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from separatrix.data import Block, SparseBlock
 from separatrix.data.block import Float
 from separatrix.models.base import Undetermined
-from separatrix.models.naive_bayes.naive_bayes import LinearNaiveBayes, NaiveBayesClassifier, draw_classes
+from separatrix.models.naive_bayes.naive_bayes import LinearNaiveBayes, NaiveBayesClassifier
 
 
 class MultinomialNB(LinearNaiveBayes):
@@ -97,7 +97,9 @@ class MultinomialNB(LinearNaiveBayes):
 
         return self._log_likelihood(X) + self.class_log_prior_ + self._map_rows(X, coefficient)[:, None]
 
-    def sample(self, n_samples: int = 1, length: int | None = None, random_state: Any = None) -> tuple[Float, Any]:
+    def sample(  # type: ignore[override]  # documents have a length
+        self, n_samples: int = 1, length: int | None = None, random_state: Any = None
+    ) -> tuple[Float, Any]:
         """Draw documents of the fitted model.
 
         Parameters
@@ -112,7 +114,7 @@ class MultinomialNB(LinearNaiveBayes):
         X : ndarray of shape (n_samples, n_features)
         y : ndarray of shape (n_samples,)
         """
-        codes, rng = draw_classes(self, n_samples, random_state)
+        codes, rng = self._draw_classes(n_samples, random_state)
         theta = np.exp(self.feature_log_prob_)
         mean_length = self.feature_count_.sum(axis=1) / np.where(self.class_count_ > 0, self.class_count_, 1.0)
         lengths = np.rint(mean_length).astype(int) if length is None else np.full(len(theta), length)
@@ -197,6 +199,11 @@ class ComplementNB(LinearNaiveBayes):
         logged = np.where(np.isneginf(logged), _floor(logged), logged)
         weights = logged / logged.sum(axis=1, keepdims=True) if self.norm else -logged
         return weights, np.zeros(len(weights))
+
+    @property
+    def sample(self) -> Any:
+        """Not there: ComplementNB is a rule without class densities."""
+        raise AttributeError("ComplementNB is a rule without class densities; use MultinomialNB to draw documents.")
 
     def _log_joint(self, X: Any) -> Float:
         raise AttributeError("ComplementNB is a rule without class densities; use MultinomialNB for log_density.")

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
@@ -192,13 +191,3 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
 
     def _scores(self, X: Any) -> Float:
         return NaiveBayesClassifier._scores(self, X)
-
-
-def draw_classes(model: GenerativeClassifier, n_samples: int, random_state: Any) -> tuple[Any, Any]:
-    """Codes drawn from the priors, and the generator to go on with."""
-    model._check_ready()
-    if n_samples < 1:
-        raise ValueError(f"n_samples is {n_samples}; draw at least one row.")
-    rng = check_random_state(random_state)
-    priors = np.asarray(model.priors_)
-    return rng.choice(len(priors), size=n_samples, p=priors / priors.sum()), rng
