@@ -259,8 +259,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         Returns
         -------
         ScoreForm
-            Its ``probabilities`` are those of `predict_proba`. A `NoScoreForm` error where the estimator is calibrated, or not
-            one of separatrix.
+            With the ``probabilities`` of `predict_proba`; a `NoScoreForm` error for an estimator of another library.
 
         Examples
         --------
@@ -305,7 +304,8 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         ndarray of shape (n_samples,)
             Names of actions, or `reject_action`.
         """
-        return self._names[self._decide(X, costs)[0]]
+        codes, _ = self._decide(X, costs)
+        return self._names[codes]
 
     def _decide(self, X: Any, costs: ArrayLike | None) -> tuple[Codes, Float]:
         """The code of every row's action, and the losses it was chosen from."""

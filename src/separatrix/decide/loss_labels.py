@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -49,15 +50,21 @@ def labels_of(
     """The labels and costs of a loss that has labels; None for a bare array, a function or a name."""
     if is_frame(loss):
         return _of_frame(loss, classes, [] if actions is None else actions.tolist(), name)
-    if _is_series(loss):
-        _refuse_twice(list(loss.index), name, "row")
-        loss = dict(loss.items())
+    loss = _without_index(loss, name, "row")
     return _of_mapping(loss, name) if isinstance(loss, Mapping) else None
 
 
 def _is_series(value: Any) -> bool:
     """A pandas Series, or what behaves as one: one axis, with an index."""
     return getattr(value, "ndim", None) == 1 and hasattr(value, "index") and hasattr(value, "items")
+
+
+def _without_index(value: Any, name: str, what: str) -> Any:
+    """A Series as a dictionary; anything else as it is."""
+    if not _is_series(value):
+        return value
+    _refuse_twice(list(value.index), name, what)
+    return dict(value.items())
 
 
 def _of_mapping(rows: Mapping[Any, Any], name: str) -> LabelledLoss:
@@ -77,10 +84,9 @@ def _of_mapping(rows: Mapping[Any, Any], name: str) -> LabelledLoss:
         )
     if all(isinstance(key, tuple) and len(key) == 2 for key in rows):
         truths, columns = list(dict.fromkeys(key[0] for key in rows)), list(dict.fromkeys(key[1] for key in rows))
-        for truth in truths:
-            for action in columns:
-                if (truth, action) not in rows:
-                    raise ValueError(f"{name} has no cost of action {shown(action)} when the truth is {shown(truth)}.")
+        for truth, action in product(truths, columns):
+            if (truth, action) not in rows:
+                raise ValueError(f"{name} has no cost of action {shown(action)} when the truth is {shown(truth)}.")
         return LabelledLoss(truths, columns, [[rows[truth, action] for action in columns] for truth in truths])
     return LabelledLoss(list(rows), None, [[cost] for cost in parts])
 
@@ -100,7 +106,7 @@ def _of_frame(table: Any, classes: NDArray[Any] | None, actions: list[Any], name
     hint = f"{name} has no index of labels, so its first column, {first}, was taken for the true class."
     if any(place_of(truth, columns[:1]) is not None for truth in truths):
         raise ValueError(
-            f"{name} is a table without an index, so nothing says which class its rows belong to: put the true class in a "
+            f"{name} is a table without an index, so it is not known which class its rows belong to: put the true class in a "
             "first column of its own, whose name is not a class, or give a dictionary {class: {action: cost}}."
         )
     return LabelledLoss(truths, columns[1:], [row[1:] for row in values], hint)
@@ -156,7 +162,7 @@ def aligned(
     """The K×A matrix in the order of the classes, and the names of its columns.
 
     Columns named like the classes come in the order of the classes, others behind them as they were written; `actions`,
-    where they are given, say which columns there must be and in which order.
+    where they are given, are the columns that there must be, in their order.
     """
     labels = classes.tolist()
     rows = _places(labelled.truths, labels, name, "row", "class", "which is not a class; these are", labelled.hint)
@@ -229,7 +235,7 @@ def _listed(labels: Iterable[Any]) -> str:
 
 
 def as_number(value: Any, name: str) -> float:
-    """A cost as a float, or a sentence that says which one is no number."""
+    """A cost as a float; an error with its name where it is no number."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -254,13 +260,10 @@ def columns_by_name(values: Any, names: list[Any], name: str, kind: str = "actio
 
 def by_class(values: Any, classes: NDArray[Any] | None, name: str) -> Any:
     """One number per class in the order of the classes (sorted, where they are not known); a bare array as it is."""
-    if _is_series(values):
-        _refuse_twice(list(values.index), name, "value")
-        values = dict(values.items())
+    values = _without_index(values, name, "value")
     if not isinstance(values, Mapping):
         return values
-    given = list(values)
+    given, listed = list(values), list(values.values())
     wanted = np.unique(np.asarray(given)).tolist() if classes is None else classes.tolist()
-    listed = list(values.values())
     places = _places(given, wanted, name, "value", "class", "which is not a class; these are")
     return np.array([as_number(listed[place], f"{name} of class {shown(wanted[k])}") for k, place in enumerate(places)])

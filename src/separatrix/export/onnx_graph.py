@@ -133,7 +133,9 @@ class _Graph:
         first, name = (scores, "scores") if probabilities is None else (probabilities, "probabilities")
         labels, at = self.decide(scores, probabilities)
         self.nodes.append(self.onnx.helper.make_node("Identity", [first], [name]))
-        self.nodes.append(self.onnx.helper.make_node("Gather", [self.constant_labels(labels), at], ["label"], axis=0))
+        self.nodes.append(
+            self.onnx.helper.make_node("Gather", [self.constant(labels, labels.dtype), at], ["label"], axis=0)
+        )
         describe, kinds = self.onnx.helper.make_tensor_value_info, self.onnx.TensorProto
         width = self.width if probabilities is None else len(self.form.classes)
         outputs = [
@@ -141,11 +143,6 @@ class _Graph:
             describe("label", self.onnx.helper.np_dtype_to_tensor_dtype(labels.dtype), ["N"]),
         ]
         return self.onnx.helper.make_graph(self.nodes, "separatrix", inputs, outputs, self.constants)
-
-    def constant_labels(self, labels: NDArray[Any]) -> str:
-        name = f"separatrix/constant {len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(labels, name))
-        return name
 
     # -- inputs -----------------------------------------------------------------------------------------------------
 
