@@ -258,5 +258,5 @@ def _link(rule: Rule) -> tuple[LinkName, tuple[float, float]]:
             raise NotImplementedError("its probabilities are isotonic steps. Use calibration='platt'.")
         return "platt", (curve.slope, curve.constant)
     if link == "labels":
-        raise NotImplementedError("it gives several labels a row. Fit one classifier a label.")
+        raise NotImplementedError("it gives several labels per row. Fit one classifier per label.")
     return link, (0.0, 0.0)

@@ -7,7 +7,7 @@
     RateTerm       x log λ_k − λ_k
     GroupTerm      Σ_j x_j log(θ_kj/Σθ_k), both sums over the columns of the group that are observed
 
-A term of −∞ makes a class impossible; a term, or a row, that is impossible in every class says nothing.
+A term of −∞ makes a class impossible; a term, or a row, that is impossible in every class adds nothing.
 """
 
 from __future__ import annotations

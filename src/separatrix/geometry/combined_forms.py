@@ -79,7 +79,7 @@ def one_vs_rest_probabilities(own: Float, deduced: bool) -> Float:
         result: Float = softmax(np.pad(odds, ((0, 0), (0, 1))), axis=1)
         return result
     total = own.sum(axis=1, keepdims=True)
-    # Where every machine is sure of the rest nothing tells the classes apart.
+    # Where every machine is sure of the rest the classes are equally likely.
     return np.divide(own, total, out=np.full_like(own, 1.0 / own.shape[1]), where=total > 0)
 
 
