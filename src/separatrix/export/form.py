@@ -190,7 +190,7 @@ def _estimator_form(estimator: Any) -> ExportForm:
 
 _NO_SUM = "it is not a sum over columns. Use a linear model, a discriminant or naive Bayes, or keep Python."
 _IMPOSSIBLE = (
-    "with alpha=0 a class is impossible where a value occurs that it never had, and sums cannot say that. Fit with "
+    "with alpha=0 a class is impossible where a value occurs that it never had, and sums cannot express that. Fit with "
     "alpha > 0."
 )
 
@@ -258,5 +258,5 @@ def _link(rule: Rule) -> tuple[LinkName, tuple[float, float]]:
             raise NotImplementedError("its probabilities are isotonic steps. Use calibration='platt'.")
         return "platt", (curve.slope, curve.constant)
     if link == "labels":
-        raise NotImplementedError("it gives several labels a row. Fit one classifier a label.")
+        raise NotImplementedError("it gives several labels per row. Fit one classifier per label.")
     return link, (0.0, 0.0)

@@ -1,7 +1,7 @@
 """The classes that a model file may hold, by the name they have in it.
 
-A file says "LinearDiscriminantAnalysis", and this table says which class that is. A name that is not here is refused: nothing
-is ever imported because a file names it. Names stay when code moves; two classes of one name are told apart by a prefix.
+A file has "LinearDiscriminantAnalysis", and this table has the class of that name. A name that is not here is refused: nothing
+is ever imported because a file names it. Names stay when code moves; two classes of one name differ by a prefix.
 """
 
 from __future__ import annotations

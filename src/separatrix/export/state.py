@@ -175,7 +175,7 @@ def _texts(node: Any, tensors: dict[str, NDArray[Any]]) -> Any:
         raise ValueError(f"The file holds texts of the type {dtype}, which is refused.")
     items = [_value(item, tensors) for item in node["items"]]
     if dtype.kind == "U":
-        # No wider than its longest text: the file says the width, and the memory would be ours.
+        # No wider than its longest text: the width in the file may be anything.
         width = max((len(item) for item in items if isinstance(item, str)), default=0)
         dtype = np.dtype(f"U{min(max(width, 1), dtype.itemsize // 4)}")
     flat = np.empty(len(items), dtype=dtype)

@@ -79,7 +79,7 @@ def one_vs_rest_probabilities(own: Float, deduced: bool) -> Float:
         result: Float = softmax(np.pad(odds, ((0, 0), (0, 1))), axis=1)
         return result
     total = own.sum(axis=1, keepdims=True)
-    # Where every machine is sure of the rest nothing tells the classes apart.
+    # Where every machine is sure of the rest the classes are equally likely.
     return np.divide(own, total, out=np.full_like(own, 1.0 / own.shape[1]), where=total > 0)
 
 
@@ -176,20 +176,9 @@ class Integrated(ScoreForm):
 
 
 def among_all(scores: Float, places: Codes, n_classes: int, *, halved: bool, fill: float = -np.inf) -> Float:
-    """(n, K) or, for two classes, (n, 1) scores of all classes from those of the classes that have weight.
+    """(n, K) or, for two classes, (n, 1) scores of all classes from those of the k < K that have weight, at their places.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n, k) or (n, 1)
-        Of the k classes that have weight; of one class they are not looked at.
-    places : ndarray of shape (k,)
-        Where these stand among all.
-    n_classes : int
-        K > k.
-    halved : bool
-        Whether one score for two classes is a difference (log-odds), or the second's own.
-    fill : float, default=-inf
-        The score of the others.
+    `halved` is whether one score for two classes is a difference (log-odds), or the second's own; `fill` is for the others.
     """
     if len(places) == 1:
         if n_classes == 2:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,11 +16,10 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from separatrix.data import Block, Source
-from separatrix.data.block import Float
+from separatrix.data import Source
+from separatrix.data.block import Codes, Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import listed, merged_classes, shown
-from separatrix.geometry import Quadratic, ScoreForm
 from separatrix.models.base import Estimator, FitCall
 from separatrix.models.classifier import Classifier, Probabilities
 from separatrix.models.counted_classes import (
@@ -34,12 +32,7 @@ from separatrix.models.counted_classes import (
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread, outside
-from separatrix.statistics.gaussian_rows import gaussian_rows
-from separatrix.statistics.metric import Metric
 from separatrix.statistics.moments import ClassMoments, Form
-from separatrix.statistics.scatter import Scatter
-
-_LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any], waiting: bool) -> Float:
@@ -330,6 +323,35 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
         """
         return -self.log_density(X)
 
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Any]:
+        """Draw rows of the fitted model, complete ones.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Of objects where some column is not numeric.
+        y : ndarray of shape (n_samples,)
+        """
+        codes, rng = self._draw_classes(n_samples, random_state)
+        return self._draw_rows(codes, rng), self.classes_[codes]
+
+    def _draw_classes(self, n_samples: int, random_state: Any) -> tuple[Codes, Any]:
+        """Codes drawn from the priors, and the generator to go on with."""
+        self._check_ready()
+        if n_samples < 1:
+            raise ValueError(f"n_samples is {n_samples}; draw at least one row.")
+        rng, priors = check_random_state(random_state), np.asarray(self.priors_)
+        return rng.choice(len(priors), size=n_samples, p=priors / priors.sum()), rng
+
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
+        """A row of each of these classes."""
+        raise NotImplementedError  # every density of the library draws its own
+
     def fit_outlier_threshold(self, X: Any, quantile: float = 0.99) -> Self:
         """Set the score above which `is_outlier` says so: a quantile of the scores of the training rows.
 
@@ -363,83 +385,3 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
         if not hasattr(self, "outlier_threshold_"):
             raise ValueError("No threshold is set: call fit_outlier_threshold with the training rows first.")
         return self.outlier_score(X) > self.outlier_threshold_
-
-
-class GaussianClassifier(GenerativeClassifier):
-    """Gaussian classes: one mean and one metric each."""
-
-    means_: Float
-    _metrics: list[Metric]
-    """One a class; the same object where classes share a covariance."""
-    _covariances: Sequence[tuple[Scatter, Float | None]]
-    """Of every class, as a scatter and a diagonal to add."""
-
-    def _distances(self, rows: Float) -> Float:
-        means, metrics = self.means_.astype(np.float64), self._metrics
-        with np.errstate(invalid="ignore", over="ignore"):  # bad input is reported by the caller, by column
-            return np.column_stack(
-                [metric.squared_lengths(rows - mean) for mean, metric in zip(means, metrics, strict=True)]
-            )
-
-    def mahalanobis(self, X: Any) -> Float:
-        """Squared Mahalanobis distance of every row to every class mean.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        self._check_ready()
-        return self._map_rows(X, lambda block: self._distances(block.dense()))
-
-    @property
-    def shares_covariance_(self) -> bool:
-        """Whether all classes have one covariance, so that their boundaries are hyperplanes."""
-        self._check_ready()
-        return all(metric is self._metrics[0] for metric in self._metrics)
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Any]:
-        """Draw rows of the fitted model.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        y : ndarray of shape (n_samples,)
-        """
-        self._check_ready()
-        rng = check_random_state(random_state)
-        rows, codes = gaussian_rows(self.means_, self._covariances, self.priors_, n_samples, rng)
-        return rows, self.classes_[codes]
-
-    def score_form(self) -> ScoreForm:
-        self._check_ready()
-        factors = {id(metric): metric.half(np.eye(metric.n_features)) for metric in self._metrics}
-        volumes = np.array([metric.log_det + metric.rank * _LOG_2PI for metric in self._metrics])
-        with np.errstate(divide="ignore"):  # a class of prior 0 is never chosen
-            constants = np.log(self.priors_) - 0.5 * volumes
-        means = np.asarray(self.means_, dtype=np.float64)
-        return Quadratic(means, [factors[id(metric)] for metric in self._metrics], constants)
-
-    def _log_joint(self, X: Any) -> Float:
-        self._check_ready()
-
-        def of_block(block: Block) -> Float:
-            rows = block.dense()
-            distances = self._distances(rows)
-            far = np.isinf(distances).all(axis=1) & np.isfinite(rows).all(axis=1)
-            if far.any():  # beyond 1e154 the squares overflow: the same rows nearer by, in the same direction
-                distances[far] = self._distances(rows[far] / np.abs(rows[far]).max(axis=1, keepdims=True) * 1e100)
-            return distances
-
-        distances = self._map_rows(X, of_block)
-        log_dets = np.array([metric.log_det + metric.rank * _LOG_2PI for metric in self._metrics])
-        with np.errstate(divide="ignore"):  # a class of prior 0 has log prior −inf: it is never chosen
-            return -0.5 * (distances + log_dets) + np.log(self.priors_)

@@ -29,7 +29,8 @@ from separatrix.models.discriminant.covariance import (
     estimated_covariances,
     second_pass_parameter,
 )
-from separatrix.models.generative import GaussianClassifier, class_priors
+from separatrix.models.discriminant.gaussian_classifier import GaussianClassifier
+from separatrix.models.generative import class_priors
 from separatrix.models.linear_rule import LinearRule, nan_where_infinite
 from separatrix.result import Certificate, Status
 from separatrix.statistics.metric import Metric, metric_of

@@ -24,7 +24,8 @@ from separatrix.models.discriminant.covariance import (
     estimated_covariances,
     second_pass_parameter,
 )
-from separatrix.models.generative import GaussianClassifier, class_priors
+from separatrix.models.discriminant.gaussian_classifier import GaussianClassifier
+from separatrix.models.generative import class_priors
 from separatrix.models.linear_rule import Boundary
 from separatrix.result import Status
 from separatrix.statistics.metric import metric_of

@@ -22,13 +22,12 @@ from separatrix.models.naive_bayes.naive_bayes import (
     SMOOTHING_CONSTRAINTS,
     CountFeatures,
     NaiveBayesClassifier,
-    RowSampling,
 )
 from separatrix.result import Status
 from separatrix.statistics.counts import CategoryCounts
 
 
-class CategoricalNB(CountFeatures, RowSampling, NaiveBayesClassifier):
+class CategoricalNB(CountFeatures, NaiveBayesClassifier):
     """Naive Bayes for categories coded 0, 1, 2, …, from one pass over the data.
 
     Drop-in for scikit-learn's, with sparse input, `merge`, files and the generative extras on top. New categories may
@@ -194,7 +193,7 @@ class CategoricalNB(CountFeatures, RowSampling, NaiveBayesClassifier):
         terms = [TableTerm(name, list(range(logs.shape[1])), logs.T, unseen) for name, logs, unseen in tables]
         return Additive(list(terms), self.class_log_prior_, dict.fromkeys(names, "number"))
 
-    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
         rows = np.empty((len(codes), self.n_features_in_))
         for j, logs in enumerate(self.feature_log_prob_):
             cumulative = np.cumsum(np.exp(logs), axis=1)

@@ -22,12 +22,12 @@ from separatrix.geometry import Hyperplane, Quadratic, Quadric, ScoreForm
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.linear_rule import Boundary, SignedDistance
-from separatrix.models.naive_bayes.naive_bayes import JointScores, RowSampling
+from separatrix.models.naive_bayes.naive_bayes import JointScores
 from separatrix.result import Status
 from separatrix.statistics.moments import Form
 
 
-class GaussianNB(SignedDistance, RowSampling, JointScores):
+class GaussianNB(SignedDistance, JointScores):
     """Gaussian naive Bayes from one pass over the data.
 
     Drop-in for scikit-learn's, with `merge`, sparse input, files, shared variances and the generative extras on top.
@@ -182,5 +182,5 @@ class GaussianNB(SignedDistance, RowSampling, JointScores):
             constant = np.log(self.priors_[k]) + 0.5 * (np.log(precision).sum() - precision @ np.square(mean))
         return -0.5 * precision, precision * mean, np.asarray(constant)
 
-    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
         return self.theta_[codes] + np.sqrt(self.var_[codes]) * rng.standard_normal((len(codes), self.n_features_in_))

@@ -14,7 +14,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -29,7 +29,7 @@ from separatrix.models.counted_classes import Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.naive_bayes import families as kinds
 from separatrix.models.naive_bayes.families import FAMILIES, ColumnFamily, Reader, check_column, infer_family
-from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, RowSampling
+from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier
 from separatrix.result import Status
 from separatrix.statistics.columns import ColumnMoments, MixedCounts
 from separatrix.statistics.statistic import weights_by_class
@@ -38,7 +38,7 @@ from separatrix.tables.column_table import Column, ColumnTable
 Group = tuple[Any, ...]
 
 
-class MixedNB(RowSampling, NaiveBayesClassifier):
+class MixedNB(NaiveBayesClassifier):
     """Naive Bayes whose columns each have their own family, with missing values marginalised exactly.
 
     Parameters
@@ -322,7 +322,7 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
     def _log_likelihood(self, X: Any) -> Float:
         return self.feature_log_odds(X).sum(axis=1)
 
-    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
         place = {name: j for j, name in enumerate(self.families_)}
         rows = np.empty((len(codes), len(place)), dtype=object)
         for key, reader in self._readers.items():

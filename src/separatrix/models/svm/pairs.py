@@ -1,7 +1,7 @@
 """K classes from machines between pairs of them: (0,1), (0,2), …, (1,2), … with the first on the positive side.
 
 votes     a pair's machine votes for one of its two classes; the class with the most votes wins, the first of equals
-by class  votes + c/(3(|c| + 1)),  c the sum of a class's scores: within a vote, ordered by confidence
+by class  geometry/combined_forms.py: within a vote, ordered by confidence
 """
 
 from __future__ import annotations
@@ -25,17 +25,6 @@ def votes(scores: Float, n_classes: int) -> Float:
         total[:, k] += scores[:, m] > 0
         total[:, l] += scores[:, m] <= 0
     return total
-
-
-def by_class(scores: Float, n_classes: int) -> Float:
-    """(n, K) votes with the sums of the scores squeezed below one vote; a score of exactly 0 is for the first class."""
-    total, confidence = np.zeros((len(scores), n_classes)), np.zeros((len(scores), n_classes))
-    for m, (k, l) in enumerate(pairs(n_classes)):  # noqa: E741  # names of the formulas
-        total[:, k] += scores[:, m] >= 0
-        total[:, l] += scores[:, m] < 0
-        confidence[:, k] += scores[:, m]
-        confidence[:, l] -= scores[:, m]
-    return total + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
 
 def pairs_among_all(scores: Float, places: Codes, n_classes: int) -> Float:

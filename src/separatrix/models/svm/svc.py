@@ -26,6 +26,7 @@ from separatrix.dual.given_kernels import Columns, Precomputed
 from separatrix.dual.kernel_matrix import product_values
 from separatrix.dual.kernels import CentredLinear
 from separatrix.dual.points import Points
+from separatrix.geometry.combined_forms import pair_votes
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.classifier import Classifier
@@ -37,7 +38,7 @@ from separatrix.models.svm.kernel_problem import KernelProblem
 from separatrix.models.svm.machine_boundaries import MachineBoundaries
 from separatrix.models.svm.machine_probabilities import MachineProbabilities
 from separatrix.models.svm.machine_records import joined_fit, one_class
-from separatrix.models.svm.pairs import by_class, dual_layout, pairs_among_all, votes
+from separatrix.models.svm.pairs import dual_layout, pairs_among_all, votes
 from separatrix.result import Status
 
 _ROWS, _COLUMNS = 256, 256
@@ -349,7 +350,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
 
     def _scores(self, X: Any) -> Float:
         scores = self._machine_scores(X)
-        scores = by_class(scores, len(self._counted)) if self._paired else scores
+        scores = pair_votes(scores, len(self._counted)) if self._paired else scores
         return scores if self._places is None else among_all(scores, self._places, len(self.classes_), halved=False)
 
     def decision_function(self, X: Any) -> Float:
@@ -388,7 +389,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         if len(self._counted) == 2:
             return (scores[:, 0] > 0).astype(np.intp)
         if self._paired:
-            scores = (by_class if self.break_ties else votes)(scores, len(self._counted))
+            scores = (pair_votes if self.break_ties else votes)(scores, len(self._counted))
         return scores.argmax(axis=1)
 
 

@@ -1,4 +1,4 @@
-"""How SQL is spelt: names and texts in quotes, sums as trees, and what the dialects say differently."""
+"""How SQL is spelt: names and texts in quotes, sums as trees, and what differs between the dialects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def text(value: str) -> str:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Names that differ in more than capitals, which most databases do not tell apart: the second "a" is "a_2"."""
+    """Names that differ in more than capitals, which most databases ignore: the second "a" is "a_2"."""
     found: dict[str, str] = {}
     for name in names:
         own, occurrence = name, 1
@@ -48,8 +48,8 @@ def total(terms: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Words:
-    """What the dialects say differently.
+class SqlDialect:
+    """What differs between the dialects.
 
     The fence keeps a step apart from the next. Without it PostgreSQL and SQLite put expressions in the place of their names,
     each as often as the name occurs, and do so step after step. `stripped`, `read` and `read_any` are templates around a
@@ -87,8 +87,8 @@ _POSTGRESQL_ANY = (
 _SQLITE_NUMBER = "CASE WHEN CAST(9e999 AS REAL) >= {0} THEN CAST({0} AS REAL) END"
 
 DIALECTS = {
-    "duckdb": Words("DOUBLE", "VARCHAR", "GREATEST", "LEAST", _digits, _STRIPPED),
-    "postgresql": Words(
+    "duckdb": SqlDialect("DOUBLE", "VARCHAR", "GREATEST", "LEAST", _digits, _STRIPPED),
+    "postgresql": SqlDialect(
         *("DOUBLE PRECISION", "TEXT", "GREATEST", "LEAST"),
         lambda value: f"'{float(value)!r}'::float8",
         _STRIPPED,
@@ -96,7 +96,7 @@ DIALECTS = {
         read="CAST({0} AS DOUBLE PRECISION)",
         read_any=_POSTGRESQL_ANY,
     ),
-    "sqlite": Words(
+    "sqlite": SqlDialect(
         *("REAL", "TEXT", "MAX", "MIN"),
         _digits,
         f"TRIM({{0}}, CHAR({', '.join(map(str, WHITESPACE))}))",
