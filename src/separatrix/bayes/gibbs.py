@@ -53,30 +53,19 @@ _TERMS, _ALL_REST, _LARGEST_TILT = 6, 12.0, 1e50
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws of θ after warm-up, with diagnostics of whether they can be trusted.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (chains, draws, m, p)
-        In the units of the objective's θ.
-    rhat : ndarray of shape (m, p)
-        Split rank-normalised R-hat: above 1.01 the chains do not agree yet. NaN for too few draws.
-    ess : ndarray of shape (m, p)
-        Bulk effective sample size over all chains.
-    passes : int
-        How many times the rows were read.
-    interrupted : bool
-        Whether the run was stopped before all draws were made.
-    accepted : float
-        Share of the proposals of Laplace's Gaussian that were accepted; NaN when none were made.
-    """
+    """Draws of θ after warm-up, with diagnostics of whether they can be trusted."""
 
     theta: Float
+    """(chains, draws, m, p) in the units of the objective's θ."""
     rhat: Float
+    """(m, p) split rank-normalised R-hat: above 1.01 the chains do not agree yet. NaN for too few draws."""
     ess: Float
+    """(m, p) bulk effective sample size over all chains."""
     passes: int
     interrupted: bool
+    """Whether the run was stopped before all draws were made."""
     accepted: float = np.nan
+    """Share of the proposals of Laplace's Gaussian that were accepted; NaN when none were made."""
 
 
 def sample_gibbs(
@@ -108,17 +97,13 @@ def sample_gibbs(
     spread : ndarray of shape (mp, mp)
         F with FFᵀ the covariance of the starts, wider than the posterior so that R-hat means something.
     n_chains, n_warmup, n_draws : int
-        Chains, iterations of each that are thrown away, and iterations that are kept.
+        Chains, and the iterations of each that are thrown away and that are kept.
     seed : SeedSequence
         The draws depend on it and on the rows alone, not on the number of threads.
     proposals : Proposals, optional
         A Gaussian near the posterior. Where it is near enough, nine of ten iterations are steps that it proposes.
     callback : callable, optional
         Called with the iterations done and their total after each; KeyboardInterrupt ends the run with what there is.
-
-    Returns
-    -------
-    Draws
 
     Examples
     --------

@@ -131,29 +131,20 @@ def nearest_gaussian(
     free: FreePrecisions | None,
     max_steps: int,
 ) -> Variational | None:
-    """Maximise L over the Gaussian, and over the precisions that are free.
+    """Maximise L over the Gaussian, and over the precisions that are free; ``None`` after an interrupt in the first pass.
 
     Parameters
     ----------
     unit : LinearObjective
         Its penalty is that of log α = 0.
     source : Source
-    mean : ndarray of shape (m, p)
-        Where to start: the mode.
-    loss : ndarray of shape (mp, mp)
-        The Hessian of the loss there.
+    mean, loss, log_alpha : ndarrays of shape (m, p), (mp, mp) and (G,)
+        Where to start: the mode, the Hessian of the loss there, and the precisions.
     gauge : ndarray of shape (r, mp)
         Directions that no score notices.
-    log_alpha : ndarray of shape (G,)
-        Where to start.
     free : FreePrecisions or None
         ``None`` keeps the precisions.
     max_steps : int
-
-    Returns
-    -------
-    Variational or None
-        ``None`` after an interrupt in the first pass.
     """
 
     def at(

@@ -18,7 +18,7 @@ from separatrix.solvers.state import Solution
 
 
 class FirthPenalty:
-    """penalty="firth", mixed into `LogisticRegression`."""
+    """The fit with penalty="firth", mixed into `LogisticRegression`."""
 
     if TYPE_CHECKING:  # what the estimator brings
         classes_: Any
