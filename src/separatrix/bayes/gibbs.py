@@ -123,7 +123,7 @@ def sample_gibbs(
     for name, value, least in limits:
         if value < least:
             raise ValueError(f"{name} is {value}; it has to be at least {least}.")
-    sampler = _Sampler(objective, source, seed)
+    sampler = GibbsSampler(objective, source, seed)
     theta = sampler.starts(start, spread, n_chains)
     kept = np.empty((n_chains, n_draws, *start.shape))
     before, done, total, offered, accepted = source.passes, 0, n_warmup + n_draws, 0, 0
@@ -157,7 +157,7 @@ def sample_gibbs(
     )
 
 
-class _Sampler:
+class GibbsSampler:
     """One sweep over the classes, for all chains at once; θ is (C, m, p)."""
 
     def __init__(self, objective: LinearObjective, source: Source, seed: np.random.SeedSequence) -> None:

@@ -12,25 +12,20 @@ import numpy as np
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.models.logistic.problem import Problem
+from separatrix.models.logistic.summary import Summarised
 from separatrix.result import Certificate, Status
 from separatrix.solvers.firth import minimise_firth
 from separatrix.solvers.state import Solution
 
 
-class FirthPenalty:
+class FirthPenalty(Summarised):
     """The fit with penalty="firth", mixed into `LogisticRegression`."""
 
-    if TYPE_CHECKING:  # what the estimator brings
-        classes_: Any
+    if TYPE_CHECKING:  # parameters of the estimator
         prior: Any
         bounds: Any
         penalty_factors: Any
         tol: Any
-        max_iter: Any
-        fit_intercept: Any
-        _problem: Any
-        _design: Any
-        _split: Any
 
     def _fit_firth(self, source: Source, offset: Float | None) -> tuple[Solution, Problem]:
         if len(self.classes_) > 2:
