@@ -585,7 +585,7 @@ def test_what_is_given_is_checked_in_sentences():
         with pytest.raises(ValueError, match="how many draws"):
             model.sample_coef(n)
     for prior, words in (
-        ((1.0, 2.0, 3.0), "a list has one precision a column"),
+        ((1.0, 2.0, 3.0), "a list one precision per column"),
         (["a", "b", "c"], "give numbers"),
         ((0.0, [1.0, 1.0, np.inf]), "give finite variances"),
     ):

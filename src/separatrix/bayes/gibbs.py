@@ -174,8 +174,8 @@ class GibbsSampler:
             self.baseline, self.classes = 0, [1]
         else:
             raise ValueError(
-                f"The loss {type(loss).__name__} is not one that the Gibbs sampler has draws for; use the logistic loss or "
-                "the softmax."
+                f"The loss {type(loss).__name__} is not a negative log-likelihood of this Gibbs sampler; use the logistic "
+                "loss or the softmax."
             )
         self.objective, self.source = objective, source
         self.entropy = seed.generate_state(8).tolist()  # not the seed itself: a caller may spawn children of it
