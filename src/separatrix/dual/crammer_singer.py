@@ -164,9 +164,9 @@ class _JointAscent(Ascent):
         machine, rows = self._machine, self._machine.rows
         rng.shuffle(self._order)
         sweep = sweep_sparse if sp.issparse(rows.X) else sweep_dense
-        per_row = (machine.codes, machine.price, rows.squares, self._reach, self._order)
+        parts, sides = stored_parts(rows.X, rows.centre), (machine.codes, machine.price, rows.squares)
         with np.errstate(over="ignore"):
-            rise = sweep(*stored_parts(rows.X, rows.centre), *per_row, self._alpha, self._W, self._beta)
+            rise = sweep(parts, sides, self._reach, self._order, self._alpha, self._W, self._beta)
         if machine.scaling is None:
             self._moved = self._reach * self._alpha.sum(axis=0)
         self._beta = self._beta + self._moved

@@ -4,8 +4,8 @@
     rbf         exp(−γ‖x − z‖²)             laplacian    exp(−γ‖x − z‖₁)
     sigmoid     tanh(γ xᵀz + c)             sums, products and positive multiples of kernels are kernels
 
-`positive` says whether every matrix of values is positive semi-definite, so that the dual problem is convex: True, False (the
-sigmoid), or None when only its author knows.
+`positive` states whether every matrix of values is positive semi-definite, so that the dual problem is convex: True, False (the
+sigmoid), or None where that is not known.
 
 Reference: Schölkopf and Smola (2002), Learning with Kernels, chapters 2 and 13.
 """
@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import reduce
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -343,29 +343,29 @@ class _Composed(Kernel):
 
 
 @dataclass(frozen=True)
-class Sum(_Composed):
+class _Combined(_Composed):
+    """Kernels whose values are added or multiplied."""
+
+    parts: tuple[Kernel, ...]
+    operation: ClassVar[np.ufunc]
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        return reduce(self.operation, (part.between(one, two, dtype) for part in self.parts))
+
+    def diagonal(self, points: Points) -> Float:
+        return reduce(self.operation, (part.diagonal(points) for part in self.parts))
+
+
+class Sum(_Combined):
     """The sum of kernels: features side by side."""
 
-    parts: tuple[Kernel, ...]
-
-    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        return reduce(np.add, (part.between(one, two, dtype) for part in self.parts))
-
-    def diagonal(self, points: Points) -> Float:
-        return reduce(np.add, (part.diagonal(points) for part in self.parts))
+    operation = np.add
 
 
-@dataclass(frozen=True)
-class Product(_Composed):
+class Product(_Combined):
     """The product of kernels: every feature of one times every feature of the other."""
 
-    parts: tuple[Kernel, ...]
-
-    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        return reduce(np.multiply, (part.between(one, two, dtype) for part in self.parts))
-
-    def diagonal(self, points: Points) -> Float:
-        return reduce(np.multiply, (part.diagonal(points) for part in self.parts))
+    operation = np.multiply
 
 
 @dataclass(frozen=True)

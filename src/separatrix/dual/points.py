@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from separatrix.data.block import Float
+from separatrix.data.block import Block, Float
 
 # A sparse matrix times a dense one is faster than one of two sparse ones, while the dense one is small.
 _SMALL = 1 << 22
@@ -36,6 +36,12 @@ class Points:
         self._squares: dict[bool, Float] = {}
         self.memo: dict[Any, Any] = {}
         """What a kernel has made of these rows for products with many others."""
+
+    @classmethod
+    def of_block(cls, block: Block, centre: Float | None) -> Points:
+        """The rows of a block as they are stored, relative to the centre of others."""
+        rows = block.stored_rows()
+        return cls(sp.csr_array(rows, shape=block.shape) if isinstance(rows, tuple) else rows, centre)
 
     def __len__(self) -> int:
         return int(self.X.shape[0])

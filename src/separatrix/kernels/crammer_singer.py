@@ -45,10 +45,9 @@ def _solve(A: Any, g: Any, own: Any, price: Any, alpha: Any, change: Any) -> Any
 
 
 @compiled()
-def _visit(
-    i: Any, A: Any, reach: Any, g: Any, codes: Any, price: Any, alpha: Any, b: Any, change: Any, rise: Any
-) -> tuple[Any, Any]:
+def _visit(i: Any, A: Any, g: Any, sides: Any, reach: Any, alpha: Any, b: Any, change: Any, rise: Any) -> Any:
     """Move the multipliers of row i: whether any has moved, and the rise of the dual so far."""
+    codes, price, _ = sides
     if _solve(A, g, codes[i], price[i], alpha[i], change) == 0.0:
         return False, rise
     for k in range(len(b)):
@@ -59,20 +58,12 @@ def _visit(
 
 
 @compiled()
-def sweep_sparse(
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    codes: Any,
-    price: Any,
-    squares: Any,
-    reach: Any,
-    order: Any,
-    alpha: Any,
-    W: Any,
-    b: Any,
-) -> Any:
-    """The rise of the dual after every row of a CSR matrix; `alpha` (n, K), `W` (d, K) and `b` (K,) change in place."""
+def sweep_sparse(rows: Any, sides: Any, reach: Any, order: Any, alpha: Any, W: Any, b: Any) -> Any:
+    """The rise of the dual after every row of a CSR matrix's three arrays.
+
+    `sides` are class codes, C and the squared lengths of the rows; `alpha` (n, K), `W` (d, K) and `b` (K,) change in place.
+    """
+    (data, indices, indptr), (codes, _, squares) = rows, sides
     K, rise = len(b), 0.0
     g, change = np.empty(K), np.empty(K)
     for i in order:
@@ -81,7 +72,7 @@ def sweep_sparse(
         for p in range(indptr[i], indptr[i + 1]):
             for k in range(K):
                 g[k] += W[indices[p], k] * data[p]
-        moved, rise = _visit(i, squares[i] + reach, reach, g, codes, price, alpha, b, change, rise)
+        moved, rise = _visit(i, squares[i] + reach, g, sides, reach, alpha, b, change, rise)
         if moved:
             for p in range(indptr[i], indptr[i + 1]):
                 for k in range(K):
@@ -90,10 +81,9 @@ def sweep_sparse(
 
 
 @compiled()
-def sweep_dense(
-    X: Any, centre: Any, codes: Any, price: Any, squares: Any, reach: Any, order: Any, alpha: Any, W: Any, b: Any
-) -> Any:
-    """The same for dense rows, taken from a centre."""
+def sweep_dense(rows: Any, sides: Any, reach: Any, order: Any, alpha: Any, W: Any, b: Any) -> Any:
+    """The same for dense rows and the centre they are taken from."""
+    (X, centre), (codes, _, squares) = rows, sides
     K, rise = len(b), 0.0
     g, change = np.empty(K), np.empty(K)
     for i in order:
@@ -102,7 +92,7 @@ def sweep_dense(
         for j in range(X.shape[1]):
             for k in range(K):
                 g[k] += W[j, k] * (X[i, j] - centre[j])
-        moved, rise = _visit(i, squares[i] + reach, reach, g, codes, price, alpha, b, change, rise)
+        moved, rise = _visit(i, squares[i] + reach, g, sides, reach, alpha, b, change, rise)
         if moved:
             for j in range(X.shape[1]):
                 for k in range(K):

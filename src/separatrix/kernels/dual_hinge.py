@@ -41,10 +41,9 @@ def _is_settled(gradient: Any, alpha: Any, upper: Any, bounds: Any) -> Any:
 
 
 @compiled(inline="always")
-def _visit(
-    i: Any, gradient: Any, signs: Any, upper: Any, ridge: Any, squares: Any, reach: Any, alpha: Any, found: Any
-) -> tuple[Any, Any]:
+def _visit(i: Any, gradient: Any, sides: Any, reach: Any, alpha: Any, found: Any) -> tuple[Any, Any]:
     """Move αᵢ: the change of ỹᵢαᵢ, and how far the dual falls; `found` takes the projected gradient."""
+    signs, upper, ridge, squares = sides
     projected = _projected(gradient, alpha[i], upper[i])
     found[0], found[1] = max(found[0], projected), min(found[1], projected)
     if projected == 0.0:
@@ -58,25 +57,14 @@ def _visit(
 
 @compiled()
 def sweep_sparse(
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    signs: Any,
-    upper: Any,
-    ridge: Any,
-    squares: Any,
-    reach: Any,
-    order: Any,
-    active: Any,
-    bounds: Any,
-    alpha: Any,
-    w: Any,
-    b: Any,
+    rows: Any, sides: Any, reach: Any, order: Any, active: Any, bounds: Any, alpha: Any, w: Any, b: Any
 ) -> tuple[Any, Any, Any]:
-    """(rows still active, rise of the dual, b) after the first `active` rows of `order`, a CSR matrix's.
+    """(rows still active, rise of the dual, b) after the first `active` rows of `order`, of a CSR matrix's three arrays.
 
-    `bounds` (2,) holds the last sweep's largest and least projected gradients and takes this one's.
+    `sides` are ỹ, U, D and the squared lengths of the rows. `bounds` (2,) holds the last sweep's largest and least projected
+    gradients and takes this one's.
     """
+    (data, indices, indptr), (signs, upper, ridge, _) = rows, sides
     found, rise, at = np.array([-np.inf, np.inf]), 0.0, 0
     while at < active:
         i = order[at]
@@ -88,7 +76,7 @@ def sweep_sparse(
             active -= 1
             order[at], order[active] = order[active], order[at]
             continue
-        change, fall = _visit(i, gradient, signs, upper, ridge, squares, reach, alpha, found)
+        change, fall = _visit(i, gradient, sides, reach, alpha, found)
         at += 1
         if change != 0.0:
             rise, b = rise - fall, b + change * reach
@@ -100,21 +88,10 @@ def sweep_sparse(
 
 @compiled(fastmath={"reassoc", "contract"})
 def sweep_dense(
-    X: Any,
-    centre: Any,
-    signs: Any,
-    upper: Any,
-    ridge: Any,
-    squares: Any,
-    reach: Any,
-    order: Any,
-    active: Any,
-    bounds: Any,
-    alpha: Any,
-    w: Any,
-    b: Any,
+    rows: Any, sides: Any, reach: Any, order: Any, active: Any, bounds: Any, alpha: Any, w: Any, b: Any
 ) -> tuple[Any, Any, Any]:
-    """The same for dense rows, taken from a centre."""
+    """The same for dense rows and the centre they are taken from."""
+    (X, centre), (signs, upper, ridge, _) = rows, sides
     found, rise, at, d = np.array([-np.inf, np.inf]), 0.0, 0, X.shape[1]
     while at < active:
         i = order[at]
@@ -126,7 +103,7 @@ def sweep_dense(
             active -= 1
             order[at], order[active] = order[active], order[at]
             continue
-        change, fall = _visit(i, gradient, signs, upper, ridge, squares, reach, alpha, found)
+        change, fall = _visit(i, gradient, sides, reach, alpha, found)
         at += 1
         if change != 0.0:
             rise, b = rise - fall, b + change * reach

@@ -121,11 +121,10 @@ class BinaryPerceptron:
         """Visit some rows in order."""
         from separatrix.kernels.perceptron import visit
 
-        visit(
-            *(rows.data, rows.indices, rows.indptr, rows.rows, rows.codes, rows.weights, order),
-            *(self.code, self.factors, rule.eta, rule.lift_squared, rule.shrink, rule.absolute),
-            *(self._v, self._paid, self._summed, self._longest, self._state),
-        )
+        stored = (rows.data, rows.indices, rows.indptr, rows.rows, rows.codes, rows.weights)
+        steps = (rule.eta, rule.lift_squared, rule.shrink, rule.absolute)
+        vectors = (self._v, self._paid, self._summed, self._longest)
+        visit(stored, order, self.code, self.factors, steps, vectors, self._state)
 
     def note_steps(self, rows: Visits) -> None:
         """The least and the greatest weight of a visit, for the bound on the mistakes."""

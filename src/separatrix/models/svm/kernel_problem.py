@@ -21,7 +21,7 @@ from separatrix.dual.machine import SupportVectorMachine
 from separatrix.dual.points import Points
 from separatrix.dual.working_set import solve_dual
 from separatrix.geometry.separability import separability
-from separatrix.models.svm.pairs import pairs
+from separatrix.models.svm.machines import pairs
 from separatrix.models.svm.score_calibration import CALIBRATORS, Calibrator
 from separatrix.result import Status
 

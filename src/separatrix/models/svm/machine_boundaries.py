@@ -11,7 +11,7 @@ from separatrix.dual.kernels import Kernel
 from separatrix.geometry import Hyperplane, Surface
 from separatrix.models.base import Boundary, Classifier, SignedDistance
 from separatrix.models.counted_classes import rule_among_all
-from separatrix.models.svm.pairs import pairs
+from separatrix.models.svm.machines import pairs
 
 
 class MachineBoundaries(SignedDistance, Classifier):

@@ -6,11 +6,17 @@ by class  votes + c/(3(|c| + 1)),  c the sum of a class's scores: within a vote,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
 from separatrix.data.block import Codes, Float
+from separatrix.dual.duality_gap import KernelDual
+from separatrix.dual.linear_search import LinearDual
+from separatrix.models.base import Stopwatch
+from separatrix.result import Certificate, Fit, Status
 
 
 def pairs(n_classes: int) -> list[tuple[int, int]]:
@@ -58,3 +64,11 @@ def dual_layout(coefficients: Float, codes: Codes, n_classes: int) -> Float:
         layout[l - 1, codes == k] = coefficients[codes == k, m]
         layout[k, codes == l] = coefficients[codes == l, m]
     return layout
+
+
+def joined_fit(watch: Stopwatch, machines: Sequence[KernelDual | LinearDual], passes: int, steps: int) -> Fit:
+    """The record of machines that were fitted one by one; the trace is kept where there is one machine."""
+    status = Status.worst(machine.status for machine in machines)
+    certificate = Certificate.together([machine.certificate for machine in machines])
+    fit = watch.fit(status, passes, "", certificate, steps)
+    return replace(fit, trace=machines[0].trace if len(machines) == 1 else [])
