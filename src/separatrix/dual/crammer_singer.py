@@ -16,7 +16,7 @@ the dual is one: the best is taken.
 
 Reference: Crammer and Singer (2001), JMLR 2; Keerthi et al. (2008), KDD.
 
-**Complexity** O(nnz·K) a sweep. **Passes over the data** one a sweep and two a proof; memory O(nK + dK). Sequential.
+**Complexity** O(nnz·K) per sweep. **Passes over the data** one per sweep and two per proof; memory O(nK + dK). Sequential.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Products with the kernel matrix of the training rows, a block at a time and never whole unless it fits.
+"""Products with the kernel matrix of the training rows, a block at a time and never in full unless it fits.
 
     scores[rows] += K[rows, which] · change
 
@@ -79,7 +79,7 @@ def expansion_scores(
 
 
 def _careful(values: NDArray[Any], change: Float) -> NDArray[Any]:
-    """values · change with sums of few additions a term: NumPy adds pairwise, `matmul` one after the other."""
+    """values · change with sums of few additions per term: NumPy adds pairwise, `matmul` one after the other."""
     total = np.zeros(len(values))
     for start in range(0, len(change), _EXACT):
         part = slice(start, start + _EXACT)
@@ -103,14 +103,14 @@ class KernelMatrix:
     def __init__(self, kernel: Kernel, points: Points, memory: float, single: bool) -> None:
         self._kernel, self.points, self.memory = kernel, points, memory
         self.dtype: DTypeLike = np.float64
-        self._whole: Float | None = None
+        self._values: Float | None = None
         self._kept: _Kept | None = None
         self._sides: dict[np.dtype[Any], NDArray[Any] | None] = {}
         n = len(points)
         kernel.prepare(points)
         if 8.0 * n * n <= memory:
-            self._whole = np.empty((n, n))
-            self._fill(self._whole, np.arange(n), np.arange(n))
+            self._values = np.empty((n, n))
+            self._fill(self._values, np.arange(n), np.arange(n))
             return
         if single and kernel.single_serves(points):
             self.dtype = np.float32
@@ -119,7 +119,7 @@ class KernelMatrix:
 
     def restricted(self, rows: Index) -> KernelMatrix:
         """The matrix of some of the rows; all values must be at hand."""
-        assert self._whole is not None
+        assert self._values is not None
         part = KernelMatrix.__new__(KernelMatrix)
         part._kernel, part.points, part.memory, part.dtype = (
             self._kernel,
@@ -127,7 +127,7 @@ class KernelMatrix:
             self.memory,
             np.float64,
         )
-        part._whole, part._kept, part._sides = self._whole[np.ix_(rows, rows)], None, {}
+        part._values, part._kept, part._sides = self._values[np.ix_(rows, rows)], None, {}
         return part
 
     def errors(self, beta: Float, at_once: int | None = None) -> Float:
@@ -146,8 +146,8 @@ class KernelMatrix:
 
     def positive(self) -> bool:
         """Whether the matrix is positive semi-definite up to rounding; all values must be at hand."""
-        assert self._whole is not None
-        shifted = 0.5 * (self._whole + self._whole.T)
+        assert self._values is not None
+        shifted = 0.5 * (self._values + self._values.T)
         shifted[np.diag_indices(len(shifted))] += 1e-10 * float(np.abs(shifted).max(initial=0.0))
         try:
             np.linalg.cholesky(shifted)
@@ -171,12 +171,12 @@ class KernelMatrix:
 
     def diagonal(self) -> Float:
         """(n,) k(x, x)."""
-        return self._kernel.diagonal(self.points) if self._whole is None else self._whole.diagonal().copy()
+        return self._kernel.diagonal(self.points) if self._values is None else self._values.diagonal().copy()
 
     def column(self, which: int) -> Float:
         """(n,) values with one row, in double precision."""
-        if self._whole is not None:
-            return self._whole[:, which]
+        if self._values is not None:
+            return self._values[:, which]
         one, values = self.points.take(slice(which, which + 1)), np.empty(len(self.points))
 
         def fill(start: int) -> None:
@@ -187,9 +187,9 @@ class KernelMatrix:
         return values
 
     def square(self, which: Index, exact: bool = False) -> Float:
-        """K of a few rows among themselves, as the scores see it: of single precision while they are, unless `exact`."""
-        if self._whole is not None:
-            return self._whole[np.ix_(which, which)]
+        """K of a few rows among themselves: of single precision while the scores are, unless `exact`."""
+        if self._values is not None:
+            return self._values[np.ix_(which, which)]
         part, side = self.points.take(which), None if exact else self._left(self.dtype)
         values = np.empty((len(which), len(which)))
         right = None if side is None else self._kernel.right(part, self.dtype)
@@ -210,12 +210,12 @@ class KernelMatrix:
             return
         dtype = np.float64 if exact else self.dtype
         slots = None if self._kept is None or exact else self._fetch(which)
-        if self._whole is not None:
-            whole = self._whole
+        if self._values is not None:
+            values = self._values
             if exact:
-                self._each(scores, rows, lambda here: _careful(whole[here][:, which], change))
+                self._each(scores, rows, lambda here: _careful(values[here][:, which], change))
             else:
-                self._each(scores, rows, lambda here: whole[here][:, which] @ change)
+                self._each(scores, rows, lambda here: values[here][:, which] @ change)
         elif slots is not None:
             kept = self._kept
             assert kept is not None

@@ -57,7 +57,7 @@ class Kernel(ABC):
         return self.single and not points.sparse and points.X.shape[1] <= _CHEAP
 
     def prepare(self, points: Points) -> None:  # noqa: B027  # nothing to prepare is the rule
-        """Compute what will be asked of these rows again and again."""
+        """Compute what will be needed of these rows again and again."""
 
     def single_serves(self, points: Points) -> bool:
         """Whether single precision gives values that are good for the first rounds."""
@@ -222,7 +222,7 @@ class RBFKernel(Kernel):
             return self.finish(left @ self.right(two, dtype))
         if one.sparse or two.sparse:
             distances = one.squares()[:, None] + two.squares() - 2.0 * one.dot(two, np.float64)
-            # Rows that cannot be told apart are the same.
+            # Rows that differ by rounding alone are the same.
             distances[distances <= 4.0 * _EPS * (one.squares()[:, None] + two.squares())] = 0.0
         else:
             distances = cdist(one.X, two.X, "sqeuclidean")
@@ -255,7 +255,7 @@ class RBFKernel(Kernel):
         """Whether a distance survives being a difference of squared lengths."""
         if points.sparse:
             return False
-        # In single precision values are good for steps alone, and `single_serves` has said so.
+        # In single precision values are good for steps alone, which `single_serves` has decided.
         return dtype != np.float64 or 8.0 * _EPS * self._reach(points) <= lost_digits(points)
 
     def _reach(self, points: Points) -> float:

@@ -1,4 +1,4 @@
-"""Rows as a kernel sees them: dense or sparse, in the precision that is asked for, never copied as a whole.
+"""Rows as a kernel reads them: dense or sparse, in the precision that is wanted, never all copied at once.
 
 Distances are taken between rows relative to a centre, x − c: they do not change, and in single precision they keep their digits
 however far from the origin the data lie.
@@ -19,7 +19,7 @@ _SMALL = 1 << 22
 
 
 class Points:
-    """Rows of a matrix, with what kernels ask of them computed once.
+    """Rows of a matrix, with what kernels need of them computed once.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@
 
 Reference: Hsieh et al. (2008), ICML, algorithm 3.
 
-**Complexity** O(nnz) a sweep. **Passes over the data** one a sweep. Sequential.
+**Complexity** O(nnz) per sweep. **Passes over the data** one per sweep. Sequential.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The perceptron's visits to a run of rows, and keys that tell rows apart by what they hold.
+"""The perceptron's visits to a run of rows, and keys of rows by what they hold.
 
     f = c·vᵀx + b,  w = c·v        t f ≤ 0:   v ← v + (η s t / c) x,   b ← b + η s t ℓ²
     before it, c ← c·shrink        (L2: shrink = 1 − (1−ρ)ηα)

@@ -88,7 +88,7 @@ class Sigmoid(Margin):
 
 @dataclass(frozen=True)
 class _Point:
-    """F at θ and what one pass tells of it."""
+    """F at θ and what one pass finds of it."""
 
     theta: Float
     value: float
@@ -241,6 +241,6 @@ def _spread(values: Float, piece: Block) -> Float:
     if len(values) == piece.n:
         return values
     assert piece.weights is not None
-    whole = np.zeros(piece.n)
-    whole[piece.weights > 0] = values
-    return whole
+    every = np.zeros(piece.n)
+    every[piece.weights > 0] = values
+    return every

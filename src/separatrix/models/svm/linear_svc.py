@@ -51,7 +51,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         "l1" goes with the squared hinge.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     dual : bool or "auto", default="auto"
-        Whether the dual is solved, row by row, or the primal by Newton's method; "auto" asks
+        Whether the dual is solved, row by row, or the primal by Newton's method; "auto" is
         `separatrix.solvers.choose.choose_svm`. Few rows are solved to the last digits in any case.
     tol : float, default=1e-4
         The fit stops when the proven gap to the optimum is at most `tol` times the objective.
@@ -215,7 +215,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         return generator.randint(2**31 - 1, size=count)
 
     def _frame(self, rows: MemoryRows, source: Source) -> CentredRows:
-        """The rows as the dual sees them; those whose squares overflow are refused."""
+        """The rows from their centre; those whose squares overflow are refused."""
         frame = CentredRows.of(_visited(rows.X), self._scaling is None)
         if not np.isfinite(frame.squares.sum()):
             raise ValueError(_too_large(frame, source))

@@ -1,4 +1,4 @@
-"""Where the machines of a support vector classifier change their minds, and how far rows are from there."""
+"""Boundaries of the machines of a support vector classifier, and the distances of rows from them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MachineBoundaries(SignedDistance, Classifier):
 
     @property
     def _paired(self) -> bool:
-        raise NotImplementedError  # the classifier knows
+        raise NotImplementedError  # the classifier has it
 
     def _machine_scores(self, X: Any) -> Float:
         raise NotImplementedError  # the classifier has them
@@ -48,7 +48,7 @@ class MachineBoundaries(SignedDistance, Classifier):
         return rule_among_all(W, self.intercept_, self._places, len(self.classes_), halved=False)
 
     def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
-        """Where the machine between two classes changes its mind; positive on the side of the first.
+        """Where the score of the machine between two classes is zero; positive on the side of the first.
 
         Parameters
         ----------
