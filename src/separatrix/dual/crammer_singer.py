@@ -159,14 +159,13 @@ class _JointAscent(Ascent):
         return self._W, self._beta, -self._alpha
 
     def sweep(self, rng: np.random.Generator) -> float:
-        from separatrix.kernels.crammer_singer import sweep_dense, sweep_sparse  # numba takes a while to import
+        from separatrix.kernels.crammer_singer import sweep  # numba takes a while to import
 
         machine, rows = self._machine, self._machine.rows
         rng.shuffle(self._order)
-        sweep = sweep_sparse if sp.issparse(rows.X) else sweep_dense
         parts, sides = stored_parts(rows.X, rows.centre), (machine.codes, machine.price, rows.squares)
         with np.errstate(over="ignore"):
-            rise = sweep(parts, sides, self._reach, self._order, self._alpha, self._W, self._beta)
+            rise = sweep(*parts, sides, self._reach, self._order, self._alpha, self._W, self._beta)
         if machine.scaling is None:
             self._moved = self._reach * self._alpha.sum(axis=0)
         self._beta = self._beta + self._moved

@@ -70,7 +70,7 @@ class ActiveRows:
         self._shuffle(rng)
         sweep = sweep_sparse if sp.issparse(self.X) else sweep_dense
         rows, sides = stored_parts(self.X, self.centre), (self.signs, self.upper, self.ridge, self.squares)
-        self.active, rise, b = sweep(rows, sides, reach, self._order, self.active, self._bounds, self.alpha, w, b)
+        self.active, rise, b = sweep(*rows, sides, reach, self._order, self.active, self._bounds, self.alpha, w, b)
         self.settled = self.active == 0 or not np.isfinite(self._bounds).all()
         self._bounds[0] = self._bounds[0] if self._bounds[0] > 0 else np.inf
         self._bounds[1] = self._bounds[1] if self._bounds[1] < 0 else -np.inf

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.kernels import compiled
+from separatrix.kernels import compiled, row_entry, row_span
 
 
 @compiled()
@@ -58,43 +58,28 @@ def _visit(i: Any, A: Any, g: Any, sides: Any, reach: Any, alpha: Any, b: Any, c
 
 
 @compiled()
-def sweep_sparse(rows: Any, sides: Any, reach: Any, order: Any, alpha: Any, W: Any, b: Any) -> Any:
-    """The rise of the dual after every row of a CSR matrix's three arrays.
+def sweep(
+    data: Any, indices: Any, indptr: Any, centre: Any, sides: Any, reach: Any, order: Any, alpha: Any, W: Any, b: Any
+) -> Any:
+    """The rise of the dual after every row, of a CSR matrix's three arrays or of dense rows and their centre.
 
     `sides` are class codes, C and the squared lengths of the rows; `alpha` (n, K), `W` (d, K) and `b` (K,) change in place.
     """
-    (data, indices, indptr), (codes, _, squares) = rows, sides
-    K, rise = len(b), 0.0
+    codes, _, squares = sides
+    (d, K), rise = W.shape, 0.0
     g, change = np.empty(K), np.empty(K)
     for i in order:
+        first, last = row_span(indptr, i, d)
         for k in range(K):
             g[k] = b[k] + (0.0 if k == codes[i] else 1.0)
-        for p in range(indptr[i], indptr[i + 1]):
+        for p in range(first, last):
+            j, x = row_entry(data, indices, centre, i, p)
             for k in range(K):
-                g[k] += W[indices[p], k] * data[p]
+                g[k] += W[j, k] * x
         moved, rise = _visit(i, squares[i] + reach, g, sides, reach, alpha, b, change, rise)
         if moved:
-            for p in range(indptr[i], indptr[i + 1]):
+            for p in range(first, last):
+                j, x = row_entry(data, indices, centre, i, p)
                 for k in range(K):
-                    W[indices[p], k] += change[k] * data[p]
-    return rise
-
-
-@compiled()
-def sweep_dense(rows: Any, sides: Any, reach: Any, order: Any, alpha: Any, W: Any, b: Any) -> Any:
-    """The same for dense rows and the centre they are taken from."""
-    (X, centre), (codes, _, squares) = rows, sides
-    K, rise = len(b), 0.0
-    g, change = np.empty(K), np.empty(K)
-    for i in order:
-        for k in range(K):
-            g[k] = b[k] + (0.0 if k == codes[i] else 1.0)
-        for j in range(X.shape[1]):
-            for k in range(K):
-                g[k] += W[j, k] * (X[i, j] - centre[j])
-        moved, rise = _visit(i, squares[i] + reach, g, sides, reach, alpha, b, change, rise)
-        if moved:
-            for j in range(X.shape[1]):
-                for k in range(K):
-                    W[j, k] += change[k] * (X[i, j] - centre[j])
+                    W[j, k] += change[k] * x
     return rise
