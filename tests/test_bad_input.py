@@ -19,13 +19,23 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import PolynomialFeatures
 
 from separatrix import (
+    SVC,
+    BayesianLogisticRegression,
     FeatureMap,
     FisherDiscriminant,
+    GaussianNB,
+    LinearClassifier,
     LinearDiscriminantAnalysis,
     LinearRegression,
+    LinearSVC,
     LogisticRegression,
+    LogisticRegressionCV,
+    OneVsOneClassifier,
+    OneVsRestClassifier,
+    Perceptron,
     QuadraticDiscriminantAnalysis,
     RegularizedDiscriminantAnalysis,
     Ridge,
@@ -607,6 +617,49 @@ def test_a_refused_fit_leaves_no_half_a_model(before: bool) -> None:
     else:
         with refused("fit", kind=NotFittedError):
             model.predict(dependent)
+
+
+OTHER_ESTIMATORS = [
+    LogisticRegression(),
+    LogisticRegressionCV(Cs=2, cv=2),
+    BayesianLogisticRegression(prior_precision=1.0),
+    LinearClassifier(),
+    LinearSVC(),
+    LinearSVC(multi_class="crammer_singer"),
+    SVC(),
+    Perceptron(),
+    GaussianNB(),
+    OneVsRestClassifier(LinearDiscriminantAnalysis()),
+    OneVsOneClassifier(LogisticRegression()),
+    FeatureMap(PolynomialFeatures(2), LinearDiscriminantAnalysis()),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS + OTHER_ESTIMATORS, ids=repr)
+def test_a_refused_fit_leaves_the_attributes_as_they_were(estimator: Any) -> None:
+    spoilt = np.where(np.arange(X.size).reshape(X.shape) == 5, np.nan, X)
+    model = clone(estimator)
+    with refused("NaN"):
+        model.fit(spoilt, Y)
+    assert vars(model).keys() == vars(clone(estimator)).keys()
+    before = dict(vars(model.fit(X, Y)))
+    for rows in (spoilt, spoilt[:, :3]):
+        with refused("NaN"):
+            model.fit(rows, Y[: len(rows)] > 0)
+        assert vars(model).keys() == before.keys()
+        assert all(vars(model)[name] is value for name, value in before.items())
+
+
+@each_of_moments
+def test_a_part_refused_for_its_parameters_is_not_counted(estimator: Any) -> None:
+    model = clone(estimator).partial_fit(X[:40], Y[:40])
+    before = model._moments.counts.copy()
+    model._finish = lambda *_: (_ for _ in ()).throw(ValueError("refused late"))
+    with refused("late"):
+        model.partial_fit(X[40:], Y[40:])
+    del model._finish
+    np.testing.assert_array_equal(model._moments.counts, before)
+    np.testing.assert_allclose(ask(model.partial_fit(X[40:], Y[40:]))(X), ask(clone(estimator).fit(X, Y))(X), atol=1e-9)
 
 
 # -- merging ----------------------------------------------------------------------------------------------------------

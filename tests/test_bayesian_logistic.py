@@ -25,10 +25,11 @@ from separatrix.bayes.evidence import log_evidence, maximise_evidence
 from separatrix.bayes.laplace import choose_covariance, laplace
 from separatrix.data import as_source
 from separatrix.data.affine import Intercept
-from separatrix.models.logistic.problem import build_problem
 from separatrix.objectives.linear import LinearObjective
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.losses import Logistic, Softmax
 from separatrix.objectives.penalties import Penalty
+from separatrix.solvers.registry import minimise
 
 STRUCTURES = ["full", "block", "diagonal", "low_rank"]
 
@@ -121,7 +122,7 @@ def test_two_classes_of_a_softmax_are_the_binary_model():
         prior = np.full((loss.n_scores, p), precision)
         prior[:, -1] = 0.0
         objective = LinearObjective(loss, replace(Penalty.none(prior.shape), quadratic=prior))
-        problem = replace(build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=True), objective=objective)
+        problem = replace(LinearProblem.of(source, C=1.0, l1_ratio=0.0, fit_intercept=True), objective=objective)
         theta = problem.solve("newton", np.zeros(prior.shape), 1e-15, 100).theta
         found, value = laplace(objective, rows, theta, "full")
         return found, log_evidence(value, found, objective)
@@ -140,8 +141,8 @@ def test_two_classes_of_a_softmax_are_the_binary_model():
 def test_the_shapes_of_the_covariance_bound_each_other(K):
     X, y = simulated(120, 6, K)
     source = as_source(X, y).labelled()
-    problem = build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=True, prior=(0.0, 2.0))
-    theta = problem.solve("newton", problem.start(), 1e-14, 100).theta
+    problem = LinearProblem.of(source, C=1.0, l1_ratio=0.0, fit_intercept=True, prior=(0.0, 2.0))
+    theta = minimise(problem, "newton", tol=1e-14, max_iter=100).theta
     found = {name: laplace(problem.objective, problem.source, theta, name)[0] for name in STRUCTURES}
     block = next(iter(problem.source.blocks()))
 
@@ -579,7 +580,7 @@ def test_what_is_given_is_checked_in_sentences():
     X, y = simulated(50, 3, 2)
     model = BayesianLogisticRegression(1.0).fit(X, y)
     for level in ("0.95", [0.9], None):
-        with pytest.raises(ValueError, match="level must be a probability"):
+        with pytest.raises(ValueError, match="give a probability between 0 and 1"):
             model.coef_interval(level)
     for n in (-1, 1.5, 0):
         with pytest.raises(ValueError, match="how many draws"):
@@ -656,11 +657,13 @@ def test_short_chains_say_so():
 def test_the_search_for_a_prior_counts_its_passes():
     X, y = simulated(500, 3, 2)
     source = as_source(X, y).labelled()
-    problem = build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=True, prior=(0.0, 1.0))
+    problem = LinearProblem.of(source, C=1.0, l1_ratio=0.0, fit_intercept=True, prior=(0.0, 1.0))
 
     def mode(objective, before):
         start = problem.start() if before is None else before.theta
-        return replace(problem, objective=objective).solve("newton", start, 1e-13, 100, None, before)
+        return minimise(
+            replace(problem, objective=objective), "newton", start, tol=1e-13, max_iter=100, previous=before
+        )
 
     found = maximise_evidence(problem.objective, problem.source, np.zeros(3, dtype=int), mode, np.zeros(3))
     assert found.converged

@@ -18,10 +18,10 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from separatrix import BayesianLogisticRegression, LogisticRegressionCV, Status
-from separatrix.bayes import left_out, variational
+from separatrix.bayes import expected_loss, left_out, variational
 from separatrix.bayes.importance import pareto_k
-from separatrix.bayes.predictive import log_quadrature
-from separatrix.bayes.predictive_softmax import log_softmax_quadrature
+from separatrix.bayes.predictive import quadrature
+from separatrix.bayes.predictive_softmax import softmax_quadrature
 from separatrix.data.source import Source
 from separatrix.models.bayesian import fitting as bayesian_fitting
 
@@ -117,7 +117,7 @@ def test_a_weight_is_a_repetition_for_the_left_out_losses(K, monkeypatch):
     y = (X @ rng.normal(size=(12, K))).argmax(axis=1)
     weights = rng.integers(0, 3, 30)
     weights[: K + 2] = 1
-    monkeypatch.setattr(variational, "_MOST", variational._FEWEST)  # as many points for any number of rows
+    monkeypatch.setattr(expected_loss, "_MOST", expected_loss._FEWEST)  # as many points for any number of rows
     seen = seen_by_left_out(monkeypatch)
     one = BayesianLogisticRegression(0.2).fit(X, y, weights)
     two = BayesianLogisticRegression(0.2).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
@@ -257,14 +257,14 @@ def test_the_logarithm_of_a_binary_integral_is_exact_in_the_far_tail(mean, varia
             points = sorted({top + s * j for j in range(-14, 15)} | {mp.mpf(j) for j in range(-60, 61, 5)})
             body = lambda a: mp.exp(-((a - m) ** 2) / (2 * v) - mp.log1p(mp.exp(-a)) - lift)  # noqa: E731
             exact = lift + mp.log(mp.quad(body, points) / (s * mp.sqrt(2 * mp.pi)))
-    assert log_quadrature([mean], [variance])[0] == pytest.approx(float(exact), rel=1e-12)
+    assert quadrature([mean], [variance], log=True)[0] == pytest.approx(float(exact), rel=1e-12)
 
 
 @pytest.mark.parametrize("spread", [1.0, 30.0, 400.0])
 def test_the_logarithms_of_three_classes_are_right_in_the_far_tail(spread):
     """Activations along one line: the integral has one dimension."""
     mean, line = np.array([0.0, -900.0, -1500.0]), spread * np.array([0.1, 1.0, -0.6])
-    logs = log_softmax_quadrature([mean], np.outer(line, line)[None])[0]
+    logs = softmax_quadrature([mean], np.outer(line, line)[None], log=True)[0]
     with mp.workdps(25):
         for k in range(3):
 

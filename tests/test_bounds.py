@@ -14,10 +14,11 @@ from reference_solves import Objective
 from separatrix.data import as_source
 from separatrix.data.affine import Intercept
 from separatrix.objectives.linear import LinearObjective
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.losses import MARGIN_LOSSES, Softmax
 from separatrix.objectives.penalties import Penalty
 from separatrix.result import Certificate, Status
-from separatrix.solvers.bounds import dual_gap, stationary
+from separatrix.solvers.bounds import dual_gap, shifted_gap, stationary
 from separatrix.solvers.curvature import Curvature
 from separatrix.solvers.quadratic import minimise_quadratic
 
@@ -56,7 +57,7 @@ def test_a_dual_point_bounds_the_gap_anywhere(seed: int, name: str) -> None:
     theta = rng.standard_normal((m, d + 1)) * 10.0 ** rng.integers(-3, 1)
     evaluation = objective.evaluate(theta, source, 1)
     for shift in (np.zeros(m), 0.1 * rng.standard_normal(m)):
-        bound = dual_gap(objective, source, theta, evaluation, shift, intercept=True)
+        bound = shifted_gap(LinearProblem.plain(objective, source), theta, evaluation, shift)
         assert bound.kind == "proven"
         if m == 2:  # a score held at zero: not a problem of the reference, so any other point must not be lower
             values = [objective.evaluate(theta + rng.standard_normal(theta.shape), source, 1).value for _ in range(20)]
@@ -79,7 +80,7 @@ def test_the_price_of_the_intercept_is_exact_where_it_is_far_from_its_optimum() 
     for b in (-1e3, -1.0, 0.0, 1.0986, 1e3):
         theta = np.array([[0.0, b]])
         evaluation = objective.evaluate(theta, source, 1)
-        bound = dual_gap(objective, source, theta, evaluation, np.zeros(1), intercept=True)
+        bound = dual_gap(LinearProblem.plain(objective, source), theta, evaluation)
         assert evaluation.value - least <= bound.gap
 
 

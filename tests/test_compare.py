@@ -32,7 +32,7 @@ from separatrix import (
 )
 from separatrix.comparison.costs import as_loss, read_loss
 from separatrix.comparison.encoder import TableEncoder
-from separatrix.comparison.families import FAMILIES, Family, build
+from separatrix.comparison.families import FAMILIES, ModelFamily, build
 from separatrix.comparison.fitting import by_name, certificate_of, fit_sentence, gathered, in_words, stoppable
 from separatrix.comparison.schema import TableSchema
 from separatrix.comparison.scores import Candidate, Score, measure, rank, recommend, standard_error
@@ -481,7 +481,7 @@ def test_warnings_become_notes(iris, monkeypatch, recwarn):
             warnings.warn(f"there are {len(y)} rows", UserWarning, stacklevel=2)
             return super().fit(X, y)
 
-    monkeypatch.setitem(FAMILIES, "lda", Family("lda", "loud", 0, True, Loud))
+    monkeypatch.setitem(FAMILIES, "lda", ModelFamily("lda", "loud", 0, True, Loud))
     found = compare(iris, "target", families=["lda"])
     assert found.candidates[0].notes == ["there are 120 rows"] and not recwarn.list
     assert "loud: there are 120 rows" in str(found)
@@ -564,7 +564,7 @@ def test_a_solver_that_swallows_an_interruption_is_stopped_all_the_same(iris, mo
                 signal.raise_signal(signal.SIGINT)
             return super().fit(X, y)
 
-    monkeypatch.setitem(FAMILIES, "lda", Family("lda", "deaf", 0, True, Deaf))
+    monkeypatch.setitem(FAMILIES, "lda", ModelFamily("lda", "deaf", 0, True, Deaf))
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         compare(iris, "target", families=["lda", "baseline"])

@@ -17,10 +17,10 @@ from scipy.stats import chi2
 from separatrix import config
 from separatrix.data import Intercept, as_source
 from separatrix.geometry.separability import separability
+from separatrix.inference.firth import FirthProfile
 from separatrix.result import Status
 from separatrix.solvers import firth
 from separatrix.solvers.firth import FirthFit, minimise_firth
-from separatrix.solvers.firth_profile import profile_interval
 
 # Urinary tract infection among college women (Foxman et al. 1997), as counts: age, oc, vic, vicl, vis, dia; cases,
 # controls. Diaphragm users (dia) are all cases: quasi-separation. The standard example of logistf (its data set sex2).
@@ -109,7 +109,7 @@ def test_logistf_on_separated_data() -> None:
     fit = minimise_firth(rows)
     np.testing.assert_allclose(fit.theta, SEX2_COEF, rtol=2e-7)
     for index in range(7):
-        np.testing.assert_allclose(profile_interval(rows, fit, index), SEX2_LIMITS[index], rtol=5e-7)
+        np.testing.assert_allclose(FirthProfile(rows, fit.theta).interval(index), SEX2_LIMITS[index], rtol=5e-7)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -134,7 +134,7 @@ def test_score_is_the_gradient() -> None:
     X, y = data()
     s = np.random.default_rng(4).integers(1, 4, len(y)).astype(float)
     Z, theta = with_ones(X), np.array([0.3, -0.7, 1.1, 0.2])
-    likelihood = firth.Likelihood(source(X, y, s), None)
+    likelihood = firth.FirthLikelihood(source(X, y, s), None)
     point = likelihood.at(theta)
     np.testing.assert_allclose(point.penalised, penalised(theta, Z, y, s), rtol=1e-13)
     step = 1e-6
@@ -229,7 +229,7 @@ def test_limits_are_where_the_profile_drops(level: float) -> None:
     X, y = data(30, 2, 3)
     rows = source(X, y)
     fit = minimise_firth(rows)
-    low, high = profile_interval(rows, fit, 0, level)
+    low, high = FirthProfile(rows, fit.theta).interval(0, level)
 
     def excess(beta: float) -> float:
         held = minimise_firth(rows, fixed=(0, beta), tol=1e-10)
@@ -243,12 +243,12 @@ def test_limits_are_where_the_profile_drops(level: float) -> None:
 def test_limits_of_tiny_separated_data_and_few_steps() -> None:
     rows = source([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
     fit = minimise_firth(rows)
-    low, high = profile_interval(rows, fit, 0, 0.99)
+    low, high = FirthProfile(rows, fit.theta).interval(0, 0.99)
     assert np.isfinite([low, high]).all() and low < fit.theta[0] < high
-    cut = profile_interval(rows, fit, 0, 0.99, max_iter=1)
+    cut = FirthProfile(rows, fit.theta, max_iter=1).interval(0, 0.99)
     assert cut[0] <= low and cut[1] >= high
     with pytest.raises(ValueError, match="level is 95"):
-        profile_interval(rows, fit, 0, 95)
+        FirthProfile(rows, fit.theta).interval(0, 95)
 
 
 # -- ends and errors --------------------------------------------------------------------------------------------------
@@ -290,7 +290,7 @@ def test_errors_are_sentences() -> None:
         minimise_firth(source(X, np.arange(len(y)) % 3))
     with pytest.raises(ValueError, match="two classes; y has 1"):
         minimise_firth(source(X, np.zeros(len(y), dtype=int)))
-    with pytest.raises(ValueError, match="one number a row"):
+    with pytest.raises(ValueError, match="one number per row"):
         minimise_firth(source(X, y), offset=[1.0])
     with pytest.raises(ValueError, match="offset contains NaN"):
         minimise_firth(source(X, y), offset=np.full(len(y), np.nan))

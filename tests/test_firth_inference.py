@@ -20,9 +20,9 @@ from test_firth import SEX2_COEF, SEX2_LIMITS, sex2
 
 from separatrix import LogisticRegression, Status
 from separatrix.data import Intercept, as_source
-from separatrix.solvers import firth_profile
+from separatrix.inference import firth as firth_inference
+from separatrix.inference.firth import FirthProfile
 from separatrix.solvers.firth import minimise_firth
-from separatrix.solvers.firth_profile import FirthProfile
 
 # What logistf prints for its data set sex2, intercept last: Chisq of every coefficient, and its likelihood ratio test.
 SEX2_CHI = [7.50773092, 0.02467044, 22.93139022, 19.10407252, 3.69740975, 7.89693139, 0.06286298]
@@ -224,7 +224,7 @@ def test_held_fits_that_stall_are_not_outside(monkeypatch: pytest.MonkeyPatch) -
     rows = Intercept(as_source(X, y).labelled())
     theta = minimise_firth(rows).theta
     true = FirthProfile(rows, theta).interval(0)
-    honest = firth_profile.maximise
+    honest = firth_inference.maximise
     profile = FirthProfile(rows, theta)
     calls = []
 
@@ -232,7 +232,7 @@ def test_held_fits_that_stall_are_not_outside(monkeypatch: pytest.MonkeyPatch) -
         calls.append(0)  # every other fit takes no step
         return honest(likelihood, point, held, **{**options, "max_iter": 0 if len(calls) % 2 else options["max_iter"]})
 
-    monkeypatch.setattr(firth_profile, "maximise", lazy)
+    monkeypatch.setattr(firth_inference, "maximise", lazy)
     assert_allclose(profile.interval(0), true, rtol=1e-6)
 
 

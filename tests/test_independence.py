@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,18 +15,22 @@ from separatrix.bayes.gibbs import sample_gibbs
 from separatrix.bayes.independence import Proposals
 from separatrix.bayes.laplace import laplace
 from separatrix.data import as_source
-from separatrix.models.logistic.problem import build_problem
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.solvers.registry import minimise
 
 
 def problem_of(X, y, weights=None, offset=None, precision=1.0):
     source = as_source(X, y, weights).labelled()
-    return build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=True, prior=(0.0, 1.0 / precision), offset=offset)
+    return LinearProblem.of(
+        source, C=1.0, l1_ratio=0.0, fit_intercept=True, prior=(0.0, 1.0 / precision), offset=offset
+    )
 
 
 def proposals_of(problem, wider=1.0):
-    theta = problem.solve("newton", problem.start(), 1e-14, 100).theta
+    theta = minimise(problem, "newton", tol=1e-14, max_iter=100).theta
     found, _ = laplace(problem.objective, problem.source, theta, "full")
-    return Proposals(problem.objective, problem.source, theta, wider * found.factor, found.precision / wider**2)
+    scaled = replace(found, mean=theta, factor=wider * found.factor, precision=found.precision / wider**2)
+    return Proposals(problem.objective, problem.source, scaled)
 
 
 def simulated(n, d, K=2, seed=0):
@@ -45,10 +51,10 @@ def test_ratios_are_those_of_the_objective(K, kind):
     offset = np.random.default_rng(2).normal(size=shape) if kind == "offset" else None
     problem = problem_of(sp.csr_array(X) if kind == "sparse" else X, y, weights, offset)
     proposals = proposals_of(problem)
-    theta = proposals.draw(np.random.default_rng(0), 5) * np.array([1.0, 1.0, 1.0, 1.0, 300.0])[:, None, None]
+    theta = proposals.gaussian.draw(np.random.default_rng(0), 5) * np.array([1.0, 1.0, 1.0, 1.0, 300.0])[:, None, None]
     values = [problem.objective.evaluate(own, problem.source, 1).value for own in theta]
-    deviation = (theta - proposals.mean).reshape(5, -1)
-    expected = 0.5 * np.einsum("ni,ij,nj->n", deviation, proposals.precision, deviation) - values
+    deviation = (theta - proposals.gaussian.mean).reshape(5, -1)
+    expected = 0.5 * np.einsum("ni,ij,nj->n", deviation, proposals.gaussian.precision, deviation) - values
     np.testing.assert_allclose(proposals.log_ratios(theta), expected, rtol=1e-11)
     with config(threads=1):
         one = proposals.log_ratios(theta)
@@ -78,7 +84,7 @@ def skewed():
 def test_steps_alone_draw_from_the_posterior(wider):
     X, y, mean, variance = skewed()
     proposals = proposals_of(problem_of(X, y), wider)
-    theta = np.tile(proposals.mean, (8, 1, 1))
+    theta = np.tile(proposals.gaussian.mean, (8, 1, 1))
     states, accepted = proposals.steps(theta, 4000, np.random.default_rng(0))
     assert 0.2 < accepted / 32_000 < 0.95
     moments_agree(states[200:, :, 0, 0].T, mean, variance)
@@ -91,8 +97,8 @@ def test_steps_between_sweeps_draw_from_the_posterior():
     drawn = sample_gibbs(
         problem.objective,
         problem.source,
-        proposals.mean,
-        2.0 * proposals.factor,
+        proposals.gaussian.mean,
+        2.0 * proposals.gaussian.factor,
         n_chains=8,
         n_warmup=100,
         n_draws=3000,
@@ -109,12 +115,12 @@ def test_a_gaussian_elsewhere_is_not_used():
     X, y = simulated(200, 2)
     problem = problem_of(X, y)
     near = proposals_of(problem)
-    far = Proposals(near.objective, near.source, near.mean + 5.0, near.factor, near.precision)
+    far = Proposals(near.objective, near.source, replace(near.gaussian, mean=near.gaussian.mean + 5.0))
     drawn = sample_gibbs(
         problem.objective,
         problem.source,
-        near.mean,
-        near.factor,
+        near.gaussian.mean,
+        near.gaussian.factor,
         n_chains=2,
         n_warmup=10,
         n_draws=50,

@@ -19,16 +19,20 @@ from scipy.special import log_softmax
 from scipy.stats import chi2
 from sklearn.exceptions import ConvergenceWarning
 
-import separatrix.models.logistic.inference as inference_module
+import separatrix.inference.profile as profile_module
 from separatrix import LogisticRegression, Status, as_source
 from separatrix.data import Source
-from separatrix.models.logistic.inference import gather, summarise
-from separatrix.models.logistic.problem import Problem, build_problem
-from separatrix.models.logistic.summary_table import Inference, Row, Summary, log_chi_square_tail, probability
+from separatrix.inference.coefficient_table import probability
+from separatrix.inference.estimates import Inference, log_chi_square_tail
+from separatrix.inference.expansion import Expansion
+from separatrix.inference.maximum_likelihood import gather, summarise
+from separatrix.inference.summary import CoefficientRow, Summary
 from separatrix.objectives.linear import LinearObjective
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.losses import Softmax
 from separatrix.objectives.penalties import Penalty
 from separatrix.result import Fit
+from separatrix.solvers.registry import minimise
 
 RNG = np.random.default_rng(5)
 N, D = 240, 3
@@ -42,15 +46,17 @@ FAR = np.array([2.0**20, 0.0, 0.0])
 TIGHT = {"rtol": 1e-8, "atol": 0.0}
 
 
-def problem_of(X: Any, y: Any, weights: Any = None, **options: Any) -> tuple[Problem, Source]:
+def problem_of(X: Any, y: Any, weights: Any = None, **options: Any) -> tuple[LinearProblem, Source]:
     source = as_source(X, y, weights).labelled()
     settings: dict[str, Any] = {"C": np.inf, "l1_ratio": 0.0, "fit_intercept": True} | options
-    return build_problem(source, **settings), source
+    return LinearProblem.of(source, **settings), source
 
 
-def known_of(X: Any, y: Any, weights: Any = None, tol: float = 1e-12, **options: Any) -> tuple[Inference, Problem]:
+def known_of(
+    X: Any, y: Any, weights: Any = None, tol: float = 1e-12, **options: Any
+) -> tuple[Inference, LinearProblem]:
     problem, source = problem_of(X, y, weights, **options)
-    return gather(problem, problem.solve("auto", problem.start(), tol, 100).theta, source), problem
+    return gather(problem, minimise(problem, tol=tol, max_iter=100).theta, source), problem
 
 
 def table_of(X: Any, y: Any, weights: Any = None, asked: dict[str, Any] | None = None, **options: Any) -> Summary:
@@ -183,7 +189,7 @@ def test_offsets_of_a_softmax_are_contrasts() -> None:
 def test_softmax_of_two_classes_is_the_binary_model() -> None:
     problem, source = problem_of(X, Y)
     symmetric = replace(problem, objective=LinearObjective(Softmax(2), Penalty.none((2, D + 1))))
-    theta = symmetric.solve("newton", symmetric.start(), 1e-12, 100).theta
+    theta = minimise(symmetric, "newton", tol=1e-12, max_iter=100).theta
     found, expected = summarise(gather(symmetric, theta, source)), table_of(X, Y)
     assert found.scores == expected.scores == [1]
     for name in ("estimate", "standard_error", "p_value"):
@@ -264,7 +270,7 @@ def test_a_loose_fit_is_taken_to_the_optimum_and_says_so() -> None:
 def test_a_tight_fit_costs_one_pass_and_the_null_model_none() -> None:
     for options in ({}, {"offset": OFFSET}):
         problem, source = problem_of(X, Y, **options)
-        theta = problem.solve("newton", problem.start(), 1e-14, 100).theta
+        theta = minimise(problem, "newton", tol=1e-14, max_iter=100).theta
         before = source.passes
         inference = gather(problem, theta, source)
         assert source.passes == before + 1
@@ -331,7 +337,7 @@ def test_profile_limits_of_classes_that_barely_overlap() -> None:
 
 
 def test_tiny_p_values_are_not_zero() -> None:
-    row = Row("b", "x", 100.0, 1.0, 98.0, 102.0)
+    row = CoefficientRow("b", "x", 100.0, 1.0, 98.0, 102.0)
     with mpmath.workdps(50):
         exact = mpmath.log(mpmath.erfc(100 / mpmath.sqrt(2)))
         assert abs(row.log_p_value / float(exact) - 1) < 1e-12
@@ -339,7 +345,7 @@ def test_tiny_p_values_are_not_zero() -> None:
             tail = mpmath.log(mpmath.gammainc(mpmath.mpf(degrees) / 2, statistic / 2, regularized=True))
             assert abs(log_chi_square_tail(statistic, degrees) / float(tail) - 1) < 1e-12
     assert probability(row.log_p_value) == "2.7e-2174"
-    assert Row("b", "x", 8.0, 1.0, 6.0, 10.0).p_value == pytest.approx(1.244192e-15, rel=1e-6)
+    assert CoefficientRow("b", "x", 8.0, 1.0, 6.0, 10.0).p_value == pytest.approx(1.244192e-15, rel=1e-6)
     assert [probability(np.log(p)) for p in (1.0, 0.25, 9.99e-05, 9.96e-10)] == [
         "1.0000",
         "0.2500",
@@ -392,7 +398,7 @@ def test_inference_can_be_stored() -> None:
 
 def test_odds_ratios_may_overflow_without_noise() -> None:
     with np.errstate(all="raise"):
-        assert Row("b", "x", 1e4, 1.0, 9e3, 1.1e4).odds_ratio == np.inf
+        assert CoefficientRow("b", "x", 1e4, 1.0, 9e3, 1.1e4).odds_ratio == np.inf
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -490,20 +496,20 @@ def test_wishes_that_cannot_be_granted() -> None:
 def test_a_held_fit_that_did_not_converge_is_not_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     inference, problem = known_of(X, Y)
     true = summarise(inference, interval="profile", data=problem)
-    honest, calls = inference_module._held, []
+    honest, calls = profile_module.minimise_held, []
 
     def lazy(problem: Any, theta: Any, normal: Any) -> Any:
         calls.append(0)
         if len(calls) % 2:  # every other fit takes no step: its F is too high by what the steps would gain
-            point = inference_module._Point.at(problem, theta + 0.3 * np.sign(theta))
+            point = Expansion.at(problem, theta + 0.3 * np.sign(theta))
             return point, False
         return honest(problem, theta, normal)
 
-    monkeypatch.setattr(inference_module, "_held", lazy)
+    monkeypatch.setattr(profile_module, "minimise_held", lazy)
     found = summarise(inference, interval="profile", data=problem)
     for one, two in zip(true.rows, found.rows, strict=True):
         assert (two.lower, two.upper) == pytest.approx((one.lower, one.upper), rel=1e-6)
-    monkeypatch.setattr(inference_module, "_held", lambda *given: (honest(*given)[0], False))
+    monkeypatch.setattr(profile_module, "minimise_held", lambda *given: (honest(*given)[0], False))
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         unknown = summarise(inference, interval="profile", data=problem)
     for one, two in zip(true.rows, unknown.rows, strict=True):

@@ -904,17 +904,16 @@ def test_two_classes_are_the_softmax_of_half_the_strength() -> None:
     """Softmax of two classes with L2: w₁ = −w₀ = w/2, so its penalty is that of one vector at twice the C."""
     X, codes = problem(2, seed=25)
     binary = fitted(X, codes, C=2.0, tol=1e-14)
-    from separatrix.models.logistic.problem import build_problem  # the estimator has one score for two classes
+    from separatrix.objectives.linear_problem import LinearProblem
     from separatrix.objectives.losses import Softmax
     from separatrix.objectives.penalties import Penalty
+    from separatrix.solvers.registry import minimise
 
     source = as_source(X, codes).labelled()
-    built = build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=True)
+    built = LinearProblem.of(source)
     factors = np.ones((2, 4)) * [1, 1, 1, 0]
-    from separatrix.solvers.newton import minimise_newton
-
     objective = LinearObjective(Softmax(2), Penalty.of_scikit_learn(1.0, 0.0, factors))
-    solution = minimise_newton(objective, built.source, np.zeros((2, 4)), tol=1e-14, max_iter=50)
+    solution = minimise(LinearProblem.plain(objective, built.source), "newton", tol=1e-14, max_iter=50)
     np.testing.assert_allclose(
         solution.theta[1] - solution.theta[0], np.append(binary.coef_, binary.intercept_), rtol=1e-8
     )

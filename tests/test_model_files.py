@@ -33,7 +33,7 @@ from separatrix.comparison.table_model import TableModel
 from separatrix.data.writing import replacing
 from separatrix.export import model_file, registry
 from separatrix.export.state import decode, encode
-from separatrix.models.naive_bayes.families import Family
+from separatrix.models.naive_bayes.families import ColumnFamily
 from separatrix.result import Fit, Status
 
 X, CODES = load_iris(return_X_y=True)
@@ -293,7 +293,7 @@ def test_other_values():
     matrix = sp.random_array((5, 4), density=0.4, format="csr", rng=np.random.default_rng(0))
     assert (returned(matrix) != matrix).nnz == 0 and type(returned(matrix)) is sp.csr_array
     assert returned(np.dtype(np.float32)) == np.float32
-    family = returned(Family("gaussian", "it holds real numbers"))
+    family = returned(ColumnFamily("gaussian", "it holds real numbers"))
     assert (family, family.reason) == ("gaussian", "it holds real numbers")
     assert returned(Status.CONVERGED) is Status.CONVERGED
     assert returned(Fit(Status.EXACT, 1, 0.5)) == Fit(Status.EXACT, 1, 0.5)

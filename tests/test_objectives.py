@@ -741,7 +741,7 @@ def test_a_restricted_objective_is_the_objective_of_those_rows(shifted: bool) ->
     sample, which = drawn
     theta = 0.3 * np.random.default_rng(24).standard_normal((1, D))
     objective = LinearObjective(Logistic(), some_penalty((1, D), "elastic"), offset)
-    part = objective.restricted(which, 0.5)
+    part = replace(objective.restricted(which), penalty=objective.penalty.scaled(0.5))
     whole = LinearObjective(Logistic(), Penalty.none((1, D)), None if offset is None else offset[which])
     value = dense_formulas(whole, theta, X[which], codes[which], s[which])[0]
     assert part.evaluate(theta, sample).value == pytest.approx(value + 0.5 * objective.penalty.value(theta), rel=1e-12)

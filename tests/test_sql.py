@@ -98,6 +98,7 @@ BARE = {
     "perceptron": sx.Perceptron(),
     "one against rest": sx.OneVsRestClassifier(sx.LogisticRegression()),
     "machines against rest": sx.OneVsRestClassifier(sx.LinearSVC()),
+    "svc against rest": sx.SVC(kernel="linear", multi_class="ovr"),
     "rule": sx.BayesRule(sx.GaussianNB(), loss=[[0, 1, 4], [1, 0, 1], [4, 1, 0]]),
     "rule with priors": sx.BayesRule(sx.LogisticRegression(), priors=[0.1, 0.2, 0.7]),
     "rejecting rule": sx.BayesRule(sx.LinearDiscriminantAnalysis(), reject_cost=0.02, reject_below=0.9),
@@ -507,6 +508,7 @@ def test_what_cannot_be_written_says_why():
         "vote between pairs": sx.SVC(kernel="linear"),
         "not a sum over columns": sx.FeatureMap(PolynomialFeatures(2), sx.LinearDiscriminantAnalysis()),
         "alpha > 0": sx.CategoricalNB(alpha=0),
+        "BernoulliNB .* alpha > 0": sx.BernoulliNB(alpha=0, binarize=6.0),
         "two classes and predictive='probit'": sx.BayesianLogisticRegression(),
         "probabilities that are a softmax": sx.BayesRule(
             sx.OneVsRestClassifier(sx.LogisticRegression()), priors=[0.2, 0.3, 0.5]

@@ -1,8 +1,11 @@
-"""Class moments and Gram statistics are monoids: any split, merged in any order, is the whole."""
+"""Statistics are monoids by class: any split is the whole, and classes can be taken out and put together."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -12,8 +15,12 @@ from hypothesis import strategies as st
 
 from separatrix import ClassMoments, Gram, as_source
 from separatrix.data import dense
+from separatrix.statistics.columns import ColumnMoments, MixedCounts, ValueCounts
+from separatrix.statistics.counts import CategoryCounts, ClassCounts
 from separatrix.statistics.metric import DenseMetric, ThinMetric
 from separatrix.statistics.scatter import Scatter, combine
+from separatrix.statistics.statistic import Mergeable, Statistic
+from separatrix.statistics.triangular import Triangular
 
 FORMS = ["pooled", "per_class", "diagonal"]
 
@@ -31,28 +38,61 @@ def moments(X, y, w, form, k):
     return ClassMoments.of_source(as_source(X, y, w).labelled(np.arange(k)), form)
 
 
-def parts_of(m: ClassMoments) -> dict[str, np.ndarray]:
-    parts = {"counts": m.counts, "means": m.means}
-    if m.form == "pooled":
-        parts["scatter"] = m.pooled().matrix()
-    elif m.form == "per_class":
-        parts["scatter"] = np.stack([m.of_class(k).matrix() for k in range(m.n_classes)])
-    else:
-        parts["variances"] = m.variances()
-    return parts
-
-
-def assert_same(a: ClassMoments, b: ClassMoments, rtol: float = 1e-12) -> None:
-    """The same to `rtol` in units of the columns: a mean or an off-diagonal may vanish by chance."""
-    whole, spread = parts_of(b), np.sqrt(np.einsum("kj->j", np.square(b.means)) + squares_of(b) / b.total)
-    for name, one in parts_of(a).items():
-        two = whole[name]
-        if name == "scatter":
-            size = np.sqrt(np.einsum("...ii->...i", two))
-            size = size[..., :, None] * size[..., None, :]
+def contents(statistic) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """What a statistic holds, each array with the unit its rounding is measured in: means and products may vanish by chance."""
+    if isinstance(statistic, MixedCounts):
+        parts = {
+            f"{names} {key}": pair for names, part in statistic.parts.items() for key, pair in contents(part).items()
+        }
+        return {"counts": (statistic.counts, statistic.counts), **parts}
+    if isinstance(statistic, Scatter):
+        return {"matrix": (statistic.matrix(), outer_unit(statistic.matrix()))}
+    if isinstance(statistic, Gram | Triangular):
+        equations = statistic.normal_equations()
+        size = np.sqrt(np.append(equations.scatter.diagonal(), equations.target_squares))
+        mean = np.append(equations.x_mean, equations.y_mean)
+        d = len(equations.x_mean)
+        return {
+            "total": (np.array([statistic.total]), np.array([statistic.total])),
+            "mean": (mean, np.abs(mean) + size),
+            "scatter": (equations.scatter.matrix(), np.outer(size[:d], size[:d])),
+            "cross": (equations.cross, np.outer(size[:d], size[d:])),
+        }
+    held = {"counts": (statistic.counts, statistic.counts)}
+    if isinstance(statistic, ClassMoments):
+        spread = np.sqrt(np.square(statistic.means).sum(axis=0) + squares_of(statistic) / max(statistic.total, 1.0))
+        held["means"] = statistic.means, np.abs(statistic.means) + spread
+        if statistic.form == "diagonal":
+            held["variances"] = statistic.variances(), statistic.variances()
         else:
-            size = np.abs(two) + (spread if name == "means" else 0.0)
-        np.testing.assert_array_less(np.abs(one - two) / (size + 1e-300), rtol, err_msg=name)
+            kept = [statistic.of_class(k) for k in range(statistic.n_classes)] if statistic.form == "per_class" else []
+            matrices = np.stack([scatter.matrix() for scatter in kept or [statistic.pooled()]])
+            held["scatter"] = matrices, outer_unit(matrices)
+    elif isinstance(statistic, ColumnMoments):
+        size = np.where(statistic.counts > 0, statistic.counts, 1.0)
+        held["mean"] = statistic.mean, np.abs(statistic.mean) + np.sqrt(statistic.square / size)
+        held["square"] = statistic.square, statistic.square + size * np.square(statistic.mean)
+    elif isinstance(statistic, ClassCounts):
+        held["sums"] = statistic.sums, statistic.sums
+    elif isinstance(statistic, CategoryCounts):
+        held.update({f"table {j}": (table, table) for j, table in enumerate(statistic.tables)})
+    else:
+        held.update({f"value {value}": (row, row) for value, row in statistic.by_value.items()})
+    return held
+
+
+def outer_unit(matrices: np.ndarray) -> np.ndarray:
+    size = np.sqrt(np.einsum("...ii->...i", matrices))
+    return size[..., :, None] * size[..., None, :]
+
+
+def assert_same(a, b, rtol: float = 1e-11) -> None:
+    """The same to `rtol` in units of the second."""
+    one, two = contents(a), contents(b)
+    assert set(one) == set(two)
+    for name, (values, unit) in two.items():
+        assert one[name][0].shape == values.shape, name
+        np.testing.assert_array_less(np.abs(one[name][0] - values) / (np.abs(unit) + 1e-300), rtol, err_msg=name)
 
 
 def squares_of(m: ClassMoments) -> np.ndarray:
@@ -100,6 +140,227 @@ def test_moments_are_what_their_definition_says(seed, n, d, k, sparse, form):
     assert_same(m, expected, 1e-11)
 
 
+# -- the laws of statistics, crossed with all of them ------------------------------------------------------------------
+
+K, D = 4, 3
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A statistic, made of rows X with labels y and weights w."""
+
+    of: Callable[..., Any]
+    empty: Callable[[], Any] | None = None
+    counts: bool = False
+    sparse: bool = True
+    d: int = D
+    classes: Literal["none", "together", "apart"] = "apart"
+
+
+def labelled(X, y, w):
+    return as_source(X, y, w).labelled(np.arange(K))
+
+
+def valued(X, y, w):
+    dense_rows = X.toarray() if sp.issparse(X) else X
+    return as_source(X, np.column_stack([y, dense_rows @ np.arange(1.0, 1.0 + dense_rows.shape[1])]), w).valued()
+
+
+def mixed(X, y, w):
+    w = np.ones(len(y)) if w is None else w
+    parts = {
+        ("a",): ColumnMoments.of_columns(X[:, 0] / 7.0, y, w, K),
+        ("b",): ValueCounts.of_columns(X[:, 1].astype(str), y, w, K),
+        ("c", "d"): ClassCounts.of_columns(X[:, 1:], y, w, K),
+    }
+    return MixedCounts(np.bincount(y, w, minlength=K), parts)
+
+
+def column(kind, j):
+    return lambda X, y, w: kind.of_columns(X[:, j], y, np.ones(len(y)) if w is None else w, K)
+
+
+def triangle(X, y, w):
+    rows = np.asarray(X.mean(axis=0)).ravel()
+    return Triangular.of_source(valued(X, y, w), np.append(rows, [1.0, 2.0]))
+
+
+STATISTICS = {
+    **{
+        f"ClassMoments, {form}, {d} columns": Kind(
+            lambda X, y, w, form=form: ClassMoments.of_source(labelled(X, y, w), form),
+            lambda form=form, d=d: ClassMoments.empty(K, d, form),
+            classes="together" if form == "pooled" else "apart",
+            d=d,
+        )
+        for form in FORMS
+        for d in (1, D, 70)  # more columns than rows: the scatter is held as rows
+    },
+    "ClassCounts": Kind(
+        lambda X, y, w: ClassCounts.of_source(labelled(X, y, w)), lambda: ClassCounts.empty(K, D), counts=True
+    ),
+    "CategoryCounts": Kind(
+        lambda X, y, w: CategoryCounts.of_source(labelled(X, y, w)), lambda: CategoryCounts.empty(K, D), counts=True
+    ),
+    "ColumnMoments": Kind(column(ColumnMoments, 0), lambda: ColumnMoments.empty(K), sparse=False),
+    "ValueCounts": Kind(column(ValueCounts, 1), lambda: ValueCounts.empty(K), counts=True, sparse=False),
+    "MixedCounts": Kind(mixed, counts=True, sparse=False),
+    "Gram": Kind(lambda X, y, w: Gram.of_source(valued(X, y, w)), lambda: Gram.empty(D, 2), classes="none"),
+    "Triangular": Kind(triangle, lambda: Triangular.empty(D, 2), classes="none"),
+    "Scatter": Kind(
+        lambda X, y, w: Scatter(rows=X if w is None else X * np.sqrt(w)[:, None]),
+        lambda: Scatter.empty(D),
+        sparse=False,
+        classes="none",
+    ),
+}
+
+
+def rows_for(kind: Kind, seed: int, n: int = 60):
+    X, y, w = make(seed, n, kind.d, K, sparse=True)
+    if kind.counts:
+        X = np.floor(np.abs(X) % 5.0)
+    w[:K] = 1.0  # every class has a row
+    return X, y, w
+
+
+def any_split_is_the_whole(kind, seed, rng):
+    X, y, w = rows_for(kind, seed)
+    order = rng.permutation(len(y))
+    edges = np.unique([0, len(y), *rng.integers(0, len(y), 4)])
+    pieces = [at for at in (order[a:b] for a, b in pairwise(edges)) if w[at].any()]
+    total = kind.of(X[pieces[0]], y[pieces[0]], w[pieces[0]])
+    for at in pieces[1:]:
+        part = kind.of(X[at], y[at], w[at])
+        before = part.copy()
+        total.merge(part)
+        assert_same(part, before)  # the other is left as it was
+    assert_same(total, kind.of(X, y, w))
+
+
+def nothing_is_the_unit(kind, seed, rng):
+    X, y, w = rows_for(kind, seed)
+    whole = kind.of(X, y, w)
+    if kind.empty is not None:
+        assert_same(kind.empty().merge(whole), whole)
+        assert_same(whole.copy().merge(kind.empty()), whole)
+
+
+def weights_are_repetitions(kind, seed, rng):
+    X, y, w = rows_for(kind, seed)
+    at = np.repeat(np.arange(len(y)), w.astype(int))
+    assert_same(kind.of(X, y, w), kind.of(X[at], y[at], None))
+
+
+def sparse_rows_are_the_dense_rows(kind, seed, rng):
+    X, y, w = rows_for(kind, seed)
+    if kind.sparse:
+        assert_same(kind.of(sp.csr_array(X), y, w), kind.of(X, y, w))
+
+
+def a_copy_is_another(kind, seed, rng):
+    X, y, w = rows_for(kind, seed)
+    whole = kind.of(X, y, w)
+    whole.copy().merge(kind.of(X[:20], y[:20], w[:20]))
+    assert_same(whole, kind.of(X, y, w))
+
+
+def taking_is_choosing_rows(kind, seed, rng):
+    X, y, w = rows_for(kind, seed)
+    chosen = rng.permutation(K)[: K if kind.classes == "together" else rng.integers(1, K + 1)]
+    at = np.isin(y, chosen)
+    calls = np.zeros(K, dtype=np.intp)
+    calls[chosen] = np.arange(len(chosen))
+    kept = np.arange(len(chosen))
+    assert_same(kind.of(X, y, w).take(chosen), kind.of(X[at], calls[y[at]], w[at]).take(kept))
+    assert kind.of(X, y, w).take(chosen).n_classes == len(chosen)
+
+
+def taking_all_changes_nothing(kind, seed, rng):
+    whole = kind.of(*rows_for(kind, seed))
+    assert_same(whole.take(np.arange(K)), whole)
+
+
+def regrouping_is_renaming_classes(kind, seed, rng):
+    X, y, w = rows_for(kind, seed)
+    groups = rng.integers(0, K, K)  # some groups have several classes, some none
+    assert_same(kind.of(X, y, w).regroup(groups, K), kind.of(X, groups[y], w))
+
+
+def regrouping_into_single_classes_changes_nothing(kind, seed, rng):
+    whole = kind.of(*rows_for(kind, seed))
+    assert_same(whole.regroup(np.arange(K), K), whole)
+    apart = whole.regroup([1, 2, 4, 5], 6)
+    assert apart.n_classes == 6 and (apart.counts[[0, 3]] == 0).all()
+    assert_same(apart.take([1, 2, 4, 5]), whole)
+
+
+def a_group_is_its_classes(kind, seed, rng):
+    whole = kind.of(*rows_for(kind, seed))
+    groups = np.array([0, 1, 0, 1])
+    if kind.classes == "together":
+        with pytest.raises(ValueError, match="one scatter for all classes"):
+            whole.take([0, 2])
+        return
+    for group in (0, 1):
+        members = np.flatnonzero(groups == group)
+        assert_same(whole.regroup(groups, 2).take([group]), whole.take(members).regroup([0, 0], 1))
+
+
+LAWS = [
+    any_split_is_the_whole,
+    nothing_is_the_unit,
+    weights_are_repetitions,
+    sparse_rows_are_the_dense_rows,
+    a_copy_is_another,
+]
+CLASS_LAWS = [
+    taking_is_choosing_rows,
+    taking_all_changes_nothing,
+    regrouping_is_renaming_classes,
+    regrouping_into_single_classes_changes_nothing,
+    a_group_is_its_classes,
+]
+
+
+@pytest.mark.parametrize("law", [*LAWS, *CLASS_LAWS], ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", STATISTICS)
+def test_every_statistic_obeys_every_law(name, law):
+    kind = STATISTICS[name]
+    assert isinstance(kind.of(*rows_for(kind, 0)), Mergeable if kind.classes == "none" else Statistic)
+    if kind.classes == "none" and law in CLASS_LAWS:
+        return
+
+    @settings(max_examples=10, deadline=None)
+    @given(seed=st.integers(0, 10_000))
+    def holds(seed):
+        law(kind, seed, np.random.default_rng(seed))
+
+    holds()
+
+
+@pytest.mark.parametrize("d", [1, 3, 100])
+def test_moments_by_class_read_as_pooled(d):
+    X, y, w = make(12, 60, d, 3)
+    by_class = moments(X, y, w, "per_class", 3)
+    assert_same(by_class.in_form("pooled"), moments(X, y, w, "pooled", 3))
+    assert by_class.in_form("per_class") is by_class
+    with pytest.raises(ValueError, match="cannot be read in the form"):
+        by_class.in_form("diagonal")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_merged_blocks_are_the_pass(form):
+    X, y, w = make(1, 300, 4, 3)
+    source = as_source(X, y, w).labelled()
+    total = ClassMoments.empty(3, 4, form)
+    for block in source.blocks():
+        total.merge(ClassMoments.of_block(block, 3, form))
+    assert_same(total, ClassMoments.of_source(source, form))
+
+
+# -- what they hold ----------------------------------------------------------------------------------------------------
+
 LAYOUTS = {
     "C": np.ascontiguousarray,
     "F": np.asfortranarray,
@@ -128,58 +389,6 @@ def test_compiled_sweeps_of_large_blocks_are_the_definition(monkeypatch, layout,
     if form == "diagonal":
         expected = np.einsum("kii->ki", scatters) / counts[:, None]
         np.testing.assert_allclose(swept.variances(), expected, rtol=1e-11, atol=1e-300)
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    seed=st.integers(0, 10_000),
-    cuts=st.lists(st.integers(0, 80), max_size=6),
-    form=st.sampled_from(FORMS),
-    order=st.randoms(use_true_random=False),
-    d=st.sampled_from([1, 3, 100]),
-)
-def test_any_split_in_any_order_is_the_whole(seed, cuts, form, order, d):
-    X, y, w = make(seed, 80, d, 3)
-    edges = sorted({0, 80, *cuts})
-    pieces = [slice(a, b) for a, b in pairwise(edges) if w[a:b].any()]
-    order.shuffle(pieces)
-    total = ClassMoments.empty(3, d, form)
-    for at in pieces:
-        total.merge(moments(X[at], y[at], w[at], form, 3))
-    assert_same(total, moments(X, y, w, form, 3))
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_update_with_blocks_is_the_pass(form):
-    X, y, w = make(1, 300, 4, 3)
-    source = as_source(X, y, w).labelled()
-    total = ClassMoments.empty(3, 4, form)
-    for block in source.blocks():
-        total.update(block)
-    assert_same(total, ClassMoments.of_source(source, form))
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_weights_are_repetitions(form):
-    X, y, w = make(2, 90, 5, 3)
-    repeated = np.repeat(np.arange(90), w.astype(int))
-    assert_same(moments(X, y, w, form, 3), moments(X[repeated], y[repeated], None, form, 3))
-
-
-def test_merging_leaves_the_other_as_it_was():
-    X, y, w = make(3, 60, 4, 3)
-    a, b = moments(X[:30], y[:30], w[:30], "per_class", 3), moments(X[30:], y[30:], w[30:], "per_class", 3)
-    before = parts_of(b)
-    a.copy().merge(b)
-    for (name, one), two in zip(before.items(), parts_of(b).values(), strict=True):
-        np.testing.assert_array_equal(one, two, err_msg=name)
-
-
-def test_reindexing_to_more_classes_moves_everything():
-    X, y, w = make(4, 60, 4, 2)
-    for form in FORMS:
-        m = moments(X, y, w, form, 2).reindexed(np.array([0, 2]), 3)
-        assert_same(m, moments(X, np.where(y == 1, 2, 0), w, form, 3))
 
 
 def test_rows_far_from_the_origin_keep_their_digits():
@@ -227,7 +436,7 @@ def test_gram_merges_and_matches_numpy(d):
 def test_a_thin_scatter_stays_thin_until_it_has_enough_rows():
     rng = np.random.default_rng(8)
     rows = rng.standard_normal((12, 10))
-    scatter = Scatter.zeros(10)
+    scatter = Scatter.empty(10)
     for i, row in enumerate(rows):
         scatter.add_rows(row[None])
         assert scatter.thin == (i + 1 < 10)

@@ -63,16 +63,18 @@ if TYPE_CHECKING:
     from separatrix.models.perceptron.perceptron import Perceptron
     from separatrix.models.svm.linear_svc import LinearSVC
     from separatrix.models.svm.svc import SVC
-    from separatrix.report.calibration_display import CalibrationDisplay
-    from separatrix.report.coefficient_path import CoefficientPathDisplay
-    from separatrix.report.coefficients import CoefficientDisplay
-    from separatrix.report.decision_boundary import DecisionBoundaryDisplay
-    from separatrix.report.discriminant_coordinates import DiscriminantCoordinatesDisplay
-    from separatrix.report.margin_losses import MarginLossDisplay
+    from separatrix.plots import (
+        CalibrationDisplay,
+        CoefficientDisplay,
+        CoefficientPathDisplay,
+        DecisionBoundaryDisplay,
+        DiscriminantCoordinatesDisplay,
+        MarginLossDisplay,
+        PosteriorPredictiveDisplay,
+        RiskCoverageDisplay,
+        ScoreDistributionDisplay,
+    )
     from separatrix.report.page import write_report
-    from separatrix.report.posterior_predictive import PosteriorPredictiveDisplay
-    from separatrix.report.risk_coverage_display import RiskCoverageDisplay
-    from separatrix.report.score_distribution import ScoreDistributionDisplay
 
 __version__ = "0.1.0"
 
@@ -217,16 +219,18 @@ _HOMES = {
     "models.svm.linear_svc": ["LinearSVC"],
     "models.svm.svc": ["SVC"],
     "dual.kernels": ["Kernel", "LaplacianKernel", "LinearKernel", "PolynomialKernel", "RBFKernel", "SigmoidKernel"],
-    "report.calibration_display": ["CalibrationDisplay"],
-    "report.coefficient_path": ["CoefficientPathDisplay"],
-    "report.coefficients": ["CoefficientDisplay"],
-    "report.decision_boundary": ["DecisionBoundaryDisplay"],
-    "report.discriminant_coordinates": ["DiscriminantCoordinatesDisplay"],
-    "report.margin_losses": ["MarginLossDisplay"],
+    "plots": [
+        "CalibrationDisplay",
+        "CoefficientDisplay",
+        "CoefficientPathDisplay",
+        "DecisionBoundaryDisplay",
+        "DiscriminantCoordinatesDisplay",
+        "MarginLossDisplay",
+        "PosteriorPredictiveDisplay",
+        "RiskCoverageDisplay",
+        "ScoreDistributionDisplay",
+    ],
     "report.page": ["write_report"],
-    "report.posterior_predictive": ["PosteriorPredictiveDisplay"],
-    "report.risk_coverage_display": ["RiskCoverageDisplay"],
-    "report.score_distribution": ["ScoreDistributionDisplay"],
     "geometry.separability": ["Separability", "canonical", "geometric_margin", "separability"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal, Self
 
@@ -115,6 +115,13 @@ class Certificate:
     dual_feasibility: float = 0.0
     complementary_slackness: float = 0.0
     kind: Literal["proven", "estimated"] = "proven"
+
+    def times(self, factor: float) -> Self:
+        """That of the objective times a positive number."""
+        if factor == 1.0:
+            return self
+        gap, objective, stationarity = factor * self.gap, factor * self.objective, factor * self.stationarity
+        return replace(self, gap=gap, objective=objective, stationarity=stationarity)
 
     @classmethod
     def together(cls, certificates: Sequence[Self]) -> Self:

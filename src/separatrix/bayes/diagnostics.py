@@ -21,7 +21,7 @@ from scipy.stats import rankdata
 
 from separatrix.data.block import Float
 
-# Fewer draws a chain leave halves of which nothing can be said.
+# Fewer draws per chain leave halves too short for a variance.
 LEAST_DRAWS = 4
 
 
@@ -31,7 +31,7 @@ def rhat(draws: Float) -> Float:
     Parameters
     ----------
     draws : ndarray of shape (chains, draws, ...)
-        At least 4 draws a chain.
+        At least 4 draws per chain.
 
     Returns
     -------
@@ -56,8 +56,8 @@ def bulk_ess(draws: Float) -> Float:
 
     Parameters
     ----------
-    draws : ndarray of shape (chains, draws, ...)
-        At least 4 draws a chain.
+    draws
+        As for `rhat`.
 
     Returns
     -------

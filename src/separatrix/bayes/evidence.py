@@ -33,22 +33,23 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from separatrix.bayes.laplace import gauge_directions, insist, laplace
+from separatrix.bayes.laplace import despite_interrupt, gauge_directions, laplace
 from separatrix.bayes.posterior import FullPosterior, Posterior, inverse_root
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Softmax
 from separatrix.objectives.penalties import Penalty
+from separatrix.objectives.solution import Solution
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.state import Solution
 
 Minimise = Callable[[LinearObjective, Solution | None], Solution]
+Trust = Callable[[LinearObjective, FullPosterior], bool]
 # Of log α, below and above a prior that allows one unit of log-odds for one standard deviation of a column: from a hundred
 # units to none.
 _BELOW, _ABOVE = -2.0 * float(np.log(100.0)), 25.0
-_FARTHEST = 4.0  # of a step; beyond it the quadratic says little about the loss
+_FARTHEST = 4.0  # of a step; beyond it the quadratic is no model of the loss
 _STEPS, _HALVINGS = 25, 6
 _STATIONARY, _UNNOTICED = 1e-4, 1e-7
 _ALIKE = 4.0
@@ -59,19 +60,20 @@ def log_evidence(value: float, posterior: Posterior, objective: LinearObjective)
     """The evidence in Laplace's approximation, given F at the mode; NaN for a covariance that leaves out some of |H|."""
     if not isinstance(posterior, FullPosterior):
         return np.nan
-    penalty, free = objective.penalty, objective.penalty.free
-    flat = int(free.sum()) - len(gauge_directions(objective))
+    penalty, free, gauge = objective.penalty, objective.penalty.free, posterior.gauge
     if penalty.matrix is None:
         prior = float(np.log(penalty.quadratic[~free]).sum())
     else:
         at = np.flatnonzero(~free.ravel())
         prior = float(np.linalg.slogdet(penalty.matrix[np.ix_(at, at)])[1])
-        if (
-            isinstance(posterior, FullPosterior) and not free.any()
-        ):  # a posterior that became a prior: its filled gauge aside
-            gauge = posterior.gauge
+        if not free.any():  # a posterior that became a prior: its filled gauge aside
             prior -= float(np.log(np.einsum("ri,ij,rj->r", gauge, penalty.matrix, gauge)).sum())
-    return -value + 0.5 * (prior + posterior.log_determinant() + flat * float(np.log(2.0 * np.pi)))
+    return -value + 0.5 * (prior + posterior.log_size + _n_flat(objective) * float(np.log(2.0 * np.pi)))
+
+
+def _n_flat(objective: LinearObjective) -> int:
+    """f, the number of coefficients with a flat prior."""
+    return int(objective.penalty.free.sum()) - len(gauge_directions(objective))
 
 
 def by_precision(unit: Penalty, groups: Codes, log_alpha: Float) -> Penalty:
@@ -86,23 +88,51 @@ def by_group(groups: Codes, values: Float) -> Float:
     return np.bincount(groups, values[:, : len(groups)].sum(axis=0)).astype(np.float64)
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The prior with the most evidence, and what it leads to."""
+def limits(groups: Codes, sizes: Float) -> tuple[Float, Float, Float]:
+    """(G,) each: log α of the least and the largest of the columns of every group, and their mean; see `maximise_evidence`."""
+    own = [sizes[(groups == g) & np.isfinite(sizes)] for g in range(int(groups.max()) + 1)]
+    least, most, middle = (np.array([at(x) if len(x) else 0.0 for x in own]) for at in (np.min, np.max, np.mean))
+    return least + _BELOW, most + _ABOVE, middle
 
-    precisions: Float
-    """(G,) α of every group, in units of the penalty that was given."""
+
+def in_units_of_the_prior(objective: LinearObjective, groups: Codes) -> Float:
+    """(G,) the slope of ½ f log α, which intercepts measured as b√α add to the evidence."""
+    count = np.bincount(groups).astype(np.float64)
+    return 0.5 * _n_flat(objective) * count / count.sum()
+
+
+@dataclass(frozen=True)
+class EvidencePoint:
+    """The posterior for given precisions."""
+
+    log_alpha: Float
     objective: LinearObjective
     solution: Solution
     posterior: FullPosterior
     log_evidence: float
+
+    @property
+    def deviation(self) -> Float:
+        """(m, p) v = θ̂ − m₀."""
+        return self.solution.theta - self.objective.penalty.mean
+
+
+@dataclass(frozen=True)
+class Evidence(EvidencePoint):
+    """The prior with the most evidence, what it leads to, and how the search ended."""
+
     steps: int
     converged: bool
-    unbounded: bool
+    unbounded: bool = False
     """Whether the evidence itself rises with ever wider priors."""
     far: bool = False
-    """Whether the search ended because `trust` said so."""
+    """Whether the search ended because `trust` refused the Gaussian."""
     interrupted: bool = False
+
+    @property
+    def precisions(self) -> Float:
+        """(G,) α of every group, in units of the penalty that was given."""
+        return np.exp(self.log_alpha)
 
     @property
     def status(self) -> Status:
@@ -113,27 +143,13 @@ class Evidence:
         return Status.worst([self.solution.status, searched])
 
 
-def limits(groups: Codes, sizes: Float) -> tuple[Float, Float, Float]:
-    """(G,) each: log α of the least and the largest of the columns of every group, and their mean; see `maximise_evidence`."""
-    own = [sizes[(groups == g) & np.isfinite(sizes)] for g in range(int(groups.max()) + 1)]
-    least, most, middle = (np.array([at(x) if len(x) else 0.0 for x in own]) for at in (np.min, np.max, np.mean))
-    return least + _BELOW, most + _ABOVE, middle
-
-
-def in_units_of_the_prior(objective: LinearObjective, groups: Codes) -> Float:
-    """(G,) the slope of ½ f log α, which intercepts measured as b√α add to the evidence."""
-    flat = int(objective.penalty.free.sum()) - len(gauge_directions(objective))
-    count = np.bincount(groups).astype(np.float64)
-    return 0.5 * flat * count / count.sum()
-
-
 def maximise_evidence(
     objective: LinearObjective,
     source: Source,
     groups: Codes,
     minimise: Minimise,
     sizes: Float,
-    trust: Callable[[LinearObjective, FullPosterior], bool] | None = None,
+    trust: Trust | None = None,
 ) -> Evidence:
     """Choose one factor of the penalty for each group of columns.
 
@@ -146,14 +162,14 @@ def maximise_evidence(
         Group of every column; the intercept, if any, is the column after these.
     minimise : callable
         Finds the mode of an objective, from an earlier solution where there is one.
-    trust : callable, optional
-        Whether a Gaussian is near the posterior. Where it says no the search ends: Laplace's evidence means nothing there.
     sizes : ndarray of shape (d,)
         log α for which the prior allows a column one unit of log-odds a standard deviation; NaN for constant columns.
+    trust : callable, optional
+        Whether a Gaussian is near the posterior. Where it is not the search ends: Laplace's evidence means nothing there.
     """
     low, high, middle = limits(groups, sizes)
     least, most, count = low - _BELOW, high - _ABOVE, len(low)
-    search = _Search(objective, source, groups, minimise, low, high, np.zeros(count), trust)
+    search = _EvidenceSearch(objective, source, groups, minimise, low, high, np.zeros(count), trust)
     starts = [middle]
     if (most - least).max() > _ALIKE:  # columns of very different size: the evidence may have several maxima
         starts = [least + share * (most - least) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
@@ -165,7 +181,7 @@ def maximise_evidence(
     return replace(again, unbounded=True)
 
 
-def _climb(search: _Search, starts: list[Float]) -> Evidence:
+def _climb(search: _EvidenceSearch, starts: list[Float]) -> Evidence:
     before: Float | None = None
     point, step = search.at(starts[0], None, first=True), 0
     try:
@@ -176,11 +192,12 @@ def _climb(search: _Search, starts: list[Float]) -> Evidence:
             if point.solution.status is Status.INTERRUPTED:
                 break
             if search.trust is not None and not search.trust(point.objective, point.posterior):
-                return replace(point.result(step, False), far=True)
+                return Evidence(**vars(point), steps=step, converged=False, far=True)
             slope = search.slope(point)
             at_bound = np.where(slope < 0, point.log_alpha <= search.low, point.log_alpha >= search.high)
             if np.abs(np.where(at_bound, 0.0, slope)).max() <= _STATIONARY:
-                return point.result(step, True, bool((at_bound & (slope < 0)).any()))
+                wide = bool((at_bound & (slope < 0)).any())
+                return Evidence(**vars(point), steps=step, converged=True, unbounded=wide)
             goal = search.farther(point, search.goal(point, slope), slope, before)
             before = slope
             for _ in range(_HALVINGS):
@@ -189,30 +206,18 @@ def _climb(search: _Search, starts: list[Float]) -> Evidence:
                     break
                 goal = 0.5 * (goal + point.log_alpha)
             else:
-                return point.result(step, bool(np.abs(slope).max() <= 100.0 * _STATIONARY))
+                level = bool(np.abs(slope).max() <= 100.0 * _STATIONARY)
+                return Evidence(**vars(point), steps=step, converged=level)
             point = new
         else:
-            return point.result(_STEPS, False)
+            return Evidence(**vars(point), steps=_STEPS, converged=False)
     except KeyboardInterrupt:  # the best so far is complete
         pass
-    return replace(point.result(step, False), interrupted=True)
+    return Evidence(**vars(point), steps=step, converged=False, interrupted=True)
 
 
 @dataclass(frozen=True)
-class _Point:
-    log_alpha: Float
-    objective: LinearObjective
-    solution: Solution
-    posterior: FullPosterior
-    log_evidence: float
-
-    def result(self, steps: int, converged: bool, unbounded: bool = False) -> Evidence:
-        known = (self.objective, self.solution, self.posterior, self.log_evidence)
-        return Evidence(np.exp(self.log_alpha), *known, steps, converged, unbounded)
-
-
-@dataclass(frozen=True)
-class _Search:
+class _EvidenceSearch:
     objective: LinearObjective
     source: Source
     groups: Codes
@@ -221,49 +226,39 @@ class _Search:
     high: Float
     tilt: Float
     """(G,) added to the slopes: Σ tilt log α is added to the evidence."""
-    trust: Callable[[LinearObjective, FullPosterior], bool] | None = None
+    trust: Trust | None = None
 
-    def _penalty(self, log_alpha: Float) -> Penalty:
-        return by_precision(self.objective.penalty, self.groups, log_alpha)
-
-    def at(self, log_alpha: Float, before: Solution | None, first: bool = False) -> _Point:
-        objective = replace(self.objective, penalty=self._penalty(log_alpha))
+    def at(self, log_alpha: Float, before: Solution | None, first: bool = False) -> EvidencePoint:
+        """The mode and the Gaussian for these precisions."""
+        objective = replace(self.objective, penalty=by_precision(self.objective.penalty, self.groups, log_alpha))
         solution = self.minimise(objective, before)
         if solution.status is Status.INTERRUPTED and not first:
             raise KeyboardInterrupt  # the point before this one is better than a mode that was not found
-        posterior, value, stopped = insist(lambda: laplace(objective, self.source, solution.theta, "full"), first)
+        posterior, value, stopped = despite_interrupt(
+            lambda: laplace(objective, self.source, solution.theta, "full"), first
+        )
         if stopped:
             solution = replace(solution, status=Status.INTERRUPTED)
         assert isinstance(posterior, FullPosterior)
-        return _Point(log_alpha, objective, solution, posterior, log_evidence(value, posterior, objective))
+        return EvidencePoint(log_alpha, objective, solution, posterior, log_evidence(value, posterior, objective))
 
-    def _by_group(self, values: Float) -> Float:
-        return by_group(self.groups, values)
+    def _direct(self, point: EvidencePoint) -> Float:
+        """½ (n_g − α‖v_g‖² − α tr S_g): ∂/∂log α with the curvature held."""
+        prior, v = point.objective.penalty.quadratic, point.deviation
+        count, size = by_group(self.groups, np.ones_like(v)), by_group(self.groups, prior * np.square(v))
+        return 0.5 * (count - size - by_group(self.groups, prior * point.posterior.variances()))
 
-    def _known(self, point: _Point) -> tuple[Float, Float, Float]:
-        """n_g, α‖v‖² and α tr S of every group."""
-        penalty = point.objective.penalty
-        deviation = point.solution.theta - penalty.mean
-        count = self._by_group(np.ones_like(deviation))
-        size = self._by_group(penalty.quadratic * np.square(deviation))
-        return count, size, self._by_group(penalty.quadratic * point.posterior.variances())
-
-    def gain(self, new: _Point, old: _Point) -> float:
+    def gain(self, new: EvidencePoint, old: EvidencePoint) -> float:
         """By how much the evidence, with the tilt, is greater."""
         return new.log_evidence - old.log_evidence + float(self.tilt @ (new.log_alpha - old.log_alpha))
 
-    def slope(self, point: _Point) -> Float:
-        """∂/∂log α, with the tilt."""
-        count, size, trace = self._known(point)
-        return 0.5 * (count - size - trace) + self.tilt + self._moving(point)
-
-    def _moving(self, point: _Point) -> Float:
-        """½ α_g tᵀS v_g. One pass."""
-        penalty, theta = point.objective.penalty, point.solution.theta
+    def slope(self, point: EvidencePoint) -> Float:
+        """∂/∂log α, with the tilt; the last term is ½ α_g tᵀS v_g. One pass."""
         pulled = point.posterior.times(_log_determinant_gradient(point, self.source))
-        return 0.5 * self._by_group(pulled * penalty.quadratic * (theta - penalty.mean))
+        moving = 0.5 * by_group(self.groups, pulled * point.objective.penalty.quadratic * point.deviation)
+        return self._direct(point) + self.tilt + moving
 
-    def farther(self, point: _Point, goal: Float, slope: Float, before: Float | None) -> Float:
+    def farther(self, point: EvidencePoint, goal: Float, slope: Float, before: Float | None) -> Float:
         """The goal, or a multiple of the step to it where the slope falls slowly from one step to the next (Aitken)."""
         if before is None:
             return goal
@@ -271,53 +266,32 @@ class _Search:
         step = (goal - point.log_alpha) / (1.0 - np.clip(ratio, 0.0, 0.9))
         return np.clip(point.log_alpha + np.clip(step, -_FARTHEST, _FARTHEST), self.low, self.high)
 
-    def goal(self, point: _Point, slope: Float) -> Float:
-        """Where the model of the evidence about this point is greatest."""
-        count, size, trace = self._known(point)
-        extra = slope - 0.5 * (count - size - trace)
-        model = _Model(point, self)
+    def goal(self, point: EvidencePoint, slope: Float) -> Float:
+        """Where the evidence would be greatest if the loss were its quadratic at the mode, with the last term linear."""
+        extra, shape = slope - self._direct(point), point.solution.theta.shape
+        own, deviation = point.objective.penalty.quadratic.ravel(), point.deviation.ravel()
+        loss = point.posterior.precision - np.diag(own)
+        pull = -(own * deviation)  # at the mode the gradient of the loss balances the prior's
 
         def negative(log_alpha: Float) -> tuple[float, Float]:
-            value, gradient = model.evaluate(log_alpha)
-            return -value - float(extra @ log_alpha), -gradient - extra
+            prior = by_precision(self.objective.penalty, self.groups, log_alpha).quadratic.ravel()
+            factor, log_size = inverse_root(loss + np.diag(prior))
+            step = -(factor @ (factor.T @ (pull + prior * deviation)))
+            squares, variances = np.square(deviation + step), np.square(factor).sum(axis=1)
+            value = float(pull @ step + 0.5 * (step @ loss @ step) + 0.5 * float((prior * squares).sum()))
+            height = 0.5 * (log_size + float(np.log(prior[prior > 0]).sum())) - value
+            gradient = 0.5 * by_group(self.groups, np.ones(shape) - (prior * (squares + variances)).reshape(shape))
+            return -height - float(extra @ log_alpha), -gradient - extra
 
         lower = np.maximum(point.log_alpha - _FARTHEST, self.low)
         bounds = np.stack([lower, np.minimum(point.log_alpha + _FARTHEST, self.high)], axis=1)
         with one_blas_thread():
-            found = minimize(
-                negative, point.log_alpha, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 30}
-            )
+            options = {"maxiter": 30}
+            found = minimize(negative, point.log_alpha, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         return np.asarray(found.x)
 
 
-class _Model:
-    """The evidence if the loss were its quadratic at the mode."""
-
-    def __init__(self, point: _Point, search: _Search) -> None:
-        self._search, self._point = search, point
-        penalty = point.objective.penalty
-        self._loss = point.posterior.precision - np.diag(penalty.quadratic.ravel())
-        self._deviation = (point.solution.theta - penalty.mean).ravel()
-        # At the mode the gradient of the loss balances the prior's.
-        self._pull = -(penalty.quadratic.ravel() * self._deviation)
-
-    def evaluate(self, log_alpha: Float) -> tuple[float, Float]:
-        """Its logarithm up to a constant, and the gradient by log α."""
-        prior = self._search._penalty(log_alpha).quadratic.ravel()
-        factor, log_size = inverse_root(self._loss + np.diag(prior))
-        step = -(factor @ (factor.T @ (self._pull + prior * self._deviation)))
-        moved = self._deviation + step
-        value = self._pull @ step + 0.5 * (step @ self._loss @ step) + 0.5 * float((prior * np.square(moved)).sum())
-        shape = self._point.solution.theta.shape
-        variances = np.square(factor).sum(axis=1)
-        gradient = 0.5 * self._search._by_group(
-            np.ones(shape) - (prior * (np.square(moved) + variances)).reshape(shape)
-        )
-        held = prior > 0
-        return 0.5 * (log_size + float(np.log(prior[held]).sum())) - float(value), gradient
-
-
-def _log_determinant_gradient(point: _Point, source: Source) -> Float:
+def _log_determinant_gradient(point: EvidencePoint, source: Source) -> Float:
     """(m, p) Σ s ∂/∂η tr(W(η)C) φᵀ with W = diag(p) − ppᵀ and C the posterior covariance of the scores. One pass."""
     objective, theta, posterior = point.objective, point.solution.theta, point.posterior
 

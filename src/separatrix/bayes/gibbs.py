@@ -19,8 +19,8 @@ A softmax without a baseline does not notice one vector added to the coefficient
 Reference: Polson, Scott and Windle (2013), J. American Statistical Association 108, theorem 1; for more classes
 Holmes and Held (2006), Bayesian Analysis 1.
 
-**Complexity** O(n C p (p + m)) a class and iteration for C chains, most of it the n C Pólya–Gamma draws when p < 50.
-**Passes over the data** one a sweep for two classes, one a score and sweep for more: the draw of θ_k needs the sum over all
+**Complexity** O(n C p (p + m)) per class and iteration for C chains, most of it the n C Pólya–Gamma draws when p < 50.
+**Passes over the data** one per sweep for two classes, one per score and sweep for more: the draw of θ_k needs the sum over all
 rows, and the scores of the next class need θ_k. All chains share a pass, and the steps between two sweeps share one.
 """
 
@@ -33,7 +33,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from separatrix.bayes.diagnostics import LEAST_DRAWS, bulk_ess, rhat
-from separatrix.bayes.independence import Proposals
+from separatrix.bayes.independence import Proposals, effective_share
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
@@ -42,7 +42,7 @@ from separatrix.objectives.penalties import Penalty
 from separatrix.settings import one_blas_thread
 
 _EPS = float(np.finfo(np.float64).eps)
-# Rows a task (a few milliseconds of draws), and bytes of rows that stay in cache for the products of every chain.
+# Rows per task (a few milliseconds of draws), and bytes of rows that stay in cache for the products of every chain.
 _ROWS, _CACHED = 4096, 1 << 20
 # Proposals are made when a trial of this many is worth this share of as many draws; then so many between two sweeps.
 _TRIED, _WORTH, _STEPS = 64, 0.3, 9
@@ -53,14 +53,14 @@ _TERMS, _ALL_REST, _LARGEST_TILT = 6, 12.0, 1e50
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws of θ after warm-up, with what says whether they can be trusted.
+    """Draws of θ after warm-up, with diagnostics of whether they can be trusted.
 
     Parameters
     ----------
     theta : ndarray of shape (chains, draws, m, p)
         In the units of the objective's θ.
     rhat : ndarray of shape (m, p)
-        Split rank-normalised R-hat: above 1.01 the chains do not agree yet. NaN while there are too few draws to say.
+        Split rank-normalised R-hat: above 1.01 the chains do not agree yet. NaN for too few draws.
     ess : ndarray of shape (m, p)
         Bulk effective sample size over all chains.
     passes : int
@@ -134,11 +134,8 @@ def sample_gibbs(
     >>> draws.theta.shape, bool(0.2 < draws.theta.mean() < 0.6), draws.passes
     ((4, 250, 1, 1), True, 300)
     """
-    for name, value, least in (
-        ("n_chains", n_chains, 1),
-        ("n_warmup", n_warmup, 0),
-        ("n_draws", n_draws, LEAST_DRAWS),
-    ):
+    limits = ("n_chains", n_chains, 1), ("n_warmup", n_warmup, 0), ("n_draws", n_draws, LEAST_DRAWS)
+    for name, value, least in limits:
         if value < least:
             raise ValueError(f"{name} is {value}; it has to be at least {least}.")
     sampler = _Sampler(objective, source, seed)
@@ -146,8 +143,9 @@ def sample_gibbs(
     kept = np.empty((n_chains, n_draws, *start.shape))
     before, done, total, offered, accepted = source.passes, 0, n_warmup + n_draws, 0, 0
     try:
-        if proposals is not None and proposals.share(sampler.generator(3), _TRIED) < _WORTH:
-            proposals = None
+        if proposals is not None:
+            tried = proposals.gaussian.draw(sampler.generator(3), _TRIED)
+            proposals = None if effective_share(proposals.log_ratios(tried)) < _WORTH else proposals
         while done < total:
             theta = sampler.sweep(theta, done)
             states, steps = theta[None], min(_STEPS, total - done - 1)
@@ -191,8 +189,8 @@ class _Sampler:
             self.baseline, self.classes = 0, [1]
         else:
             raise ValueError(
-                f"The loss {type(loss).__name__} is not a negative log-likelihood that the Gibbs sampler knows; use the "
-                "logistic loss or the softmax."
+                f"The loss {type(loss).__name__} is not one that the Gibbs sampler has draws for; use the logistic loss or "
+                "the softmax."
             )
         self.objective, self.source = objective, source
         self.entropy = seed.generate_state(8).tolist()  # not the seed itself: a caller may spawn children of it
@@ -337,7 +335,7 @@ def draw_polya_gamma(shape: Float | None, tilt: Float, generator: np.random.Gene
 
     For s = 1 an exact sampler is used. For other s, and for tilts out of its range, the first terms are drawn and the rest
     of the sum is an inverse Gaussian variable of the same mean and variance: mean and variance are exact, the third cumulant
-    to 2·10⁻⁴. The inverse Gaussian is the limit of the whole sum for large z, so from |z| = 12 on it stands for all of it.
+    to 2·10⁻⁴. The inverse Gaussian is the limit of the sum for large z, so from |z| = 12 on it stands for all of it.
     """
     largest = np.abs(tilt).max(initial=0.0)
     if not np.isfinite(largest):

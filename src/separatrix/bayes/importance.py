@@ -2,9 +2,9 @@
 
     r_s = p(θ_s, D) / q(θ_s),  θ_s ~ q;       r > u:  P(r − u > x) ≈ (1 + kx/σ)^(−1/k)      (generalised Pareto)
 
-With k < ½ the ratios have a variance, and averages weighted by them are as good as their effective number says; beyond 0.7 no
+With k < ½ the ratios have a variance, and averages weighted by them are as good as that many effective draws; beyond 0.7 no
 affordable number of draws corrects q, so q is not the posterior in any useful sense. k̂ is the posterior mean of Zhang and
-Stephens' quick estimate from the largest min(S/5, 3√S) ratios, drawn towards ½ by ten imagined ones.
+Stephens' quick estimate from the largest min(S/5, 3√S) ratios, drawn towards ½ by a prior worth ten of them.
 
 Reference: Vehtari, Simpson, Gelman, Yao and Gabry (2024), J. Machine Learning Research 25(72), sections 2 and 3; Zhang and
 Stephens (2009), Technometrics 51, section 4.
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from separatrix.bayes.independence import Proposals
+from separatrix.bayes.independence import Proposals, effective_share
 from separatrix.bayes.posterior import FullPosterior
 from separatrix.data.block import Float
 from separatrix.data.source import Source
@@ -51,33 +51,12 @@ class Diagnosis:
 
 
 def diagnose(objective: LinearObjective, source: Source, posterior: FullPosterior) -> Diagnosis:
-    """Compare a Gaussian with the posterior exp(−F).
-
-    Parameters
-    ----------
-    objective : LinearObjective
-        F.
-    source : Source
-    posterior : FullPosterior
-        The Gaussian.
-
-    Returns
-    -------
-    Diagnosis
-        The same on every call: the draws have a fixed seed.
-    """
-    proposals = Proposals(objective, source, posterior.mean, posterior.factor, posterior.precision)
-    generator = np.random.default_rng(0)
-    logs = proposals.log_ratios(proposals.draw(generator, _FIRST))
+    """Compare a Gaussian with the posterior exp(−F), F the objective; the same on every call, the draws have a fixed seed."""
+    proposals, generator = Proposals(objective, source, posterior), np.random.default_rng(0)
+    logs = proposals.log_ratios(posterior.draw(generator, _FIRST))
     if effective_share(logs) < _SURE:
-        logs = np.concatenate([logs, proposals.log_ratios(proposals.draw(generator, _MORE))])
+        logs = np.concatenate([logs, proposals.log_ratios(posterior.draw(generator, _MORE))])
     return Diagnosis(pareto_k(logs), effective_share(logs), len(logs))
-
-
-def effective_share(log_ratios: Float) -> float:
-    """(Σr)² / Σr², as a share of the draws."""
-    weights = np.exp(log_ratios - log_ratios.max())
-    return float(np.square(weights.sum()) / np.square(weights).sum() / len(weights))
 
 
 def pareto_k(log_ratios: Float) -> float:

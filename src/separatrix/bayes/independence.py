@@ -2,7 +2,7 @@
 
     θ' ~ q = N(θ̂, S),    accepted with probability min(1, r(θ')/r(θ)),    log r(θ) = −F(θ) + ½(θ − θ̂)ᵀS⁻¹(θ − θ̂) + const
 
-With many rows a coefficient the posterior is nearly q, almost every proposal is accepted, and a draw is almost independent of
+With many rows per coefficient the posterior is nearly q, almost every proposal is accepted, and a draw is almost independent of
 the one before. The proposals of several steps, and of all chains, are evaluated in one pass. Such steps alone can be stuck
 where q has too little mass; between Gibbs sweeps, which leave the same posterior as it is and get everywhere, they cannot.
 
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from separatrix.bayes.posterior import FullPosterior
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
@@ -31,34 +32,16 @@ _CACHED, _FACTORS = 1 << 16, 1000
 
 @dataclass(frozen=True)
 class Proposals:
-    """N(θ̂, S) with S = FFᵀ, and how much more the posterior makes of a point than it does.
-
-    Parameters
-    ----------
-    objective : LinearObjective
-    source : Source
-    mean : ndarray of shape (m, p)
-    factor : ndarray of shape (mp, q)
-        F.
-    precision : ndarray of shape (mp, mp)
-        S⁻¹ on the space that F spans.
-    """
+    """A Gaussian q near the posterior exp(−F), and the ratios r of the two densities."""
 
     objective: LinearObjective
     source: Source
-    mean: Float
-    factor: Float
-    precision: Float
-
-    def draw(self, generator: np.random.Generator, n: int) -> Float:
-        """(n, m, p) proposals."""
-        z = generator.standard_normal((n, self.factor.shape[1]))
-        return self.mean + (z @ self.factor.T).reshape(n, *self.mean.shape)
+    gaussian: FullPosterior
 
     def log_ratios(self, theta: Float) -> Float:
         """(N,) log r of θ (N, m, p), up to a constant. One pass."""
-        deviation = (theta - self.mean).reshape(len(theta), -1)
-        quadratic = 0.5 * np.einsum("ni,ij,nj->n", deviation, self.precision, deviation, optimize=True)
+        deviation = (theta - self.gaussian.mean).reshape(len(theta), -1)
+        quadratic = 0.5 * np.einsum("ni,ij,nj->n", deviation, self.gaussian.precision, deviation, optimize=True)
         penalty = np.array([self.objective.penalty.value(own) for own in theta])
         return quadratic - penalty - self._losses(theta)
 
@@ -86,19 +69,13 @@ class Proposals:
 
         return self.source.reduce(of_block, np.add)
 
-    def share(self, generator: np.random.Generator, n: int) -> float:
-        """How many of n proposals, weighted by r, are worth as much as one draw of the posterior; a share of n. One pass."""
-        logs = self.log_ratios(self.draw(generator, n))
-        weights = np.exp(logs - logs.max())
-        return float(np.square(weights.sum()) / np.square(weights).sum() / n)
-
     def steps(self, theta: Float, n: int, generator: np.random.Generator) -> tuple[Float, int]:
         """(n, C, m, p) the next n states of C chains at θ (C, m, p), and how many proposals were accepted. One pass."""
         chains = len(theta)
-        proposed = self.draw(generator, n * chains)
+        proposed = self.gaussian.draw(generator, n * chains)
         logs = self.log_ratios(np.concatenate([theta, proposed]))
         now, logs = logs[:chains].copy(), logs[chains:].reshape(n, chains)
-        proposed = proposed.reshape(n, chains, *self.mean.shape)
+        proposed = proposed.reshape(n, chains, *theta.shape[1:])
         chance = np.log(generator.random((n, chains)))
         states, accepted = np.empty_like(proposed), 0
         for i in range(n):
@@ -107,6 +84,12 @@ class Proposals:
             now = np.where(taken, logs[i], now)
             states[i], accepted = theta, accepted + int(taken.sum())
         return states, accepted
+
+
+def effective_share(log_ratios: Float) -> float:
+    """(Σr)² / Σr² as a share of the draws: how many of them, weighted by r, are worth one of the posterior."""
+    weights = np.exp(log_ratios - log_ratios.max())
+    return float(np.square(weights.sum()) / np.square(weights).sum() / len(weights))
 
 
 def _summed(margins: Float) -> Float:

@@ -29,7 +29,7 @@ from separatrix.settings import one_blas_thread
 from separatrix.solvers.curvature import without_gauge
 
 STRUCTURES = ("full", "block", "diagonal", "low_rank")
-# A full covariance of this many coefficients takes 32 MB and a second to factor; a low rank keeps r numbers a coefficient.
+# A full covariance of this many coefficients takes 32 MB and a second to factor; a low rank keeps r numbers per coefficient.
 FULL_COEFFICIENTS = 2000
 LOW_RANK_COEFFICIENTS = 200_000
 _PIECE = 1 << 20
@@ -53,13 +53,8 @@ def choose_covariance(n_features: int, n_scores: int) -> str:
 
     Parameters
     ----------
-    n_features : int
-    n_scores : int
-        1 for two classes, the number of classes for more.
-
-    Returns
-    -------
-    str
+    n_features, n_scores : int
+        There is one score for two classes, else one per class.
 
     Examples
     --------
@@ -109,7 +104,9 @@ def laplace(
         raise ValueError(SINGULAR) from None
 
 
-def insist(work: Callable[[], tuple[Posterior, float]], needed: bool = True) -> tuple[Posterior, float, bool]:
+def despite_interrupt(
+    work: Callable[[], tuple[Posterior, float]], needed: bool = True
+) -> tuple[Posterior, float, bool]:
     """The result of one pass without which there is no model, once more if it is interrupted; and whether it was."""
     try:
         return *work(), False

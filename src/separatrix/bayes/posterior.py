@@ -1,8 +1,8 @@
-"""A Gaussian over the coefficients, in four shapes, and what it says of a row's scores.
+"""A Gaussian over the coefficients, in four shapes, and the distribution of a row's scores under it.
 
-    θ ~ N(θ̂, S),   a = θφ ~ N(θ̂φ, φᵀSφ)                  θ (m, p), a row a score;  φ a row of the data, (p,)
+    θ ~ N(θ̂, S),   a = θφ ~ N(θ̂φ, φᵀSφ)                  θ (m, p), one row per score;  φ a row of the data, (p,)
 
-    full        S = H⁻¹, the inverse of the whole (mp, mp) precision
+    full        S = H⁻¹, the inverse of the (mp, mp) precision
     block       scores independent of each other: the inverse of each diagonal block H_kk
     diagonal    coefficients independent of each other: 1/H_jj, never more than the marginal variance under "block"
     low_rank    scores independent; H_kk ≈ Λ + Σ_r λ_r u_r u_rᵀ with the leading directions of the data. The others keep the
@@ -53,14 +53,13 @@ class Posterior(ABC):
     def draw(self, rng: np.random.Generator, n: int) -> Float:
         """(n, m, p) draws."""
 
-    @abstractmethod
-    def log_determinant(self) -> float:
-        """log |S|, without the gauge directions."""
-
 
 @dataclass(frozen=True)
 class FullPosterior(Posterior):
-    """S = FFᵀ with F (mp, mp); `precision` is H, its gauge directions filled so that it can be inverted."""
+    """S = FFᵀ with F (mp, mp); `precision` is H, its gauge directions filled so that it can be inverted.
+
+    `log_size` is log |S| without the gauge directions.
+    """
 
     mean: Float
     precision: Float
@@ -91,26 +90,23 @@ class FullPosterior(Posterior):
     def spread(self, rows: Block) -> Float:
         m, p = self.mean.shape
         step = max(1, _AT_ONCE // (m * m * p))
-        if rows.n > step:  # m vectors of mp numbers a row
+        if rows.n > step:  # m vectors of mp numbers per row
             parts = [rows.part(slice(at, min(at + step, rows.n))) for at in range(0, rows.n, step)]
             return np.concatenate([self.spread(part) for part in parts])
         moved = [rows.matvec(part) for part in self.factor.reshape(m, p, -1)]
         if m == 1:
             return np.einsum("iq,iq->i", moved[0], moved[0])[:, None, None]
-        whole = np.empty((rows.n, m, m))
+        spread = np.empty((rows.n, m, m))
         for k in range(m):
             for l in range(k + 1):  # noqa: E741  # name of the formula
-                whole[:, k, l] = whole[:, l, k] = np.einsum("iq,iq->i", moved[k], moved[l])
-        return whole
+                spread[:, k, l] = spread[:, l, k] = np.einsum("iq,iq->i", moved[k], moved[l])
+        return spread
 
     def variances(self) -> Float:
         return np.square(self.factor).sum(axis=1).reshape(self.mean.shape)
 
     def covariance(self) -> Float:
         return self.factor @ self.factor.T
-
-    def log_determinant(self) -> float:
-        return self.log_size
 
     def times(self, v: Float) -> Float:
         """S v, of the shape of θ."""
@@ -123,7 +119,7 @@ class FullPosterior(Posterior):
 
 @dataclass(frozen=True)
 class BlockPosterior(Posterior):
-    """One full posterior a score."""
+    """One full posterior per score."""
 
     mean: Float
     scores: tuple[FullPosterior, ...]
@@ -140,9 +136,6 @@ class BlockPosterior(Posterior):
 
     def draw(self, rng: np.random.Generator, n: int) -> Float:
         return np.concatenate([score.draw(rng, n) for score in self.scores], axis=1)
-
-    def log_determinant(self) -> float:
-        return sum(score.log_determinant() for score in self.scores)
 
 
 @dataclass(frozen=True)
@@ -164,9 +157,6 @@ class DiagonalPosterior(Posterior):
 
     def draw(self, rng: np.random.Generator, n: int) -> Float:
         return self.mean + np.sqrt(self.variance) * rng.standard_normal((n, *self.mean.shape))
-
-    def log_determinant(self) -> float:
-        return float(np.log(self.variance).sum())
 
 
 @dataclass(frozen=True)
@@ -251,10 +241,6 @@ class LowRankPosterior(Posterior):
                 draws[:, k, d] = own - draws[:, k, :d] @ self.centre[k]
         return self.mean + draws
 
-    def log_determinant(self) -> float:
-        own = float(np.log(self.prior_variance).sum() - np.log1p(self.strengths).sum())
-        return own if self.centre is None else own + float(np.log(self.intercept_variance).sum())
-
 
 def inverse_root(precision: Float) -> tuple[Float, float]:
     """F with FFᵀ = H⁻¹, and −log |H|. The diagonal is taken out first: the units of the columns cost no digits."""
@@ -269,6 +255,6 @@ def inverse_root(precision: Float) -> tuple[Float, float]:
 def _diagonal(variances: Float) -> Float:
     """(n, m) variances as (n, m, m) covariances of independent scores."""
     n, m = variances.shape
-    whole = np.zeros((n, m, m))
-    whole[:, np.arange(m), np.arange(m)] = variances
-    return whole
+    spread = np.zeros((n, m, m))
+    spread[:, np.arange(m), np.arange(m)] = variances
+    return spread

@@ -3,9 +3,8 @@
     probit       σ(κμ),  κ = (1 + πs²/8)^(−½)                  from Φ(√(π/8) a) ≈ σ(a); off by at most 0.019
     quadrature   ∫ σ(a) N(a | μ, s²) da                       to rounding, see `separatrix.kernels.logistic_normal`
     interval     σ(μ ± zs)                                    exact, since σ is monotone: quantiles of p are σ of those of a
-    averaged     mean_t σ(a_t)                                over draws a_t
 
-`log_probit` and `log_quadrature` are the logarithms of the first two, far below where the probabilities underflow.
+Logarithms of the first two reach far below where the probabilities underflow.
 
 References: Spiegelhalter and Lauritzen (1990), Networks 20, 579–605; MacKay (1992), Neural Computation 4, 720–736; Bishop
 (2006), Pattern Recognition and Machine Learning, eq. 4.153.
@@ -15,7 +14,6 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +21,7 @@ from scipy.linalg import eigh_tridiagonal
 from scipy.special import expit, log_expit, ndtri
 
 from separatrix.data.block import Float
+from separatrix.inference.estimates import check_level
 
 # The trapezoidal rule in standard deviations, and the size of the Gauss rule: rounding is all that is left of their errors.
 _STEP, _REACH = 1.0 / 6.0, 9.5
@@ -43,19 +42,15 @@ def _activations(mean: ArrayLike, variance: ArrayLike) -> tuple[Float, Float]:
     return mu, v
 
 
-def check_level(level: float) -> None:
-    """Refuse what is no level of an interval."""
-    if not (isinstance(level, Real) and 0.0 < level < 1.0):
-        raise ValueError(f"level must be a probability between 0 and 1, such as 0.95; got {level!r}.")
-
-
-def probit(mean: ArrayLike, variance: ArrayLike) -> Float:
+def probit(mean: ArrayLike, variance: ArrayLike, *, log: bool = False) -> Float:
     """E σ(a) by the probit approximation, σ(κμ): quick, on the same side of ½ as σ(μ), and off by at most 0.019.
 
     Parameters
     ----------
     mean, variance : array-like of shape (n,)
         Of the activations.
+    log : bool, default=False
+        Its logarithm, with all digits however small the probability.
 
     Returns
     -------
@@ -66,20 +61,23 @@ def probit(mean: ArrayLike, variance: ArrayLike) -> Float:
     >>> from separatrix.bayes.predictive import probit
     >>> probit([0.0, 2.0, 2.0], [4.0, 0.0, 4.0]).round(4)
     array([0.5   , 0.8808, 0.7768])
+    >>> probit([-2.0, -5000.0], [4.0, 4.0], log=True).round(2)
+    array([-1.50000e+00, -3.11843e+03])
     """
     mu, v = _activations(mean, variance)
-    return expit(mu / np.sqrt(1.0 + (math.pi / 8.0) * v))
+    scaled = mu / np.sqrt(1.0 + (math.pi / 8.0) * v)
+    return log_expit(scaled) if log else expit(scaled)
 
 
-def quadrature(mean: ArrayLike, variance: ArrayLike) -> Float:
+def quadrature(mean: ArrayLike, variance: ArrayLike, *, log: bool = False) -> Float:
     """E σ(a) to rounding: its error is below 1e-15, for every mean and every variance.
 
     Probabilities below ½ are as good relatively, to 1e-13 down to 1e-300; those above are 1 less their mirror image.
 
     Parameters
     ----------
-    mean, variance : array-like of shape (n,)
-        Of the activations.
+    mean, variance, log
+        As for `probit`.
 
     Returns
     -------
@@ -90,61 +88,17 @@ def quadrature(mean: ArrayLike, variance: ArrayLike) -> Float:
     >>> from separatrix.bayes.predictive import quadrature
     >>> quadrature([0.0, 2.0, 2.0, -100.0], [4.0, 0.0, 4.0, 4.0])
     array([5.00000000e-01, 8.80797078e-01, 7.75200245e-01, 2.74878501e-43])
+    >>> quadrature([-2.0, -5000.0], [4.0, 4.0], log=True).round(2)
+    array([-1.490e+00, -4.998e+03])
     """
-    from separatrix.kernels.logistic_normal import smaller_tail  # compiled code, loaded where it is needed
+    from separatrix.kernels.logistic_normal import log_smaller_tail, smaller_tail  # compiled, loaded where it is needed
 
     mu, v = _activations(mean, variance)
     tail = np.empty(len(mu))
-    smaller_tail(mu, v, *rules(), tail)
+    (log_smaller_tail if log else smaller_tail)(mu, v, *rules(), tail)
+    if log:
+        return np.where(mu == 0, -math.log(2.0), np.where(mu > 0, np.log1p(-np.exp(tail)), tail))
     return np.where(mu == 0, 0.5, np.where(mu > 0, 1.0 - tail, tail))
-
-
-def log_probit(mean: ArrayLike, variance: ArrayLike) -> Float:
-    """log σ(κμ), the logarithm of `probit`, with all its digits however small the probability.
-
-    Parameters
-    ----------
-    mean, variance : array-like of shape (n,)
-        Of the activations.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> from separatrix.bayes.predictive import log_probit
-    >>> log_probit([-2.0, -5000.0], [4.0, 4.0]).round(2)
-    array([-1.50000e+00, -3.11843e+03])
-    """
-    mu, v = _activations(mean, variance)
-    return log_expit(mu / np.sqrt(1.0 + (math.pi / 8.0) * v))
-
-
-def log_quadrature(mean: ArrayLike, variance: ArrayLike) -> Float:
-    """log E σ(a), the logarithm of `quadrature`, with all its digits however small the probability.
-
-    Parameters
-    ----------
-    mean, variance : array-like of shape (n,)
-        Of the activations.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> from separatrix.bayes.predictive import log_quadrature
-    >>> log_quadrature([-2.0, -5000.0], [4.0, 4.0]).round(2)
-    array([-1.490e+00, -4.998e+03])
-    """
-    from separatrix.kernels.logistic_normal import log_smaller_tail  # compiled code, loaded where it is needed
-
-    mu, v = _activations(mean, variance)
-    logs = np.empty(len(mu))
-    log_smaller_tail(mu, v, *rules(), logs)
-    return np.where(mu == 0, -math.log(2.0), np.where(mu > 0, np.log1p(-np.exp(logs)), logs))
 
 
 def rules() -> tuple[float, Float, Float, Float]:
@@ -177,38 +131,6 @@ def interval(mean: ArrayLike, variance: ArrayLike, level: float = 0.95) -> tuple
     check_level(level)
     reach = -ndtri(0.5 * (1.0 - level)) * np.sqrt(v)
     return expit(mu - reach), expit(mu + reach)
-
-
-def averaged(draws: ArrayLike, level: float = 0.95) -> tuple[Float, Float, Float]:
-    """E σ(a) over draws of the activations, and the equal-tailed interval of p = σ(a).
-
-    Parameters
-    ----------
-    draws : array-like of shape (n_draws, n)
-        Activations of n rows under each draw.
-    level : float, default=0.95
-        Between 0 and 1.
-
-    Returns
-    -------
-    mean, lower, upper : ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> from separatrix.bayes.predictive import averaged
-    >>> mean, lower, upper = averaged([[-1.0, 2.0], [1.0, 2.0]])
-    >>> mean.round(3), lower.round(3), upper.round(3)
-    (array([0.5  , 0.881]), array([0.279, 0.881]), array([0.721, 0.881]))
-    """
-    a = np.asarray(draws, dtype=np.float64)
-    if a.ndim != 2 or len(a) == 0:
-        raise ValueError(f"draws has shape {a.shape}; it must be (n_draws, n) with at least one draw.")
-    if not np.isfinite(a).all():
-        raise ValueError("draws must be finite; they contain NaN or infinity.")
-    check_level(level)
-    ends = np.array([0.5 * (1.0 - level), 0.5 * (1.0 + level)])
-    lower, upper = expit(np.quantile(a, ends, axis=0))
-    return expit(a).mean(axis=0), lower, upper
 
 
 @cache

@@ -18,9 +18,9 @@ and, c being Gaussian with the moments of a_k − b_k and π = min(1, 2 Σ_{l≠
 The integral is right where one other class is all that counts (π = 0), and for sure rows the probit would be too timid: 0.033
 instead of 0.021 of log-loss on the penguins. Where many classes compete b is no Gaussian, and the wider tails of the probit do
 better. For one other class b is that class, and K = 2 keeps the binary probit; for two E b is the integral of that; for S = 0
-it is the softmax. It is continuous and knows no order of the classes. To scale each class or each pair of classes by its own κ
+it is the softmax. It is continuous, whatever the order of the classes. To scale each class or each pair of classes by its own κ
 (MacKay; Lu, Ie and Sha; Daunizeau: p = r over all classes) is simpler, but does not see that a class of large variance wins
-more often than its mean says: at μ = 0 it answers 1/K whatever S. The largest error over the classes, against long runs of
+more often than its mean suggests: at μ = 0 it answers 1/K whatever S. The largest error over the classes, against long runs of
 quasi-Monte Carlo on random μ and S with K from 3 to 20, was on average (and at worst), for the largest standard deviation s of
 a contrast:
 
@@ -40,7 +40,7 @@ arXiv:2006.07584; Joe and Kuo (2008), SIAM J. Sci. Comput. 30, for the Sobol' nu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -48,8 +48,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, logsumexp, ndtri
 from scipy.stats.qmc import Sobol
 
-from separatrix.bayes.predictive import check_level, interval, log_probit, log_quadrature, rules
+from separatrix.bayes.predictive import interval, probit, quadrature, rules
 from separatrix.data.block import Float
+from separatrix.inference.estimates import check_level
 
 # As many Sobol' points (a power of 2) as mirror images.
 _POINTS = 4096
@@ -65,7 +66,7 @@ _INDEFINITE = (
 )
 
 
-def softmax_probit(mean: ArrayLike, covariance: ArrayLike) -> Float:
+def softmax_probit(mean: ArrayLike, covariance: ArrayLike, *, log: bool = False) -> Float:
     """E softmax(a) in closed form, up to a few hundredths.
 
     Parameters
@@ -73,6 +74,8 @@ def softmax_probit(mean: ArrayLike, covariance: ArrayLike) -> Float:
     mean : array-like of shape (n, K)
         Of the activations. Where one class is the baseline its activation is 0, with variance 0.
     covariance : array-like of shape (n, K, K)
+    log : bool, default=False
+        Its logarithm, also where the probability underflows.
 
     Returns
     -------
@@ -89,48 +92,27 @@ def softmax_probit(mean: ArrayLike, covariance: ArrayLike) -> Float:
     >>> from separatrix.bayes.predictive_softmax import softmax_probit
     >>> softmax_probit([[2.0, 0.0, 0.0]], 4.0 * np.eye(3)[None]).round(3)
     array([[0.591, 0.204, 0.204]])
-    """
-    return np.exp(log_softmax_probit(mean, covariance))
-
-
-def log_softmax_probit(mean: ArrayLike, covariance: ArrayLike) -> Float:
-    """The logarithm of `softmax_probit`, also where the probability underflows.
-
-    Parameters
-    ----------
-    mean : array-like of shape (n, K)
-    covariance : array-like of shape (n, K, K)
-
-    Returns
-    -------
-    ndarray of shape (n, K)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from separatrix.bayes.predictive_softmax import log_softmax_probit
-    >>> log_softmax_probit([[4000.0, 0.0, 0.0]], 4.0 * np.eye(3)[None]).round(1) + 0.0
+    >>> softmax_probit([[4000.0, 0.0, 0.0]], 4.0 * np.eye(3)[None], log=True).round(1) + 0.0
     array([[    0., -3996., -3996.]])
     """
     from separatrix.kernels.softmax_normal import matched_log_probabilities
 
     mu, S = _contrasts(mean, covariance)
     if mu.shape[1] == 2:
-        delta, v = _pair(mu, S)
-        return np.column_stack([log_probit(-delta, v), log_probit(delta, v)])
-    p = np.empty_like(mu)
-    matched_log_probabilities(mu, S, *rules(), p)
-    return p
+        logs = _of_pair(probit, mu, S)
+    else:
+        logs = np.empty_like(mu)
+        matched_log_probabilities(mu, S, *rules(), logs)
+    return logs if log else np.exp(logs)
 
 
-def softmax_quadrature(mean: ArrayLike, covariance: ArrayLike) -> Float:
+def softmax_quadrature(mean: ArrayLike, covariance: ArrayLike, *, log: bool = False) -> Float:
     """E softmax(a) by quasi-Monte Carlo with fixed points; exact for two classes.
 
     Parameters
     ----------
-    mean : array-like of shape (n, K)
-        Of the activations. Where one class is the baseline its activation is 0, with variance 0.
-    covariance : array-like of shape (n, K, K)
+    mean, covariance, log
+        As for `softmax_probit`. Logarithms are right to some thousandths where the probability is small, however small.
 
     Returns
     -------
@@ -142,7 +124,7 @@ def softmax_quadrature(mean: ArrayLike, covariance: ArrayLike) -> Float:
     The largest error measured, for K from 3 to 20 and the largest standard deviation s of a contrast: 2e-5 for s = 0.7, 2e-4
     for s = 2, and for s = 20 3e-4 (K = 3) to 3e-3 (K = 20).
 
-    **Complexity** O(nK²) products and O(nK) exponentials a point, of 8192 points; in blocks of a few rows.
+    **Complexity** O(nK²) products and O(nK) exponentials per point, of 8192 points; in blocks of a few rows.
 
     Examples
     --------
@@ -151,42 +133,20 @@ def softmax_quadrature(mean: ArrayLike, covariance: ArrayLike) -> Float:
     >>> softmax_quadrature([[2.0, 0.0, 0.0]], 4.0 * np.eye(3)[None]).round(2)
     array([[0.59, 0.21, 0.21]])
     """
-    return np.exp(log_softmax_quadrature(mean, covariance))
-
-
-def log_softmax_quadrature(mean: ArrayLike, covariance: ArrayLike) -> Float:
-    """The logarithm of `softmax_quadrature`: to some thousandths where the probability is small, however small.
-
-    Parameters
-    ----------
-    mean : array-like of shape (n, K)
-    covariance : array-like of shape (n, K, K)
-
-    Returns
-    -------
-    ndarray of shape (n, K)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from separatrix.bayes.predictive_softmax import log_softmax_quadrature
-    >>> log_softmax_quadrature([[4000.0, 0.0, 0.0]], 4.0 * np.eye(3)[None]).round(1) + 0.0
-    array([[    0., -3996., -3996.]])
-    """
     mu, S = _contrasts(mean, covariance)
     if mu.shape[1] == 2:
-        delta, v = _pair(mu, S)
-        return np.column_stack([log_quadrature(-delta, v), log_quadrature(delta, v)])
-    p = np.empty_like(mu)
-    for rows, axes, logs in _at_points(mu, S):
-        own = logsumexp(logs, axis=2) - np.log(logs.shape[2])
-        at, k = np.nonzero(own < _SMALL)
-        step = max(1, _BLOCK // (logs.shape[1] * len(_sobol(logs.shape[1] - 1)[0])))
-        for start in range(0, len(at), step):
-            part = slice(start, start + step)
-            own[at[part], k[part]] = _moved_points(mu[rows][at[part]], axes[at[part]], k[part])
-        p[rows] = log_softmax(own, axis=1)
-    return p
+        found = _of_pair(quadrature, mu, S)
+    else:
+        found = np.empty_like(mu)
+        for rows, axes, logs in _at_points(mu, S):
+            own = logsumexp(logs, axis=2) - np.log(logs.shape[2])
+            at, k = np.nonzero(own < _SMALL)
+            step = max(1, _BLOCK // (logs.shape[1] * len(_sobol(logs.shape[1] - 1)[0])))
+            for start in range(0, len(at), step):
+                part = slice(start, start + step)
+                own[at[part], k[part]] = _moved_points(mu[rows][at[part]], axes[at[part]], k[part])
+            found[rows] = log_softmax(own, axis=1)
+    return found if log else np.exp(found)
 
 
 def softmax_interval(mean: ArrayLike, covariance: ArrayLike, level: float = 0.95) -> tuple[Float, Float]:
@@ -223,6 +183,12 @@ def softmax_interval(mean: ArrayLike, covariance: ArrayLike, level: float = 0.95
     for rows, _, logs in _at_points(mu, S):
         ends[:, rows] = np.quantile(np.exp(logs), [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=2)
     return ends[0], ends[1]
+
+
+def _of_pair(rule: Callable[..., Float], mu: Float, S: Float) -> Float:
+    """(n, 2) logarithms of the binary probabilities of two classes."""
+    delta, v = _pair(mu, S)
+    return np.column_stack([rule(-delta, v, log=True), rule(delta, v, log=True)])
 
 
 def _pair(mu: Float, S: Float) -> tuple[Float, Float]:
@@ -322,6 +288,6 @@ def _contrasts(mean: ArrayLike, covariance: ArrayLike) -> tuple[Float, Float]:
 
 
 def _blocks(n: int, width: int) -> Iterator[slice]:
-    """Blocks of rows that fill some megabytes at `width` numbers a row."""
+    """Blocks of rows that fill some megabytes at `width` numbers per row."""
     size = max(1, _BLOCK // width)
     return (slice(start, start + size) for start in range(0, n, size))

@@ -9,7 +9,6 @@ from separatrix.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
-    from separatrix.comparison.scores import Candidate
 
 REPORT, MODEL = "report.html", "model.safetensors"
 _WIDE = 120
@@ -40,7 +39,7 @@ def show(comparison: Comparison) -> None:
     """Print the ranked table, the recommendation with its reason, and what was found in the data."""
     from rich.console import Console
 
-    from separatrix.comparison.listing import printable
+    from separatrix.data.text import printable
 
     console = Console(markup=False, highlight=False, emoji=False)  # names of columns and classes are text, not markup
     wide = console.width >= _WIDE
@@ -64,20 +63,20 @@ def show(comparison: Comparison) -> None:
 
 def _ranking(comparison: Comparison, wide: bool) -> Any:
     """The candidates best first. A narrow terminal has no room for more than three scores."""
+    from separatrix.comparison.listing import measured_scores
     from separatrix.comparison.scores import SCORE_LABELS
 
-    measured = [name for name in SCORE_LABELS if any(name in one.scores for one in comparison.candidates)]
-    measured.sort(key=lambda name: name != comparison.ranked_by)
-    if not wide:
-        measured = measured[:3]
+    measured = measured_scores(comparison)[: None if wide else 3]
     heads = [SCORE_LABELS[name].replace("calibration error", "calibration") for name in measured]
     table = _table("", "model", *heads, "fit", *(("certificate", "separability") if wide else ()))
-    for one in comparison.candidates:
-        mark = "*" if one is comparison.recommended else "=" if one.tied else " "
-        scores = [_score(one, name) for name in measured]
-        says = (one.certificate, one.separability) if wide else ()
-        style = "bold" if one is comparison.recommended else None
-        table.add_row(f"{one.rank:>2}{mark}", one.family, *scores, _seconds(one.fit_seconds), *says, style=style)
+    for row in comparison.table():
+        mark = "*" if row["recommended"] else "=" if row["tied"] else " "
+        scores = [_score(row[name], row[f"{name}_error"]) for name in measured]
+        more = (row["certificate"], row["separability"]) if wide else ()
+        style = "bold" if row["recommended"] else None
+        table.add_row(
+            f"{row['rank']:>2}{mark}", row["family"], *scores, _seconds(row["fit_seconds"]), *more, style=style
+        )
     return table
 
 
@@ -102,9 +101,8 @@ def _remarks(comparison: Comparison) -> dict[str, list[str]]:
     }
 
 
-def _score(candidate: Candidate, name: str) -> str:
-    score = candidate.scores.get(name)
-    return "–" if score is None else f"{score.mean:.3f} ± {score.error:.3f}"
+def _score(mean: float | None, error: float | None) -> str:
+    return "–" if mean is None else f"{mean:.3f} ± {error:.3f}"
 
 
 def _seconds(seconds: float) -> str:
@@ -123,7 +121,7 @@ def _table(*heads: str) -> Any:
 def _points(sentences: list[str]) -> Any:
     from rich.table import Table
 
-    from separatrix.comparison.listing import printable
+    from separatrix.data.text import printable
 
     grid = Table.grid(padding=(0, 1, 0, 0))
     for sentence in sentences:

@@ -11,7 +11,7 @@ _MOST = 200
 def run(path: Path) -> None:
     """Print family, classes, columns and scores; a file whose checksum is wrong is an error."""
     from separatrix.comparison.findings import few, joined
-    from separatrix.comparison.listing import printable
+    from separatrix.data.text import printable
     from separatrix.export.model_file import inspect_model
 
     def say(line: str) -> None:

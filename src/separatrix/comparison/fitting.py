@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.families import Family
+from separatrix.comparison.families import ModelFamily
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import shown
 from separatrix.result import Fit, Status
@@ -26,7 +26,7 @@ _CLOSED = {
     Status.PSEUDO: "exact, where the rows vary",
     Status.RANK_DEFICIENT: "exact, of least norm",
 }
-# Where sentences of the models speak of classes, which they know by number.
+# Where sentences of the models name classes, which they are given as numbers.
 _BY_NUMBER = re.compile(
     r"\b(?:[Cc]lass|y ==) \d+\b|\b(?:never predicts|singular covariance:|This is so for) \d+(?:, \d+)*\b"
     r"|\bclasses \(\d+(?:, \d+)* and \d+\)"
@@ -42,16 +42,14 @@ class Trained:
     seconds: float
     notes: list[str]
 
-    def predict(self, X: Any) -> tuple[Codes, Float | None]:
-        """Class codes, and probabilities where the model has them."""
-        if not hasattr(self.estimator, "predict_proba"):
-            return np.asarray(self.estimator.predict(X), dtype=np.intp), None
-        proba = self.estimator.predict_proba(X)
-        return proba.argmax(axis=1), proba
-
 
 def train(
-    family: Family, build: Callable[..., Any], X: Any, y: Codes, seed: int, parameters: dict[str, Any] | None = None
+    family: ModelFamily,
+    build: Callable[..., Any],
+    X: Any,
+    y: Codes,
+    seed: int,
+    parameters: dict[str, Any] | None = None,
 ) -> Trained:
     """Choose the parameters of a family, unless they are given, and fit it."""
     start = perf_counter()
@@ -68,6 +66,14 @@ def train(
     return Trained(estimator, chosen, seconds, notes)
 
 
+def predictions(estimator: Any, X: Any) -> tuple[Codes, Float | None]:
+    """Class codes, and probabilities where the model has them."""
+    if not hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict(X), dtype=np.intp), None
+    proba = estimator.predict_proba(X)
+    return proba.argmax(axis=1), proba
+
+
 def gathered(notes: list[str]) -> list[str]:
     """One sentence for warnings that differ in their numbers only."""
     first: dict[str, str] = {}
@@ -78,13 +84,13 @@ def gathered(notes: list[str]) -> list[str]:
 
 
 def in_words(error: Exception, classes: NDArray[Any]) -> str:
-    """Why a family failed, in a sentence that names classes by their labels; the models know them by number."""
+    """Why a family failed, in a sentence with the labels of the classes; the models are given numbers."""
     text = by_name(" ".join(str(error).split()) or type(error).__name__, classes)
     return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
 
 
 def by_name(text: str, classes: NDArray[Any]) -> str:
-    """A sentence of a model with the labels of the classes it speaks of."""
+    """A sentence of a model with the labels of its classes in place of their numbers."""
 
     def label(code: re.Match[str]) -> str:
         return shown(classes[int(code[0])]) if int(code[0]) < len(classes) else code[0]
@@ -93,7 +99,7 @@ def by_name(text: str, classes: NDArray[Any]) -> str:
 
 
 def fit_sentence(fit: Fit) -> str:
-    """What a fit says of itself, to a reader who sees what was chosen for it elsewhere, and chooses no other estimator."""
+    """The status of a fit in a sentence, without advice on parameters: these were chosen, and are listed elsewhere."""
     if fit.status is Status.EXACT:
         return f"Solved exactly, in closed form. {fit.detail}".strip()
     if fit.status is Status.SEPARATES:
@@ -116,9 +122,16 @@ def certificate_of(estimator: Any, X: Any, y: Codes) -> str:
     if fit.status in (Status.SEPARATES, Status.MISTAKES_LEFT):  # of several machines each counts mistakes of its own
         wrong = int((estimator.predict(X) != y).sum())
         return f"no proof; {wrong} training row{'' if wrong == 1 else 's'} wrong" if wrong else "no training row wrong"
-    gap = math.inf if fit.certificate is None else fit.certificate.relative_gap
+    gap = proven_gap(fit)
     early = "" if fit.status is Status.CONVERGED else "stopped early, "
-    return f"{early}relative gap ≤ {_rounded_up(gap)}" if math.isfinite(gap) else "no proof of an optimum"
+    return "no proof of an optimum" if gap is None else f"{early}relative gap ≤ {_rounded_up(gap)}"
+
+
+def proven_gap(fit: Fit) -> float | None:
+    """The relative gap to the optimum of an iterative fit; None where nothing bounds it, or nothing need to."""
+    if fit.certificate is None or fit.status in (*_CLOSED, Status.SEPARATES, Status.MISTAKES_LEFT):
+        return None
+    return fit.certificate.relative_gap if math.isfinite(fit.certificate.relative_gap) else None
 
 
 def _rounded_up(gap: float) -> str:

@@ -16,6 +16,18 @@ from separatrix.data.checks import real_numbers
 _TABLE_FACTOR = 4
 
 
+class UnknownLabel(ValueError):
+    """A label in y that is not among the given classes."""
+
+    def __init__(self, label: Any, classes: NDArray[Any]) -> None:
+        super().__init__(label, classes)
+        self.label, self.classes = label, classes
+
+    def __str__(self) -> str:
+        known = listed(self.classes)
+        return f"The label {shown(self.label)} in y is not among the classes {known}; list it in `classes`."
+
+
 def as_target(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     """`y` as a one- or two-dimensional array with as many rows as X."""
     target = np.asarray(y)
@@ -155,9 +167,7 @@ def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None)
         strange = wrong if weights is None else wrong & (weights > 0)
         if strange.any():
             label = y[int(np.flatnonzero(strange)[0])]
-            raise ValueError(
-                f"The label {shown(label)} in y is not among the classes {listed(known)}; list it in `classes`."
-            )
+            raise UnknownLabel(label, known)
         codes[wrong] = 0
     return known, codes
 

@@ -168,6 +168,10 @@ class Source(ABC):
         """All rows in memory at once: as they are stored where that is so, else gathered as float64."""
         return np.concatenate([block.dense() for block in self.blocks()])
 
+    def targets(self) -> NDArray[Any]:
+        """Targets of all rows, as the blocks carry them; the features are not made."""
+        return np.concatenate([piece.y for piece in self._pieces()])
+
     def count_pass(self) -> None:
         """Count a look at all rows that was not made by `map`."""
         self.passes += 1

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit, ndtr, softmax
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.decide.intervals import bounded_interval
 from separatrix.decide.losses import REJECTED, Loss, expected_losses, loss_table
 from separatrix.decide.prior_shift import check_priors
@@ -29,6 +30,7 @@ from separatrix.decide.regions import envelope, reject
 from separatrix.decide.risk import Risk
 from separatrix.models.generative import GenerativeClassifier
 from separatrix.models.naive_bayes.gaussian_nb import GaussianNB
+from separatrix.statistics.gaussian_rows import gaussian_rows
 from separatrix.statistics.metric import DenseMetric, Metric
 from separatrix.statistics.scatter import Scatter
 
@@ -100,6 +102,27 @@ class GaussianClasses:
                 raise ValueError(f"The covariance of class {k} is not positive definite.")
         return [made[id(scatter)] for scatter, _ in self._covariances]
 
+    @property
+    def shares_covariance_(self) -> bool:
+        """Whether one covariance was given for all classes."""
+        return all(metric is self._metrics[0] for metric in self._metrics)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Codes]:
+        """Draw rows and their classes.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+        """
+        rng = check_random_state(random_state)
+        return gaussian_rows(self.means_, self._covariances, self.priors_, n_samples, rng)
+
     def mahalanobis(self, X: ArrayLike) -> Float:
         """Squared Mahalanobis distance of every row to every class mean."""
         rows = np.asarray(X, dtype=np.float64)
@@ -160,7 +183,7 @@ def bayes_risk(
             "fitted LDA, QDA, RDA or naive Bayes model, or GaussianClasses."
         )
     if isinstance(model, GenerativeClassifier):
-        model._check_ready()
+        check_is_fitted(model, "classes_")
     if reject_below is not None and reject_cost is None:
         raise ValueError("Rejections by reject_below have no price: set reject_cost too.")
     matrix, _ = loss_table(loss, model.classes_, None if actions is None else np.asarray(actions))
@@ -171,7 +194,9 @@ def bayes_risk(
     rng = check_random_state(random_state)
     parts = []
     for done in range(0, n_samples, _ROWS_AT_ONCE):
-        proba = np.asarray(model.predict_proba(_draw(model, min(_ROWS_AT_ONCE, n_samples - done), rng)), np.float64)
+        proba = np.asarray(
+            model.predict_proba(model.sample(min(_ROWS_AT_ONCE, n_samples - done), random_state=rng)[0]), np.float64
+        )
         least = expected_losses(proba, matrix).min(axis=1)
         rejected = reject(proba, least, reject_cost, reject_below)
         parts.append(np.where(rejected, 0.0 if reject_cost is None else reject_cost, least))
@@ -188,8 +213,7 @@ def _shared_distance(model: Any) -> float | None:
     """Δ between two Gaussian classes with one covariance; None for other models."""
     if isinstance(model, GaussianNB) and model.shared_variance:
         return float(np.sqrt((np.square(model.theta_[1] - model.theta_[0]) / model.var_[0]).sum()))
-    metrics = getattr(model, "_metrics", [None, None])
-    if metrics[0] is None or metrics[0] is not metrics[1]:
+    if not getattr(model, "shares_covariance_", False):
         return None
     return float(np.sqrt(model.mahalanobis(model.means_)[0, 1]))
 
@@ -215,26 +239,3 @@ def _between(ends: Float) -> Float:
     """Normal probabilities of the intervals between rising ends, accurate in both tails."""
     low, high = ends[:-1], ends[1:]
     return np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
-
-
-def _draw(model: Any, n_samples: int, rng: np.random.RandomState) -> Any:
-    """Rows of the model."""
-    if hasattr(model, "sample"):
-        return model.sample(n_samples, random_state=rng)[0]
-    K = len(model.classes_)
-    covariances = model._covariances if hasattr(model, "_covariances") else [(model._scatter, model._floor)] * K
-    codes = rng.choice(K, size=n_samples, p=model.priors_ / model.priors_.sum())
-    rows = np.asarray(model.means_, dtype=np.float64)[codes]
-    for k, (scatter, floor) in enumerate(covariances):
-        mine = codes == k
-        root = scatter.rows if scatter.thin else _root(scatter.matrix())
-        rows[mine] += rng.standard_normal((int(mine.sum()), len(root))) @ root
-        if floor is not None:
-            rows[mine] += rng.standard_normal((int(mine.sum()), len(floor))) * np.sqrt(floor)
-    return rows
-
-
-def _root(matrix: Float) -> Float:
-    """F with FᵀF the matrix, which may be singular."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T

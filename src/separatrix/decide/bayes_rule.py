@@ -53,6 +53,7 @@ from separatrix.decide.prior_shift import (
     shift_priors,
 )
 from separatrix.decide.regions import PlaneRegions, PosteriorRegions, envelope, plane_regions, reject
+from separatrix.geometry.score_form import ScoreForm, score_form_of
 
 
 class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -265,6 +266,29 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         if np.array_equal(self.priors_, self.training_priors_):
             return proba
         return shift_priors(proba, self.priors_, trained_on=self.training_priors_)
+
+    def score_form(self) -> ScoreForm:
+        """The scores of the estimator as a formula of the columns, under ``priors_``.
+
+        Returns
+        -------
+        ScoreForm
+            A `NoScoreForm` error where the estimator is calibrated, or not one of separatrix.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from separatrix import BayesRule, GaussianNB
+        >>> X, y = load_iris(return_X_y=True)
+        >>> rule = BayesRule(GaussianNB(), priors=[0.1, 0.2, 0.7]).fit(X, y)
+        >>> bool(abs(rule.score_form().probabilities(X) - rule.predict_proba(X)).max() < 1e-12)
+        True
+        """
+        check_is_fitted(self, "estimator_")
+        form = score_form_of(self.estimator_)
+        if np.array_equal(self.priors_, self.training_priors_):
+            return form
+        return form.with_priors(self.priors_, self.training_priors_)
 
     def expected_loss(self, X: Any, costs: ArrayLike | None = None) -> Float:
         """Posterior expected loss of every action, for every row.

@@ -11,7 +11,6 @@ Reference: Higham (2002), Accuracy and Stability of Numerical Algorithms, sectio
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,13 +22,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
+from separatrix.objectives.rounding import exact_dot
 
 EPS = float(np.finfo(np.float64).eps)
 UNIT = 0.5 * EPS
 # NumPy adds in blocks of 128 with eight partial sums, then in pairs: no sum along a contiguous axis is deeper than this.
 SUM = 64.0 * UNIT
 _BLOCK = 4096
-_SPLIT = 2.0**27 + 1.0
 # What a dense copy of the rows may have for entries, and how far a column may be scaled.
 _ENTRIES, _POWER = 30_000_000, 500
 _SMALL = 2_000_000
@@ -197,23 +196,6 @@ class DenseCopy:
         w = np.zeros((self.n_features, *theta.shape[1:]))
         w[self.used] = inner
         return w, beta - self.mean @ inner
-
-
-def exact_dot(v: Float, c: Float, start: float) -> float:
-    """start + vᵀc, rounded once."""
-    product = v * c
-    with np.errstate(over="ignore", invalid="ignore"):
-        v_high, c_high = _high(v), _high(c)
-        v_low, c_low = v - v_high, c - c_high
-        error = ((v_high * c_high - product) + v_high * c_low + v_low * c_high) + v_low * c_low
-    error = np.where(np.isfinite(error), error, 0.0)
-    return math.fsum([start, *product.tolist(), *error.tolist()])
-
-
-def _high(v: Float) -> Float:
-    """The upper 26 bits."""
-    shifted = _SPLIT * v
-    return shifted - (shifted - v)
 
 
 def _row_squares(X: Any, centre: Float) -> Float:

@@ -27,8 +27,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.block import Float
-from separatrix.dual.centred_rows import exact_dot
 from separatrix.dual.kernel_matrix import KernelMatrix
+from separatrix.objectives.rounding import exact_dot
 from separatrix.result import Certificate, Status
 
 _EPS = float(np.finfo(np.float64).eps)

@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 from separatrix.comparison.table_model import TableModel
 from separatrix.export.finite import check_finite_numbers
 from separatrix.export.registry import name_of
+from separatrix.geometry.score_form import score_form_of
 
 
 def article(name: str) -> str:
@@ -115,16 +116,14 @@ def _check_arrays(estimator: Any) -> None:
         return
     coef, intercept = held["coef_"], np.asarray(held.get("intercept_", 0.0))
     _check_numbers(coef.data if sp.issparse(coef) else np.asarray(coef), "coef_")
-    # A class of prior 0, or without weight, has the constant −∞, and there only.
-    never = np.any(np.asarray(held.get("priors_", 1.0)) == 0.0) or held.get("_places") is not None
-    never = never or not np.all(held.get("_chosen_from", True))
+    never = np.any(np.asarray(held.get("priors_", 1.0)) == 0.0)  # such a class has the constant −∞
     _check_numbers(intercept[~np.isinf(intercept)] if never else intercept, "intercept_")
     shape = np.shape(coef)
     if shape[-1] != held.get("n_features_in_", shape[-1]):
         raise ValueError(f"coef_ has the shape {shape}, for {held['n_features_in_']} columns")
     if intercept.ndim and intercept.shape != shape[:-1]:
         raise ValueError(f"coef_ has the shape {shape} and intercept_ {intercept.shape}")
-    if isinstance(classes, np.ndarray) and not held.get("_multi_label", False):
+    if isinstance(classes, np.ndarray) and score_form_of(estimator).link != "labels":
         n_classes = len(classes)
         if len(shape) != 2 or shape[0] not in ({1, n_classes} if n_classes < 3 else {n_classes}):
             raise ValueError(f"coef_ has the shape {shape}, for {n_classes} classes")
@@ -154,7 +153,7 @@ def _row(model: Any) -> Any:
     """A row that the model can read: nothing is known in it, or all is 0."""
     from separatrix.models.naive_bayes.mixed_nb import MixedNB
 
-    kept = getattr(model, "_kept", None)  # machines on precomputed kernels: all rows' values are given
+    kept = getattr(model, "machine_rows_", None)  # machines on precomputed kernels: all rows' values are given
     width = int(model.n_features_in_) if kept is None else 1 + max(int(at.max()) for at in kept)
     if not any(isinstance(estimator, MixedNB) for estimator in _estimators(model)):
         return np.zeros((1, width))

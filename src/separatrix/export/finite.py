@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from separatrix.comparison.table_model import TableModel
 from separatrix.export.registry import name_of
 from separatrix.export.state import attributes
-from separatrix.models.logistic.summary_table import Inference
+from separatrix.inference.estimates import Inference
 from separatrix.result import Certificate, Fit
 
 _RECORDS = (Fit, Certificate, Inference)

@@ -1,31 +1,49 @@
-"""What a fitted classifier computes, written out so that another language can say it.
+"""A fitted classifier as another language can compute it: from the columns of a table to a decision.
 
 columns → features → scores → probabilities → decision
 
 value    ((x, or fill where x is missing) − centre)/scale       missing   ([x is missing] − centre)/scale
 level    ([x = level] − centre)/scale
 
-Linear      s_k = w_k·(z − c) + b_k                              z the features, or [z > t]
-Quadratic   s_k = b_k − ½‖F_kᵀ(z − m_k)‖²
-Additive    s_k = b_k + Σ_j t_jk(x_j)                            a missing x_j adds nothing
-
-softmax     p_k = e^{s_k}/Σe^s;   of a single score s: 1/(1 + e^{−s}) for the second class
-shares      p_k = q_k/Σq,   q_k = 1/(1 + e^{−s_k})               one machine a class
-platt       p = 1/(1 + e^{As + B}), on the side of ½ that s is on, within [10⁻⁷, 1 − 10⁻⁷]
-none        scores only: the largest wins, or the sign of a single one
+scores   a linear, quadratic or additive score form              see geometry/score_form.py, geometry/additive_form.py
+platt    p = 1/(1 + e^{As + B}), on the side of ½ that s is on, within [10⁻⁷, 1 − 10⁻⁷]; the other links as there
 
 decision    argmin_a Σ_k p_k L_ka, or the class that wins
+
+A model whose scores are none of these is refused with the reason, and with what to use instead.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.comparison.rows import MISSING
+from separatrix.comparison.table_model import TableModel
 from separatrix.data.block import Float
+from separatrix.decide.bayes_rule import BayesRule
+from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm
+from separatrix.geometry.combined_forms import Composition, Integrated, OneVsRest, PairVote, Placed
+from separatrix.geometry.score_form import (
+    CalibratedLink,
+    KernelExpansion,
+    Linear,
+    NoScoreForm,
+    Quadratic,
+    ScoreForm,
+    ShiftedLink,
+    score_form_of,
+)
+from separatrix.models.generative import GenerativeClassifier
+from separatrix.models.svm.score_calibration import Platt
 
 # Stands for log 0, the score of a class that is never chosen: its exponential is 0 beside any other.
 NEVER = -1e300
+# How true and false look as text: of booleans and of numbers, in any database.
+_TRUE, _FALSE = ("true", "t", "1", "1.0"), ("false", "f", "0", "0.0")
 
 
 @dataclass(frozen=True)
@@ -52,76 +70,6 @@ class Feature:
     scale: float = 1.0
 
 
-@dataclass(frozen=True)
-class Linear:
-    """w_k·(z − c) + b_k: (m, p) weights, (m,) constants, (p,) centre; with `above` the features are [z > above].
-
-    With `spread` = (G, g), of shapes (p, q) and (q,), v = ‖Gᵀ(z − c) + g‖² is the variance of the score.
-    """
-
-    weights: Float
-    constants: Float
-    centre: Float
-    above: float | None = None
-    spread: tuple[Float, Float] | None = None
-
-
-@dataclass(frozen=True)
-class Quadratic:
-    """b_k − ½‖F_kᵀ(z − m_k)‖²: (K, p) means, K (p, r) factors, (K,) constants."""
-
-    means: Float
-    factors: list[Float]
-    constants: Float
-
-
-@dataclass(frozen=True)
-class GaussianTerm:
-    """b_k − ½((x − m_k)/s_k)²."""
-
-    column: str
-    means: Float
-    scales: Float
-    constants: Float
-
-
-@dataclass(frozen=True)
-class TableTerm:
-    """The (K,) row of `logs` of the value, or `other` for a value that is not among them."""
-
-    column: str
-    values: list[Any]
-    logs: Float
-    other: Float
-
-
-@dataclass(frozen=True)
-class RateTerm:
-    """x log λ_k − λ_k."""
-
-    column: str
-    rates: Float
-
-
-@dataclass(frozen=True)
-class GroupTerm:
-    """Σ_j x_j log(θ_kj/Σθ_k), both sums over the columns of the group that are observed: (K, m) shares."""
-
-    columns: tuple[str, ...]
-    shares: Float
-
-
-Term = GaussianTerm | TableTerm | RateTerm | GroupTerm
-
-
-@dataclass(frozen=True)
-class Additive:
-    """b_k and the terms of the columns."""
-
-    terms: list[Term]
-    constants: Float
-
-
 Rule = Linear | Quadratic | Additive
 LinkName = Literal["softmax", "shares", "platt", "none"]
 
@@ -138,8 +86,8 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Form:
-    """A classifier written out."""
+class ExportForm:
+    """All that an export needs of a classifier."""
 
     classes: list[Any]
     rule: Rule
@@ -154,3 +102,161 @@ class Form:
 def of_one_type(labels: list[Any]) -> list[Any]:
     """Labels of one type as they are, of several as texts."""
     return labels if len({type(label) for label in labels}) == 1 else [str(label) for label in labels]
+
+
+def export_form(model: Any, target: str) -> ExportForm:
+    """The form of a table model or an estimator; one that cannot be exported is refused with what to do for `target`."""
+    table = model if isinstance(model, TableModel) else None
+    estimator = model if table is None else table.estimator
+    check_is_fitted(estimator)
+    try:
+        form = _estimator_form(estimator)
+    except NotImplementedError as refusal:
+        raise ValueError(f"{type(estimator).__name__} cannot be written as {target}: {refusal}") from None
+    if table is not None:
+        return _table_form(table, form)
+    if form.columns:
+        return form
+    names = getattr(model, "feature_names_in_", None)
+    names = [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+    columns = tuple(InputColumn(name, "number") for name in names)
+    return replace(form, columns=columns, features=tuple(Feature(name, name) for name in names))
+
+
+def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
+    used = {column.name for column in form.columns}
+    features: tuple[Feature, ...] = ()
+    if model.encoder is not None:
+        features = tuple(
+            Feature(f.name, f.column, f.what, f.level, f.fill, f.centre, f.scale) for f in model.encoder.features_
+        )
+        used = {feature.column for feature in features}
+    columns = tuple(_read_as(column) for column in model.schema.columns if column.name in used)
+    codes = np.asarray(model.estimator.classes_, dtype=np.intp)
+    decision = form.decision
+    if model.loss is not None:
+        actions = model.classes_ if model.actions is None else model.actions
+        decision = Decision(np.asarray(model.loss, dtype=np.float64)[codes], _plain(actions))
+    classes = _plain(model.classes_[codes])
+    return replace(form, classes=classes, columns=columns, features=features, decision=decision, of_table=True)
+
+
+def _read_as(column: Any) -> InputColumn:
+    if column.kind == "numeric":
+        return InputColumn(column.name, "number")
+    if column.kind == "categorical":
+        return InputColumn(column.name, "text", missing=MISSING)
+    words = [name.lower() for name in column.categories if name != column.true]
+    return InputColumn(column.name, "flag", (column.true.lower(), *_TRUE), (*words, *_FALSE))
+
+
+def _plain(labels: Any) -> list[Any]:
+    """Labels as Python's own strings, numbers and booleans."""
+    return list(map(_own, labels)) if isinstance(labels, list) else list(np.asarray(labels).tolist())
+
+
+def _own(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _estimator_form(estimator: Any) -> ExportForm:
+    """The form of a fitted estimator; features, and columns unless the rule names them, are added by the caller."""
+    try:
+        found = score_form_of(estimator)
+    except NoScoreForm as reason:
+        sentence = "it answers at random. Use strategy='prior'." if reason.at_random else _NO_SUM
+        raise NotImplementedError(sentence) from None
+    rule = _exportable(found)
+    if isinstance(rule, Linear) and len(rule.weights) == 1 and not np.isfinite(rule.constants).all():
+        inner = estimator.estimator_ if isinstance(estimator, BayesRule) else estimator
+        if not isinstance(inner, GenerativeClassifier) and not np.isfinite(getattr(inner, "intercept_", 0.0)).all():
+            raise NotImplementedError("a single class has rows of positive weight, so there is no rule to write.")
+    link, platt = _link(rule)
+    columns: tuple[InputColumn, ...] = ()
+    if isinstance(rule, Additive):
+        words = {"flag": (_TRUE, _FALSE)}
+        columns = tuple(InputColumn(name, kind, *words.get(kind, ())) for name, kind in rule.columns.items())
+    decision = None
+    if isinstance(estimator, BayesRule):
+        if link == "none":
+            raise NotImplementedError("its estimator's probabilities have no written form.")
+        limits = (estimator.reject_cost, estimator.reject_below, _own(estimator.reject_action))
+        loss = np.asarray(estimator.loss_matrix_, dtype=np.float64)
+        decision = Decision(loss, _plain(estimator.actions_), *limits)
+    possible = np.nan_to_num(rule.constants, nan=np.nan, posinf=-NEVER, neginf=NEVER)
+    rule = replace(rule, constants=possible)
+    return ExportForm(_plain(estimator.classes_), rule, link, columns, platt=platt, decision=decision)
+
+
+_NO_SUM = "it is not a sum over columns. Use a linear model, a discriminant or naive Bayes, or keep Python."
+_IMPOSSIBLE = (
+    "with alpha=0 a class is impossible where a value occurs that it never had, and sums cannot say that. Fit with "
+    "alpha > 0."
+)
+
+
+def _exportable(form: ScoreForm) -> Rule:
+    """The form, if arithmetic, exponentials and logarithms of the columns are enough for it."""
+    if isinstance(form, Placed):
+        raise NotImplementedError("some class has no rows of positive weight. Fit it to the others alone.")
+    if isinstance(form, Composition):
+        _exportable(form.form)  # which may have a reason of its own
+        raise NotImplementedError(_NO_SUM)
+    machines = form.pairs if isinstance(form, PairVote) else form
+    if isinstance(machines, KernelExpansion):
+        raise NotImplementedError(
+            "a kernel compares each row with the support vectors. Use kernel='linear', or keep Python."
+        )
+    if isinstance(form, PairVote) and isinstance(form.pairs, Linear):
+        raise NotImplementedError(
+            "its machines vote between pairs of classes. Use LinearSVC, or OneVsRestClassifier(LogisticRegression())."
+        )
+    if isinstance(form, Integrated):
+        raise NotImplementedError(
+            "its probabilities are a formula for two classes and predictive='probit' only. Use LogisticRegression, or keep "
+            "Python."
+        )
+    if isinstance(form, OneVsRest):
+        if all(isinstance(machine, Linear) and len(machine.weights) == 1 for machine in form.machines.machines):
+            raise NotImplementedError("its machines have no common form. Use machines='K' of linear classifiers.")
+        raise NotImplementedError("its machines are not linear.")
+    if isinstance(form, Linear) and np.isneginf(form.weights).any():
+        raise NotImplementedError(_IMPOSSIBLE)
+    if isinstance(form, Additive):
+        _check_terms(form)
+    if isinstance(form, Quadratic):
+        return replace(form, factors=[np.diag(f) if f.ndim == 1 else f for f in form.factors])
+    if isinstance(form, Linear | Additive):
+        return form
+    raise NotImplementedError(_NO_SUM)
+
+
+def _check_terms(form: Additive) -> None:
+    for term in form.terms:
+        if isinstance(term, GaussianTerm) and not np.isfinite(term.scales).all():
+            raise NotImplementedError(
+                f"the variance of column {term.column!r} is too large for a double. Use it in a larger unit."
+            )
+        rare = isinstance(term, RateTerm) and (term.rates == 0).any()
+        rare = rare or (isinstance(term, GroupTerm) and (term.shares == 0).any())
+        if rare or (isinstance(term, TableTerm) and not np.isfinite([*term.logs, term.other]).all()):
+            raise NotImplementedError(_IMPOSSIBLE)
+
+
+def _link(rule: Rule) -> tuple[LinkName, tuple[float, float]]:
+    """How probabilities are made of the scores, and Platt's slope and constant."""
+    link = rule.link
+    if isinstance(link, ShiftedLink):
+        if isinstance(rule, Linear) and rule.spread is not None:
+            raise NotImplementedError("other priors and uncertain weights have no common form. Use LogisticRegression.")
+        raise NotImplementedError("other priors need probabilities that are a softmax. Use a logistic regression.")
+    if isinstance(link, CalibratedLink):
+        curve = link.curves[0]
+        if len(link.curves) > 1:
+            raise NotImplementedError("its probabilities come from several curves. Use a logistic regression.")
+        if not isinstance(curve, Platt):
+            raise NotImplementedError("its probabilities are isotonic steps. Use calibration='platt'.")
+        return "platt", (curve.slope, curve.constant)
+    if link == "labels":
+        raise NotImplementedError("it gives several labels a row. Fit one classifier a label.")
+    return link, (0.0, 0.0)

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from separatrix.comparison.table_model import TableModel
-from separatrix.export.form import Additive, Form, Linear
+from separatrix.export.form import ExportForm, export_form
 from separatrix.export.model_file import library_version
 from separatrix.export.sql_words import WHITESPACE
-from separatrix.export.written import form_of
+from separatrix.geometry.additive_form import Additive
+from separatrix.geometry.score_form import Linear, ScoreForm
 
 _COLUMNS = (
     "columns: a 'number' is read as a double. A 'flag' is 1 if its text, in small letters, is among 'true', and 0 if it is "
@@ -86,7 +87,7 @@ def to_json(model: Any) -> str:
     >>> print(document["formula"][-1])
     prediction: the second class where s > 0, else the first.
     """
-    form = form_of(model, "JSON")
+    form = export_form(model, "JSON")
     rule = _plain(form.rule)
     if isinstance(form.rule, Linear):
         spread = rule.pop("spread")
@@ -121,11 +122,17 @@ def _plain(part: Any) -> Any:
     if isinstance(part, list | tuple):
         return [_plain(item) for item in part]
     if is_dataclass(part):
-        return {"kind": _kind(part), **{field.name: _plain(getattr(part, field.name)) for field in fields(part)}}
+        return {"kind": _kind(part), **{name: _plain(getattr(part, name)) for name in _fields(part)}}
     return part
 
 
-def _formula(form: Form) -> list[str]:
+def _fields(part: Any) -> list[str]:
+    """The names of the numbers of a part; of a rule without its link and columns, which the document has elsewhere."""
+    names = [field.name for field in fields(part)]
+    return [name for name in names if not (isinstance(part, ScoreForm) and name in ("link", "columns"))]
+
+
+def _formula(form: ExportForm) -> list[str]:
     rule, single = form.rule, isinstance(form.rule, Linear) and len(form.rule.weights) == 1
     sentences = [_COLUMNS, *([] if isinstance(rule, Additive) else [_FEATURES]), _RULES[_kind(rule)]]
     if isinstance(rule, Linear):

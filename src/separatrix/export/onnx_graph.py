@@ -22,21 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
-from separatrix.export.form import (
-    Additive,
-    Decision,
-    Feature,
-    Form,
-    GaussianTerm,
-    GroupTerm,
-    InputColumn,
-    Quadratic,
-    RateTerm,
-    TableTerm,
-    Term,
-    of_one_type,
-)
-from separatrix.export.written import form_of
+from separatrix.export.form import Decision, ExportForm, Feature, InputColumn, export_form, of_one_type
+from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm, Term
+from separatrix.geometry.score_form import Quadratic
 
 _OPSET, _ML_OPSET, _IR = 13, 2, 7
 _OUTPUTS = ("probabilities", "scores", "label")
@@ -70,7 +58,7 @@ def to_onnx(model: Any) -> Any:
         import onnx
     except ImportError:
         raise ImportError("to_onnx needs the package onnx: pip install 'separatrix[onnx]'.") from None
-    form = form_of(model, "ONNX")
+    form = export_form(model, "ONNX")
     made = onnx.helper.make_model(
         _Graph(form, onnx).write(),
         opset_imports=[onnx.helper.make_opsetid("", _OPSET), onnx.helper.make_opsetid("ai.onnx.ml", _ML_OPSET)],
@@ -82,7 +70,7 @@ def to_onnx(model: Any) -> Any:
 
 
 class _Graph:
-    def __init__(self, form: Form, onnx: Any) -> None:
+    def __init__(self, form: ExportForm, onnx: Any) -> None:
         self.form, self.onnx = form, onnx
         self.nodes: list[Any] = []
         self.constants: list[Any] = []

@@ -16,23 +16,10 @@ from typing import Any, Literal
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.export.form import (
-    Additive,
-    Decision,
-    Feature,
-    Form,
-    GaussianTerm,
-    GroupTerm,
-    InputColumn,
-    Linear,
-    Quadratic,
-    RateTerm,
-    TableTerm,
-    Term,
-    of_one_type,
-)
+from separatrix.export.form import Decision, ExportForm, Feature, InputColumn, export_form, of_one_type
 from separatrix.export.sql_words import DIALECTS, Words, distinct, identifier, text, total
-from separatrix.export.written import form_of
+from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm, Term
+from separatrix.geometry.score_form import Linear, Quadratic
 
 Dialect = Literal["duckdb", "postgresql", "sqlite"]
 _LEAST_EXPONENT = -700.0
@@ -74,11 +61,11 @@ def to_sql(
         raise ValueError(f"dialect is {dialect!r}; give {', '.join(map(repr, DIALECTS))}.")
     if isinstance(keep, str):
         raise ValueError(f"keep is the text {keep!r}; give a list of column names.")
-    return _Query(form_of(model, "SQL"), DIALECTS[dialect]).write(table, list(keep))
+    return _Query(export_form(model, "SQL"), DIALECTS[dialect]).write(table, list(keep))
 
 
 class _Query:
-    def __init__(self, form: Form, words: Words) -> None:
+    def __init__(self, form: ExportForm, words: Words) -> None:
         self.form, self.words = form, words
         self.place = {column.name: f"c{j}" for j, column in enumerate(form.columns)}
         self.steps: list[tuple[str, list[str]]] = []

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.export.registry import class_named, name_of
-from separatrix.models.naive_bayes.families import Family
+from separatrix.models.naive_bayes.families import ColumnFamily
 
 TENSOR_TYPES = {
     **{"F64": "float64", "F32": "float32", "F16": "float16", "BOOL": "bool"},
@@ -81,7 +81,7 @@ class _Encoder:
         if isinstance(value, sp.csr_array | sp.csr_matrix):
             parts = {name: self.node(getattr(value, name), where) for name in ("data", "indices", "indptr")}
             return {"$": "csr", "class": type(value).__name__, "shape": list(map(int, value.shape)), **parts}
-        if type(value) is Family:
+        if type(value) is ColumnFamily:
             return {"$": "family", "name": str(value), "reason": value.reason}
         name = name_of(type(value))
         if name is None:
@@ -243,7 +243,7 @@ _DECODERS = {
     "record": _record,
     "csr": _csr,
     "dtype": _dtype,
-    "family": lambda node, tensors: Family(str(node["name"]), str(node["reason"])),
+    "family": lambda node, tensors: ColumnFamily(str(node["name"]), str(node["reason"])),
     "enum": _enum,
     "object": _object,
 }

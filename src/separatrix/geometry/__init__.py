@@ -1,5 +1,6 @@
-"""Hyperplanes and the other shapes of decision boundaries."""
+"""Hyperplanes and the other shapes of decision boundaries; score forms."""
 
 from separatrix.geometry.boundary import Hyperplane, Quadric, Surface
+from separatrix.geometry.score_form import KernelExpansion, Linear, Quadratic, ScoreForm
 
-__all__ = ["Hyperplane", "Quadric", "Surface"]
+__all__ = ["Hyperplane", "KernelExpansion", "Linear", "Quadratic", "Quadric", "ScoreForm", "Surface"]

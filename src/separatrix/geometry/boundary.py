@@ -35,6 +35,14 @@ class Hyperplane:
     normal: Float
     offset: float
 
+    @classmethod
+    def between(cls, W: Float, b: Float, first: int, second: int) -> Hyperplane:
+        """Where two classes of a linear rule have equal scores; positive for the first. Two classes may have one score."""
+        if len(W) == 1:
+            sign = 1.0 if first == 1 else -1.0
+            return cls(sign * W[0], sign * float(b[0]))
+        return cls(W[first] - W[second], float(b[first] - b[second]))
+
     def __call__(self, X: ArrayLike) -> Float:
         """f(x) of every row."""
         return np.asarray(X, dtype=np.float64) @ self.normal + self.offset

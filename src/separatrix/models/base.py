@@ -1,16 +1,21 @@
-"""What all estimators share: reading input, scikit-learn's conventions, prediction block by block."""
+"""What all estimators share: one template for every fit, reading input, scikit-learn's conventions.
+
+fit:  check parameters → read rows → label them → solve → publish → warn           a refused fit leaves the model as it was
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from inspect import isfunction
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from separatrix.data import Block, Source, as_source
@@ -20,20 +25,30 @@ from separatrix.data.dispatch import source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
-from separatrix.geometry import Hyperplane, Quadric, Surface
-from separatrix.models.counted_classes import CountedClasses, only_class, rule_among_all
-from separatrix.models.counted_classes import Undetermined as Undetermined
+from separatrix.models.counted_classes import Undetermined
 from separatrix.models.counted_classes import check_two_classes as check_two_classes
-from separatrix.models.sparse_coefficients import dense
-from separatrix.models.stopwatch import Stopwatch as Stopwatch
-from separatrix.result import Certificate, Fit, Status
-from separatrix.settings import one_blas_thread
+from separatrix.models.stopwatch import Stopwatch
+from separatrix.result import Fit, Status
+from separatrix.settings import one_blas_thread, outside
 
-Boundary = Hyperplane | Quadric | Surface
+
+@dataclass(frozen=True)
+class FitCall:
+    """The arguments of one call of `fit`, its stopwatch, and the rule (classes, W, b) that a warm start begins with."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    options: Mapping[str, Any]
+    watch: Stopwatch
+    before: tuple[NDArray[Any], Float, Float] | None
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Reading rows from anything and describing the fit."""
+    """Reading rows from anything, fitting, and describing the fit.
+
+    An estimator defines `_solve`, and what is its own of `_check_parameters`, `_read_rows`, `_label` and `_warn`.
+    """
 
     n_features_in_: int
     feature_names_in_: NDArray[Any]
@@ -42,6 +57,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     # coefficients that a certificate is about stay as they were found, in float64.
     _keeps_single = False
     _fitted_on_single = False
+    _of_some_fits: ClassVar[tuple[str, ...]] = ()
+    """Attributes that only some fits set, which the next fit therefore has to remove."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Public methods and properties compute on one BLAS thread: their bits do not depend on the number of threads."""
@@ -58,6 +75,84 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
+        y : array-like of shape (n_samples,), or (n_samples, n_targets) for a model of several targets
+            Class labels (strings, integers or booleans); numbers for a regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
+        """The template of every fit."""
+        watch = Stopwatch()
+        with one_blas_thread(), self._unchanged_if_refused():
+            self._check_parameters()
+            call = FitCall(X, y, sample_weight, options, watch, self._before())
+            for name in self._of_some_fits:
+                self.__dict__.pop(name, None)
+            self._train(call)
+            self._warn()
+        return self
+
+    def _train(self, call: FitCall) -> None:
+        """Read the rows, label them, solve and publish."""
+        source = self._read_rows(call)
+        call.watch.start_at(source.passes)
+        self._solve(self._label(source), call)
+
+    @contextmanager
+    def _unchanged_if_refused(self) -> Iterator[None]:
+        """Whatever goes wrong inside, errors and Ctrl-C, leaves the attributes as they were."""
+        known = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(known)
+            raise
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that mean nothing, before a row is read."""
+        self._validate_params()
+
+    def _before(self) -> tuple[NDArray[Any], Float, Float] | None:
+        """Classes, coefficients and intercepts that a warm start begins with."""
+        return None
+
+    def _read_rows(self, call: FitCall) -> Source:
+        self._check_target(call.X, call.y)
+        return self._read(call.X, call.y, call.sample_weight, reset=True)
+
+    def _check_target(self, X: Any, y: Any) -> None:
+        if y is None and not isinstance(X, Source):
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+
+    def _label(self, source: Source) -> Source:
+        """The rows with the targets that `_solve` reads."""
+        return source
+
+    def _solve(self, source: Source, call: FitCall) -> None:
+        """Solve, and set the fitted attributes, `fit_` among them."""
+        raise NotImplementedError  # every estimator of the library has its own
+
+    def _warn(self) -> None:
+        """Warnings about a fit that stands."""
+
+    def _warn_if_short(self, also: Status | None = None) -> None:
+        if self.fit_.status.fell_short or self.fit_.status is also:
+            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
 
     def _read(
         self,
@@ -185,215 +280,3 @@ def is_single(X: Any) -> bool:
     """Whether all values of X are float32."""
     dtypes = {X.dtype} if hasattr(X, "dtype") else set(getattr(X, "dtypes", ()))
     return {str(dtype).lower() for dtype in dtypes} == {"float32"}
-
-
-class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """A rule that gives every class a score; the largest wins."""
-
-    classes_: NDArray[Any]
-
-    def _scores(self, X: Any) -> Float:
-        """(n, K) scores, or (n, 1) for two classes: the score of the second over the first."""
-        raise NotImplementedError  # every classifier of the library defines its scores
-
-    def _map_scores(self, X: Any, function: Callable[[Float], Float]) -> Float:
-        """A function of the scores of all rows, which it may overwrite."""
-        return function(self._scores(X))
-
-    def decision_function(self, X: Any) -> Float:
-        """Score of every row for every class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes one number a row, positive for ``classes_[1]``.
-        """
-        scores = self._scores(X)
-        if len(self.classes_) == 2:
-            scores = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
-        return self._as_given(X, scores)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest score, for every row.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self._scores(X)
-        codes = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
-
-    def _code(self, label: Any) -> int:
-        found = np.flatnonzero(self.classes_ == label)
-        if not len(found):
-            raise ValueError(f"{label!r} is not a class of this model; the classes are {listed(self.classes_)}.")
-        return int(found[0])
-
-    def _pair(self, k: Any, l: Any) -> tuple[int, int]:  # noqa: E741  # k and l are the names in the formulas
-        if k is None and l is None and len(self.classes_) == 2:
-            return 1, 0
-        if k is None or l is None:
-            raise ValueError(f"Name the two classes whose boundary you want, out of {listed(self.classes_)}.")
-        first, second = self._code(k), self._code(l)
-        if first == second:
-            raise ValueError(f"A class has no boundary with itself; name two of {listed(self.classes_)}.")
-        for code in (first, second):
-            if not self._has_weight(code):
-                raise ValueError(
-                    f"Class {self.classes_.tolist()[code]!r} has no rows of positive weight, so no boundary."
-                )
-        return first, second
-
-
-def openly(function: Callable[[Float], Float], products: Float, constant: Float) -> Float:
-    """A function of scores Wx + b; NaN when a product is infinite, whose finite probability would hide what X holds."""
-    finite = bool(np.isfinite(products).all())
-    result = function(products + constant)
-    return result if finite else np.full_like(result, np.nan)
-
-
-def _posteriors(scores: Float) -> Float:
-    """Probabilities of the classes, in the place of their scores where there are several."""
-    if scores.shape[1] == 1:
-        return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
-    scores -= scores.max(axis=1, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=1, keepdims=True)
-    return scores
-
-
-class Probabilities:
-    """Posterior probabilities for classifiers whose scores are log posteriors up to a constant."""
-
-    def predict_proba(self, X: Any) -> Float:
-        """Posterior probability of every class, for every row.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        result: Float = self._map_scores(X, _posteriors)  # type: ignore[attr-defined]  # mixed into a Classifier
-        return self._as_given(X, result)  # type: ignore[attr-defined]
-
-    def predict_log_proba(self, X: Any) -> Float:
-        """Logarithms of the posterior probabilities, accurate also where these are tiny.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        scores = self._scores(X)  # type: ignore[attr-defined]  # mixed into a Classifier
-        if scores.shape[1] == 1:
-            return -np.logaddexp(0.0, np.column_stack([scores[:, 0], -scores[:, 0]]))
-        result: Float = log_softmax(scores, axis=1)
-        return self._as_given(X, result)  # type: ignore[attr-defined]
-
-
-class SignedDistance:
-    """Distances for a classifier whose `linear_form` gives (W, b), always or for some of its parameters."""
-
-    def signed_distance(self, X: Any) -> Float:
-        """f(x)/‖w‖: how far, and on which side, a row is from where its score vanishes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        W, _ = self.linear_form()  # type: ignore[attr-defined]  # mixed into a Classifier
-        lengths = np.linalg.norm(W, axis=1)
-        if (lengths == 0).any():
-            raise ValueError("A class has a constant score, so there is no hyperplane to measure a distance to.")
-        scores = self._linear_scores(X)
-        return scores[:, 0] / lengths[0] if len(W) == 1 else scores / lengths
-
-    def _linear_scores(self, X: Any) -> Float:
-        W, b = self.linear_form()  # type: ignore[attr-defined]  # mixed into a Classifier
-        result: Float = self._map_rows(X, lambda block: block.matvec(W.T) + b)  # type: ignore[attr-defined]
-        return result
-
-
-class LinearRule(SignedDistance, Classifier):
-    """A classifier with scores XWᵀ + b."""
-
-    coef_: Float
-    intercept_: Float
-
-    def _scores(self, X: Any) -> Float:
-        return self._map_scores(X, lambda scores: scores)
-
-    def _map_scores(self, X: Any, function: Callable[[Float], Float]) -> Float:
-        if type(self)._scores is not LinearRule._scores:  # a model with scores of its own
-            return super()._map_scores(X, function)
-        # In the workers: beyond two classes the exponentials cost more than the products.
-        self._check_ready()
-        weights, constant = dense(self.coef_).T.astype(np.float64), np.asarray(self.intercept_, dtype=np.float64)
-        return self._map_rows(X, lambda block: openly(function, block.matvec(weights), constant))
-
-    def _place_among(self, known: NDArray[Any]) -> None:
-        super()._place_among(known)
-        if self._places is not None:
-            size, halved = len(self.classes_), isinstance(self, Probabilities)
-            self.coef_, self.intercept_ = rule_among_all(self.coef_, self.intercept_, self._places, size, halved=halved)
-
-    def _constant(self, source: Source, watch: Stopwatch) -> None:
-        """The rule where a single class has weight: that class."""
-        source.refuse_non_finite()
-        self.coef_, self.intercept_ = np.zeros((1, self.n_features_in_)), np.zeros(1)
-        proof = Certificate(0.0, 0.0, "there is one class to choose from")
-        self.fit_ = watch.fit(Status.EXACT, source.passes, only_class(self.classes_[0]), proof)
-        self._place_classes(source)
-
-    def linear_form(self) -> tuple[Float, Float]:
-        """The rule as (W, b): scores are XWᵀ + b; b is −inf for a class none of whose rows has weight.
-
-        Returns
-        -------
-        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
-        b : ndarray of shape (1,) or (n_classes,)
-        """
-        self._check_ready()
-        return dense(self.coef_), np.atleast_1d(self.intercept_)
-
-    def _linear_scores(self, X: Any) -> Float:
-        scores = self._scores(X)  # a model may know a way that keeps more digits
-        return scores if len(self.linear_form()[0]) == scores.shape[1] else scores[:, 1:] - scores[:, :1]
-
-    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
-        """The hyperplane between two classes; positive on the side of the first.
-
-        Parameters
-        ----------
-        k, l : labels, optional
-            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
-
-        Returns
-        -------
-        Hyperplane
-        """
-        W, b = self.linear_form()
-        first, second = self._pair(k, l)
-        if len(W) == 1:
-            sign = 1.0 if first == 1 else -1.0
-            return Hyperplane(sign * W[0], sign * float(b[0]))
-        return Hyperplane(W[first] - W[second], float(b[first] - b[second]))

@@ -20,7 +20,12 @@ from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import listed, shown
 from separatrix.data.views import Regrouped
+from separatrix.geometry.combined_forms import Placed
+from separatrix.geometry.combined_forms import among_all as among_all
+from separatrix.geometry.combined_forms import shares_among_all as shares_among_all
+from separatrix.geometry.score_form import ScoreForm
 from separatrix.models.sparse_coefficients import dense
+from separatrix.settings import outside
 
 
 class Undetermined(ValueError):
@@ -73,37 +78,10 @@ def only_class(label: Any) -> str:
     return f"Only class {shown(label)} has rows of positive weight, so it is predicted for every row."
 
 
-def warn_of_one_class(classes: NDArray[Any], stacklevel: int = 4) -> None:
-    """Say so where a single class has weight."""
+def warn_of_one_class(classes: NDArray[Any]) -> None:
+    """Warn where a single class has weight."""
     if len(classes) == 1:
-        warnings.warn(only_class(classes[0]), UserWarning, stacklevel=stacklevel)
-
-
-def among_all(scores: Float, places: Codes, n_classes: int, *, halved: bool, fill: float = -np.inf) -> Float:
-    """(n, K) or, for two classes, (n, 1) scores of all classes from those of the classes that have weight.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n, k) or (n, 1)
-        Of the k classes that have weight; of one class they are not looked at.
-    places : ndarray of shape (k,)
-        Where these stand among all.
-    n_classes : int
-        K > k.
-    halved : bool
-        Whether one score for two classes is a difference (log-odds), or the second's own.
-    fill : float, default=-inf
-        The score of the others.
-    """
-    if len(places) == 1:
-        if n_classes == 2:
-            return np.full((len(scores), 1), np.inf if places[0] == 1 else -np.inf)
-        scores = np.zeros((len(scores), 1))
-    elif scores.shape[1] == 1:
-        scores = np.hstack([-scores, scores]) * (0.5 if halved else 1.0)
-    whole = np.full((len(scores), n_classes), fill)
-    whole[:, places] = scores
-    return whole
+        warnings.warn(only_class(classes[0]), UserWarning, stacklevel=outside())
 
 
 def rule_among_all(
@@ -114,15 +92,6 @@ def rule_among_all(
     if len(places) > 1:
         whole[:] = among_all(coef.T, places, n_classes, halved=halved, fill=0.0).T
     return whole, among_all(intercept[None], places, n_classes, halved=halved)[0].astype(intercept.dtype)
-
-
-def shares_among_all(shares: Float, places: Codes | None, n_classes: int) -> Float:
-    """(n, K) probabilities of all classes from those of the classes that have weight."""
-    if places is None:
-        return shares
-    whole = np.zeros((len(shares), n_classes))
-    whole[:, places] = shares
-    return whole
 
 
 class CountedClasses:
@@ -142,7 +111,7 @@ class CountedClasses:
         source = with_weight(source, class_weight)
         assert source.classes is not None
         self.classes_, self._places = source.classes, None
-        warn_of_one_class(self.classes_, 6)
+        warn_of_one_class(self.classes_)
         return source
 
     def _place_classes(self, source: Source) -> None:
@@ -158,6 +127,33 @@ class CountedClasses:
     def _has_weight(self, code: int) -> bool:
         return self._places is None or code in self._places
 
+    def score_form(self) -> ScoreForm:
+        """The scores as a formula of the columns: what exports, boundaries and risks are computed from.
+
+        Returns
+        -------
+        ScoreForm
+            With ``scores(X)``, equal to `decision_function` but for what all classes share and rounding, and ``link``, how they
+            become probabilities. Two classes have one score or two.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from separatrix import LogisticRegression, QuadraticDiscriminantAnalysis
+        >>> X, y = load_iris(return_X_y=True)
+        >>> form = LogisticRegression().fit(X, y).score_form()
+        >>> type(form).__name__, form.weights.shape, form.link
+        ('Linear', (3, 4), 'softmax')
+        >>> form = QuadraticDiscriminantAnalysis().fit(X, y).score_form()
+        >>> type(form).__name__, form.scores(X).shape
+        ('Quadratic', (150, 3))
+        """
+        raise NotImplementedError  # every classifier of the library has its own
+
+    def _placed(self, form: ScoreForm, *, halved: bool) -> ScoreForm:
+        """A form of the classes that have weight, among all."""
+        return form if self._places is None else Placed(form, self._places, len(self.classes_), halved)
+
     def _counted_rule(self) -> tuple[Float, Float]:
         """Coefficients and intercepts of the classes that have weight: the inverse of `rule_among_all`, where halved."""
         model: Any = self
@@ -169,5 +165,5 @@ class CountedClasses:
     def _before(self) -> tuple[NDArray[Any], Float, Float] | None:
         """Classes, coefficients and intercepts that a warm start begins with."""
         model: Any = self
-        known = model.warm_start and hasattr(model, "coef_") and self._places is None
+        known = getattr(model, "warm_start", False) and hasattr(model, "coef_") and self._places is None
         return (self.classes_, dense(model.coef_), model.intercept_) if known else None

@@ -22,8 +22,9 @@ from separatrix.data import Source, SparseBlock
 from separatrix.data.block import Float
 from separatrix.data.frames import FrameBlock, is_frame
 from separatrix.data.views import Mapped
-from separatrix.geometry import Surface
-from separatrix.models.base import Estimator
+from separatrix.geometry import ScoreForm, Surface
+from separatrix.geometry.combined_forms import Composition
+from separatrix.models.base import Estimator, FitCall
 from separatrix.result import Fit
 
 
@@ -97,13 +98,7 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         return Mapped(source, self.transformer_.transform, self._n_mapped)
 
     def _read_for_fit(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Source:
-        if not isinstance(self.estimator, Estimator):
-            raise TypeError(
-                f"FeatureMap works with the estimators of separatrix, which read rows block by block; "
-                f"{type(self.estimator).__name__} is not one. Use sklearn.pipeline.make_pipeline for it."
-            )
-        if y is None and not isinstance(X, Source):
-            raise ValueError("FeatureMap requires y to be passed, but the target y is None.")
+        self._check_target(X, y)
         single = is_classifier(self.estimator) and not get_tags(self.estimator).classifier_tags.multi_label
         return self._read(X, y, sample_weight, reset=reset, multi_output=not single, numeric=False)
 
@@ -138,10 +133,21 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         -------
         self
         """
-        source = self._read_for_fit(X, y, sample_weight, reset=True)
-        self._fit_transformer(X, source, sample_weight)
+        return self._fit(X, y, sample_weight)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.estimator, Estimator):
+            raise TypeError(
+                f"FeatureMap works with the estimators of separatrix, which read rows block by block; "
+                f"{type(self.estimator).__name__} is not one. Use sklearn.pipeline.make_pipeline for it."
+            )
+
+    def _read_rows(self, call: FitCall) -> Source:
+        return self._read_for_fit(call.X, call.y, call.sample_weight, reset=True)
+
+    def _solve(self, source: Source, call: FitCall) -> None:
+        self._fit_transformer(call.X, source, call.sample_weight)
         self.estimator_ = clone(self.estimator).fit(self._view(source))
-        return self
 
     @_delegate("partial_fit")
     def partial_fit(
@@ -165,13 +171,15 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         -------
         self
         """
-        first = not hasattr(self, "estimator_")
-        source = self._read_for_fit(X, y, sample_weight, reset=first)
-        if first:
-            self._fit_transformer(X, source, sample_weight)
-            self.estimator_ = clone(self.estimator)
-        labels = {} if classes is None else {"classes": classes}
-        self.estimator_.partial_fit(self._view(source), **labels)
+        with self._unchanged_if_refused():
+            self._check_parameters()
+            first = not hasattr(self, "estimator_")
+            source = self._read_for_fit(X, y, sample_weight, reset=first)
+            if first:
+                self._fit_transformer(X, source, sample_weight)
+                self.estimator_ = clone(self.estimator)
+            labels = {} if classes is None else {"classes": classes}
+            self.estimator_.partial_fit(self._view(source), **labels)
         return self
 
     def _mapped(self, X: Any) -> Mapped:
@@ -247,6 +255,28 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         ndarray of shape (n_samples,)
         """
         return self._call("log_density", X)
+
+    @_delegate("score_form")
+    def score_form(self) -> ScoreForm:
+        """The scores as a formula of the transformed columns.
+
+        Returns
+        -------
+        Composition
+            Of ``form``, that of the estimator, and ``transform``, from x to the rows it takes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.preprocessing import PolynomialFeatures
+        >>> from separatrix import FeatureMap, LinearDiscriminantAnalysis
+        >>> X = np.random.default_rng(0).standard_normal((500, 2))
+        >>> model = FeatureMap(PolynomialFeatures(2), LinearDiscriminantAnalysis()).fit(X, (X**2).sum(axis=1) > 1.5)
+        >>> model.score_form().form.weights.shape
+        (1, 6)
+        """
+        self._check_ready()
+        return Composition(self.estimator_.score_form(), self.transformer_.transform)
 
     def _call(self, name: str, X: Any) -> Any:
         view = self._mapped(X)

@@ -7,31 +7,37 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import listed, merged_classes, shown
-from separatrix.models.base import (
-    Classifier,
-    Estimator,
-    Probabilities,
-    Stopwatch,
+from separatrix.geometry import Quadratic, ScoreForm
+from separatrix.models.base import Estimator, FitCall
+from separatrix.models.classifier import Classifier, Probabilities
+from separatrix.models.counted_classes import (
     Undetermined,
+    check_some_class,
     check_two_classes,
+    only_class,
+    warn_of_one_class,
 )
-from separatrix.models.counted_classes import check_some_class, only_class, warn_of_one_class
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread, outside
+from separatrix.statistics.gaussian_rows import gaussian_rows
 from separatrix.statistics.metric import Metric
 from separatrix.statistics.moments import ClassMoments, Form
+from separatrix.statistics.scatter import Scatter
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -47,7 +53,7 @@ def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any],
     given = real_numbers(priors, "priors").copy()
     if given.shape != (len(classes),):
         raise ValueError(
-            f"priors has shape {given.shape}, but there are {len(classes)} classes: give one prior a class, in the order "
+            f"priors has shape {given.shape}, but there are {len(classes)} classes: give one prior per class, in the order "
             f"{listed(classes)}."
         )
     if not np.isfinite(given).all() or (given < 0).any():
@@ -83,31 +89,67 @@ class MomentEstimator(Estimator):
 
     classes_: NDArray[Any]
     _moments: Any
-    """The statistic: class moments, or another monoid with `counts`, `merge`, `copy` and `reindexed`."""
+    """The `Statistic` that the model reads: class moments, or another."""
 
     def _form(self) -> Form:
         """Which moments the model reads."""
-        raise NotImplementedError  # a model defines this, or `_measure`
+        raise NotImplementedError  # a model defines this, or `statistic_of`
 
-    def _measure(self, source: Source) -> Any:
-        """The statistic of a labelled source: one pass."""
-        return ClassMoments.of_source(source, self._form())
-
-    @abstractmethod
-    def _unpack(self, source: Source | None) -> tuple[Status, str]:
-        """Set the fitted attributes from the moments; `source` is there for second passes, in `fit` only."""
-
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model in one pass over the rows.
+    def reads_statistic(self, X: Any) -> bool:
+        """Whether a fit to X is one pass and algebra on what it adds up: `statistic_of`, then `fit_statistic`.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
-        y : array-like of shape (n_samples,)
-            Class labels: strings, integers or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
+
+        Returns
+        -------
+        bool
+        """
+        self._validate_params()
+        # A subclass with a fit of its own is fitted by it.
+        kinds = type(self).__mro__
+        own_fit, own_answer = (
+            next(place for place, kind in enumerate(kinds) if name in vars(kind)) for name in ("fit", "reads_statistic")
+        )
+        return own_fit >= own_answer and not self._second_pass_parameter()
+
+    def statistic_of(self, source: Source, *, separable: bool = False) -> Any:
+        """The statistic that the model reads, of a labelled source: one pass.
+
+        Parameters
+        ----------
+        source : Source
+            With class labels.
+        separable : bool, default=False
+            Whether classes will be taken out of it: pooled moments are then kept by class.
+
+        Returns
+        -------
+        Statistic
+        """
+        form = self._form()
+        return ClassMoments.of_source(source, "per_class" if separable and form == "pooled" else form)
+
+    def fit_statistic(
+        self,
+        statistic: Any,
+        classes: ArrayLike,
+        *,
+        feature_names: NDArray[Any] | None = None,
+        dtype: DTypeLike = np.float64,
+    ) -> Self:
+        """Fit the model to a statistic of rows that were read before.
+
+        Parameters
+        ----------
+        statistic : Statistic
+            As `statistic_of` gives it, or made of such by `merge`, `take` and `regroup`. The model keeps it.
+        classes : array-like of shape (n_classes,)
+            The labels of its classes, sorted.
+        feature_names : ndarray of shape (n_features,), optional
+        dtype : dtype, default=float64
+            Of the coefficients, where the model has some in the type of the rows.
 
         Returns
         -------
@@ -115,22 +157,30 @@ class MomentEstimator(Estimator):
         """
         self._validate_params()
         watch = Stopwatch()
-        for leftover in ("fit_", "_moments"):  # a fit that is refused leaves no half a model
-            if leftover in self.__dict__:
-                delattr(self, leftover)
-        self._pending = ""
-        if y is None and not isinstance(X, Source):
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        given = self._read(X, y, sample_weight, reset=True)
-        watch.start_at(given.passes)
-        source = self._of_all_classes(given)
+        self.n_features_in_ = statistic.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if feature_names is not None:
+            self.feature_names_in_ = feature_names
+        self.classes_, self._dtype, self._pending = np.asarray(classes), np.dtype(dtype), ""
+        self._moments = statistic.in_form(self._form()) if isinstance(statistic, ClassMoments) else statistic
+        self._finish(watch, None)
+        return self
+
+    @abstractmethod
+    def _unpack(self, source: Source | None) -> tuple[Status, str]:
+        """Set the fitted attributes from the moments; `source` is there for second passes, in `fit` only."""
+
+    _of_some_fits: ClassVar[tuple[str, ...]] = ("_moments",)
+
+    def _label(self, source: Source) -> Source:
+        return self._of_all_classes(source)
+
+    def _solve(self, source: Source, call: FitCall) -> None:
         assert source.classes is not None
         check_two_classes(source.classes)
-        self.classes_ = source.classes
-        self._dtype = source.dtype
-        self._moments = self._measure(source)
-        self._finish(watch, source)
-        return self
+        self.classes_, self._dtype, self._pending = source.classes, source.dtype, ""
+        self._moments = self.statistic_of(source)
+        self._finish(call.watch, source)
 
     def _of_all_classes(self, given: Source) -> Source:
         """Rows under the labels of all of them: a class without weight has the moments of no rows."""
@@ -168,28 +218,31 @@ class MomentEstimator(Estimator):
         -------
         self
         """
-        self._validate_params()
         watch = Stopwatch()
-        if y is None and not isinstance(X, Source):
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        with self._unchanged_if_refused():
+            self._check_parameters()
+            self._check_target(X, y)
+            self._add_rows(X, y, classes, sample_weight)
+            self._unpack_or_wait(lambda: self._finish(watch, None))
+        return self
+
+    def _add_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         first = not hasattr(self, "_moments")
         given = self._read(X, y, sample_weight, reset=first)
         source = self._of_all_classes(given)
         assert source.classes is not None
-        part, labels = self._measure(source), source.classes
+        part, labels = self.statistic_of(source), source.classes
         if classes is not None:
             known = np.unique(np.asarray(classes))
             strange = np.setdiff1d(labels, known)
             if len(strange):
                 raise ValueError(f"The label {shown(strange[0])} in y is not among classes={listed(known)}.")
             labels, _, _ = merged_classes(known, labels)
-            part = part.reindexed(np.searchsorted(labels, source.classes), len(labels))
+            part = part.regroup(np.searchsorted(labels, source.classes), len(labels))
         if first:
             self.classes_, self._moments, self._dtype = labels, part, np.dtype(np.float64)
         else:
-            self._merge_moments(self._moments, self.classes_, part, labels)
-        self._unpack_or_wait(lambda: self._finish(watch, None))
-        return self
+            self._merge_moments(self._moments.copy(), self.classes_, part, labels)
 
     @available_if(in_parts)
     def merge(self, other: Self) -> Self:
@@ -218,9 +271,9 @@ class MomentEstimator(Estimator):
     def _merge_moments(self, mine: Any, my_classes: NDArray[Any], theirs: Any, their_classes: NDArray[Any]) -> None:
         union, my_places, their_places = merged_classes(my_classes, their_classes)
         if len(union) > len(my_classes):
-            mine = mine.reindexed(my_places, len(union))
+            mine = mine.regroup(my_places, len(union))
         if len(union) > len(their_classes):
-            theirs = theirs.reindexed(their_places, len(union))
+            theirs = theirs.regroup(their_places, len(union))
         self.classes_, self._moments = union, mine.merge(theirs)
 
     def _finish(self, watch: Stopwatch, source: Source | None) -> None:
@@ -228,7 +281,7 @@ class MomentEstimator(Estimator):
         if source is None or not isinstance(self, Classifier):  # other classes may still come; directions need two
             check_two_classes(counted)
         check_some_class(counted)
-        warn_of_one_class(counted, 5)
+        warn_of_one_class(counted)
         with one_blas_thread():  # the answer does not depend on the number of BLAS threads
             status, detail = self._unpack(source)
         detail = only_class(counted[0]) if len(counted) == 1 else detail
@@ -318,6 +371,8 @@ class GaussianClassifier(GenerativeClassifier):
     means_: Float
     _metrics: list[Metric]
     """One a class; the same object where classes share a covariance."""
+    _covariances: Sequence[tuple[Scatter, Float | None]]
+    """Of every class, as a scatter and a diagonal to add."""
 
     def _distances(self, rows: Float) -> Float:
         means, metrics = self.means_.astype(np.float64), self._metrics
@@ -339,6 +394,39 @@ class GaussianClassifier(GenerativeClassifier):
         """
         self._check_ready()
         return self._map_rows(X, lambda block: self._distances(block.dense()))
+
+    @property
+    def shares_covariance_(self) -> bool:
+        """Whether all classes have one covariance, so that their boundaries are hyperplanes."""
+        self._check_ready()
+        return all(metric is self._metrics[0] for metric in self._metrics)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Any]:
+        """Draw rows of the fitted model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+        """
+        self._check_ready()
+        rng = check_random_state(random_state)
+        rows, codes = gaussian_rows(self.means_, self._covariances, self.priors_, n_samples, rng)
+        return rows, self.classes_[codes]
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        factors = {id(metric): metric.half(np.eye(metric.n_features)) for metric in self._metrics}
+        volumes = np.array([metric.log_det + metric.rank * _LOG_2PI for metric in self._metrics])
+        with np.errstate(divide="ignore"):  # a class of prior 0 is never chosen
+            constants = np.log(self.priors_) - 0.5 * volumes
+        means = np.asarray(self.means_, dtype=np.float64)
+        return Quadratic(means, [factors[id(metric)] for metric in self._metrics], constants)
 
     def _log_joint(self, X: Any) -> Float:
         self._check_ready()

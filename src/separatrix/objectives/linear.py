@@ -10,8 +10,9 @@ number of threads. One evaluation is one pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,31 @@ from separatrix.objectives.penalties import Penalty
 # Bytes of rows that stay in cache while they are read twice, or three times.
 _TWICE, _THRICE = 4 << 20, 1 << 20
 _TASKS, _MANY_ROWS = 16, 262_144
+
+
+class HessianProduct:
+    """∇²F · V at a point, from second derivatives that are kept with the rows. One pass each."""
+
+    def __init__(self, objective: LinearObjective, source: Source, order: int, kept: dict[int, Any]) -> None:
+        self._objective, self._source, self._order, self._kept = objective, source, order, kept
+
+    def __call__(self, direction: Float) -> Float:
+        def of_block(block: Block) -> Float:
+            held = self._kept[block.start]
+            if isinstance(held, Fused):
+                assert held.curvatures is not None
+                return fused_curve(direction, block.counted(), held.curvatures)
+            total = np.zeros((direction.shape[1], direction.shape[0]))
+            for piece in pieces_in_cache(block, self._order):
+                total += self._objective.curved(piece.counted(), self._kept[piece.start], direction)
+            return total
+
+        sums = self._source.reduce(of_block, np.add, rows_per_task(self._source))
+        return sums.T + self._objective.penalty.times(direction)
+
+    def release(self) -> None:
+        """Let go of what is kept, so that the next point has room; there are no more products then."""
+        self._kept.clear()
 
 
 @dataclass(frozen=True)
@@ -46,7 +72,7 @@ class Evaluation:
     steepest: float = 0.0
     total_curvature: Float | None = None
     """(m, m) Σ s ∇²ℓ: the second derivatives by the intercepts."""
-    times: Callable[[Float], Float] | None = None
+    times: HessianProduct | None = None
     """∇²F · V for V of the shape of θ, one pass each."""
 
 
@@ -97,22 +123,22 @@ class LinearObjective:
     ones: bool = False
     """Whether the last column of the rows is the constant 1."""
 
-    @property
+    @cached_property
     def free_intercept(self) -> bool:
         """Whether the last coefficients are intercepts that nothing holds back."""
-        last = (slice(None), slice(-1, None))
-        held = self.penalty.quadratic[last].any() or self.penalty.absolute[last].any()
-        bounded = np.isfinite(self.penalty.low[last]).any() or np.isfinite(self.penalty.high[last]).any()
-        return self.ones and not held and not bounded and self.penalty.matrix is None
+        if not self.ones:
+            return False
+        last = self.penalty.of_columns(np.array([self.penalty.mean.shape[1] - 1]))
+        bounded = np.isfinite(last.low).any() or np.isfinite(last.high).any()
+        return bool(last.free.all() and not bounded)
 
     def target(self, tol: float, value: float) -> float:
         """The gap that `tol` asks for: a fraction of F, or of the user's 1 when F is smaller."""
         return tol * max(self.unit, abs(value))
 
-    def restricted(self, rows: NDArray[np.intp], share: float) -> LinearObjective:
-        """The objective of some rows, its penalty smaller by their share of the weight."""
-        offset = None if self.offset is None else self.offset[rows]
-        return replace(self, penalty=self.penalty.scaled(share), offset=offset)
+    def restricted(self, rows: NDArray[np.intp]) -> LinearObjective:
+        """The objective of some rows, under the same penalty."""
+        return self if self.offset is None else replace(self, offset=self.offset[rows])
 
     def counted(self, block: Block) -> tuple[Block, Float | None]:
         """The rows of a block that count, and their offsets as a column for each score."""
@@ -143,14 +169,13 @@ class LinearObjective:
         `metric` (p,) asks for max_i Σ_j metric_j x_ij² as well, `keep` for products with ∇²F: m numbers
         a row stay, those of the compiled softmax in single precision.
         """
-        kept: dict[int, NDArray[Any]] | None = {} if keep else None
-        whole: set[int] = set()  # blocks whose second derivatives are kept in one piece
+        kept: dict[int, Any] | None = {} if keep else None
         compiled = order == 1 and worth_compiling(source, theta)
 
         def of_block(block: Block) -> _Sums:
             fused = fused_sums(self.loss, theta, *self.counted(block), metric, keep) if compiled else None
             if fused is not None:
-                return self._of_fused(fused, block, kept, whole)
+                return self._of_fused(fused, block, kept)
             total: _Sums | None = None
             for piece in pieces_in_cache(block, order):
                 part = self._sums(theta, piece, order, metric, columns, kept)
@@ -173,7 +198,7 @@ class LinearObjective:
             sums.largest_row,
             sums.steepest,
             sums.curvature,
-            None if kept is None else (lambda direction: self._hessian_times(direction, source, order, kept, whole)),
+            None if kept is None else HessianProduct(self, source, order, kept),
         )
 
     def _sums(
@@ -183,7 +208,7 @@ class LinearObjective:
         order: int,
         metric: Float | None,
         columns: NDArray[np.intp] | None,
-        kept: dict[int, NDArray[Any]] | None,
+        kept: dict[int, Any] | None,
     ) -> _Sums:
         start, (block, own) = block.start, self.counted(block)
         eta, codes, weights = self.scores(theta, block, own), block.codes, block.weights
@@ -231,32 +256,17 @@ class LinearObjective:
         hessian[np.diag_indices(len(hessian))] += self.penalty.quadratic[:, columns].ravel()
         return hessian
 
-    def _of_fused(self, fused: Fused, block: Block, kept: dict[int, NDArray[Any]] | None, whole: set[int]) -> _Sums:
+    def _of_fused(self, fused: Fused, block: Block, kept: dict[int, Any] | None) -> _Sums:
         curvature = None
         if kept is not None and fused.curvatures is not None:
-            kept[block.start] = fused.curvatures
-            whole.add(block.start)
+            kept[block.start] = fused
             weights = block.weights if block.weights is None else block.weights[block.weights > 0]
             curvature = self.loss.total(fused.curvatures.astype(np.float64), weights)
         sums = (fused.largest_row, fused.steepest, fused.residual, fused.total, curvature)
         return _Sums(fused.loss, fused.gradient, None, *sums)
 
-    def _hessian_times(
-        self, direction: Float, source: Source, order: int, kept: dict[int, NDArray[Any]], whole: set[int]
-    ) -> Float:
-        """∇²F · V with second derivatives that were kept. One pass."""
-
-        def of_block(block: Block) -> Float:
-            total = np.zeros((direction.shape[1], direction.shape[0]))
-            if block.start in whole:
-                return fused_curve(direction, block.counted(), kept[block.start])
-            for piece in pieces_in_cache(block, order):
-                total += self._curved(piece.counted(), kept[piece.start], direction)
-            return total
-
-        return source.reduce(of_block, np.add, rows_per_task(source)).T + self.penalty.times(direction)
-
-    def _curved(self, block: Block, curvature: Float, direction: Float) -> Float:
+    def curved(self, block: Block, curvature: Float, direction: Float) -> Float:
+        """(p, m) Σ s ∇²ℓ(Vx) xᵀ of rows that count, given their second derivatives."""
         if len(direction) == 1:
             weights = curvature[:, 0] if block.weights is None else curvature[:, 0] * block.weights
             return block.curve(weights, direction[0])[:, None]

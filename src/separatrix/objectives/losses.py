@@ -66,6 +66,10 @@ class Loss(ABC):
         The slopes of a row add up to zero over the classes, so those for its own class, on the diagonal, are left at zero.
         """
 
+    def gauge(self) -> Float | None:
+        """(m,) ones where adding a constant to all scores leaves every loss as it is; ``None`` for other losses."""
+        return None
+
     @abstractmethod
     def errors(self, codes: Codes, eta: Float) -> Float:
         """(n,) 1 where another class has the larger score, else 0."""
@@ -264,6 +268,9 @@ class Softmax(Loss):
         self.n_classes, self.baseline = n_classes, baseline
         self.n_scores = n_classes - (baseline is not None)
         self._kept = np.arange(n_classes) if baseline is None else np.delete(np.arange(n_classes), baseline)
+
+    def gauge(self) -> Float | None:
+        return np.ones(self.n_scores) if self.baseline is None else None
 
     def _full(self, eta: Float) -> Float:
         return eta if self.baseline is None else np.insert(eta, self.baseline, 0.0, axis=1)

@@ -1,1 +1,1 @@
-"""Solvers: from an objective or a statistic to an answer with its certificate."""
+"""Methods of minimisation: `minimise` picks one from the registry, the driver runs it."""

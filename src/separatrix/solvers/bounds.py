@@ -35,16 +35,9 @@ import numpy as np
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective, pieces_in_cache, rows_per_task
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.penalties import Penalty
-
-EPS = float(np.finfo(np.float64).eps)
-# Relative error of sums over rows, which are added in pieces.
-ROUNDING = 32.0 * EPS
-
-
-def score_rounding(p: int) -> float:
-    """Relative error of a sum of p products: compiled loops and BLAS add runs of at most 256 terms, then the runs."""
-    return (4.0 + min(p, 256 + p // 256)) * EPS
+from separatrix.objectives.rounding import EPS, ROUNDING, score_rounding
 
 
 class Bound(NamedTuple):
@@ -52,6 +45,13 @@ class Bound(NamedTuple):
 
     gap: float
     kind: Literal["proven", "estimated"] = "proven"
+    method: str = ""
+    """Where it comes from."""
+
+
+def nowhere_negative(value: float) -> Bound:
+    """F* ≥ 0."""
+    return Bound(value, method="losses are nowhere negative")
 
 
 def least_bound(*bounds: Bound) -> Bound:
@@ -59,13 +59,13 @@ def least_bound(*bounds: Bound) -> Bound:
     return min(bounds, key=lambda bound: (bound.gap, bound.kind == "estimated"))
 
 
-def strong_convexity(objective: LinearObjective, gradient: Float) -> float:
+def strong_convexity(problem: LinearProblem, gradient: Float) -> Bound:
     """‖g‖²/2q, a bound without another pass where every coefficient has a quadratic penalty."""
-    quadratic = objective.penalty.quadratic
-    if objective.penalty.smooth and objective.penalty.matrix is None and (quadratic > 0).all():
+    penalty, gap = problem.objective.penalty, np.inf
+    if penalty.smooth and penalty.matrix is None and (penalty.quadratic > 0).all():
         with np.errstate(over="ignore"):  # columns of extreme size: no bound
-            return 0.5 * float((np.square(gradient) / quadratic).sum())
-    return np.inf
+            gap = 0.5 * float((np.square(gradient) / penalty.quadratic).sum())
+    return Bound(gap, method="strong convexity of the penalty")
 
 
 def intercept_price(theta: Float, gradient: Float) -> float:
@@ -73,11 +73,12 @@ def intercept_price(theta: Float, gradient: Float) -> float:
     return float((np.abs(gradient[:, -1]) * (2.0 + np.abs(theta[:, -1]))).sum())
 
 
-def dual_cost(objective: LinearObjective, theta: Float, gradient: Float, intercept: bool, share: float = 1.0) -> float:
+def dual_cost(problem: LinearProblem, theta: Float, gradient: Float) -> float:
     """By how much a dual point with this gradient is below F, nearly; infinite where a coefficient has no penalty."""
+    penalty, intercept = problem.objective.penalty, problem.objective.free_intercept
     held = gradient[:, :-1] if intercept else gradient
-    quadratic = objective.penalty.quadratic[:, : held.shape[1]]
-    if not (quadratic > 0).all() or not objective.penalty.smooth:
+    quadratic = penalty.quadratic[:, : held.shape[1]]
+    if not (quadratic > 0).all() or not penalty.smooth:
         return np.inf
     with np.errstate(over="ignore"):  # columns of extreme size
         cost = 0.5 * float((np.square(held) / quadratic).sum())
@@ -150,10 +151,25 @@ def lower_bound(penalty: Penalty, point: DualPoint, flows: Float | None, theta: 
     return value - noise - slack, not unheld.any()
 
 
-def dual_gap(
-    objective: LinearObjective, source: Source, theta: Float, evaluation: Evaluation, shift: Float, intercept: bool
-) -> Bound:
-    """F(θ) − D(κa) ≥ F(θ) − F* with the slopes a at θ. One pass, two with many classes; infinite when no dual point is near."""
+def dual_gap(problem: LinearProblem, theta: Float, evaluation: Evaluation, target: float = np.inf) -> Bound:
+    """The bound of the dual point at θ; a shift brings the intercept's condition near where it costs much of `target`.
+
+    One pass, two with many classes, and one more where the evaluation does not know the curvature that the shift asks for.
+    """
+    shift = np.zeros(len(theta))
+    if problem.objective.free_intercept and intercept_price(theta, evaluation.gradient) > 0.25 * target:
+        curvature = evaluation.total_curvature
+        if curvature is None:
+            curvature = problem.evaluate(theta, keep=True).total_curvature
+        assert curvature is not None
+        shift = intercept_shift(evaluation.gradient[:, -1], curvature)
+    return shifted_gap(problem, theta, evaluation, shift)
+
+
+def shifted_gap(problem: LinearProblem, theta: Float, evaluation: Evaluation, shift: Float) -> Bound:
+    """F(θ) − D(κa) ≥ F(θ) − F* with the slopes a at θ, moved by a shift. Infinite when no dual point is near."""
+    objective, source, intercept = problem.objective, problem.source, problem.objective.free_intercept
+    nothing = Bound(np.inf, method="dual point")
     flows, kappa = None, None
     n_classes = 2 if source.classes is None else len(source.classes)
     if not intercept:
@@ -162,20 +178,20 @@ def dual_gap(
         flows = objective.loss.flows(_slopes_by_class(objective, source, theta, shift))
         kappa = None if flows is None else stationary(flows)
         if kappa is None:
-            return Bound(np.inf)
+            return nothing
         flows = np.zeros((1, 1))  # the factors are in the sums
     point = dual_point(objective, source, theta, shift, kappa)
     if intercept and kappa is None:
         flows = objective.loss.flows(point.products[:, :, -1])
         if flows is None:  # sums of the wrong sign: no factor helps
-            return Bound(np.inf)
+            return nothing
     value, proven = lower_bound(objective.penalty, point, flows, theta)
     if not np.isfinite(value):
-        return Bound(np.inf)
+        return nothing
     # An error of the scores moves F by at most its slopes, Σ s|a||x_jθ_j|.
     moved = float((np.abs(theta) * point.magnitudes).sum())
     noise = ROUNDING * abs(evaluation.value) + score_rounding(theta.shape[1]) * moved
-    return Bound(max(0.0, evaluation.value - value) + noise, "proven" if proven else "estimated")
+    return Bound(max(0.0, evaluation.value - value) + noise, "proven" if proven else "estimated", "dual point")
 
 
 def dual_point(

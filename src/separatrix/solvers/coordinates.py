@@ -22,7 +22,7 @@ from separatrix.data.source import COPIED_BYTES, Source, rows_per_block
 
 
 @dataclass(frozen=True)
-class Coordinates:
+class StandardisedCoordinates:
     """A view of a source in which its columns are near 0 and of size 1, and the way from coefficients θ to φ and back."""
 
     view: Source
@@ -32,7 +32,7 @@ class Coordinates:
     total: float
 
     @classmethod
-    def of(cls, source: Source) -> Coordinates:
+    def of(cls, source: Source) -> StandardisedCoordinates:
         """One pass, for the mean and the range of the columns."""
         intercept = isinstance(source, Intercept)
         plain = source.source if isinstance(source, Intercept) else source
@@ -81,10 +81,9 @@ class Coordinates:
         if len(beyond):
             j = min(int(beyond[0]), d - 1)
             plain = self.view.source if isinstance(self.view, Intercept) else self.view
-            name = plain.column_name(j)
             raise ValueError(
-                f"The values of {name} differ by less than {4 * self.scale[j]:.1g}, so its coefficient is larger than a float "
-                "can hold; multiply the column by a large number."
+                f"The values of {plain.column_name(j)} differ by less than {4 * self.scale[j]:.1g}, so its coefficient is "
+                "larger than a float can hold; multiply the column by a large number."
             )
         return theta
 
@@ -110,6 +109,6 @@ class Coordinates:
         """Tᵀ applied to a vector or to the columns of a matrix."""
         d = len(self.scale)
         moved = (vector[:d].T * self.scale).T
-        return (
-            np.concatenate([moved + np.multiply.outer(self.centre, vector[d]), vector[d:]]) if self.intercept else moved
-        )
+        if not self.intercept:
+            return moved
+        return np.concatenate([moved + np.multiply.outer(self.centre, vector[d]), vector[d:]])

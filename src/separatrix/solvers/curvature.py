@@ -23,12 +23,11 @@ import numpy as np
 import scipy.linalg as sla
 
 from separatrix.data.block import Block, Float
-from separatrix.data.source import Source
 from separatrix.objectives.linear import Evaluation, LinearObjective
-from separatrix.objectives.losses import Softmax
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.rounding import EPS, score_rounding
 from separatrix.settings import one_blas_thread
 
-_EPS = float(np.finfo(np.float64).eps)
 # Up to this size eigenvalues cost little beside the pass that made the matrix.
 _EIGENVALUES_UP_TO = 400
 
@@ -56,13 +55,13 @@ class Curvature:
         try:
             self._factor = sla.cho_factor(equal, lower=True, check_finite=False)
             pivots = np.abs(np.diagonal(self._factor[0]))
-            self.deficient = bool(pivots.min(initial=1.0) ** 2 <= 4.0 * len(equal) * _EPS)
+            self.deficient = bool(pivots.min(initial=1.0) ** 2 <= 4.0 * len(equal) * EPS)
         except sla.LinAlgError:
             self.deficient = True
         self._equal = None if self.deficient else equal
         if self.deficient:
             values, vectors = np.linalg.eigh(equal)
-            kept = values > 8.0 * len(equal) * _EPS * values[-1]
+            kept = values > 8.0 * len(equal) * EPS * values[-1]
             self._values, self._vectors = values[kept], vectors[:, kept]
 
     @cached_property
@@ -74,14 +73,14 @@ class Curvature:
         """
         p = len(self.root)
         if self._vectors is not None:
-            value, error = float(self._values[0]), 48.0 * p * _EPS
+            value, error = float(self._values[0]), 48.0 * p * EPS
         elif p <= _EIGENVALUES_UP_TO:
             with one_blas_thread():
-                value, error = float(sla.eigvalsh(self._equal, subset_by_index=[0, 0])[0]), 48.0 * p * _EPS
+                value, error = float(sla.eigvalsh(self._equal, subset_by_index=[0, 0])[0]), 48.0 * p * EPS
         else:
             with one_blas_thread():
                 inverse, _ = sla.lapack.dtrtri(self._factor[0], lower=1)
-            value, error = 1.0 / float(np.square(np.tril(inverse)).sum()), (32.0 + p) * p * _EPS
+            value, error = 1.0 / float(np.square(np.tril(inverse)).sum()), (32.0 + p) * p * EPS
         return max(0.0, value - error)
 
     @property
@@ -175,8 +174,7 @@ def rounding(spread: float, evaluation: Evaluation, length: float, p: int) -> fl
     of θ in the norm of diag H, which moves the gradient by no more than √(Σh) times that.
     """
     sums = 16.0 * spread * float(np.sqrt(evaluation.residual * evaluation.total))
-    scores = (4.0 + min(p, 256 + p // 256)) * spread * length * float(np.sqrt(evaluation.total))
-    return _EPS * (sums + scores)
+    return EPS * sums + score_rounding(p) * spread * length * float(np.sqrt(evaluation.total))
 
 
 def without_gauge(hessian: Float, objective: LinearObjective) -> Float:
@@ -186,7 +184,7 @@ def without_gauge(hessian: Float, objective: LinearObjective) -> Float:
     without one the answer is the point where the coefficients sum to zero, from which no gradient leads away.
     """
     loss, penalty = objective.loss, objective.penalty
-    if isinstance(loss, Softmax) and loss.baseline is None:
+    if loss.gauge() is not None:
         m, p = penalty.quadratic.shape
         unheld = penalty.free & ~np.isfinite(penalty.low) & ~np.isfinite(penalty.high)
         for j in np.flatnonzero(unheld.all(axis=0)):
@@ -195,7 +193,7 @@ def without_gauge(hessian: Float, objective: LinearObjective) -> Float:
     return hessian
 
 
-def flat_directions(objective: LinearObjective, source: Source, curvature: Curvature) -> bool:
+def flat_directions(problem: LinearProblem, curvature: Curvature) -> bool:
     """Whether F does not change at all along the directions that H does not resolve. One pass, if there are any.
 
     A Gram matrix sees nothing below the root of rounding; columns that differ by 1e-8 look equal to it and are not.
@@ -203,8 +201,9 @@ def flat_directions(objective: LinearObjective, source: Source, curvature: Curva
     directions = curvature.null_directions()
     if not len(directions):
         return True
-    held = max(float((v * objective.penalty.times(v)).sum()) / float(np.square(v).sum()) for v in directions)
-    if held > 1e-12 * float(np.abs(objective.penalty.times(np.ones(curvature.shape))).max(initial=0.0)):
+    penalty = problem.objective.penalty
+    held = max(float((v * penalty.times(v)).sum()) / float(np.square(v).sum()) for v in directions)
+    if held > 1e-12 * float(np.abs(penalty.times(np.ones(curvature.shape))).max(initial=0.0)):
         return False
     flat = directions.reshape(-1, directions.shape[2])
 
@@ -214,6 +213,6 @@ def flat_directions(objective: LinearObjective, source: Source, curvature: Curva
         size = rows.largest_row(curvature.metric)
         return float(np.abs(moved).max(initial=0.0)), size
 
-    moved, size = source.reduce(of_block, lambda one, two: (max(one[0], two[0]), max(one[1], two[1])))
+    moved, size = problem.source.reduce(of_block, lambda one, two: (max(one[0], two[0]), max(one[1], two[1])))
     longest = float(np.sqrt(np.square(flat / np.sqrt(curvature.metric)).sum(axis=1)).max())
-    return moved <= 64.0 * _EPS * np.sqrt(size) * longest
+    return moved <= 64.0 * EPS * np.sqrt(size) * longest

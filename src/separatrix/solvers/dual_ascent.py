@@ -15,21 +15,20 @@ two a proximal step, and those of the proof.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import scipy.linalg as sla
 
 from separatrix.data.affine import Intercept
 from separatrix.data.block import Float
-from separatrix.data.source import Source
 from separatrix.dual.coordinate_ascent import DualAscent, ProximalCoordinates
-from separatrix.objectives.linear import Evaluation, LinearObjective
-from separatrix.result import Certificate, Status
-from separatrix.settings import one_blas_thread
-from separatrix.solvers.bounds import Bound, least_bound
+from separatrix.objectives.linear import Evaluation
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.solvers.bounds import Bound, dual_gap, least_bound
 from separatrix.solvers.curvature import Curvature
-from separatrix.solvers.finish import HESSIAN_PARAMETERS, NEARLY, finish
-from separatrix.solvers.gradient import proof
-from separatrix.solvers.state import Callback, Solution, Trace
+from separatrix.solvers.method import Budget, Method, Start, State
+from separatrix.solvers.step_metric import HESSIAN_PARAMETERS, NEARLY
 
 _TURNED_COLUMNS = min(1000, HESSIAN_PARAMETERS)
 _SWEEPS = 5
@@ -37,67 +36,61 @@ _SWEEPS = 5
 _HELD = 0.1
 
 
-def minimise_dual(
-    objective: LinearObjective,
-    source: Source,
-    theta: Float,
-    *,
-    tol: float,
-    max_iter: int,
-    intercept: bool,
-    callback: Callback | None = None,
-) -> Solution:
-    """Sweep until the proven gap is at most `tol` times max(1, |F|); `max_iter` counts sweeps."""
-    trace = Trace(callback)
-    if theta.shape[1] <= _TURNED_COLUMNS:
-        with one_blas_thread():
-            return _turned(objective, source, theta, tol, max_iter, intercept, trace)
-    return _plain(objective, source, theta, tol, max_iter, intercept, trace)
+@dataclass(frozen=True)
+class DualState(State):
+    """The dual variables, and in the columns themselves the last proximal point, which may not be the best one."""
+
+    ascent: DualAscent
+    turned: bool
+    point: Float
+    patience: int = _SWEEPS
+    swept: bool = False
 
 
-def _turned(
-    objective: LinearObjective,
-    source: Source,
-    theta: Float,
-    tol: float,
-    max_iter: int,
-    intercept: bool,
-    trace: Trace,
-) -> Solution:
-    status, sweeps, patience = Status.MAX_ITER, 0, _SWEEPS
-    ascent = DualAscent(objective.offset, 0.5)
-    evaluation = objective.evaluate(theta, source, 2)
-    try:
-        while True:
-            trace.add(objective=evaluation.value, gap=evaluation.value, passes=source.passes)
-            assert evaluation.hessian is not None
-            curvature = Curvature(evaluation.hessian.copy(), (1, theta.shape[1]))
-            left = 0.5 * curvature.decrement(evaluation.gradient) ** 2
-            if left <= NEARLY * objective.target(tol, evaluation.value) and sweeps < max_iter:
-                return finish(objective, source, theta, sweeps, trace, tol=tol, max_iter=max_iter, intercept=intercept)
-            if sweeps >= max_iter:
-                break
-            ascent.begin(source, _whitened(objective, evaluation, theta))
-            assert ascent.coordinates.turn is not None
-            while sweeps < max_iter:
-                for _ in range(min(patience, max_iter - sweeps)):
-                    ascent.sweep(source)
-                    sweeps += 1
-                moved = (ascent.coordinates.turn @ ascent.u[:-1])[None, :]
-                new = objective.evaluate(moved, source, 2)
-                if new.value < evaluation.value:
-                    theta, evaluation = moved, new
-                    break
-                patience = 2 * patience  # not near enough to the proximal point for F to fall
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    return _stopped(theta, status, evaluation, Bound(evaluation.value), sweeps, trace)
+def _init(problem: LinearProblem, start: Start, budget: Budget) -> DualState:
+    theta, turned = start.theta, start.theta.shape[1] <= _TURNED_COLUMNS
+    ascent = DualAscent(problem.objective.offset, 0.5 if turned else 1e-3)
+    evaluation = problem.evaluate(theta, 2) if turned else problem.evaluate(theta, keep=True)
+    return DualState(theta, evaluation, ascent, turned, theta)
 
 
-def _whitened(objective: LinearObjective, evaluation: Evaluation, theta: Float) -> ProximalCoordinates:
+def _bound(problem: LinearProblem, state: DualState, budget: Budget) -> DualState:
+    evaluation, bound = state.evaluation, least_bound(state.bound, state.trivial)
+    if state.turned:
+        assert evaluation.hessian is not None
+        curvature = Curvature(evaluation.hessian.copy(), problem.shape)
+        left = 0.5 * curvature.decrement(evaluation.gradient) ** 2
+        return replace(state, bound=bound, nearly=left <= NEARLY * budget.target)
+    if bound.gap > budget.target and state.swept:
+        bound = least_bound(bound, dual_gap(problem, state.theta, evaluation, budget.target))
+    return replace(state, bound=bound)
+
+
+def _step(problem: LinearProblem, state: DualState, budget: Budget) -> DualState:
+    return _turned_step(problem, state, budget) if state.turned else _plain_step(problem, state, budget)
+
+
+def _turned_step(problem: LinearProblem, state: DualState, budget: Budget) -> DualState:
+    """Sweeps in turned coordinates until their point lowers F."""
+    ascent, source, sweeps, patience = state.ascent, problem.source, 0, state.patience
+    ascent.begin(source, _whitened(problem, state.evaluation, state.theta))
+    assert ascent.coordinates.turn is not None
+    while sweeps < budget.left:
+        for _ in range(min(patience, budget.left - sweeps)):
+            ascent.sweep(source)
+            sweeps += 1
+        moved = (ascent.coordinates.turn @ ascent.u[:-1])[None, :]
+        new = problem.evaluate(moved, 2)
+        if new.value < state.value:
+            return replace(state, theta=moved, evaluation=new, bound=Bound(np.inf), patience=patience, taken=sweeps)
+        patience = 2 * patience  # not near enough to the proximal point for F to fall
+    return replace(state, patience=patience, taken=sweeps)
+
+
+def _whitened(problem: LinearProblem, evaluation: Evaluation, theta: Float) -> ProximalCoordinates:
     """ProximalCoordinates in which the penalty and M together are the identity, centred for a step from θ."""
     assert evaluation.hessian is not None
-    quadratic = objective.penalty.quadratic[0]
+    quadratic = problem.objective.penalty.quadratic[0]
     held = _HELD * (evaluation.hessian - np.diag(quadratic))
     # Columns may depend on each other: a little more on the diagonal, and any M will do.
     held[np.diag_indices(len(held))] += 1e-10 * (held.diagonal() + quadratic)
@@ -110,48 +103,26 @@ def _whitened(objective: LinearObjective, evaluation: Evaluation, theta: Float) 
     return ProximalCoordinates(np.append(np.ones(len(unit)), 0.0), np.append(turn.T @ (held @ theta[0]), 0.0), turn)
 
 
-def _plain(
-    objective: LinearObjective,
-    source: Source,
-    theta: Float,
-    tol: float,
-    max_iter: int,
-    intercept: bool,
-    trace: Trace,
-) -> Solution:
-    status, sweeps = Status.MAX_ITER, 0
-    d = theta.shape[1] - intercept
-    rows = source.source if isinstance(source, Intercept) else source  # the sweeps keep the intercept apart
-    ascent = DualAscent(objective.offset, 1e-3)
-    inverse = np.append(1.0 / objective.penalty.quadratic[0, :d], 0.0)
+def _plain_step(problem: LinearProblem, state: DualState, budget: Budget) -> DualState:
+    """A few sweeps over the columns themselves; the intercept is held near where it was."""
+    ascent, source, intercept = state.ascent, problem.source, problem.objective.free_intercept
+    d = state.theta.shape[1] - intercept
+    rows = source.source if isinstance(source, Intercept) and intercept else source  # the sweeps keep it apart
+    inverse = np.append(1.0 / problem.objective.penalty.quadratic[0, :d], 0.0)
     centre = np.zeros(d + 1)
-    evaluation = objective.evaluate(theta, source, 1, keep=True)
-    best, bound, point = theta, Bound(evaluation.value), theta
-    try:
-        while bound.gap > (target := objective.target(tol, evaluation.value)) and sweeps < max_iter:
-            if intercept:
-                curvature = objective.evaluate(point, source, 1, keep=True).total_curvature
-                assert curvature is not None
-                inverse[d], centre[d] = 1.0 / (_HELD * float(curvature[0, 0])), point[0, d]
-            ascent.begin(rows, ProximalCoordinates(inverse, centre))
-            for _ in range(min(_SWEEPS, max_iter - sweeps)):
-                ascent.sweep(rows)
-                sweeps += 1
-            point = (ascent.u if intercept else ascent.u[:d])[None, :].copy()
-            now = objective.evaluate(point, source, 1)
-            if now.value <= evaluation.value:
-                best, evaluation = point, now
-            found = proof(objective, source, best, evaluation, intercept, target)
-            bound = least_bound(Bound(evaluation.value), found)
-            trace.add(objective=evaluation.value, gap=bound.gap, passes=source.passes)
-        if bound.gap <= objective.target(tol, evaluation.value):
-            status = Status.CONVERGED
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    return _stopped(best, status, evaluation, bound, sweeps, trace)
+    if intercept:
+        curvature = problem.evaluate(state.point, keep=True).total_curvature
+        assert curvature is not None
+        inverse[d], centre[d] = 1.0 / (_HELD * float(curvature[0, 0])), state.point[0, d]
+    ascent.begin(rows, ProximalCoordinates(inverse, centre))
+    sweeps = min(_SWEEPS, budget.left)
+    for _ in range(sweeps):
+        ascent.sweep(rows)
+    point = (ascent.u if intercept else ascent.u[:d])[None, :].copy()
+    now = problem.evaluate(point)
+    if now.value <= state.value:
+        state = replace(state, theta=point, evaluation=now, bound=Bound(np.inf))
+    return replace(state, point=point, taken=sweeps, swept=True)
 
 
-def _stopped(theta: Float, status: Status, evaluation: Evaluation, bound: Bound, sweeps: int, trace: Trace) -> Solution:
-    stationarity = float(np.abs(evaluation.gradient).max(initial=0.0))
-    certificate = Certificate(bound.gap, evaluation.value, "dual point", stationarity=stationarity, kind=bound.kind)
-    return Solution(theta, status, certificate, sweeps, trace.entries, evaluation.total, evaluation.steepest)
+DUAL = Method("dual", frozenset({"dual", "smooth"}), _init, _step, _bound)

@@ -11,7 +11,7 @@ maximum-likelihood estimate and holds separated data (see `geometry.separability
 of concavity, so the fit has a score but no gap.
 
 I = RᵀR comes from QR factors of the weighted rows, R merging over blocks as qr([R₁; R₂]): nearly dependent columns lose half
-the digits that a product XᵀSX would. Columns are seen through `Coordinates`, so that units and origin do not matter.
+the digits that a product XᵀSX would. Columns are seen centred and scaled (coordinates.py): units and origin do not matter.
 
 References: Firth (1993), Biometrika 80, eq. 3.1 and §3.3; Heinze and Schemper (2002), Statistics in Medicine 21, §2;
 weights and steps as in Heinze's R package logistf.
@@ -35,7 +35,7 @@ from separatrix.data.affine import Intercept
 from separatrix.data.block import Block, Float
 from separatrix.data.source import COPIED_BYTES, Source, rows_per_block
 from separatrix.result import Status
-from separatrix.solvers.coordinates import Coordinates
+from separatrix.solvers.coordinates import StandardisedCoordinates
 
 _HALVINGS = 40
 _STILL = 5
@@ -45,40 +45,25 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class FirthFit:
-    """What `minimise_firth` found.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (p,)
-        Coefficients, positive towards ``source.classes[1]``.
-    information : ndarray of shape (p, p)
-        I(θ), without the penalty; its inverse is the covariance matrix that goes with the estimate. Infinite where a column has
-        units so large that it is beyond a float.
-    log_likelihood, penalised_log_likelihood : float
-        Σ s_i ℓ_i and L*.
-    status : Status
-        Why it ended.
-    iterations : int
-        Steps taken.
-    trace : list of dict
-        For every step the penalised log-likelihood, the size of the score and the number of halvings before it.
-    score : ndarray of shape (p,)
-        U*(θ); its entry of a coefficient held fixed need not be small. NaN when interrupted before it was known.
-    """
+    """The maximum of L*, or where the search for it ended."""
 
     theta: Float
+    """(p,) coefficients, positive towards ``source.classes[1]``."""
     information: Float
+    """(p, p) I(θ), the inverse covariance; infinite where the units of a column put it beyond a float."""
     log_likelihood: float
     penalised_log_likelihood: float
     status: Status
     iterations: int
     trace: list[dict[str, Any]] = field(repr=False)
+    """For every step the penalised log-likelihood, the size of the score and the number of halvings before it."""
     score: Float
+    """(p,) U*(θ); of a coefficient held fixed it need not be small. NaN when interrupted before it was known."""
 
 
 @dataclass(frozen=True)
-class Point:
-    """What one pass knows at θ: R with RᵀR = I, Σ s ℓ, Xᵀs(y − p), and what rounding η to 1 in 1 does to L*."""
+class FirthPoint:
+    """One pass at θ: R with RᵀR = I, Σ s ℓ, Xᵀs(y − p), and what rounding η to 1 in 1 does to L*."""
 
     theta: Float
     factor: Float
@@ -105,7 +90,7 @@ class Point:
         return 4 * _EPS * (abs(self.penalised) + self.drift + len(self.theta) * self._condition)
 
 
-class Likelihood:
+class FirthLikelihood:
     """The passes: through a source of two classes, with an offset."""
 
     def __init__(self, source: Source, offset: ArrayLike | None) -> None:
@@ -114,7 +99,7 @@ class Likelihood:
             raise ValueError(f"Firth's penalty is for two classes; y has {count}. Use an L2 penalty for more.")
         self.source, self.offset = source, None if offset is None else np.asarray(offset, dtype=np.float64)
         if self.offset is not None and (self.offset.ndim != 1 or source.n_rows not in (None, len(self.offset))):
-            raise ValueError(f"offset has shape {self.offset.shape}; give one number a row, ({source.n_rows},).")
+            raise ValueError(f"offset has shape {self.offset.shape}; give one number per row, ({source.n_rows},).")
         if self.offset is not None and not np.isfinite(self.offset).all():
             raise ValueError(f"offset contains NaN or infinity in {int((~np.isfinite(self.offset)).sum())} rows.")
         self._rows = rows_per_block(source.n_features, 256, COPIED_BYTES)  # blocks are made dense
@@ -129,7 +114,7 @@ class Likelihood:
             rows, weights, sides, shift = rows[kept], weights[kept], sides[kept], shift[kept]
         return rows, weights, sides, rows @ theta + shift
 
-    def at(self, theta: Float) -> Point:
+    def at(self, theta: Float) -> FirthPoint:
         """One pass: information, likelihood and its score."""
 
         def look(block: Block) -> tuple[Float, float, Float, float]:
@@ -141,12 +126,12 @@ class Likelihood:
             return _triangle(rows * root[:, None]), value, rows.T @ (sides * wrong), drift
 
         def merge(one: Any, two: Any) -> Any:
-            return _triangle(np.concatenate([one[0], two[0]])), *(a + b for a, b in zip(one[1:], two[1:], strict=True))
+            return _triangle(one[0], two[0]), *(a + b for a, b in zip(one[1:], two[1:], strict=True))
 
         factor, *sums = self.source.reduce(look, merge, rows=self._rows)
-        return Point(theta, _triangle(np.concatenate([factor, np.zeros((len(theta), len(theta)))])), *sums)
+        return FirthPoint(theta, _triangle(factor, np.zeros((len(theta), len(theta)))), *sums)
 
-    def score(self, point: Point) -> tuple[Float, Float]:
+    def score(self, point: FirthPoint) -> tuple[Float, Float]:
         """U*, and a triangle whose square is J: a second pass, for the leverages."""
 
         def look(block: Block) -> tuple[Float, Float]:
@@ -159,22 +144,18 @@ class Likelihood:
             return rows.T @ (weights * leverage * (0.5 - p)), _triangle(rows * root[:, None])
 
         penalty, factor = self.source.reduce(
-            look, lambda one, two: (one[0] + two[0], _triangle(np.concatenate([one[1], two[1]]))), rows=self._rows
+            look, lambda one, two: (one[0] + two[0], _triangle(one[1], two[1])), rows=self._rows
         )
         return point.plain_score + penalty, factor
 
-    def first(self, theta: Float) -> Point:
-        """The starting point, or a sentence that says why there is none."""
+    def first(self, theta: Float) -> FirthPoint:
+        """The starting point, or an error with the reason why there is none."""
         point = self.at(theta)
         self.source.check_finite(point.factor, point.plain_score)
         if point.penalised > -np.inf:
             return point
         # Rows of probability 0 or 1 carry no information; it is dependent columns that no start can help.
-        plain = self.source.reduce(
-            lambda block: _triangle(block.counted().dense()),
-            lambda one, two: _triangle(np.concatenate([one, two])),
-            rows=self._rows,
-        )
+        plain = self.source.reduce(lambda block: _triangle(block.counted().dense()), _triangle, rows=self._rows)
         columns = np.flatnonzero(_dependent(plain))
         if len(columns):
             raise ValueError(self._dependence(columns))
@@ -196,9 +177,9 @@ class Likelihood:
         )
 
 
-def _triangle(rows: Float) -> Float:
-    """R of the QR factorisation, (min(n, p), p)."""
-    return np.asarray(np.linalg.qr(rows, mode="r"))
+def _triangle(*rows: Float) -> Float:
+    """R of the QR factorisation of the rows, (min(n, p), p)."""
+    return np.asarray(np.linalg.qr(np.concatenate(rows) if len(rows) > 1 else rows[0], mode="r"))
 
 
 def _half_solve(factor: Float, score: Float) -> tuple[Float, Float]:
@@ -229,10 +210,10 @@ def _dependent(factor: Float) -> Any:
 
 
 @dataclass(frozen=True)
-class Maximum:
+class FirthMaximum:
     """Where the steps ended, in the coordinates of the likelihood."""
 
-    point: Point
+    point: FirthPoint
     score: Float
     status: Status
     iterations: int
@@ -245,15 +226,15 @@ class Maximum:
 
 
 def maximise(
-    likelihood: Likelihood,
-    point: Point,
+    likelihood: FirthLikelihood,
+    point: FirthPoint,
     held: Float | None,
     *,
     tol: float,
     max_iter: int,
     callback: Callable[[dict[str, Any]], None] | None = None,
     log_units: float = 0.0,
-) -> Maximum:
+) -> FirthMaximum:
     """Climb L* from a point with a non-singular information; the rows of `held` times φ stay as they are."""
     p = len(point.theta)
     free = np.eye(p) if held is None else _complement(held)
@@ -292,7 +273,7 @@ def maximise(
             point, steps = trial, steps + 1
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    return Maximum(point, score, status, steps, trace)
+    return FirthMaximum(point, score, status, steps, trace)
 
 
 def _complement(held: Float) -> Float:
@@ -346,17 +327,16 @@ def minimise_firth(
     >>> bool(np.isclose(fit.theta[1], np.log(1.5 / 2.5))), bool(np.isclose(fit.theta.sum(), np.log(2.5 / 0.5)))
     (True, True)
     """
-    Likelihood(source, offset)  # refuses what is wrong before a row is read
-    coordinates = Coordinates.of(source)
-    likelihood, log_units = Likelihood(coordinates.view, offset), coordinates.log_units
+    FirthLikelihood(source, offset)  # refuses what is wrong before a row is read
+    coordinates = StandardisedCoordinates.of(source)
+    likelihood, log_units = FirthLikelihood(coordinates.view, offset), coordinates.log_units
     theta = np.zeros(source.n_features) if start is None else np.array(start, dtype=np.float64)
     held = None
     if fixed is not None:
         theta[fixed[0]] = fixed[1]
         held = coordinates.normal(fixed[0])[None, :]
     point = likelihood.first(coordinates.inner(theta))
-    limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback, "log_units": log_units}
-    found = maximise(likelihood, point, held, **limits)
+    found = maximise(likelihood, point, held, tol=tol, max_iter=max_iter, callback=callback, log_units=log_units)
     factor = coordinates.transposed(found.point.factor.T)
     with np.errstate(over="ignore"):
         information = factor @ factor.T

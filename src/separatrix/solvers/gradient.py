@@ -3,8 +3,8 @@
     θ₊ = prox(v − (LM)⁻¹∇F(v)),     v = θ + β(θ − θ₋),     L raised until the quadratic lies above F
 
 M is the metric of step_metric.py: the Hessian of a sample, taken again when steps in it no longer gain much, or a diagonal
-where that would be too large. Momentum is dropped whenever it points uphill. The proof is that of finish.py, or a dual point
-(see bounds.py) under a diagonal.
+where that would be too large. Momentum is dropped whenever it points uphill. The proof is left to Newton's method (a dual point
+proves ½ gᵀq⁻¹g at best, larger by the ratio of the Hessian to the penalty), or under a diagonal a dual point (see bounds.py).
 
 Reference: Beck and Teboulle (2009), SIAM J. Imaging Sciences 2; O'Donoghue and Candès (2015), Found. Comp. Math. 15.
 
@@ -13,18 +13,19 @@ Reference: Beck and Teboulle (2009), SIAM J. Imaging Sciences 2; O'Donoghue and 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.data.source import Source
-from separatrix.objectives.linear import Evaluation, LinearObjective
-from separatrix.result import Certificate, Status
-from separatrix.solvers.bounds import Bound, dual_gap, intercept_price, intercept_shift, least_bound
-from separatrix.solvers.finish import NEARLY, finish
-from separatrix.solvers.state import Callback, Solution, Trace
-from separatrix.solvers.step_metric import StepMetric, inner_tolerance, step_metric
+from separatrix.objectives.linear import Evaluation
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.rounding import EPS
+from separatrix.result import Status
+from separatrix.solvers.bounds import Bound, dual_gap, least_bound
+from separatrix.solvers.method import Budget, Method, Start, State
+from separatrix.solvers.step_metric import NEARLY, StepMetric, inner_tolerance, step_metric
 
-_EPS = float(np.finfo(np.float64).eps)
 _PROOF_EVERY = 10
 # A step in a good metric leaves less than this of the gap; else the metric is taken again.
 _GAINS = 0.25
@@ -32,76 +33,69 @@ _GAINS = 0.25
 _ABOVE = 1.5
 
 
-def minimise_gradient(
-    objective: LinearObjective,
-    source: Source,
-    theta: Float,
-    *,
-    tol: float,
-    max_iter: int,
-    intercept: bool,
-    callback: Callback | None = None,
-) -> Solution:
-    """Minimise until the proven gap is at most `tol` times max(1, |F|)."""
-    trace, status, iterations = Trace(callback), Status.MAX_ITER, 0
-    penalty = objective.penalty
-    theta = np.clip(theta, penalty.low, penalty.high)
-    best = current = objective.evaluate(theta, source, 1)
-    answer, bound = theta, Bound(best.value)
-    try:
-        metric = step_metric(objective, source, theta)
-        before, momentum, L = theta, 1.0, 1.0 if metric.exact else 1.0 / np.sqrt(theta.shape[1])
-        left = np.inf
-        while True:
-            target = objective.target(tol, current.value)
-            if metric.exact:
-                previous, within = left, inner_tolerance(target, left)
-                left = metric.left(theta, current.gradient, within)
-                if left > _GAINS * previous:
-                    metric, momentum, before, L = metric.retaken(theta), 1.0, theta, 1.0
-                    left = metric.left(theta, current.gradient, within)
-            if iterations % _PROOF_EVERY == 0 and iterations and not metric.exact:
-                bound = least_bound(bound, proof(objective, source, answer, best, intercept, target))
-            trace.add(objective=current.value, gap=bound.gap, passes=source.passes)
-            if bound.gap <= target:
-                status = Status.CONVERGED
-                break
-            if left <= NEARLY * target and iterations < max_iter:
-                return finish(
-                    objective, source, theta, iterations, trace, tol=tol, max_iter=max_iter, intercept=intercept
-                )
-            if iterations >= max_iter:
-                bound = least_bound(bound, proof(objective, source, answer, best, intercept, target))
-                break
-            iterations += 1
-            within = inner_tolerance(target, left)
-            fresh = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
-            point = theta + (momentum - 1.0) / fresh * (theta - before)
-            point = np.clip(point, penalty.low, penalty.high)
-            at = current if np.array_equal(point, theta) else objective.evaluate(point, source, 1)
-            moved, new, L = _prox_step(objective, source, point, at, metric, L, within)
-            if metric.product(point - moved, moved - theta) > 0:
-                momentum, before = 1.0, moved  # uphill: start again from here
-            else:
-                momentum, before = fresh, theta
-            if np.array_equal(moved, theta):
-                bound = least_bound(bound, proof(objective, source, answer, best, intercept, target))
-                status = Status.CONVERGED if bound.gap <= target else Status.STALLED
-                break
-            theta, current = moved, new
-            if current.value <= best.value:
-                best, answer, bound = current, theta, Bound(current.value)
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    residual = penalty.residual(answer, best.gradient)
-    stationarity = float(np.abs(residual).max(initial=0.0))
-    certificate = Certificate(bound.gap, best.value, "dual point", stationarity=stationarity, kind=bound.kind)
-    return Solution(answer, status, certificate, iterations, trace.entries, best.total, best.steepest)
+@dataclass(frozen=True)
+class GradientState(State):
+    """The best point, and the one that steps go on from: momentum does not lower F at every step."""
+
+    current: Float
+    at: Evaluation
+    before: Float
+    metric: StepMetric
+    L: float
+    momentum: float = 1.0
+    left: float = np.inf
+    """About the gap, as the metric estimates it."""
+    steps: int = 0
+
+
+def _init(problem: LinearProblem, start: Start, budget: Budget) -> GradientState:
+    penalty = problem.objective.penalty
+    theta = np.clip(start.theta, penalty.low, penalty.high)
+    evaluation, metric = problem.evaluate(theta), step_metric(problem, theta)
+    L = 1.0 if metric.exact else 1.0 / np.sqrt(theta.shape[1])
+    return GradientState(theta, evaluation, theta, evaluation, theta, metric, L)
+
+
+def _bound(problem: LinearProblem, state: GradientState, budget: Budget) -> GradientState:
+    metric, left = state.metric, state.left
+    if metric.exact:
+        within = inner_tolerance(budget.target, left)
+        left = metric.left(state.current, state.at.gradient, within)
+        if left > _GAINS * state.left:
+            metric = metric.retaken(state.current)
+            left = metric.left(state.current, state.at.gradient, within)
+            state = replace(state, metric=metric, momentum=1.0, before=state.current, L=1.0)
+    bound = least_bound(state.bound, state.trivial)
+    nearly = left <= NEARLY * budget.target
+    due = state.steps % _PROOF_EVERY == 0 and state.steps > 0 and not metric.exact
+    if due or (budget.left <= 0 and bound.gap > budget.target):
+        bound = least_bound(bound, dual_gap(problem, state.theta, state.evaluation, budget.target))
+    return replace(state, bound=bound, left=left, nearly=nearly)
+
+
+def _step(problem: LinearProblem, state: GradientState, budget: Budget) -> GradientState:
+    penalty, metric, theta = problem.objective.penalty, state.metric, state.current
+    within = inner_tolerance(budget.target, state.left)
+    fresh = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
+    point = theta + (state.momentum - 1.0) / fresh * (theta - state.before)
+    point = np.clip(point, penalty.low, penalty.high)
+    at = state.at if np.array_equal(point, theta) else problem.evaluate(point)
+    moved, new, L = _prox_step(problem, point, at, metric, state.L, within)
+    if metric.product(point - moved, moved - theta) > 0:
+        momentum, before = 1.0, moved  # uphill: start again from here
+    else:
+        momentum, before = fresh, theta
+    if np.array_equal(moved, theta):
+        bound = least_bound(state.bound, dual_gap(problem, state.theta, state.evaluation, budget.target))
+        return replace(state, bound=bound, verdict=Status.STALLED)
+    state = replace(state, current=moved, at=new, before=before, L=L, momentum=momentum, steps=state.steps + 1)
+    if new.value > state.value:
+        return state
+    return replace(state, theta=moved, evaluation=new, bound=Bound(np.inf))
 
 
 def _prox_step(
-    objective: LinearObjective,
-    source: Source,
+    problem: LinearProblem,
     point: Float,
     at: Evaluation,
     metric: StepMetric,
@@ -109,31 +103,17 @@ def _prox_step(
     tol: float,
 ) -> tuple[Float, Evaluation, float]:
     """A step whose quadratic model lies above the smooth part of F."""
-    penalty = objective.penalty
+    penalty = problem.objective.penalty
     smooth = at.loss + penalty.smooth_value(point)
     above = _ABOVE if metric.exact else 1.0
     while True:
         moved = metric.proximal(point, at.gradient, L, tol)
         step = moved - point
-        new = objective.evaluate(moved, source, 1)
+        new = problem.evaluate(moved)
         model = smooth + float((at.gradient * step).sum()) + 0.5 * above * L * metric.square(step)
-        if new.loss + penalty.smooth_value(moved) <= model + 4.0 * _EPS * abs(model) or 1e6 * step.size < L:
+        if new.loss + penalty.smooth_value(moved) <= model + 4.0 * EPS * abs(model) or 1e6 * step.size < L:
             return moved, new, max(1.0, 0.5 * L) if metric.exact else L * 0.98
         L *= 2.0
 
 
-def proof(
-    objective: LinearObjective,
-    source: Source,
-    theta: Float,
-    evaluation: Evaluation,
-    intercept: bool,
-    target: float = 0.0,
-) -> Bound:
-    """The bound of a dual point; two passes where the intercept's condition is not near enough for `target`, else one."""
-    shift = np.zeros(len(theta))
-    if intercept and intercept_price(theta, evaluation.gradient) > 0.25 * target:
-        curvature = objective.evaluate(theta, source, 1, keep=True).total_curvature
-        assert curvature is not None
-        shift = intercept_shift(evaluation.gradient[:, -1], curvature)
-    return dual_gap(objective, source, theta, evaluation, shift, intercept)
+GRADIENT = Method("gradient", frozenset({"gradient", "prox"}), _init, _step, _bound)

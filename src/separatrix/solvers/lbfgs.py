@@ -15,60 +15,63 @@ Reference: Nocedal and Wright (2006), Numerical Optimization, algorithm 7.4; Byr
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.data.source import Source
-from separatrix.objectives.linear import Evaluation, LinearObjective
-from separatrix.result import Certificate, Status
-from separatrix.solvers.bounds import strong_convexity
+from separatrix.objectives.linear import Evaluation
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.result import Status
+from separatrix.solvers.bounds import Bound, least_bound, strong_convexity
 from separatrix.solvers.curvature import Curvature, LargestRow, flat_directions, gap_bound, rounding, without_gauge
-from separatrix.solvers.newton import Sample, Start, sample_rows
-from separatrix.solvers.state import Callback, Solution, Trace, column_squares
+from separatrix.solvers.line_search import line_search
+from separatrix.solvers.method import Budget, Method, Start, State
+from separatrix.solvers.sample import Sample, SampleOptimum, column_squares
 
-_EPS = float(np.finfo(np.float64).eps)
 _MEMORY = 10
 # Moved this far a Hessian proves less than it could, and this far it may not be of use for steps either.
 _FAR, _MUCH_TOO_FAR = 0.5, 20.0
 # Hessians of more parameters than this are not formed.
 LARGEST_HESSIAN = 3000
 
+Pair = tuple[Float, Float]
 
-class _Sampled:
-    """H of a sample: a metric for the steps when scaled to all rows, a lower bound when not."""
 
-    def __init__(self, sample: Sample) -> None:
-        self._source, self._objective, self._share = sample.source, sample.objective, sample.share
-        self.spread = np.inf
+@dataclass(frozen=True)
+class _SampledHessian:
+    """H of a sample at a point: a metric for the steps when scaled to all rows, a lower bound when not."""
 
-    def at(self, theta: Float, loss: Float | None = None) -> None:
-        """Take H at θ; that of the sample's `loss` may be known."""
-        shape, objective = (theta.shape[0], theta.shape[1]), self._objective
-        if loss is None:
-            hessian = objective.evaluate(theta, self._source, 2).hessian
-            assert hessian is not None
-            loss = hessian - objective.penalty.add_hessian(np.zeros_like(hessian))
-        lower = objective.penalty.add_hessian(loss.copy())
-        whole = objective.penalty.add_hessian(loss / self._share)
-        self.lower = Curvature(without_gauge(lower, objective), shape)
-        self.metric = Curvature(without_gauge(whole, self._objective), shape) if self._share < 1 else self.lower
-        self.theta = theta
-        # Directions that the sample does not see, all rows may.
-        self.unresolved = self.lower.deficient and (
-            self._share < 1 or not flat_directions(self._objective, self._source, self.lower)
-        )
+    sample: Sample
+    theta: Float
+    lower: Curvature
+    metric: Curvature
+    unresolved: bool
+    spread: float = np.inf
+
+    @classmethod
+    def at(cls, sample: Sample, theta: Float, loss: Float | None = None) -> _SampledHessian:
+        """H at θ; that of the sample's `loss` may be known."""
+        problem, objective = sample.problem, sample.problem.objective
+        loss = sample.loss_hessian(theta) if loss is None else loss
+        lower = Curvature(without_gauge(objective.penalty.add_hessian(loss.copy()), objective), problem.shape)
+        metric = lower
+        if sample.share < 1:
+            scaled = objective.penalty.add_hessian(loss / sample.share)
+            metric = Curvature(without_gauge(scaled, objective), problem.shape)
+        # Directions that the sample does not resolve, all rows may.
+        unresolved = lower.deficient and (sample.share < 1 or not flat_directions(problem, lower))
+        return cls(sample, theta, lower, metric, unresolved)
 
     def drift(self, theta: Float, concordance: float | None) -> float:
         """a with ∇²F(θ) ⪰ e^{−a}H."""
         return (concordance or 0.0) * self.spread * self.lower.length(theta - self.theta)
 
-    def due(self, evaluation: Evaluation, theta: Float, objective: LinearObjective, tol: float) -> bool:
+    def due(self, problem: LinearProblem, evaluation: Evaluation, theta: Float, tol: float) -> bool:
         """Whether H is worth taking again: far from where it was, or too far to prove what seems to be reached."""
-        drift = self.drift(theta, objective.loss.concordance)
-        reached = 0.5 * self.lower.decrement(evaluation.gradient) ** 2 <= objective.target(tol, evaluation.value)
+        drift = self.drift(theta, problem.objective.loss.concordance)
+        reached = 0.5 * self.lower.decrement(evaluation.gradient) ** 2 <= problem.target(tol, evaluation.value)
         return drift > _MUCH_TOO_FAR or (reached and drift > _FAR)
 
     def gap(self, evaluation: Evaluation, theta: Float, concordance: float | None) -> float:
@@ -85,89 +88,66 @@ class _Sampled:
         return gap_bound(decrement, concordance * spread)
 
 
-def minimise_lbfgs(
-    objective: LinearObjective,
-    source: Source,
-    theta: Float,
-    *,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
-    started: bool = False,
-) -> Solution:
-    """Minimise until the proven gap is at most `tol` times max(1, |F|); a point that is good already is `started`."""
-    trace, status, iterations = Trace(callback), Status.MAX_ITER, 0
-    sampled, interrupted = None, False
-    if theta.size <= LARGEST_HESSIAN and objective.loss.smooth:
-        sample = Sample.of(objective, source, sample_rows(source.n_rows, theta.size))
-        if sample is None:
-            sample = Sample(source, objective, 1.0)
-        start = Start(theta)
-        try:
-            if sample.share < 1 and not started:
-                start = sample.optimum(theta, max_iter)
-        except KeyboardInterrupt:  # evaluate once, to say how good this is
-            max_iter, interrupted = 0, True
-        sampled, theta = _Sampled(sample), start.theta
-        sampled.at(theta if start.at is None else start.at, start.hessian)
-    base = _diagonal(objective, source) if sampled is None else sampled.metric.solve
-    evaluation = objective.evaluate(theta, source, 1, None if sampled is None else sampled.lower.metric)
-    if sampled is not None:
-        largest = LargestRow(evaluation.largest_row, sampled.lower.metric)
-        sampled.spread = largest.spread(sampled.lower)
-    gap = _gap(objective, evaluation, theta, sampled)
-    pairs: deque[tuple[Float, Float]] = deque(maxlen=_MEMORY)
-    try:
-        while True:
-            trace.add(objective=evaluation.value, gap=gap, passes=source.passes)
-            if gap <= objective.target(tol, evaluation.value):
-                status = Status.CONVERGED
-                break
-            if iterations >= max_iter:
-                break
-            iterations += 1
-            step = -_two_loop(evaluation.gradient, pairs, base if sampled is None else sampled.metric.solve)
-            moved, new = _search(objective, source, theta, step, evaluation)
-            if moved is None or new is None:
-                if pairs:  # the pairs may have gone stale: once more from the metric alone
-                    pairs.clear()
-                    continue
-                status = Status.STALLED
-                break
-            change, difference = moved - theta, new.gradient - evaluation.gradient
-            if float((change * difference).sum()) > 1e-12 * float(np.square(difference).sum()) ** 0.5:
-                pairs.append((change, difference))
-            theta, evaluation = moved, new
-            if sampled is not None and sampled.due(evaluation, theta, objective, tol):
-                sampled.at(theta)
-                sampled.spread = largest.spread(sampled.lower)
-            gap = _gap(objective, evaluation, theta, sampled)
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    status = Status.INTERRUPTED if interrupted else status
-    method = "Newton decrement of a sample's Hessian" if sampled is not None else "strong convexity of the penalty"
-    certificate = Certificate(
-        gap, evaluation.value, method, stationarity=float(np.abs(evaluation.gradient).max(initial=0.0))
-    )
-    return Solution(theta, status, certificate, iterations, trace.entries, evaluation.total, evaluation.steepest)
+@dataclass(frozen=True)
+class LBFGSState(State):
+    """B₀, the sampled Hessian it may come from, and the last pairs of steps and gradients."""
+
+    base: Callable[[Float], Float]
+    sampled: _SampledHessian | None = None
+    largest: LargestRow | None = None
+    pairs: tuple[Pair, ...] = ()
 
 
-def _gap(objective: LinearObjective, evaluation: Evaluation, theta: Float, sampled: _Sampled | None) -> float:
-    gap = min(evaluation.value, strong_convexity(objective, evaluation.gradient))
-    if sampled is not None:
-        gap = min(gap, sampled.gap(evaluation, theta, objective.loss.concordance))
-    return gap
+def _init(problem: LinearProblem, start: Start, budget: Budget) -> LBFGSState:
+    theta = start.theta
+    if theta.size > LARGEST_HESSIAN or not problem.objective.loss.smooth:
+        return LBFGSState(theta, problem.evaluate(theta), _diagonal(problem))
+    sample = Sample.usual(problem) or Sample(problem, 1.0)
+    first = SampleOptimum(theta)
+    if sample.share < 1 and not start.near:
+        first = sample.optimum(theta, budget.left)
+    sampled = _SampledHessian.at(sample, first.theta if first.at is None else first.at, first.hessian)
+    metric = sampled.lower.metric
+    evaluation = problem.evaluate(first.theta, metric=metric)
+    largest = LargestRow(evaluation.largest_row, metric)
+    sampled = replace(sampled, spread=largest.spread(sampled.lower))
+    return LBFGSState(first.theta, evaluation, sampled.metric.solve, sampled, largest)
 
 
-def _diagonal(objective: LinearObjective, source: Source) -> Callable[[Float], Float]:
+def _bound(problem: LinearProblem, state: LBFGSState, budget: Budget) -> LBFGSState:
+    bounds = [state.trivial, strong_convexity(problem, state.evaluation.gradient)]
+    if state.sampled is not None:
+        gap = state.sampled.gap(state.evaluation, state.theta, problem.objective.loss.concordance)
+        bounds.append(Bound(gap, method="Newton decrement of a sample's Hessian"))
+    return replace(state, bound=least_bound(*bounds))
+
+
+def _step(problem: LinearProblem, state: LBFGSState, budget: Budget) -> LBFGSState:
+    before, pairs, sampled, base = state.evaluation, state.pairs, state.sampled, state.base
+    step = -_two_loop(before.gradient, pairs, base)
+    found = line_search(problem, state.theta, step, before, flatten=True)
+    if found is None:  # the pairs may have gone stale: once more from the metric alone
+        return replace(state, pairs=(), verdict=None if pairs else Status.STALLED)
+    theta, _, evaluation = found
+    change, difference = theta - state.theta, evaluation.gradient - before.gradient
+    if float((change * difference).sum()) > 1e-12 * float(np.square(difference).sum()) ** 0.5:
+        pairs = (*pairs, (change, difference))[-_MEMORY:]
+    if sampled is not None and state.largest is not None and sampled.due(problem, evaluation, theta, budget.tol):
+        sampled = _SampledHessian.at(sampled.sample, theta)
+        sampled = replace(sampled, spread=state.largest.spread(sampled.lower))
+        base = sampled.metric.solve
+    return LBFGSState(theta, evaluation, base, sampled, state.largest, pairs)
+
+
+def _diagonal(problem: LinearProblem) -> Callable[[Float], Float]:
     """The inverse of a diagonal above that of ∇²F: it makes the units of the columns irrelevant."""
-    steepest = min(objective.loss.steepest, 4.0)
-    diagonal = steepest * column_squares(source) + objective.penalty.quadratic
+    steepest = min(problem.objective.loss.steepest, 4.0)
+    diagonal = steepest * column_squares(problem.source) + problem.objective.penalty.quadratic
     diagonal = np.where(diagonal > 0, diagonal, 1.0)
     return lambda v: v / diagonal
 
 
-def _two_loop(gradient: Float, pairs: deque[tuple[Float, Float]], base: Callable[[Float], Float]) -> Float:
+def _two_loop(gradient: Float, pairs: tuple[Pair, ...], base: Callable[[Float], Float]) -> Float:
     """B g by the two loops of algorithm 7.4."""
     q = gradient.copy()
     shares = []
@@ -185,24 +165,4 @@ def _two_loop(gradient: Float, pairs: deque[tuple[Float, Float]], base: Callable
     return q
 
 
-def _search(
-    objective: LinearObjective, source: Source, theta: Float, step: Float, evaluation: Evaluation
-) -> tuple[Float | None, Evaluation | None]:
-    """A step along which F falls and its slope flattens: bisection between too long and too short."""
-    slope = float((evaluation.gradient * step).sum())
-    if not slope < 0:
-        return None, None
-    short, long, t = 0.0, np.inf, 1.0
-    for _ in range(40):
-        moved = theta + t * step
-        if np.array_equal(moved, theta):
-            break
-        new = objective.evaluate(moved, source, 1)
-        if new.value > evaluation.value + 1e-4 * t * slope + 4.0 * _EPS * abs(evaluation.value):
-            long = t
-        elif float((new.gradient * step).sum()) < 0.9 * slope:
-            short = t
-        else:
-            return moved, new
-        t = 0.5 * (short + long) if np.isfinite(long) else 2.0 * t
-    return None, None
+LBFGS = Method("lbfgs", frozenset({"gradient", "smooth"}), _init, _step, _bound)

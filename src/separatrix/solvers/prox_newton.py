@@ -4,9 +4,9 @@
 
 One evaluation gives F, the whole gradient, and H of the columns in W: those that are not zero, those nothing holds back,
 and those that violate the optimality conditions most. The quadratic is minimised by coordinate descent and
-factorisations (see quadratic.py). W doubles while
-violations are left, so a column that is never needed never costs more than its entry of the gradient. The proof is a dual
-point (see bounds.py) or, with few columns, the Newton decrement of the least subgradient (see curvature.py).
+factorisations (see quadratic.py). W doubles while violations are left, so a column that is never needed never costs more
+than its entry of the gradient. The proof is a dual point (see bounds.py) or, with few columns, the Newton decrement of the
+least subgradient (see curvature.py).
 
 Reference: Lee, Sun, Saunders (2014), SIAM J. Optimization 24; Massias et al. (2018), ICML, for working sets.
 
@@ -16,22 +16,22 @@ Reference: Lee, Sun, Saunders (2014), SIAM J. Optimization 24; Massias et al. (2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
-from separatrix.data.source import Source
-from separatrix.objectives.linear import Evaluation, LinearObjective
-from separatrix.result import Certificate, Status
-from separatrix.solvers.bounds import Bound, dual_gap, intercept_price, intercept_shift, least_bound
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.result import Status
+from separatrix.solvers.bounds import Bound, dual_gap, least_bound
 from separatrix.solvers.curvature import Curvature, LargestRow, gap_bound, rounding, without_gauge
+from separatrix.solvers.line_search import line_search
+from separatrix.solvers.method import Budget, Method, Start, State
 from separatrix.solvers.quadratic import minimise_quadratic
-from separatrix.solvers.state import Callback, Solution, Trace
 
-_EPS = float(np.finfo(np.float64).eps)
-_FIRST, _LEAST_ACCURACY = 100, 1e-10
+_FIRST, _FIRST_ACCURACY, _LEAST_ACCURACY = 100, 0.01, 1e-10
 # Up to this many parameters all columns are in the working set, and ∇²F can prove what a dual point cannot.
 _FEW = 400
 # So many steps that promise less than this share of the tolerance, and the rest of the gap is not for steps to close.
@@ -41,124 +41,73 @@ LARGEST_WORKING_SET = 4000
 
 
 @dataclass(frozen=True)
-class _Point:
-    theta: Float
-    evaluation: Evaluation
+class ProxNewtonState(State):
+    """The working set, the minimiser of the quadratic model over it, and how well such models are solved."""
+
     columns: NDArray[np.intp]
-
-
-def minimise_prox_newton(
-    objective: LinearObjective,
-    source: Source,
-    theta: Float,
-    *,
-    tol: float,
-    max_iter: int,
-    intercept: bool,
-    callback: Callback | None = None,
-    loss_gradient: Float | None = None,
-) -> Solution:
-    """Minimise until the proven gap is at most `tol` times max(1, |F|).
-
-    `loss_gradient` at the starting point saves the pass that finds the first working set.
-    """
-    trace, status, iterations = Trace(callback), Status.MAX_ITER, 0
-    penalty = objective.penalty
-    theta = np.clip(theta, penalty.low, penalty.high)
-    columns, largest = np.arange(theta.shape[1]), None
-    if theta.size > _FEW:
-        if loss_gradient is None:
-            gradient = objective.evaluate(theta, source, 1).gradient
-        else:
-            gradient = loss_gradient + penalty.gradient(theta)
-        columns = _working_set(objective, theta, gradient, np.empty(0, dtype=np.intp), _FIRST)
-    point = _Point(theta, objective.evaluate(theta, source, 2, columns=columns), columns)
-    bound, accuracy, vain = Bound(point.evaluation.value), 0.01, 0
-    try:
-        while True:
-            target = objective.target(tol, point.evaluation.value)
-            moved, decrease = _step(objective, point, accuracy * target)
-            curvature = _whole(objective, point)
-            bound = least_bound(bound, Bound(_newton_gap(objective, point, curvature, largest)))
-            if bound.gap > target and decrease <= target and not _outside(objective, point):
-                bound = least_bound(bound, _dual_gap(objective, source, point, intercept, target))
-                accuracy = max(
-                    1e-4 * accuracy, _LEAST_ACCURACY
-                )  # a dual point asks for a smaller residual than the model can have at this accuracy
-            trace.add(
-                objective=point.evaluation.value,
-                gap=bound.gap,
-                passes=source.passes,
-                working_set=len(point.columns),
-                nonzero=int((point.theta != 0).any(axis=0).sum()),
-            )
-            if bound.gap <= target:
-                status = Status.CONVERGED
-                break
-            if iterations >= max_iter:
-                break
-            vain = vain + 1 if decrease <= _NOTHING * target else 0
-            if vain > _IN_VAIN:
-                status = Status.UNPROVEN
-                break
-            iterations += 1
-            metric = curvature.metric if curvature is not None and largest is None else None
-            found = _search(objective, source, point, moved, metric)
-            if found is None:
-                status = Status.STALLED
-                break
-            point, bound = found, Bound(found.evaluation.value)
-            if metric is not None:
-                largest = LargestRow(point.evaluation.largest_row, metric)
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    residual = penalty.residual(point.theta, point.evaluation.gradient)
-    certificate = Certificate(
-        bound.gap,
-        point.evaluation.value,
-        "dual point" if largest is None else "Newton decrement of the least subgradient, or a dual point",
-        stationarity=float(np.abs(residual).max(initial=0.0)),
-        kind=bound.kind,
-    )
-    return Solution(
-        point.theta,
-        status,
-        certificate,
-        iterations,
-        trace.entries,
-        point.evaluation.total,
-        point.evaluation.steepest,
-        loss_gradient=point.evaluation.gradient - penalty.gradient(point.theta),
-    )
-
-
-def _whole(objective: LinearObjective, point: _Point) -> Curvature | None:
+    largest: LargestRow | None = None
+    curvature: Curvature | None = None
     """∇²F factored, where all columns are in the working set and nothing is missing from its rank."""
-    m, p = point.theta.shape
-    if point.theta.size > _FEW or len(point.columns) < p or point.evaluation.hessian is None:
+    moved: Float | None = None
+    accuracy: float = _FIRST_ACCURACY
+    vain: int = 0
+    """Steps in a row that promised next to nothing."""
+
+    def facts(self) -> dict[str, Any]:
+        return {"working_set": len(self.columns), "nonzero": int((self.theta != 0).any(axis=0).sum())}
+
+
+def _init(problem: LinearProblem, start: Start, budget: Budget) -> ProxNewtonState:
+    penalty = problem.objective.penalty
+    theta = np.clip(start.theta, penalty.low, penalty.high)
+    columns = np.arange(theta.shape[1])
+    if theta.size > _FEW:
+        if start.loss_gradient is None:
+            gradient = problem.evaluate(theta).gradient
+        else:
+            gradient = start.loss_gradient + penalty.gradient(theta)
+        columns = _working_set(problem, theta, gradient, np.empty(0, dtype=np.intp), _FIRST)
+    return ProxNewtonState(theta, problem.evaluate(theta, 2, columns=columns), columns)
+
+
+def _bound(problem: LinearProblem, state: ProxNewtonState, budget: Budget) -> ProxNewtonState:
+    target, accuracy = budget.target, state.accuracy
+    moved, decrease = _minimise_model(problem, state, accuracy * target)
+    curvature = _factored(problem, state)
+    bound = least_bound(state.bound, state.trivial, _newton_bound(problem, state, curvature))
+    if bound.gap > target and decrease <= target and not _outside(problem, state):
+        bound = least_bound(bound, dual_gap(problem, state.theta, state.evaluation, target))
+        # A dual point asks for a smaller residual than the model can have at this accuracy.
+        accuracy = max(1e-4 * accuracy, _LEAST_ACCURACY)
+    vain = state.vain + 1 if decrease <= _NOTHING * target else 0
+    verdict = Status.UNPROVEN if vain > _IN_VAIN else None
+    return replace(state, bound=bound, curvature=curvature, moved=moved, accuracy=accuracy, vain=vain, verdict=verdict)
+
+
+def _factored(problem: LinearProblem, state: ProxNewtonState) -> Curvature | None:
+    if state.theta.size > _FEW or len(state.columns) < problem.shape[1] or state.evaluation.hessian is None:
         return None
-    curvature = Curvature(without_gauge(point.evaluation.hessian.copy(), objective), (m, p))
+    curvature = Curvature(without_gauge(state.evaluation.hessian.copy(), problem.objective), problem.shape)
     return None if curvature.deficient or curvature.blank.any() else curvature
 
 
-def _newton_gap(
-    objective: LinearObjective, point: _Point, curvature: Curvature | None, largest: LargestRow | None
-) -> float:
+def _newton_bound(problem: LinearProblem, state: ProxNewtonState, curvature: Curvature | None) -> Bound:
     """curvature.py's bound with the least subgradient r in place of g: P(θ+Δ) ≥ P(θ) + ξᵀΔ for every subgradient ξ."""
-    concordance = objective.loss.concordance
-    if curvature is None or largest is None or concordance is None:
-        return np.inf
-    evaluation, spread = point.evaluation, largest.spread(curvature)
-    residual = objective.penalty.residual(point.theta, evaluation.gradient)
-    noise = rounding(spread, evaluation, curvature.diagonal_length(point.theta), point.theta.shape[1])
-    return gap_bound(curvature.decrement(residual) + noise, concordance * spread)
+    concordance = problem.objective.loss.concordance
+    if curvature is None or state.largest is None or concordance is None:
+        return Bound(np.inf)
+    evaluation, spread = state.evaluation, state.largest.spread(curvature)
+    residual = problem.objective.penalty.residual(state.theta, evaluation.gradient)
+    noise = rounding(spread, evaluation, curvature.diagonal_length(state.theta), problem.shape[1])
+    gap = gap_bound(curvature.decrement(residual) + noise, concordance * spread)
+    return Bound(gap, method="Newton decrement of the least subgradient")
 
 
 def _working_set(
-    objective: LinearObjective, theta: Float, gradient: Float, before: NDArray[np.intp], fresh: int
+    problem: LinearProblem, theta: Float, gradient: Float, before: NDArray[np.intp], fresh: int
 ) -> NDArray[np.intp]:
     """Columns that are used, free or of the previous set, and the `fresh` worst violators."""
-    penalty = objective.penalty
+    penalty = problem.objective.penalty
     violation = np.abs(penalty.residual(theta, gradient)).max(axis=0)
     used = (theta != 0).any(axis=0) | penalty.free.any(axis=0)
     used[before] = True
@@ -170,61 +119,54 @@ def _working_set(
     return np.flatnonzero(used)
 
 
-def _outside(objective: LinearObjective, point: _Point) -> bool:
-    """Whether a column outside the working set wants to come in, beyond rounding."""
-    violation = np.abs(objective.penalty.residual(point.theta, point.evaluation.gradient))
-    violation[:, point.columns] = 0.0
-    return bool((violation > 1e-12 * np.abs(point.evaluation.gradient)).any())
+def _outside(problem: LinearProblem, state: ProxNewtonState) -> bool:
+    """Whether a column outside the working set violates the optimality conditions, beyond rounding."""
+    violation = np.abs(problem.objective.penalty.residual(state.theta, state.evaluation.gradient))
+    violation[:, state.columns] = 0.0
+    return bool((violation > 1e-12 * np.abs(state.evaluation.gradient)).any())
 
 
-def _dual_gap(objective: LinearObjective, source: Source, point: _Point, intercept: bool, target: float) -> Bound:
-    shift = np.zeros(len(point.theta))
-    if intercept and intercept_price(point.theta, point.evaluation.gradient) > 0.25 * target:
-        assert point.evaluation.total_curvature is not None
-        shift = intercept_shift(point.evaluation.gradient[:, -1], point.evaluation.total_curvature)
-    return dual_gap(objective, source, point.theta, point.evaluation, shift, intercept)
-
-
-def _step(objective: LinearObjective, point: _Point, tol: float) -> tuple[Float, float]:
+def _minimise_model(problem: LinearProblem, state: ProxNewtonState, tol: float) -> tuple[Float, float]:
     """The minimiser of the quadratic model over the working set, and by how much it lowers the model."""
-    hessian, gradient = point.evaluation.hessian, point.evaluation.gradient
+    hessian, gradient = state.evaluation.hessian, state.evaluation.gradient
     assert hessian is not None
-    at, penalty = point.columns, objective.penalty
+    at, penalty = state.columns, problem.objective.penalty
     before, slope, absolute, low, high = (
         np.ascontiguousarray(a[:, at]).ravel()
-        for a in (point.theta, gradient, penalty.absolute, penalty.low, penalty.high)
+        for a in (state.theta, gradient, penalty.absolute, penalty.low, penalty.high)
     )
     part, initial = before.copy(), slope.copy()
     minimise_quadratic(hessian, slope, part, absolute, low, high, tol)
     change = part - before
     # slope has become g + HΔ: ½(g + slope)ᵀΔ = gᵀΔ + ½ΔᵀHΔ
     model = 0.5 * float((initial + slope) @ change) + float((absolute * (np.abs(part) - np.abs(before))).sum())
-    moved = point.theta.copy()
+    moved = state.theta.copy()
     moved[:, at] = part.reshape(len(moved), -1)
     return moved, -model
 
 
-def _search(
-    objective: LinearObjective, source: Source, point: _Point, moved: Float, metric: Float | None
-) -> _Point | None:
+def _step(problem: LinearProblem, state: ProxNewtonState, budget: Budget) -> ProxNewtonState:
     """The step, halved until F falls; the next working set grows with what the last gradient showed."""
-    before, penalty = point.evaluation, objective.penalty
-    step = moved - point.theta
+    before, penalty, moved = state.evaluation, problem.objective.penalty, state.moved
+    assert moved is not None
+    step = moved - state.theta
     # Directional derivative of F, absolute values included: what the step promises.
     promise = float((before.gradient * step).sum()) + float(
-        (penalty.absolute * (np.abs(moved) - np.abs(point.theta))).sum()
+        (penalty.absolute * (np.abs(moved) - np.abs(state.theta))).sum()
     )
-    columns = point.columns
+    columns = state.columns
     if moved.size > _FEW:
         kept = columns[(moved[:, columns] != 0).any(axis=0)]
-        columns = _working_set(objective, moved, before.gradient, kept, max(_FIRST, len(kept)))
-    t = 1.0
-    for _ in range(40):
-        theta = point.theta + t * step if t < 1.0 else moved
-        if np.array_equal(theta, point.theta) and np.array_equal(columns, point.columns):
-            return None
-        new = objective.evaluate(theta, source, 2, metric, columns)
-        if new.value <= before.value + 1e-4 * t * promise + 4.0 * _EPS * abs(before.value):
-            return _Point(theta, new, columns)
-        t *= 0.5
-    return None
+        columns = _working_set(problem, moved, before.gradient, kept, max(_FIRST, len(kept)))
+    metric = state.curvature.metric if state.curvature is not None and state.largest is None else None
+    same = np.array_equal(columns, state.columns)
+    asked: dict[str, Any] = {"order": 2, "metric": metric, "columns": columns}
+    found = line_search(problem, state.theta, step, before, moved=moved, promise=promise, stay=not same, **asked)
+    if found is None:
+        return replace(state, verdict=Status.STALLED)
+    theta, _, evaluation = found
+    largest = state.largest if metric is None else LargestRow(evaluation.largest_row, metric)
+    return ProxNewtonState(theta, evaluation, columns, largest, accuracy=state.accuracy, vain=state.vain)
+
+
+PROX_NEWTON = Method("prox_newton", frozenset({"gradient", "hessian", "coordinates", "held"}), _init, _step, _bound)

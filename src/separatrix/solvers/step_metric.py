@@ -18,13 +18,15 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.data.source import Source
-from separatrix.objectives.linear import LinearObjective
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.solvers.curvature import Curvature, without_gauge
-from separatrix.solvers.finish import HESSIAN_PARAMETERS
-from separatrix.solvers.newton import Sample, sample_rows
 from separatrix.solvers.quadratic import minimise_quadratic
-from separatrix.solvers.state import column_squares
+from separatrix.solvers.sample import Sample, column_squares
+
+# Hessians of more parameters than this are not formed.
+HESSIAN_PARAMETERS = 3000
+# How much below the target an estimate of the gap should be before Newton's method is asked to prove it.
+NEARLY = 0.25
 
 
 def inner_tolerance(target: float, left: float) -> float:
@@ -59,35 +61,30 @@ class StepMetric(ABC):
         return self
 
 
-def step_metric(objective: LinearObjective, source: Source, theta: Float) -> StepMetric:
+def step_metric(problem: LinearProblem, theta: Float) -> StepMetric:
     """The metric for steps from θ."""
-    if theta.size > HESSIAN_PARAMETERS or not objective.loss.smooth:
-        return _Diagonal(objective, source, theta)
-    sample = Sample.of(objective, source, sample_rows(source.n_rows, theta.size))
-    return _Hessian(Sample(source, objective, 1.0) if sample is None else sample, theta)
+    if theta.size > HESSIAN_PARAMETERS or not problem.objective.loss.smooth:
+        return _Diagonal(problem)
+    return _Hessian(Sample.usual(problem) or Sample(problem, 1.0), theta)
 
 
 class _Hessian(StepMetric):
     exact = True
 
     def __init__(self, sample: Sample, theta: Float, held: float = 0.0, steepest: Float | None = None) -> None:
-        self._sample, self._penalty = sample, sample.objective.penalty
+        self._sample, self._penalty = sample, sample.problem.objective.penalty
         self._steepest = steepest
         hessian = self._loss(theta)
         if held:
             if self._steepest is None:
                 self._steepest = self._loss(np.zeros_like(theta))
             hessian = hessian + held * self._steepest
-        self._matrix = without_gauge(self._penalty.add_hessian(hessian), sample.objective)
-        shape = (theta.shape[0], theta.shape[1])
-        self._curvature = Curvature(self._matrix.copy(), shape) if self._penalty.smooth else None
+        self._matrix = without_gauge(self._penalty.add_hessian(hessian), sample.problem.objective)
+        self._curvature = Curvature(self._matrix.copy(), sample.problem.shape) if self._penalty.smooth else None
 
     def _loss(self, theta: Float) -> Float:
         """∇²Σsℓ at θ, as the sample has it."""
-        hessian = self._sample.objective.evaluate(theta, self._sample.source, 2).hessian
-        assert hessian is not None
-        loss: Float = (hessian - self._penalty.add_hessian(np.zeros_like(hessian))) / self._sample.share
-        return loss
+        return self._sample.loss_hessian(theta) / self._sample.share
 
     def proximal(self, point: Float, gradient: Float, L: float, tol: float) -> Float:
         penalty = self._penalty
@@ -119,11 +116,12 @@ class _Hessian(StepMetric):
 class _Diagonal(StepMetric):
     exact = False
 
-    def __init__(self, objective: LinearObjective, source: Source, theta: Float) -> None:
-        self._penalty = penalty = objective.penalty
-        diagonal = min(objective.loss.steepest, 4.0) * column_squares(source) + penalty.quadratic
+    def __init__(self, problem: LinearProblem) -> None:
+        self._penalty = penalty = problem.objective.penalty
+        steepest = min(problem.objective.loss.steepest, 4.0)
+        diagonal = steepest * column_squares(problem.source) + penalty.quadratic
         if penalty.matrix is not None:
-            diagonal = diagonal + np.abs(penalty.matrix).sum(axis=1).reshape(theta.shape)
+            diagonal = diagonal + np.abs(penalty.matrix).sum(axis=1).reshape(problem.shape)
         self._diagonal = np.where(diagonal > 0, diagonal, 1.0)
 
     def proximal(self, point: Float, gradient: Float, L: float, tol: float) -> Float:

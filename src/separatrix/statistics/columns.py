@@ -1,145 +1,152 @@
-"""One statistic a column, for tables whose columns have different families and holes.
+"""One statistic per column, for tables whose columns have different families and missing values.
 
-    gaussian      n, mean and Σ(x−m)² of the observed values of each class
-    poisson       n and Σx
-    bernoulli     n and the number of ones
-    categorical   a table of counts by value
-    multinomial   Σx of each column of a group
+    gaussian      n, mean and Σ(x−m)² of the observed values of each class      ColumnMoments
+    categorical   a table of counts by value                                    ValueCounts
+    others        n and Σx of a column, or of each column of a group            ClassCounts
 
-A missing value is not there: it adds to nothing, so each column has its own n. All are monoids: `merge` adds.
+A missing value adds to nothing, so each column has its own n.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
-
-
-def _by_class(codes: Codes, values: Float, n_classes: int) -> Float:
-    return np.bincount(codes, values, minlength=n_classes).astype(np.float64, copy=False)
+from separatrix.statistics.counts import ClassCounts
+from separatrix.statistics.statistic import Statistic, summed, turns, weights_by_class
 
 
 @dataclass
-class Moments:
+class ColumnMoments(Statistic):
     """Weight, mean and centred square of the observed values of a column in every class."""
 
-    n: Float
+    counts: Float
     mean: Float
     square: Float
 
     @classmethod
-    def of(cls, values: Float, codes: Codes, weights: Float, n_classes: int) -> Moments:
-        """From the observed values."""
-        n = _by_class(codes, weights, n_classes)
+    def empty(cls, n_classes: int) -> ColumnMoments:
+        """The moments of no rows."""
+        return cls(*np.zeros((3, n_classes)))
+
+    @classmethod
+    def of_columns(cls, values: Float, codes: Codes, weights: Float, n_classes: int) -> ColumnMoments:
+        """From the observed values (n,)."""
+        n = weights_by_class(codes, weights, n_classes)
         size = np.where(n > 0, n, 1.0)
         with np.errstate(over="ignore", invalid="ignore"):  # the model refuses squares that overflow, by name
-            mean = _by_class(codes, weights * values, n_classes) / size
-            mean = mean + _by_class(codes, weights * (values - mean[codes]), n_classes) / size
-            return cls(n, mean, _by_class(codes, weights * np.square(values - mean[codes]), n_classes))
+            mean = weights_by_class(codes, weights * values, n_classes) / size
+            mean = mean + weights_by_class(codes, weights * (values - mean[codes]), n_classes) / size
+            return cls(n, mean, weights_by_class(codes, weights * np.square(values - mean[codes]), n_classes))
 
-    def merge(self, other: Moments) -> None:
-        """Add another part (Chan's formula)."""
-        n = self.n + other.n
-        share = np.divide(other.n, n, out=np.zeros_like(n), where=n > 0)
+    @property
+    def n_features(self) -> int:
+        """One."""
+        return 1
+
+    def merge(self, other: ColumnMoments) -> ColumnMoments:
+        """Add another's rows to this, in place (Chan's formula)."""
+        n = self.counts + other.counts
+        share = np.divide(other.counts, n, out=np.zeros_like(n), where=n > 0)
         gap = other.mean - self.mean
-        self.square = self.square + other.square + self.n * share * np.square(gap)
-        self.mean, self.n = self.mean + share * gap, n
+        self.square = self.square + other.square + self.counts * share * np.square(gap)
+        self.mean, self.counts = self.mean + share * gap, n
+        return self
 
-    def reindexed(self, positions: NDArray[np.intp], n_classes: int) -> Moments:
-        """Among more classes."""
-        return Moments(*(_spread(part, positions, n_classes) for part in (self.n, self.mean, self.square)))
+    def take(self, classes: ArrayLike) -> ColumnMoments:
+        """The moments of some classes."""
+        at = np.asarray(classes, dtype=np.intp)
+        return ColumnMoments(self.counts[at], self.mean[at], self.square[at])
+
+    def regroup(self, groups: ArrayLike, n_groups: int) -> ColumnMoments:
+        """The moments of groups of classes."""
+        placed = [
+            ColumnMoments(*(summed(part[classes], places, n_groups) for part in (self.counts, self.mean, self.square)))
+            for classes, places in turns(groups)
+        ]
+        return reduce(ColumnMoments.merge, placed)
 
     def overall(self) -> tuple[float, float]:
         """Mean and variance of the column over all classes."""
-        total = float(self.n.sum())
-        mean = float(self.n @ self.mean) / total
+        mean = float(self.counts @ self.mean) / self.total
         with np.errstate(over="ignore"):  # values of extreme size: an infinite variance, which is refused by name
-            return mean, float(self.square.sum() + self.n @ np.square(self.mean - mean)) / total
+            return mean, float(self.square.sum() + self.counts @ np.square(self.mean - mean)) / self.total
 
 
 @dataclass
-class Sums:
-    """Weight of the rows and sums of one or several columns in every class: Poisson, Bernoulli, multinomial."""
-
-    n: Float
-    sums: Float
-
-    @classmethod
-    def of(cls, values: Float, codes: Codes, weights: Float, n_classes: int) -> Sums:
-        """From values (n, m); missing entries are zeros with no effect on the sums."""
-        columns = [_by_class(codes, weights * column, n_classes) for column in values.T]
-        return cls(_by_class(codes, weights, n_classes), np.stack(columns, axis=1))
-
-    def merge(self, other: Sums) -> None:
-        """Add another part."""
-        self.n, self.sums = self.n + other.n, self.sums + other.sums
-
-    def reindexed(self, positions: NDArray[np.intp], n_classes: int) -> Sums:
-        """Among more classes."""
-        return Sums(_spread(self.n, positions, n_classes), _spread(self.sums, positions, n_classes))
-
-
-@dataclass
-class Table:
+class ValueCounts(Statistic):
     """Weight of every value of a column in every class; values of any kind, in the order they first came."""
 
-    n: Float
-    counts: dict[Any, Float] = field(default_factory=dict)
+    counts: Float
+    by_value: dict[Any, Float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, values: NDArray[Any], codes: Codes, weights: Float, n_classes: int) -> Table:
-        """From the observed values; values that only rows of weight zero have are not there."""
-        table = cls(_by_class(codes, weights, n_classes))
+    def empty(cls, n_classes: int) -> ValueCounts:
+        """The counts of no rows."""
+        return cls(np.zeros(n_classes))
+
+    @classmethod
+    def of_columns(cls, values: NDArray[Any], codes: Codes, weights: Float, n_classes: int) -> ValueCounts:
+        """From the observed values (n,); values that only rows of weight zero have are not there."""
         kept = weights > 0
         distinct, inverse = np.unique(values[kept], return_inverse=True)
-        flat = np.bincount(
-            inverse * n_classes + codes[kept], weights[kept], minlength=len(distinct) * n_classes
-        ).reshape(-1, n_classes)
-        table.counts = {value: row.astype(np.float64) for value, row in zip(distinct.tolist(), flat, strict=True)}
-        return table
+        cells = weights_by_class(inverse * n_classes + codes[kept], weights[kept], len(distinct) * n_classes)
+        by_value = dict(zip(distinct.tolist(), cells.reshape(-1, n_classes), strict=True))
+        return cls(weights_by_class(codes, weights, n_classes), by_value)
 
-    def merge(self, other: Table) -> None:
-        """Add another part; new values are added to the table."""
-        self.n = self.n + other.n
-        for value, row in other.counts.items():
-            self.counts[value] = self.counts[value] + row if value in self.counts else row
+    @property
+    def n_features(self) -> int:
+        """One."""
+        return 1
 
-    def reindexed(self, positions: NDArray[np.intp], n_classes: int) -> Table:
-        """Among more classes."""
-        counts = {value: _spread(row, positions, n_classes) for value, row in self.counts.items()}
-        return Table(_spread(self.n, positions, n_classes), counts)
+    def merge(self, other: ValueCounts) -> ValueCounts:
+        """Add another's rows to this, in place; new values are added to the table."""
+        self.counts = self.counts + other.counts
+        for value, row in other.by_value.items():
+            self.by_value[value] = self.by_value[value] + row if value in self.by_value else row
+        return self
 
+    def take(self, classes: ArrayLike) -> ValueCounts:
+        """The counts of some classes, with the values that occur in them."""
+        at = np.asarray(classes, dtype=np.intp)
+        return ValueCounts(self.counts[at], {value: row[at] for value, row in self.by_value.items() if row[at].any()})
 
-def _spread(part: Float, positions: NDArray[np.intp], n_classes: int) -> Float:
-    whole = np.zeros((n_classes, *part.shape[1:]))
-    whole[positions] = part
-    return whole
+    def regroup(self, groups: ArrayLike, n_groups: int) -> ValueCounts:
+        """The counts of groups of classes."""
+        by_value = {value: summed(row, groups, n_groups) for value, row in self.by_value.items()}
+        return ValueCounts(summed(self.counts, groups, n_groups), by_value)
 
 
 @dataclass
-class MixedCounts:
-    """Weight of every class, and one statistic a column or group of columns."""
+class MixedCounts(Statistic):
+    """Weight of every class, and one statistic per column or group of columns, by the tuple of their names."""
 
     counts: Float
-    parts: dict[Any, Moments | Sums | Table]
+    parts: dict[tuple[Any, ...], ColumnMoments | ClassCounts | ValueCounts]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns d."""
+        return sum(len(names) for names in self.parts)
 
     def merge(self, other: MixedCounts) -> MixedCounts:
         """Add another's rows to this, in place."""
         self.counts = self.counts + other.counts
-        for name, part in self.parts.items():
-            part.merge(other.parts[name])  # type: ignore[arg-type]  # the same name has the same kind
+        for names, part in self.parts.items():
+            part.merge(other.parts[names])  # type: ignore[arg-type]  # the same columns have the same kind
         return self
 
-    def copy(self) -> MixedCounts:
-        """Counts that can be merged into without changing these."""
-        return self.reindexed(np.arange(len(self.counts)), len(self.counts))
+    def take(self, classes: ArrayLike) -> MixedCounts:
+        """The statistics of some classes."""
+        parts = {names: part.take(classes) for names, part in self.parts.items()}
+        return MixedCounts(self.counts[np.asarray(classes, dtype=np.intp)], parts)
 
-    def reindexed(self, positions: NDArray[np.intp], n_classes: int) -> MixedCounts:
-        """The same counts among more classes: class k becomes class positions[k]."""
-        parts = {name: part.reindexed(positions, n_classes) for name, part in self.parts.items()}
-        return MixedCounts(_spread(self.counts, positions, n_classes), parts)
+    def regroup(self, groups: ArrayLike, n_groups: int) -> MixedCounts:
+        """The statistics of groups of classes."""
+        parts = {names: part.regroup(groups, n_groups) for names, part in self.parts.items()}
+        return MixedCounts(summed(self.counts, groups, n_groups), parts)

@@ -1,9 +1,9 @@
 """Counts by class: how much weight each class has, and how much of each feature or category, from one pass.
 
     n_k = Σ sᵢ,   N_kj = Σ sᵢ x_ij                        ClassCounts: words in documents, flags
-    N_kjc = Σ sᵢ [x_ij = c]                               CategoryCounts: one table a column
+    N_kjc = Σ sᵢ [x_ij = c]                               CategoryCounts: one table per column
 
-Both are monoids: `merge` adds. Smoothing and priors are applied when they are read.
+Smoothing and priors are applied when they are read.
 """
 
 from __future__ import annotations
@@ -12,38 +12,43 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from separatrix.data.block import Block, Entries, Float
+from separatrix.data.block import Block, Codes, Entries, Float
 from separatrix.data.source import Source
 from separatrix.settings import outside
+from separatrix.statistics.statistic import Statistic, class_weights, number_of_classes, summed, weights_by_class
 
 # Entries become table cells of eight bytes each: few rows at a time keep that small against the rows.
 _ROWS_AT_ONCE = 8192
 
 
-class ClassCounts:
-    """Weight of every class, sums of every feature in it, and the least value seen (to refuse negative counts)."""
+class ClassCounts(Statistic):
+    """Weight of every class, sums of every feature in it, and a value that none is below (to refuse negative counts)."""
 
-    def __init__(self, counts: Float, sums: Float, least: float) -> None:
+    def __init__(self, counts: Float, sums: Float, least: float = 0.0) -> None:
         self.counts, self.sums, self.least = counts, sums, least
 
     @classmethod
     def empty(cls, n_classes: int, n_features: int) -> ClassCounts:
         """The counts of no rows."""
-        return cls(np.zeros(n_classes), np.zeros((n_classes, n_features)), 0.0)
+        return cls(np.zeros(n_classes), np.zeros((n_classes, n_features)))
 
     @classmethod
     def of_block(cls, block: Block, n_classes: int) -> ClassCounts:
         """The counts of one block."""
-        counts = np.bincount(block.codes, block.weights, minlength=n_classes).astype(np.float64, copy=False)
-        return cls(counts, block.class_sums(block.codes, n_classes), block.least())
+        return cls(class_weights(block, n_classes), block.class_sums(block.codes, n_classes), block.least())
+
+    @classmethod
+    def of_columns(cls, values: Float, codes: Codes, weights: Float, n_classes: int) -> ClassCounts:
+        """The counts of values (n, m) that are not negative."""
+        sums = [weights_by_class(codes, weights * column, n_classes) for column in values.T]
+        return cls(weights_by_class(codes, weights, n_classes), np.stack(sums, axis=1))
 
     @classmethod
     def of_source(cls, source: Source) -> ClassCounts:
         """One pass over a labelled source."""
-        assert source.classes is not None, "label the source first"
-        n_classes = len(source.classes)
+        n_classes = number_of_classes(source)
         counts = source.coarse().reduce(lambda block: cls.of_block(block, n_classes), cls.merge)
         source.check_finite(counts.sums)
         source.passes += source.coarse() is not source  # the pass was made by a copy
@@ -55,6 +60,11 @@ class ClassCounts:
         least = source.reduce(lambda block: block.column_minima(), np.minimum)
         return int(np.flatnonzero(least < 0)[0])
 
+    @property
+    def n_features(self) -> int:
+        """Number of columns d."""
+        return int(self.sums.shape[1])
+
     def merge(self, other: ClassCounts) -> ClassCounts:
         """Add another's rows to this, in place."""
         self.counts += other.counts
@@ -62,15 +72,14 @@ class ClassCounts:
         self.least = min(self.least, other.least)
         return self
 
-    def copy(self) -> ClassCounts:
-        """Counts that can be merged into without changing these."""
-        return ClassCounts(self.counts.copy(), self.sums.copy(), self.least)
+    def take(self, classes: ArrayLike) -> ClassCounts:
+        """The counts of some classes."""
+        at = np.asarray(classes, dtype=np.intp)
+        return ClassCounts(self.counts[at], self.sums[at], self.least)
 
-    def reindexed(self, positions: NDArray[np.intp], n_classes: int) -> ClassCounts:
-        """The same counts among more classes: class k becomes class positions[k]."""
-        whole = ClassCounts.empty(n_classes, self.sums.shape[1])
-        whole.counts[positions], whole.sums[positions], whole.least = self.counts, self.sums, self.least
-        return whole
+    def regroup(self, groups: ArrayLike, n_groups: int) -> ClassCounts:
+        """The counts of groups of classes."""
+        return ClassCounts(summed(self.counts, groups, n_groups), summed(self.sums, groups, n_groups), self.least)
 
 
 class BadColumn(ValueError):
@@ -88,12 +97,12 @@ def _column_of(stored: Entries, where: NDArray[np.bool_]) -> int:
 
 
 def _trimmed(table: Float) -> Float:
-    """Without the last categories that only rows of weight zero have."""
+    """Without the last categories, those that no row of the table has."""
     seen = np.flatnonzero(table.any(axis=0))
     return table[:, : seen[-1] + 1] if len(seen) else table[:, :0]
 
 
-class CategoryCounts:
+class CategoryCounts(Statistic):
     """Weight of every category of every column in every class: tables[j] is (K, number of categories of column j).
 
     Categories are the whole numbers 0, 1, …; a column of a merged part may have more of them. Rows of weight zero count
@@ -120,7 +129,7 @@ class CategoryCounts:
             raise BadColumn(_column_of(stored, numbers < 0), "holds a negative number")
         if cut is not None and (categories != numbers).any():
             cut.add(_column_of(stored, categories != numbers))
-        counts = np.bincount(block.codes, block.weights, minlength=n_classes).astype(np.float64, copy=False)
+        counts = class_weights(block, n_classes)
         sizes = stored.column_maxima(categories) + 1
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         cells = (offsets[:-1][stored.columns] + categories) * n_classes + block.codes[stored.rows]
@@ -140,8 +149,7 @@ class CategoryCounts:
     @classmethod
     def of_source(cls, source: Source) -> CategoryCounts:
         """One pass over a labelled source."""
-        assert source.classes is not None, "label the source first"
-        n_classes = len(source.classes)
+        n_classes = number_of_classes(source)
         cut: set[int] = set()
         try:
             found = source.reduce(lambda block: cls.of_block(block, n_classes, cut), cls.merge, rows=_ROWS_AT_ONCE)
@@ -160,6 +168,11 @@ class CategoryCounts:
             )
         return found
 
+    @property
+    def n_features(self) -> int:
+        """Number of columns d."""
+        return len(self.tables)
+
     def merge(self, other: CategoryCounts) -> CategoryCounts:
         """Add another's rows to this, in place; columns grow where the other has more categories."""
         self.counts = self.counts + other.counts
@@ -171,14 +184,12 @@ class CategoryCounts:
             self.tables[j] = mine
         return self
 
-    def copy(self) -> CategoryCounts:
-        """Counts that can be merged into without changing these."""
-        return CategoryCounts(self.counts.copy(), [table.copy() for table in self.tables])
+    def take(self, classes: ArrayLike) -> CategoryCounts:
+        """The counts of some classes, with the categories that occur in them."""
+        at = np.asarray(classes, dtype=np.intp)
+        return CategoryCounts(self.counts[at], [_trimmed(table[at]) for table in self.tables])
 
-    def reindexed(self, positions: NDArray[np.intp], n_classes: int) -> CategoryCounts:
-        """The same counts among more classes: class k becomes class positions[k]."""
-        whole = CategoryCounts(np.zeros(n_classes), [np.zeros((n_classes, table.shape[1])) for table in self.tables])
-        whole.counts[positions] = self.counts
-        for mine, table in zip(whole.tables, self.tables, strict=True):
-            mine[positions] = table
-        return whole
+    def regroup(self, groups: ArrayLike, n_groups: int) -> CategoryCounts:
+        """The counts of groups of classes."""
+        tables = [summed(table, groups, n_groups) for table in self.tables]
+        return CategoryCounts(summed(self.counts, groups, n_groups), tables)

@@ -17,6 +17,7 @@ from separatrix.data.block import Block, Float
 from separatrix.data.source import COPIED_BYTES, Source, rows_per_block
 from separatrix.statistics.moments import ClassMoments, rounding_scatter
 from separatrix.statistics.scatter import Scatter, combine
+from separatrix.statistics.statistic import Mergeable
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ class NormalEquations:
         return np.maximum(self.target_squares - 2.0 * linear + quadratic, 0.0)
 
 
-class Gram:
-    """Moments of [x, y]: a monoid under `merge`.
+class Gram(Mergeable):
+    """Moments of [x, y].
 
     Parameters
     ----------
@@ -117,10 +118,6 @@ class Gram:
         check_targets(gram._moments.pooled().diagonal()[source.n_features :])
         gram._moments.check(source)
         return gram
-
-    def update(self, block: Block) -> Gram:
-        """Add the rows of a block, in place."""
-        return self.merge(type(self).of_block(block))
 
     def merge(self, other: Gram) -> Gram:
         """Add another's rows, in place."""
@@ -167,7 +164,7 @@ def check_targets(squares: Float) -> None:
 
 
 def class_normal_equations(moments: ClassMoments, class_weight: Float | None = None) -> NormalEquations:
-    """Least squares on targets ±1 (one column for two classes, else one a class), read from class moments.
+    """Least squares on targets ±1 (one column for two classes, else one per class), read from class moments.
 
     `class_weight` multiplies the weight of every row of class k; it needs the per-class form.
     """

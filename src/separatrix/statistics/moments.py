@@ -15,11 +15,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.statistics.scatter import Scatter, combine
+from separatrix.statistics.statistic import Statistic, number_of_classes, turns
 
 # Values below this have no square in double precision.
 _NO_SQUARE = float(np.sqrt(np.finfo(np.float64).tiny))
@@ -30,8 +31,8 @@ Divisor = Literal["mle", "unbiased"]
 _ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 
 
-class ClassMoments:
-    """Moments of the classes: a monoid under `merge`, with `empty` as its unit.
+class ClassMoments(Statistic):
+    """Moments of the classes.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ class ClassMoments:
         """The moments of no rows."""
         zeros = np.zeros((n_classes, n_features))
         parts = {"pooled": 1, "per_class": n_classes, "diagonal": 0}[form]
-        scatters = [Scatter.zeros(n_features) for _ in range(parts)]
+        scatters = [Scatter.empty(n_features) for _ in range(parts)]
         squares = zeros.copy() if form == "diagonal" else None
         return cls(form, np.zeros(n_classes), zeros, zeros.copy(), scatters, squares)
 
@@ -90,8 +91,7 @@ class ClassMoments:
     @classmethod
     def of_source(cls, source: Source, form: Form = "pooled") -> ClassMoments:
         """One pass over a labelled source."""
-        assert source.classes is not None, "label the source first"
-        n_classes = len(source.classes)
+        n_classes = number_of_classes(source)
         wide = source.n_rows is None or source.n_rows < source.n_features
         moments = source.reduce(lambda block: cls.of_block(block, n_classes, form, wide), cls.merge)
         moments.check(source)
@@ -106,10 +106,6 @@ class ClassMoments:
             raise ValueError(source.explain_range())
         if not self.counts.any():
             raise ValueError("The total weight of the rows is zero, so nothing can be learned; give positive weights.")
-
-    def update(self, block: Block) -> ClassMoments:
-        """Add the rows of a block, in place."""
-        return self.merge(type(self).of_block(block, self.n_classes, self.form))
 
     def merge(self, other: ClassMoments) -> ClassMoments:
         """Add another's rows to this, in place; the other is left as it is."""
@@ -130,52 +126,57 @@ class ClassMoments:
                 self._squares = self._squares + other._squares
                 self._squares[moved] += np.square(rows)
             elif self.form == "pooled":
-                self._scatters[0].add(other._scatters[0])
+                self._scatters[0].merge(other._scatters[0])
                 self._scatters[0].add_rows(rows)
             else:
                 for k in np.flatnonzero(added):
-                    self._scatters[k].add(other._scatters[k])
+                    self._scatters[k].merge(other._scatters[k])
                 for k, row in zip(moved, rows, strict=True):
                     self._scatters[k].add_rows(row[None, :])
         self.counts = after
         return self
 
-    def copy(self) -> ClassMoments:
-        """Moments that can be merged into without changing these."""
-        squares = None if self._squares is None else self._squares.copy()
-        scatters = [scatter.copy() for scatter in self._scatters]
-        return ClassMoments(self.form, self.counts.copy(), self._high.copy(), self._low.copy(), scatters, squares)
+    def take(self, classes: ArrayLike) -> ClassMoments:
+        """The moments of some classes; pooled moments, whose scatter is of all classes together, cannot leave one out."""
+        at = np.asarray(classes, dtype=np.intp)
+        if self.form == "pooled" and len(np.setdiff1d(np.flatnonzero(self.counts), at)):
+            raise ValueError("Pooled moments have one scatter for all classes; take classes from the per_class form.")
+        scatters = self._scatters if self.form == "pooled" else [self._scatters[k] for k in at if self._scatters]
+        squares = None if self._squares is None else self._squares[at]
+        copies = [scatter.copy() for scatter in scatters]
+        return ClassMoments(self.form, self.counts[at], self._high[at], self._low[at], copies, squares)
 
-    def reindexed(self, positions: NDArray[np.intp], n_classes: int) -> ClassMoments:
-        """The same moments among more classes: class k becomes class positions[k]."""
-        whole = ClassMoments.empty(n_classes, self.n_features, self.form)
-        whole.counts[positions] = self.counts
-        whole._high[positions], whole._low[positions] = self._high, self._low
-        if self._squares is not None and whole._squares is not None:
-            whole._squares[positions] = self._squares
-        elif self.form == "pooled":
-            whole._scatters = [self._scatters[0].copy()]
-        else:
-            for k, position in enumerate(positions):
-                whole._scatters[position] = self._scatters[k].copy()
-        return whole
+    def regroup(self, groups: ArrayLike, n_groups: int) -> ClassMoments:
+        """The moments of groups of classes, merged by the formula that merges blocks."""
+        total = ClassMoments.empty(n_groups, self.n_features, self.form)
+        for classes, places in turns(groups):
+            part = ClassMoments.empty(n_groups, self.n_features, self.form)
+            part.counts[places] = self.counts[classes]
+            part._high[places], part._low[places] = self._high[classes], self._low[classes]
+            if self._squares is not None and part._squares is not None:
+                part._squares[places] = self._squares[classes]
+            elif self.form == "per_class":
+                for k, place in zip(classes, places, strict=True):
+                    part._scatters[place] = self._scatters[k]
+            total.merge(part)
+        if self.form == "pooled":  # within classes; what the means of a group add to it was merged above
+            total._scatters[0].merge(self._scatters[0])
+        return total
+
+    def in_form(self, form: Form) -> ClassMoments:
+        """These moments, or those with one scatter for all classes made of them."""
+        if form == self.form:
+            return self
+        if (self.form, form) != ("per_class", "pooled"):
+            raise ValueError(f"Moments of the form {self.form!r} cannot be read in the form {form!r}.")
+        return ClassMoments("pooled", self.counts, self._high, self._low, [self.pooled()])
 
     # -- reading --------------------------------------------------------------------------------------------------
 
     @property
-    def n_classes(self) -> int:
-        """K."""
-        return len(self.counts)
-
-    @property
     def n_features(self) -> int:
-        """d."""
+        """Number of columns d."""
         return int(self._high.shape[1])
-
-    @property
-    def total(self) -> float:
-        """S = Σ n_k."""
-        return float(self.counts.sum())
 
     @property
     def means(self) -> Float:
@@ -204,7 +205,7 @@ class ClassMoments:
 
     def of_class(self, k: int) -> Scatter:
         """Scatter S_k of one class."""
-        assert self.form == "per_class", "only the per-class form has one scatter a class"
+        assert self.form == "per_class", "only the per-class form has one scatter per class"
         self._scatters[k].flatten(rounding_scatter(float(self.counts[k]), self.means[k]))
         return self._scatters[k]
 

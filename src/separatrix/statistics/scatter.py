@@ -13,11 +13,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from separatrix.data.block import Float
+from separatrix.statistics.statistic import Mergeable
 
 _FEW_ROWS = 32
 
 
-class Scatter:
+class Scatter(Mergeable):
     """A sum of outer products, as a matrix or as rows.
 
     Parameters
@@ -35,7 +36,7 @@ class Scatter:
         self._pending: list[Float] = []  # few rows at a time are added to the matrix together
 
     @classmethod
-    def zeros(cls, n_features: int) -> Scatter:
+    def empty(cls, n_features: int) -> Scatter:
         """The scatter of no rows."""
         return cls(rows=np.zeros((0, n_features)))
 
@@ -92,14 +93,15 @@ class Scatter:
         if len(rows) > _FEW_ROWS or len(self._pending) > _FEW_ROWS:
             self._flush()
 
-    def add(self, other: Scatter) -> None:
-        """S += other."""
+    def merge(self, other: Scatter) -> Scatter:
+        """S += other, in place."""
         if other.thin:
             self.add_rows(other.rows)
-            return
+            return self
         self._to_matrix()
         assert self._matrix is not None
         self._matrix += other.matrix()
+        return self
 
     def flatten(self, limits: Float) -> None:
         """Set columns to zero whose diagonal is at most the limit: what is left there is rounding."""
@@ -127,12 +129,12 @@ class Scatter:
 
 def combine(terms: Iterable[tuple[float, Scatter]], n_features: int) -> Scatter:
     """Σ a·S over pairs (a ≥ 0, S), thin while the rows stay fewer than the columns."""
-    total = Scatter.zeros(n_features)
+    total = Scatter.empty(n_features)
     for coefficient, scatter in terms:
         if coefficient == 0.0:
             continue
         if scatter.thin:
             total.add_rows(np.sqrt(coefficient) * scatter.rows)
         else:
-            total.add(Scatter(matrix=coefficient * scatter.matrix()))
+            total.merge(Scatter(matrix=coefficient * scatter.matrix()))
     return total

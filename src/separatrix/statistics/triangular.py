@@ -17,14 +17,15 @@ from separatrix.data.source import COPIED_BYTES, Source, rows_per_block
 from separatrix.statistics.gram import Gram, NormalEquations
 from separatrix.statistics.moments import rounding_scatter
 from separatrix.statistics.scatter import Scatter
+from separatrix.statistics.statistic import Mergeable
 
 # A block much shorter than its factor is wide would be merged at the cost of a block of that size.
 _ROWS_A_COLUMN = 4
 _LEAST = float(np.finfo(np.float64).eps)
 
 
-class Triangular:
-    """R of the rows [1, x − c, y − e]: a monoid under `merge`.
+class Triangular(Mergeable):
+    """R of the rows [1, x − c, y − e].
 
     Parameters
     ----------

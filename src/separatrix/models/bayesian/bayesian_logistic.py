@@ -6,7 +6,7 @@
 `posterior="laplace"` takes the Gaussian with the mode and the curvature of the posterior (bayes/laplace.py), "variational" the
 one with the greatest lower bound of the evidence (bayes/variational.py), "auto" the first where it is near the posterior and
 else the second, "gibbs" draws from the posterior itself (bayes/gibbs.py). More than two classes have
-one score a class with the same prior, so no class is special; what is the same for all of them is held by the prior alone,
+one score per class with the same prior, so no class is special; what is the same for all of them is held by the prior alone,
 and the intercepts, which have none, sum to zero.
 
 Reference: Bishop (2006), Pattern Recognition and Machine Learning, sections 4.4 and 4.5; Polson, Scott and Windle (2013),
@@ -15,14 +15,12 @@ J. American Statistical Association 108.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -30,24 +28,23 @@ from separatrix.bayes.laplace import FULL_COEFFICIENTS, SINGULAR, STRUCTURES, ch
 from separatrix.bayes.posterior import FullPosterior
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.data.checks import real_numbers
-from separatrix.models.base import LinearRule, Stopwatch
-from separatrix.models.bayesian.fitting import Found, find_posterior, find_prior
+from separatrix.data.labels import UnknownLabel, listed, shown
+from separatrix.models.base import FitCall
+from separatrix.models.bayesian.fitting import FittedPosterior, find_posterior, find_prior, sample_posterior
 from separatrix.models.bayesian.prediction import PosteriorPrediction
 from separatrix.models.bayesian.prior import (
-    as_prior,
     groups_of,
     log_sizes,
     prior_of,
-    scaled_prior,
-    seen_before,
+    problem_after,
+    problem_with_prior,
     validated_precision,
 )
-from separatrix.models.bayesian.sampling import sampled
 from separatrix.models.counted_classes import check_two_classes
-from separatrix.models.logistic.problem import Problem, build_problem
+from separatrix.models.stopwatch import Stopwatch
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
-from separatrix.settings import outside, threads_of
+from separatrix.settings import threads_of
 
 _EVIDENCE = {
     "laplace": "Laplace's approximation",
@@ -56,7 +53,7 @@ _EVIDENCE = {
 }
 
 
-class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
+class BayesianLogisticRegression(PosteriorPrediction):
     """Logistic regression whose coefficients and probabilities carry their uncertainty.
 
     Parameters
@@ -64,7 +61,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
     prior_precision : "evidence", float, array-like or (mean, covariance), default="evidence"
         Of the Gaussian prior of the coefficients. "evidence" chooses one number (one for each of `groups`) that makes the
         data most probable; beyond 2000 coefficients, one that makes left-out rows most probable (cross-validation). A number
-        or one for each column are precisions about zero; a tuple gives mean and covariance, each a number, one a column, or
+        or one for each column are precisions about zero; a tuple gives mean and covariance, each a number, one per column, or
         (covariance) a matrix. The intercept has a flat prior.
     posterior : {"auto", "laplace", "variational", "gibbs"}, default="auto"
         "laplace": the Gaussian at the mode. "variational": the Gaussian with the greatest lower bound of the evidence. "auto":
@@ -217,8 +214,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         -------
         self
         """
-        self._validate_params()
-        return self._unchanged_by_errors(self._fit, X, y, sample_weight, offset)
+        return self._fit(X, y, sample_weight, offset=offset)
 
     def update(
         self,
@@ -242,49 +238,44 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         self
         """
         self._check_ready()
-        return self._unchanged_by_errors(self._update, X, y, sample_weight, offset)
+        with self._unchanged_if_refused(), threads_of(self.n_jobs):
+            self._update(X, y, sample_weight, offset)
+        self._warn()
+        return self
 
-    def _unchanged_by_errors(self, work: Any, *arguments: Any) -> Self:
-        known = dict(self.__dict__)
-        try:
-            with threads_of(self.n_jobs):
-                work(*arguments)
-            return self
-        except BaseException:  # a refused fit leaves the model as it was
-            self.__dict__.clear()
-            self.__dict__.update(known)
-            raise
+    def _label(self, source: Source) -> Source:
+        return self._count_classes(source.labelled())
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
-        watch = Stopwatch()
-        watch.start_at(X.passes if isinstance(X, Source) else 0)
-        source = self._count_classes(self._read(X, y, sample_weight, reset=True).labelled())
+    def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:
             self.n_iter_, self.draws_ = np.zeros(1, dtype=np.int32), None
-            self._constant(source, watch)
+            self._constant(source, call.watch)
             return
-        self._fit_counted(source, X, y, sample_weight, offset, watch)
+        with threads_of(self.n_jobs):
+            self._fit_counted(source, call.X, call.y, call.sample_weight, call.options["offset"], call.watch)
         self._place_classes(source)
+
+    def _warn(self) -> None:
+        self._warn_if_short(also=Status.UNMIXED)
 
     def _fit_counted(self, source: Source, X: Any, y: Any, sample_weight: Any, offset: Any, watch: Stopwatch) -> None:
         prior = prior_of(self.prior_precision, self.n_features_in_)
-        shift = None if offset is None else real_numbers(offset, "offset")
-        problem = build_problem(
-            source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), prior=prior, offset=shift
-        )
+        problem = problem_with_prior(source, bool(self.fit_intercept), prior, offset)
         m, p = problem.shape
         chosen = choose_covariance(p, m) if self.covariance == "auto" else self.covariance
         chosen = "full" if chosen == "block" and m == 1 else chosen  # one block is all of it
         if problem.objective.penalty.matrix is not None and chosen == "low_rank":
-            raise ValueError("covariance='low_rank' needs a prior with one precision a column; give covariance='full'.")
+            raise ValueError(
+                "covariance='low_rank' needs a prior with one precision per column; give covariance='full'."
+            )
         if self.posterior == "gibbs" and chosen != "full":
             raise ValueError(f"posterior='gibbs' draws all {m * p} coefficients jointly; set covariance='full' for it.")
         self.covariance_structure_ = chosen
         self._scaling = problem.centre, problem.scale
         if isinstance(self.prior_precision, str) and m * p <= FULL_COEFFICIENTS:
-            groups, sizes = groups_of(self.groups, self.n_features_in_), log_sizes(problem)
+            groups = groups_of(self.groups, self.n_features_in_)
             try:
-                found = find_prior(self, problem, chosen, groups, sizes)
+                found = find_prior(self, problem, chosen, groups, log_sizes(problem))
             except np.linalg.LinAlgError:
                 raise ValueError(SINGULAR) from None
             precisions = np.exp(cast(Float, found.log_alpha))
@@ -301,38 +292,29 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
                     "give a number."
                 )
             self.prior_precision_ = validated_precision(self, X, y, sample_weight, log_sizes(problem))
-            problem = replace(problem, objective=scaled_prior(problem.objective, self.prior_precision_))
+            penalty = problem.objective.penalty.scaled(self.prior_precision_)
+            problem = replace(problem, objective=replace(problem.objective, penalty=penalty))
             note = " The prior was chosen by five-fold cross-validation: the evidence needs a full covariance."
         else:
             given = self.prior_precision
             self.prior_precision_ = given if isinstance(given, tuple) else np.array(given, dtype=np.float64)[()]
         self._keep(problem, find_posterior(self, problem, chosen), watch, note)
 
-    def _keep(self, problem: Problem, found: Found, watch: Stopwatch, note: str = "") -> None:
-        self._posterior, self.log_evidence_, self.log_evidence_is_ = (
-            found.posterior,
-            found.log_evidence,
-            _EVIDENCE[found.evidence_is],
-        )
+    def _keep(self, problem: LinearProblem, found: FittedPosterior, watch: Stopwatch, note: str = "") -> None:
+        self._posterior, self._total, self.draws_ = found.posterior, found.solution.total, None
+        self.log_evidence_, self.log_evidence_is_ = found.log_evidence, _EVIDENCE[found.evidence_is]
         self.pareto_k_ = np.nan if found.diagnosis is None else found.diagnosis.k
-        self.predictive_width_ = found.width
-        self.n_iter_ = np.array([found.iterations], dtype=np.int32)
-        self._total = found.solution.total
-        self.draws_ = None
-        status, detail, certificate = found.status, found.detail + note, found.certificate
+        self.predictive_width_, self.n_iter_ = found.width, np.array([found.iterations], dtype=np.int32)
+        status, detail = found.status, found.detail + note
         if self.posterior == "gibbs" and status is not Status.INTERRUPTED:
             assert isinstance(found.posterior, FullPosterior)
-            at = replace(problem, objective=found.objective)
-            self.draws_, self._posterior, status, detail = sampled(self, at, found.posterior)
+            sampled = sample_posterior(self, found.objective, problem, found.posterior)
+            self.draws_, self._posterior, status, detail = sampled
         self.coef_, self.intercept_ = self._finish(self._posterior.mean)
-        # Means of draws minimise nothing.
-        shown = certificate if self.draws_ is None else None
-        self.fit_ = watch.fit(status, problem.source.passes, detail, shown, found.iterations)
+        certificate = found.certificate if self.draws_ is None else None  # means of draws minimise nothing
+        self.fit_ = watch.fit(status, problem.source.passes, detail, certificate, found.iterations)
         self.fit_.trace.extend(found.solution.trace)
-        if status.fell_short or status is Status.UNMIXED:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
-        chance = check_random_state(self.random_state)
-        self._seed = int(chance.randint(np.iinfo(np.int32).max))
+        self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _update(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
         watch = Stopwatch()
@@ -341,18 +323,12 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         posterior, before, total, passes = self._posterior, self.log_evidence_, self._total, self.fit_.passes
         try:
             source = self._read(X, y, sample_weight, reset=False).labelled(self._counted)
-        except ValueError as error:
-            if "not among the classes" not in str(error):
-                raise
+        except UnknownLabel as error:
             raise ValueError(
-                f"{str(error).split(';')[0]}: update learns about the classes that fit has seen."
+                f"The label {shown(error.label)} in y is not among the classes {listed(error.classes)}: update learns about "
+                "the classes that fit has seen."
             ) from None
-        penalty, gauge = as_prior(posterior)
-        shift = None if offset is None else real_numbers(offset, "offset")
-        built = build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), offset=shift)
-        problem = seen_before(
-            replace(built, objective=replace(built.objective, penalty=penalty)), source, *self._scaling
-        )
+        problem, gauge = problem_after(posterior, source, bool(self.fit_intercept), offset, *self._scaling)
         found = find_posterior(self, problem, self.covariance_structure_, gauge)
         known, self.classes_, self._places = self.classes_, self._counted, None
         self._keep(problem, replace(found, log_evidence=before + found.log_evidence), watch)

@@ -1,4 +1,4 @@
-"""What a posterior over the coefficients says: probabilities with their intervals, intervals of the coefficients, a table.
+"""Predictions from a posterior over the coefficients: probabilities with their intervals; the coefficients and their table.
 
 a = θφ ~ N(θ̂φ, φᵀSφ),     p(k | x, D) = E softmax_k(a)          see bayes/predictive.py
 """
@@ -15,19 +15,19 @@ from scipy.special import log_softmax, logsumexp, ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from separatrix.bayes.posterior import Posterior
-from separatrix.bayes.predictive import check_level, interval, log_probit, log_quadrature
-from separatrix.bayes.predictive_softmax import (
-    log_softmax_probit,
-    log_softmax_quadrature,
-    softmax_interval,
-)
+from separatrix.bayes.predictive import interval, probit, quadrature
+from separatrix.bayes.predictive_softmax import softmax_interval, softmax_probit, softmax_quadrature
 from separatrix.data.affine import Intercept, Standardised
-from separatrix.data.block import Block, Codes, Float
+from separatrix.data.block import Block, Float
 from separatrix.data.dense import DenseBlock
 from separatrix.data.labels import shown
-from separatrix.models.base import Probabilities, SignedDistance
-from separatrix.models.bayesian.posterior_table import PosteriorRow, PosteriorSummary
+from separatrix.geometry import Linear, ScoreForm
+from separatrix.geometry.combined_forms import Integrated
+from separatrix.inference.estimates import check_level
+from separatrix.inference.summary import PosteriorRow, PosteriorSummary
+from separatrix.models.classifier import Probabilities
 from separatrix.models.counted_classes import among_all, check_two_classes, shares_among_all
+from separatrix.models.linear_rule import LinearRule
 
 if TYPE_CHECKING:
     from separatrix.bayes.gibbs import Draws
@@ -35,18 +35,26 @@ if TYPE_CHECKING:
 # Rows times draws whose scores are held at once.
 _AT_ONCE = 1 << 20
 _FAR = 1e100
-# Beyond this many coefficients a covariance is not written out.
-_WRITTEN_OUT = 20_000
+# Beyond this many coefficients a covariance is not formed.
+_LARGEST = 20_000
 
 
-class PosteriorPrediction(Probabilities):
+class PosteriorPrediction(Probabilities, LinearRule):
     """Predictions of a classifier that has a `Posterior` over θ, in the units of its solver."""
 
     _posterior: Posterior
     _scaling: tuple[Float, Float]
     _seed: int
+    _total: float
     predictive_width_: float
     draws_: Draws | None
+    if TYPE_CHECKING:  # parameters and attributes of the estimator
+        predictive: str
+        fit_intercept: bool
+        n_samples: int
+        prior_precision_: Any
+        log_evidence_: float
+        log_evidence_is_: str
 
     def predict_proba(self, X: Any, return_interval: float | None = None) -> Any:
         """Probability of every class, integrated over the posterior.
@@ -65,38 +73,71 @@ class PosteriorPrediction(Probabilities):
         if return_interval is None:
             return proba
         check_level(return_interval)
-        if len(self._counted) == 1:  # type: ignore[attr-defined]  # nothing is uncertain
+        if len(self._counted) == 1:  # nothing is uncertain
             return proba, proba.copy(), proba.copy()
-        sampled = self.draws_ is not None or self.predictive == "samples"  # type: ignore[attr-defined]
+        sampled = self.draws_ is not None or self.predictive == "samples"
         draws = self._draws() if sampled else None
-        limits: Float = self._map_rows(X, lambda block: self._limits(block, return_interval, draws))  # type: ignore[attr-defined]
-        lower, upper = np.split(limits, 2, axis=1)
-        places, n_classes = self._places, proba.shape[1]  # type: ignore[attr-defined]
-        return proba, shares_among_all(lower, places, n_classes), shares_among_all(upper, places, n_classes)
+        limits = self._map_rows(X, lambda block: self._limits(block, return_interval, draws))
+        lower, upper = (shares_among_all(part, self._places, proba.shape[1]) for part in np.split(limits, 2, axis=1))
+        return proba, lower, upper
 
     # -- scores of blocks ---------------------------------------------------------------------------------------------
 
     def _scores(self, X: Any) -> Float:
         """Log-odds of the integrated probability (two classes), or its logarithm for every class."""
-        self._check_ready()  # type: ignore[attr-defined]  # mixed into a Classifier
-        if len(self._counted) == 1:  # type: ignore[attr-defined]
+        self._check_ready()
+        if len(self._counted) == 1:
             return self._linear_scores(X)
         draws = None
-        if self.predictive == "samples":  # type: ignore[attr-defined]
+        if self.predictive == "samples":
             mean = self._posterior.mean
             draws = mean + np.sqrt(self.predictive_width_) * (self._draws() - mean)
-        result: Float = self._map_rows(X, lambda block: self._score_block(block, draws))  # type: ignore[attr-defined]
-        places: Codes | None = self._places  # type: ignore[attr-defined]
-        return result if places is None else among_all(result, places, len(self.classes_), halved=True)  # type: ignore[attr-defined]
+        scores = self._map_rows(X, lambda block: self._score_block(block, draws))
+        places = self._places
+        return scores if places is None else among_all(scores, places, len(self.classes_), halved=True)
+
+    def score_form(self) -> ScoreForm:
+        """The scores of the integrated probabilities: those of the mean over √(1 + πv/8) for two classes and
+        predictive="probit", else a function of rows.
+
+        Returns
+        -------
+        Linear, Integrated, or Placed where classes have no weight
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from separatrix import BayesianLogisticRegression
+        >>> X, y = load_iris(return_X_y=True)
+        >>> form = BayesianLogisticRegression().fit(X, y == 2).score_form()
+        >>> type(form).__name__, form.spread[0].shape
+        ('Linear', (4, 5))
+        """
+        self._check_ready()
+        counted = self._counted
+        if len(counted) > 2 or (len(counted) == 2 and self.predictive != "probit"):
+            return Integrated(self._scores)
+        if len(counted) == 1:
+            form = Linear.of(np.zeros((1, self.n_features_in_)), np.zeros(1))
+        else:
+            centre, scale = self._scaling
+            mean, d = self._posterior.mean, len(scale)
+            values, vectors = np.linalg.eigh(self.predictive_width_ * self._posterior.covariance())
+            factor = vectors * np.sqrt(np.maximum(values, 0.0))
+            constant, floor = np.zeros(1), np.zeros(len(factor))
+            if self.fit_intercept:
+                constant, floor = mean[:, -1], factor[-1]
+            form = Linear(mean[:, :d] / scale, constant, centre, spread=(factor[:d] / scale[:, None], floor))
+        return self._placed(form, halved=True)
 
     def _linear_scores(self, X: Any) -> Float:
-        return SignedDistance._linear_scores(self, X)  # type: ignore[arg-type]  # those of the coefficients, not integrated
+        return super(LinearRule, self)._linear_scores(X)  # those of the coefficients, not integrated
 
     def _seen(self, block: Block) -> Block:
         centre, scale = self._scaling
         if centre.any() or (scale != 1.0).any():
             block = Standardised.block(block, centre, scale)
-        return Intercept.block(block) if self.fit_intercept else block  # type: ignore[attr-defined]
+        return Intercept.block(block) if self.fit_intercept else block
 
     def _bounded(self, rows: Block) -> Block:
         """Rows whose squares would overflow, made smaller: far out, probabilities depend on the direction alone."""
@@ -120,18 +161,17 @@ class PosteriorPrediction(Probabilities):
 
     def _score_block(self, block: Block, draws: Float | None) -> Float:
         m = len(self._posterior.mean)
-        scores = np.full((block.n, m), np.nan)
         if draws is not None:
             logs = self._over_draws(block, draws, lambda logs: logsumexp(logs, axis=1) - np.log(logs.shape[1]))
             return logs if m > 1 else (logs[:, 1] - logs[:, 0])[:, None]
         known, mean, spread = self._activations(block)
-        spread = self.predictive_width_ * spread
-        exact = self.predictive == "quadrature"  # type: ignore[attr-defined]
+        scores, spread = np.full((block.n, m), np.nan), self.predictive_width_ * spread
+        exact = self.predictive == "quadrature"
         if m > 1:
-            scores[known] = (log_softmax_quadrature if exact else log_softmax_probit)(mean, spread)
+            scores[known] = (softmax_quadrature if exact else softmax_probit)(mean, spread, log=True)
             return scores
         # The smaller of the two probabilities keeps its digits; the scores of both sides mirror each other.
-        small = (log_quadrature if exact else log_probit)(-np.abs(mean[:, 0]), spread[:, 0, 0])
+        small = (quadrature if exact else probit)(-np.abs(mean[:, 0]), spread[:, 0, 0], log=True)
         scores[known, 0] = np.where(mean[:, 0] > 0, 1.0, -1.0) * (np.log1p(-np.exp(small)) - small)
         return scores
 
@@ -168,7 +208,7 @@ class PosteriorPrediction(Probabilities):
         """(n, m, p) draws of θ: those of the chains, or of the Gaussian."""
         if self.draws_ is not None:
             return self.draws_.theta.reshape(-1, *self._posterior.mean.shape)
-        return self._posterior.draw(np.random.default_rng(self._seed), int(self.n_samples))  # type: ignore[attr-defined]
+        return self._posterior.draw(np.random.default_rng(self._seed), int(self.n_samples))
 
     # -- the coefficients ---------------------------------------------------------------------------------------------
 
@@ -176,7 +216,7 @@ class PosteriorPrediction(Probabilities):
         """Coefficients (…, m, d) and intercepts (…, m) in the units of the data, from θ (…, m, p)."""
         centre, scale = self._scaling
         coef = theta[..., : len(scale)] / scale + 0.0  # no negative zeros
-        if not self.fit_intercept:  # type: ignore[attr-defined]
+        if not self.fit_intercept:
             return coef, np.zeros(theta.shape[:-1])
         intercept = theta[..., -1] - coef @ centre
         if theta.shape[-2] > 1:
@@ -186,36 +226,34 @@ class PosteriorPrediction(Probabilities):
     @property
     def coef_cov_(self) -> Float:
         """Posterior covariance of ``coef_.ravel()``."""
-        return self._written_out(False)
+        return self._full_covariance(False)
 
     @property
     def covariance_(self) -> Float:
         """Posterior covariance of all coefficients, score by score, the intercept last within each."""
-        return self._written_out(bool(self.fit_intercept))  # type: ignore[attr-defined]
+        return self._full_covariance(bool(self.fit_intercept))
 
-    def _written_out(self, intercept: bool) -> Float:
+    def _full_covariance(self, intercept: bool) -> Float:
         if not hasattr(self, "_posterior"):
             raise AttributeError("the covariance is known after fit")
         (m, p), (centre, scale) = self._posterior.mean.shape, self._scaling
-        if m * p > _WRITTEN_OUT:
-            raise ValueError(
-                f"A covariance of {m * p} coefficients is not written out; use coef_interval or sample_coef."
-            )
-        one = np.zeros((len(scale) + intercept, p))
+        if m * p > _LARGEST:
+            raise ValueError(f"A covariance of {m * p} coefficients is not formed; use coef_interval or sample_coef.")
+        one = np.zeros((len(scale) + intercept, p))  # from θ to the user's units, for one score
         one[: len(scale), : len(scale)] = np.diag(1.0 / scale)
         if intercept:
             one[-1, :-1], one[-1, -1] = -centre / scale, 1.0
-        whole = np.kron(np.eye(m), one)
+        jacobian = np.kron(np.eye(m), one)
         if intercept and m > 1:  # the intercepts sum to zero
             at = np.arange(m) * len(one) + len(one) - 1
-            whole[at] -= whole[at].mean(axis=0)
-        return whole @ self._posterior.covariance() @ whole.T
+            jacobian[at] -= jacobian[at].mean(axis=0)
+        return jacobian @ self._posterior.covariance() @ jacobian.T
 
     def _deviations(self) -> tuple[Float, Float]:
         """Posterior standard deviations of the coefficients (m, d) and of the intercepts (m,)."""
         scale = self._scaling[1]
         coef = np.sqrt(self._posterior.variances()[:, : len(scale)]) / scale
-        if not self.fit_intercept:  # type: ignore[attr-defined]
+        if not self.fit_intercept:
             return coef, np.zeros(len(coef))
         # An intercept is the score of a row of zeros.
         spread = self._posterior.spread(self._seen(DenseBlock(np.zeros((1, len(scale))), None, None, 0)))[0]
@@ -224,19 +262,18 @@ class PosteriorPrediction(Probabilities):
             spread = spread - spread.mean(axis=1, keepdims=True)
         return coef, np.sqrt(np.maximum(spread.diagonal(), 0.0))
 
-    def _quantities(self, level: float) -> tuple[Float, Float, Float, Float, Float]:
+    def _marginals(self, level: float) -> tuple[Float, Float, Float, Float, Float]:
         """Mean, standard deviation, P(> 0), lower and upper limit of all coefficients (m, p), the intercept last."""
-        check_two_classes(self._counted)  # type: ignore[attr-defined]
+        check_two_classes(self._counted)
         check_level(level)
         z = float(ndtri(0.5 + 0.5 * level))
-        keep = slice(None) if self.fit_intercept else slice(0, -1)  # type: ignore[attr-defined]
+        keep = slice(None) if self.fit_intercept else slice(0, -1)
         if self.draws_ is not None:
             coef, intercept = self._finish(self._draws())
             draws = np.concatenate([coef, intercept[..., None]], axis=-1)[..., keep]
             low, high = np.quantile(draws, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
             return draws.mean(axis=0), draws.std(axis=0, ddof=1), (draws > 0).mean(axis=0), low, high
-        coef, intercept = self._finish(self._posterior.mean)
-        mean = np.column_stack([coef, intercept])[:, keep]
+        mean = np.column_stack(self._finish(self._posterior.mean))[:, keep]
         deviation = np.column_stack(self._deviations())[:, keep]
         positive = ndtr(np.divide(mean, deviation, out=np.zeros_like(mean), where=deviation > 0))
         return mean, deviation, positive, mean - z * deviation, mean + z * deviation
@@ -252,10 +289,9 @@ class PosteriorPrediction(Probabilities):
         -------
         lower, upper : ndarrays of the shape of ``coef_``
         """
-        self._check_ready()  # type: ignore[attr-defined]
-        *_, lower, upper = self._quantities(level)
-        d = len(self._scaling[1])
-        return lower[:, :d], upper[:, :d]
+        self._check_ready()
+        lower, upper = (limits[:, : self.n_features_in_] for limits in self._marginals(level)[-2:])
+        return lower, upper
 
     def sample_coef(self, n: int = 1, random_state: Any = None, return_intercept: bool = False) -> Any:
         """Draws of the coefficients from the posterior.
@@ -273,14 +309,12 @@ class PosteriorPrediction(Probabilities):
         intercept : ndarray of shape (n, 1) or (n, n_classes)
             When asked for.
         """
-        self._check_ready()  # type: ignore[attr-defined]
+        self._check_ready()
         if not isinstance(n, Integral) or n < 1:
             raise ValueError(f"n is {n!r}; give how many draws you want, a whole number ≥ 1.")
-        n = int(n)
-        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         if self.draws_ is None:
-            theta = self._posterior.draw(rng, n)
+            theta = self._posterior.draw(rng, int(n))
         else:
             known = self._draws()
             theta = known[rng.integers(len(known), size=n)]
@@ -299,9 +333,9 @@ class PosteriorPrediction(Probabilities):
         -------
         PosteriorSummary
         """
-        self._check_ready()  # type: ignore[attr-defined]
-        numbers = self._quantities(level)
-        classes: list[Any] = self._counted.tolist()  # type: ignore[attr-defined]
+        self._check_ready()
+        numbers = self._marginals(level)
+        classes: list[Any] = self._counted.tolist()
         names = list(map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(self._scaling[1]))])))
         names += ["(intercept)"] * (numbers[0].shape[1] - len(names))
         if len(classes) == 2:
@@ -313,26 +347,21 @@ class PosteriorPrediction(Probabilities):
             for k, label in enumerate(titles)
             for j, name in enumerate(names)
         ]
+        value, kind = self.log_evidence_, self.log_evidence_is_
         facts = [
-            ("Observations", f"{self._total:.10g}"),  # type: ignore[attr-defined]
-            ("Log evidence", _evidence(self.log_evidence_, self.log_evidence_is_)),  # type: ignore[attr-defined]
-            ("Prior precision", _precision(self.prior_precision_)),  # type: ignore[attr-defined]
+            ("Observations", f"{self._total:.10g}"),
+            ("Log evidence", f"{value:.10g} ({kind})" if np.isfinite(value) else kind),
+            ("Prior precision", _precision(self.prior_precision_)),
         ]
-        kind = "Equal-tailed credible intervals" if self.draws_ is not None else "Credible intervals of the Gaussian"
-        method = f"{kind} at level {level:g}. {self.fit_.detail}"  # type: ignore[attr-defined]
+        limits = "Equal-tailed credible intervals" if self.draws_ is not None else "Credible intervals of the Gaussian"
+        method = f"{limits} at level {level:g}. {self.fit_.detail}"
         return PosteriorSummary(rows, titles, level, facts, method)
-
-
-def _evidence(value: float, what: str) -> str:
-    return f"{value:.10g} ({what})" if np.isfinite(value) else what
 
 
 def _precision(value: ArrayLike | tuple[Any, Any]) -> str:
     if isinstance(value, tuple):
         return "a Gaussian prior was given"
     given = np.asarray(value, dtype=np.float64)
-    return (
-        f"{float(given):.6g}"
-        if given.ndim == 0
-        else f"{len(given)} numbers from {given.min():.4g} to {given.max():.4g}"
-    )
+    if given.ndim == 0:
+        return f"{float(given):.6g}"
+    return f"{len(given)} numbers from {given.min():.4g} to {given.max():.4g}"

@@ -1,4 +1,4 @@
-"""Priors of a Bayesian logistic regression: those of its parameters, where the search for one starts, a posterior as one."""
+"""Priors of a Bayesian logistic regression: from its parameters, by cross-validation, a posterior as one; and its problem."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from separatrix.bayes.posterior import DiagonalPosterior, FullPosterior, Posteri
 from separatrix.data import Source
 from separatrix.data.affine import Intercept, Standardised
 from separatrix.data.block import Block, Codes, Float
+from separatrix.data.checks import real_numbers
 from separatrix.models.logistic.cross_validation import LogisticRegressionCV
-from separatrix.models.logistic.problem import Problem
-from separatrix.objectives.linear import LinearObjective
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.penalties import Penalty
 
 _TOO_MANY = (
@@ -27,7 +27,7 @@ def prior_of(given: Any, n_features: int) -> tuple[Any, Any]:
     if isinstance(given, tuple):
         if len(given) != 2:
             raise ValueError(
-                f"prior_precision is a tuple of {len(given)}; a tuple is (mean, covariance), a list has one precision a column."
+                f"prior_precision is a tuple of {len(given)}; a tuple is (mean, covariance), a list one precision per column."
             )
         if not np.isfinite(_numbers(given[1])).all():
             raise ValueError("The covariance in prior_precision has infinite or missing values; give finite variances.")
@@ -62,7 +62,7 @@ def groups_of(groups: Any, n_features: int) -> Codes:
     return np.unique(labels, return_inverse=True)[1]
 
 
-def log_sizes(problem: Problem) -> Float:
+def log_sizes(problem: LinearProblem) -> Float:
     """(d,) log variances of the columns in the user's units, NaN for constant ones. One pass.
 
     A prior of that precision allows a column one unit of log-odds for one standard deviation.
@@ -80,8 +80,8 @@ def log_sizes(problem: Problem) -> Float:
     d = len(problem.scale)
     mean = sums[:d] / total if problem.fit_intercept else 0.0
     variances = squares[:d] / total - np.square(mean)
-    seen = variances > 0
-    return np.where(seen, np.log(np.where(seen, variances, 1.0)) + 2.0 * np.log(problem.scale), np.nan)
+    varies = variances > 0
+    return np.where(varies, np.log(np.where(varies, variances, 1.0)) + 2.0 * np.log(problem.scale), np.nan)
 
 
 def validated_precision(model: Any, X: Any, y: Any, sample_weight: Any, sizes: Float) -> float:
@@ -112,25 +112,35 @@ def validated_precision(model: Any, X: Any, y: Any, sample_weight: Any, sizes: F
     return float(np.exp(at[best] + (at[1] - at[0]) * (0.5 * (left - right) / bend if bend < 0 else 0.0)))
 
 
-def scaled_prior(objective: LinearObjective, precision: float) -> LinearObjective:
-    """An objective whose prior is of unit precision, with another one."""
-    return replace(objective, penalty=objective.penalty.scaled(precision))
+def problem_with_prior(source: Source, fit_intercept: bool, prior: tuple[Any, Any], offset: Any) -> LinearProblem:
+    """The posterior of labelled rows under a Gaussian prior (mean, covariance) of the coefficients."""
+    shift = None if offset is None else real_numbers(offset, "offset")
+    return LinearProblem.of(source, C=1.0, l1_ratio=0.0, fit_intercept=fit_intercept, prior=prior, offset=shift)
 
 
-def as_prior(posterior: Posterior) -> tuple[Penalty, Float | None]:
-    """The penalty that a posterior is, and the gauge directions that are filled in it."""
-    empty = Penalty.none((posterior.mean.shape[0], posterior.mean.shape[1]))
+def problem_after(
+    posterior: Posterior, source: Source, fit_intercept: bool, offset: Any, centre: Float, scale: Float
+) -> tuple[LinearProblem, Float | None]:
+    """The posterior of more rows, with that of the rows before as their prior; and the gauge directions filled in that.
+
+    The columns are seen with the centre and scale of the first fit, in which the prior is.
+    """
+    penalty, gauge = Penalty.none((posterior.mean.shape[0], posterior.mean.shape[1])), None
     if isinstance(posterior, FullPosterior):
-        return replace(empty, mean=posterior.mean, matrix=posterior.precision), posterior.gauge
-    if isinstance(posterior, DiagonalPosterior):
-        return replace(empty, mean=posterior.mean, quadratic=1.0 / posterior.variance), None
-    raise ValueError(
-        f"update needs a posterior that can be a prior, and covariance={posterior.structure!r} is kept in a form that cannot; "
-        "set covariance='full' or 'diagonal'."
-    )
-
-
-def seen_before(problem: Problem, source: Source, centre: Float, scale: Float) -> Problem:
-    """The problem of new rows, seen as those before them were."""
-    seen = Standardised(source, centre, scale) if centre.any() or (scale != 1.0).any() else source
-    return replace(problem, source=Intercept(seen) if problem.fit_intercept else seen, centre=centre, scale=scale)
+        penalty, gauge = replace(penalty, mean=posterior.mean, matrix=posterior.precision), posterior.gauge
+    elif isinstance(posterior, DiagonalPosterior):
+        penalty = replace(penalty, mean=posterior.mean, quadratic=1.0 / posterior.variance)
+    else:
+        raise ValueError(
+            f"update needs a posterior that can be a prior, and covariance={posterior.structure!r} is kept in a form that "
+            "cannot; set covariance='full' or 'diagonal'."
+        )
+    built = problem_with_prior(source, fit_intercept, (0.0, 1.0), offset)
+    rows = Standardised(source, centre, scale) if centre.any() or (scale != 1.0).any() else source
+    return replace(
+        built,
+        objective=replace(built.objective, penalty=penalty),
+        source=Intercept(rows) if fit_intercept else rows,
+        centre=centre,
+        scale=scale,
+    ), gauge

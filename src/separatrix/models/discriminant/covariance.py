@@ -89,7 +89,7 @@ def estimated_covariances(estimator: Any, source: Source, n_classes: int) -> lis
     for class_rows in parts:
         rows = np.concatenate(class_rows)
         if not len(rows):  # a class without weight
-            result.append((Scatter.zeros(source.n_features), None))
+            result.append((Scatter.empty(source.n_features), None))
             continue
         estimator.fit(rows)
         if not hasattr(estimator, "covariance_"):

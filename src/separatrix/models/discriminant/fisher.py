@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.affine import Standardised
 from separatrix.data.block import Float
-from separatrix.models.base import Undetermined
+from separatrix.models.counted_classes import Undetermined
 from separatrix.models.discriminant.canonical import canonical_directions
 from separatrix.models.generative import MomentEstimator
 from separatrix.result import Status

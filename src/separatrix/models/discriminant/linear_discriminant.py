@@ -20,7 +20,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.affine import Standardised
 from separatrix.data.block import Float
-from separatrix.models.base import LinearRule, Undetermined, openly
+from separatrix.geometry import Linear, ScoreForm
+from separatrix.models.counted_classes import Undetermined
 from separatrix.models.discriminant.canonical import canonical_directions
 from separatrix.models.discriminant.covariance import (
     average,
@@ -29,6 +30,7 @@ from separatrix.models.discriminant.covariance import (
     second_pass_parameter,
 )
 from separatrix.models.generative import GaussianClassifier, class_priors
+from separatrix.models.linear_rule import LinearRule, nan_where_infinite
 from separatrix.result import Certificate, Status
 from separatrix.statistics.metric import Metric, metric_of
 from separatrix.statistics.moments import Form
@@ -263,9 +265,11 @@ class LinearDiscriminantAnalysis(
         coef, constant, centre = self._centred
         if float((np.abs(coef) @ np.abs(centre)).max(initial=0.0)) < _NEAR:  # at most four digits of sixteen to lose
             shifted = constant - coef @ centre
-            return self._map_rows(X, lambda block: openly(function, block.matvec(coef.T), shifted))
+            return self._map_rows(X, lambda block: nan_where_infinite(function, block.matvec(coef.T), shifted))
         see = Standardised.block
-        return self._map_rows(X, lambda block: openly(function, see(block, centre).matvec(coef.T), constant))
+        return self._map_rows(
+            X, lambda block: nan_where_infinite(function, see(block, centre).matvec(coef.T), constant)
+        )
 
     def decision_function(self, X: Any) -> Float:
         """Score of every row for every class.
@@ -285,6 +289,14 @@ class LinearDiscriminantAnalysis(
         slope, constant = self._common
         shift = self._map_rows(X, lambda block: block.matvec(slope)) + constant
         return self._as_given(X, scores + shift[:, None])
+
+    @property
+    def _covariances(self) -> list[tuple[Scatter, Float | None]]:  # type: ignore[override]  # one for all classes
+        return [(self._scatter, self._floor)] * len(self.classes_)
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        return Linear(*self._centred)
 
     @property
     def covariance_(self) -> Float:

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.geometry import Quadric
-from separatrix.models.base import Boundary, Undetermined
+from separatrix.models.counted_classes import Undetermined
 from separatrix.models.discriminant.covariance import (
     Covariance,
     class_covariances,
@@ -25,6 +25,7 @@ from separatrix.models.discriminant.covariance import (
     second_pass_parameter,
 )
 from separatrix.models.generative import GaussianClassifier, class_priors
+from separatrix.models.linear_rule import Boundary
 from separatrix.result import Status
 from separatrix.statistics.metric import metric_of
 from separatrix.statistics.moments import Form

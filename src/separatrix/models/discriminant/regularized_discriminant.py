@@ -20,9 +20,10 @@ from separatrix.data.folds import block_keys, dealt_folds, number_of_folds, spli
 from separatrix.data.labels import shown
 from separatrix.data.views import Mapped, Regrouped
 from separatrix.geometry import Hyperplane
-from separatrix.models.base import Boundary, SignedDistance, Undetermined
+from separatrix.models.counted_classes import Undetermined
 from separatrix.models.discriminant.quadratic_discriminant import QuadraticRule, SingularCovariance
 from separatrix.models.generative import class_priors
+from separatrix.models.linear_rule import Boundary, SignedDistance
 from separatrix.result import Status
 from separatrix.statistics.fold_grid import fold_losses
 from separatrix.statistics.loo_grid import Grid, loo_losses
@@ -316,9 +317,4 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
         self._check_ready()
         if self.alpha_ > 0.0 or np.ndim(self.gamma_):
             return super().boundary(k, l)
-        W, b = self.linear_form()
-        first, second = self._pair(k, l)
-        if len(W) == 1:
-            sign = 1.0 if first == 1 else -1.0
-            return Hyperplane(sign * W[0], sign * float(b[0]))
-        return Hyperplane(W[first] - W[second], float(b[first] - b[second]))
+        return Hyperplane.between(*self.linear_form(), *self._pair(k, l))

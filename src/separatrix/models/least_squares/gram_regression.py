@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,11 +12,11 @@ from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.models.base import Stopwatch
+from separatrix.models.base import FitCall
 from separatrix.models.generative import in_parts
 from separatrix.models.least_squares.task import LeastSquaresTask, describe, fit_by_cg, polish
 from separatrix.models.regressor import Regressor
-from separatrix.settings import one_blas_thread
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.statistics.gram import Gram, NormalEquations
 from separatrix.statistics.triangular import Triangular
 
@@ -39,42 +39,24 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         """Tolerance and limit on steps when the Gram matrix is too large to form, else None."""
         return None
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model in one pass over the rows; ill-conditioned columns take a few more, which ``fit_.passes`` counts.
+    _of_some_fits: ClassVar[tuple[str, ...]] = ("_gram", "_triangle", "loo_errors_")
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
+    def _read_rows(self, call: FitCall) -> Source:
+        return self._numbers(call.X, call.y, call.sample_weight, reset=True)
 
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        watch = Stopwatch()
-        for leftover in ("fit_", "_gram", "_triangle", "loo_errors_"):  # a fit that is refused leaves no half a model
-            if leftover in self.__dict__:
-                delattr(self, leftover)
-        source = self._numbers(X, y, sample_weight, reset=True)
-        watch.start_at(source.passes)
+    def _solve(self, source: Source, call: FitCall) -> None:
         self._dtype = source.dtype
         iterative = self._iterative(source)
         if iterative is None:
             self._gram = Gram.of_source(source)
-            with one_blas_thread():
-                self._unpack(watch, source, whole=True)
-            return self
+            self._unpack(call.watch, source, whole=True)
+            return
         tol, max_iter = iterative
         m = next(source.blocks()).y.shape[1]  # type: ignore[union-attr]  # a valued source has targets
         coef, intercept, self.fit_ = fit_by_cg(
-            source, self._penalties(m), self.fit_intercept, tol, max_iter, watch, self._dtype
+            source, self._penalties(m), self.fit_intercept, tol, max_iter, call.watch, self._dtype
         )
         self._set(coef, intercept)
-        return self
 
     def _second_pass_parameter(self) -> str:
         """The parameter, if any, that reads the rows twice, so that they cannot come in parts."""
@@ -94,29 +76,30 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         -------
         self
         """
-        self._validate_params()
+        with self._unchanged_if_refused():
+            self._check_parameters()
+            self._add_rows(X, y, sample_weight)
+        return self
+
+    def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         watch = Stopwatch()
         if hasattr(self, "fit_") and not hasattr(self, "_gram"):
             raise ValueError("A model fitted by conjugate gradients keeps no statistic to add to; use solver='gram'.")
-        first = not hasattr(self, "_gram")
-        shape = None if first else self._one_target
-        source = self._numbers(X, y, sample_weight, reset=first)
+        before: Gram | None = getattr(self, "_gram", None)
+        one_target = getattr(self, "_one_target", None)
+        source = self._numbers(X, y, sample_weight, reset=before is None)
         watch.start_at(source.passes)
-        one_target, self._one_target = self._one_target, self._one_target if shape is None else shape
-        part, before = Gram.of_source(source), None
-        if first:
+        part = Gram.of_source(source)
+        if before is None:
             self._gram, self._dtype = part, np.dtype(np.float64)
         else:
-            if part.n_targets != self._gram.n_targets or shape != one_target:
+            if part.n_targets != before.n_targets or self._one_target != one_target:
                 raise ValueError(
-                    f"y has {part.n_targets} targets in {1 if one_target else 2} dimensions, but earlier parts had "
-                    f"{self._gram.n_targets} in {1 if shape else 2}; give targets of the same shape."
+                    f"y has {part.n_targets} targets in {1 if self._one_target else 2} dimensions, but earlier parts had "
+                    f"{before.n_targets} in {1 if one_target else 2}; give targets of the same shape."
                 )
-            before = self._gram.copy()
-            self._gram.merge(part)
-        with one_blas_thread():
-            self._unpack(watch, source, before=before)
-        return self
+            self._gram = before.copy().merge(part)
+        self._unpack(watch, source, before=before)
 
     @available_if(in_parts)
     def merge(self, other: Self) -> Self:
@@ -144,15 +127,13 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         merged._adopt_features(self)
         merged._dtype, merged._one_target = self._dtype, self._one_target
         merged._gram = self._gram.copy().merge(other._gram)
-        with one_blas_thread():
-            if self._triangle is not None or other._triangle is not None:
-                merged._triangle = self._factor().merge(other._factor())
-            merged._unpack(watch, None)
+        if self._triangle is not None or other._triangle is not None:
+            merged._triangle = self._factor().merge(other._factor())
+        merged._unpack(watch, None)
         return merged
 
     def _numbers(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, *, reset: bool) -> Source:
-        if y is None and not isinstance(X, Source):
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        self._check_target(X, y)
         source = self._read(X, y, sample_weight, reset=reset, multi_output=True)
         self._one_target = source.target_ndim == 1
         return source.valued()
@@ -184,7 +165,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
                 part = Triangular.of_source(source, self._gram.mean())
                 if triangle is None and before is not None:
                     triangle = Triangular.of_gram(before)
-                triangle = part if triangle is None else triangle.merge(part)
+                triangle = part if triangle is None else triangle.copy().merge(part)
             self._triangle = triangle
             if triangle is not None:
                 equations = self._equations()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,9 +22,10 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.source import cut_finer
 from separatrix.data.views import Coded, Signed
-from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
+from separatrix.geometry import ScoreForm
+from separatrix.models.base import FitCall
 from separatrix.models.class_weights import class_counts, class_factors
-from separatrix.models.counted_classes import check_class_weight, check_some_class, warn_of_one_class
+from separatrix.models.counted_classes import check_class_weight, check_some_class, check_two_classes, warn_of_one_class
 from separatrix.models.generative import MomentEstimator
 from separatrix.models.least_squares.task import (
     SOLVERS,
@@ -35,6 +36,8 @@ from separatrix.models.least_squares.task import (
     verdict,
     wants_cg,
 )
+from separatrix.models.linear_rule import LinearRule
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread
 from separatrix.solvers.normal_equations import Solution
@@ -47,6 +50,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
     """Least-squares classifier with a ridge penalty or a norm constraint, from one pass over the data.
 
     Drop-in for scikit-learn's, with `partial_fit`, `merge`, files, `max_norm` and the diagnosis of masked classes on top.
+    `fit` also takes several labels per row: y is then a matrix of zeros and ones, (n_samples, n_labels).
 
     Parameters
     ----------
@@ -140,34 +144,40 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model in one pass over the rows.
+    _of_some_fits: ClassVar[tuple[str, ...]] = ("_moments", "masked_classes_")
+
+    def _read_rows(self, call: FitCall) -> Source:
+        X, y = call.X, None if call.y is None else np.asarray(call.y)
+        if isinstance(X, Source) and y is None and X.target_ndim == 2:
+            y = X.valued().targets()
+        self._multi_label = y is not None and y.ndim == 2 and y.shape[1] > 1
+        if y is not None and self._multi_label:
+            return self._read_indicator(X, y, call.sample_weight)
+        return super()._read_rows(replace(call, y=y))
+
+    def _label(self, source: Source) -> Source:
+        return source.valued() if self._multi_label else super()._label(source)
+
+    def _solve(self, source: Source, call: FitCall) -> None:
+        if self._multi_label:
+            self._solve_labels(source, call.watch)
+        elif self._iterates(source):
+            self._solve_by_cg(source, call.watch)
+        else:
+            super()._solve(source, call)
+
+    def reads_statistic(self, X: Any) -> bool:
+        """Whether a fit to X is one pass and algebra on what it adds up: not where conjugate gradients are used.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Class labels; or, for several labels a row, a matrix of zeros and ones.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
 
         Returns
         -------
-        self
+        bool
         """
-        y = None if y is None else np.asarray(y)
-        if isinstance(X, Source) and y is None and X.target_ndim == 2:
-            y = np.concatenate([piece.y for piece in X.valued()._pieces()])
-        self._multi_label = y is not None and y.ndim == 2 and y.shape[1] > 1
-        for leftover in ("fit_", "_moments", "masked_classes_"):
-            if leftover in self.__dict__:
-                delattr(self, leftover)
-        if y is not None and self._multi_label:
-            return self._fit_labels(X, y, sample_weight)
-        if self._iterates(X):
-            return self._fit_by_cg(X, y, sample_weight)
-        return super().fit(X, y, sample_weight)
+        return super().reads_statistic(X) and not self._iterates(X)
 
     def _iterates(self, X: Any) -> bool:
         if self.positive or self.max_norm is not None:
@@ -201,7 +211,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         factors = self._factors(self._moments.counts)
         equations = class_normal_equations(self._moments, factors)
         coded = None if source is None else Coded(source, self._code_table(), factors)
-        solution = self._solve(equations, coded)
+        solution = self._solve_equations(equations, coded)
         self._certificate = solution.certificate
         self._leave_out(self._weights_of_classes() > 0)
         if source is not None:
@@ -216,7 +226,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         table = 2.0 * np.eye(len(self.classes_)) - 1.0
         return table[:, 1:] if len(self.classes_) == 2 else table
 
-    def _solve(self, equations: NormalEquations, coded: Source | None) -> Solution:
+    def _solve_equations(self, equations: NormalEquations, coded: Source | None) -> Solution:
         """Read the statistic, or, where that does not resolve the columns, the rows again with their coded targets."""
         if self.max_norm is not None and self.positive:
             raise ValueError("max_norm cannot be combined with positive=True.")
@@ -251,12 +261,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
             self.coef_ = np.where(counted[:, None], self.coef_, 0.0).astype(self._dtype, copy=False)
             self.intercept_ = np.where(counted, self.intercept_, -np.inf).astype(self._dtype, copy=False)
 
-    def _fit_by_cg(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
-        self._validate_params()
-        watch = Stopwatch()
-        given = self._read(X, y, sample_weight, reset=True)
-        watch.start_at(given.passes)
-        source = self._of_all_classes(given)
+    def _solve_by_cg(self, source: Source, watch: Stopwatch) -> None:
         assert source.classes is not None
         check_two_classes(source.classes)
         self.classes_, self._dtype, self._pending = source.classes, source.dtype, ""
@@ -275,27 +280,27 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         self._leave_out(counted)
         self.masked_classes_ = self._find_masked(source)
         self.fit_ = replace(fit, detail=self._masking_note())
-        return self
 
-    def _fit_labels(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> Self:
-        self._validate_params()
+    def _read_indicator(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> Source:
+        """Rows with several labels each, as a matrix of zeros and ones."""
         if not np.isin(y, (0, 1)).all():
             raise ValueError("y has several columns, so it must be a label indicator of zeros and ones.")
         carried = isinstance(X, Source)  # with its own targets and weights
         if self.class_weight is not None:
             if carried:
-                raise ValueError("class_weight for several labels a row needs arrays; give the source weights instead.")
+                raise ValueError(
+                    "class_weight for several labels per row needs arrays; give the source weights instead."
+                )
             weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
             sample_weight = weights * self._label_factors(y, weights)
-        watch = Stopwatch()
-        source = self._read(X, None if carried else y, sample_weight, reset=True, multi_output=True).valued()
-        self.classes_, self._dtype, self._pending = np.arange(y.shape[1]), source.dtype, ""
+        self.classes_ = np.arange(y.shape[1])
+        return self._read(X, None if carried else y, sample_weight, reset=True, multi_output=True)
+
+    def _solve_labels(self, source: Source, watch: Stopwatch) -> None:
+        self._dtype, self._pending = source.dtype, ""
         signed = Signed(source)
-        gram = Gram.of_source(signed)
-        with one_blas_thread():
-            solution = self._solve(gram.normal_equations(), signed)
+        solution = self._solve_equations(Gram.of_source(signed).normal_equations(), signed)
         self.fit_ = describe(solution, source.passes, watch)
-        return self
 
     def _label_factors(self, y: NDArray[Any], weights: Float) -> Float:
         """Product over the labels of the factor of having it or not."""
@@ -330,6 +335,10 @@ class RidgeClassifier(LinearRule, MomentEstimator):
             f"The rule never predicts {names} on its training data: least squares masks classes that lie between others. "
             "Use LinearDiscriminantAnalysis, or add quadratic terms."
         )
+
+    def score_form(self) -> ScoreForm:
+        form = super().score_form()
+        return replace(form, link="labels") if getattr(self, "_multi_label", False) else form
 
     def decision_function(self, X: Any) -> Float:
         """Score of every row for every class.

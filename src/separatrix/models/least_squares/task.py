@@ -10,7 +10,7 @@ import numpy as np
 from separatrix.data import Block, Source
 from separatrix.data.affine import Standardised
 from separatrix.data.block import Float
-from separatrix.models.base import Stopwatch
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.least_squares import LeastSquares
 from separatrix.result import Fit, Status
 from separatrix.settings import one_blas_thread

@@ -29,15 +29,19 @@ from sklearn.utils.validation import _check_method_params, column_or_1d
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.folds import splits
-from separatrix.models.base import LinearRule, Probabilities, Stopwatch
+from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
+from separatrix.models.classifier import Probabilities
+from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.logistic_regression import LogisticRegression
 from separatrix.models.logistic.path import grid_of, solve_along
 from separatrix.models.logistic.path_scores import PathScores, ScoredChoice, labelled_scorer, legacy_attributes
 from separatrix.models.sparse_coefficients import SparseCoefficients
+from separatrix.models.stopwatch import Stopwatch
+from separatrix.objectives.solution import Solution
 from separatrix.result import Status
+from separatrix.settings import outside
 from separatrix.solvers.leave_one_out_scores import leave_one_out_losses
-from separatrix.solvers.state import Solution
 
 
 @dataclass(frozen=True)
@@ -196,20 +200,14 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         -------
         self
         """
-        self._validate_params()
         _raise_for_params(params, self, "fit")
-        known = dict(self.__dict__)
-        try:
-            self._fit(X, y, sample_weight, params)
-        except BaseException:  # a refused fit leaves the model as it was
-            self.__dict__.clear()
-            self.__dict__.update(known)
-            raise
-        return self
+        return self._fit(X, y, sample_weight, **params)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> None:
-        watch = Stopwatch()
-        source = self._read(X, y, sample_weight, reset=True)
+    def _label(self, source: Source) -> Source:
+        return self._count_classes(source.labelled(), self.class_weight)
+
+    def _solve(self, rows: Source, call: FitCall) -> None:
+        X, y, sample_weight, watch = call.X, call.y, call.sample_weight, call.watch
         self.Cs_ = grid_of(self.Cs)
         ratios = {"l1": [1.0], "l2": [0.0]}.get(self.penalty, self.l1_ratios if self.l1_ratios is not None else [0.0])
         self.l1_ratios_ = np.asarray(ratios, dtype=np.float64).ravel()
@@ -217,7 +215,6 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
             raise ValueError(f"l1_ratios holds {self.l1_ratios_.tolist()}; every share lies between 0 and 1.")
         if self.cv != "alo" and isinstance(X, Source):
             raise ValueError("Folds need rows that can be picked, which a source is not; use cv='alo'.")
-        rows = self._count_classes(source.labelled(), self.class_weight)
         if len(self.classes_) == 1:  # all penalties are alike
             self.C_, self.l1_ratio_ = float(self.Cs_.min()), float(self.l1_ratios_[0])
             found = self._one_class_path()
@@ -226,7 +223,7 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
             if self.cv == "alo":
                 found = self._leave_one_out(X, y, sample_weight)
             else:
-                found = self._folds(X, y, rows, *self._routed(sample_weight, params))
+                found = self._folds(X, y, rows, *self._routed(sample_weight, dict(call.options)))
             self._refit(X, y, sample_weight, found, watch)
             self._place_classes(rows)
         self.scores_, self.n_iter_ = found.scores, found.n_iter
@@ -253,7 +250,7 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
                     return found.so_far(1)
                 loss, errors = leave_one_out_losses(problem.objective, problem.source, solution.theta)
                 score = 1.0 - errors if self.scoring == "accuracy" else -loss
-                found.put((0, r, c), score, model._expand(*problem.finish(solution.theta)), solution)
+                found.put((0, r, c), score, model._expand(*problem.coefficients(solution.theta)), solution)
         return found
 
     def _folds(self, X: Any, y: Any, rows: Source, for_split: Any, for_score: Any) -> PathScores:
@@ -318,7 +315,7 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
             if solution.status is Status.INTERRUPTED:  # half a fit would be scored as the whole
                 found.statuses.append(solution.status)
                 return
-            put(c, model._expand(*problem.finish(solution.theta)), solution)
+            put(c, model._expand(*problem.coefficients(solution.theta)), solution)
 
     def _refit(self, X: Any, y: Any, sample_weight: Any, found: PathScores, watch: Stopwatch) -> None:
         ratio, at = found.best()
@@ -333,4 +330,4 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         short = found.shortfall()
         self.fit_ = watch.fit(status, best.fit_.passes, short, best.fit_.certificate, best.fit_.iterations)
         if short:
-            warnings.warn(f"{type(self).__name__}: {short}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"{type(self).__name__}: {short}", ConvergenceWarning, stacklevel=outside())

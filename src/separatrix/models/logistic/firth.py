@@ -11,10 +11,10 @@ import numpy as np
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.models.logistic.problem import Problem
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.solution import Solution
 from separatrix.result import Certificate, Status
 from separatrix.solvers.firth import minimise_firth
-from separatrix.solvers.state import Solution
 
 
 class FirthPenalty:
@@ -32,7 +32,7 @@ class FirthPenalty:
         _design: Any
         _split: Any
 
-    def _fit_firth(self, source: Source, offset: Float | None) -> tuple[Solution, Problem]:
+    def _fit_firth(self, source: Source, offset: Float | None) -> tuple[Solution, LinearProblem]:
         if len(self.classes_) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: penalty='firth' is for two "
@@ -41,7 +41,6 @@ class FirthPenalty:
         if self.prior is not None or self.bounds is not None or self.penalty_factors is not None:
             raise ValueError("penalty='firth' takes the place of prior, bounds and penalty_factors; leave them out.")
         problem = self._problem(source, offset, np.inf)
-        self.solver_ = "firth"
         found = minimise_firth(
             self._design(source), offset=problem.objective.offset, tol=float(self.tol), max_iter=int(self.max_iter)
         )
@@ -60,4 +59,4 @@ class FirthPenalty:
             kind="estimated",
         )
         theta = problem.start(*self._split(found.theta))
-        return Solution(theta, status, certificate, found.iterations, list(found.trace)), problem
+        return Solution(theta, status, certificate, found.iterations, list(found.trace), solver="firth"), problem

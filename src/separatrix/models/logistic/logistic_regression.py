@@ -25,20 +25,21 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.views import Reweighted
-from separatrix.models.base import LinearRule, Probabilities, Stopwatch
+from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
+from separatrix.models.classifier import Probabilities
+from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.firth import FirthPenalty
-from separatrix.models.logistic.problem import Problem, build_problem
 from separatrix.models.logistic.summary import Summarised
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients
-from separatrix.result import Certificate, Fit, Status
-from separatrix.settings import one_blas_thread, outside, threads_of
-from separatrix.solvers.state import Solution
+from separatrix.models.stopwatch import Stopwatch
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.solution import Solution
+from separatrix.result import Fit, Status
+from separatrix.settings import outside, threads_of
+from separatrix.solvers.registry import method_names, minimise
 
-SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd", "dual"}
-# scikit-learn's names for methods that are here under another, or for which another is better.
-_ALIASES = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}
 # Scores beyond this mean probabilities that data rarely support: time to ask whether the classes are separable.
 _SUSPICIOUS = 10.0
 
@@ -116,8 +117,9 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
     True
     """
 
-    # What a scheme of several machines calls the classes that this one knows by number.
-    _class_names: NDArray[Any] | None = None
+    class_names: NDArray[Any] | None = None
+    """Names of the classes in messages, where a reduction from more classes fits this model on 0 and 1."""
+    _of_some_fits: ClassVar[tuple[str, ...]] = ("separability_",)
 
     _keeps_single = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -130,7 +132,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
-        "solver": [StrOptions(SOLVERS | set(_ALIASES))],
+        "solver": [StrOptions(method_names())],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "verbose": ["verbose"],
         "warm_start": ["boolean"],
@@ -209,45 +211,33 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         -------
         self
         """
-        self._validate_params()
-        known = dict(self.__dict__)
-        try:
-            return self._fit(X, y, sample_weight, offset)
-        except BaseException:  # a refused fit leaves the model as it was
-            self.__dict__.clear()
-            self.__dict__.update(known)
-            raise
+        return self._fit(X, y, sample_weight, offset=offset)
 
-    @one_blas_thread()
-    def _fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, offset: ArrayLike | None) -> Self:
-        watch = Stopwatch()
-        watch.start_at(X.passes if isinstance(X, Source) else 0)
-        before = self._before()
-        if hasattr(self, "separability_"):
-            del self.separability_
-        source = self._labelled(X, y, sample_weight)
+    def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:
             self.n_iter_, self.solver_ = np.zeros(1, dtype=np.int32), "closed form"
-            self._constant(source, watch)
-            return self
+            self._constant(source, call.watch)
+            return
+        offset = call.options["offset"]
         shift = None if offset is None else real_numbers(offset, "offset")
         with threads_of(self.n_jobs):
             if self.penalty == "firth":
                 solution, problem = self._fit_firth(source, shift)
             else:
-                solution, problem = self._fit_convex(source, shift, before)
-            self._unpack(solution, problem, watch, source)
-            self._warn(source)
+                solution, problem = self._fit_convex(source, shift, call.before)
+            self._unpack(solution, problem, call.watch, source)
+            self._diagnose(source)
             read = source.passes
             self._inference = self._gathered(solution.theta, problem, source)
             self.fit_ = replace(self.fit_, passes=self.fit_.passes + source.passes - read)
         self._place_classes(source)
-        return self
 
     def _labelled(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Source:
         """The rows with class codes, their weights multiplied by those of the classes; classes without weight are left out."""
-        source = self._read(X, y, sample_weight, reset=True).labelled()
-        return self._weighted(self._count_classes(source, self.class_weight))
+        return self._label(self._read(X, y, sample_weight, reset=True))
+
+    def _label(self, source: Source) -> Source:
+        return self._weighted(self._count_classes(source.labelled(), self.class_weight))
 
     def _weighted(self, source: Source) -> Source:
         if self.class_weight is None:
@@ -276,9 +266,9 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             raise ValueError(f"baseline={self.baseline!r} names a class without rows of positive weight; name another.")
         return int(found[0])
 
-    def _problem(self, source: Source, offset: Float | None, C: float | None = None) -> Problem:
+    def _problem(self, source: Source, offset: Float | None, C: float | None = None) -> LinearProblem:
         strength, ratio = self._strength()
-        return build_problem(
+        return LinearProblem.of(
             source,
             C=strength if C is None else C,
             l1_ratio=ratio,
@@ -291,7 +281,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             pivoted=self.penalty != "firth",
         )
 
-    def _fit_convex(self, source: Source, offset: Float | None, before: Any) -> tuple[Solution, Problem]:
+    def _fit_convex(self, source: Source, offset: Float | None, before: Any) -> tuple[Solution, LinearProblem]:
         problem = self._problem(source, offset)
         theta = problem.start()
         if (
@@ -300,20 +290,16 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             and np.array_equal(before[0], self.classes_)
         ):
             theta = problem.start(*self._scores_of(before[1], before[2]))
-        asked = self._solver_name()
-        self.solver_ = problem.solver(asked)
         progress = Progress(type(self).__name__, int(self.verbose))
+        limits: dict[str, Any] = {"tol": self._tolerance(), "max_iter": int(self.max_iter), "callback": progress}
         try:
-            return problem.solve(asked, theta, self._tolerance(), int(self.max_iter), progress), problem
+            return minimise(problem, self.solver, theta, **limits), problem
         finally:
             progress.close()
 
     def _tolerance(self) -> float:
         """`tol`, and less for maximum likelihood, whose coefficients are read beside their standard errors."""
         return float(self.tol) if not np.isinf(self._strength()[0]) or self.prior is not None else min(self.tol, 1e-10)
-
-    def _solver_name(self) -> str:
-        return _ALIASES.get(self.solver, self.solver)
 
     def _expand(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
         """One row a class: the baseline's is zero."""
@@ -334,37 +320,26 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         tags.classifier_tags.multi_class &= self.penalty != "firth"
         return tags
 
-    def _unpack(self, solution: Solution, problem: Problem, watch: Stopwatch, source: Source) -> None:
-        self.coef_, self.intercept_ = self._expand(*problem.finish(solution.theta))
-        self.n_iter_ = np.array([solution.iterations], dtype=np.int32)
+    def _unpack(self, solution: Solution, problem: LinearProblem, watch: Stopwatch, source: Source) -> None:
+        published = problem.publish(solution, self._tolerance())
+        self.coef_, self.intercept_ = self._expand(published.coef, published.intercept)
+        self.n_iter_, self.solver_ = np.array([solution.iterations], dtype=np.int32), solution.solver
         self._steepest = solution.steepest
-        status, published = problem.published(solution, self._tolerance())
-        certificate = self._in_units_of_C(published, self._strength()[0])
-        fit = watch.fit(status, source.passes, problem.detail, certificate, solution.iterations)
+        fit = watch.fit(published.status, source.passes, problem.detail, published.certificate, solution.iterations)
         fit.trace.extend(solution.trace)
         self.fit_ = fit
 
-    def _in_units_of_C(self, certificate: Certificate, C: float) -> Certificate:
-        """The objective as scikit-learn writes it, C Σ ℓ + …; solvers minimise it divided by C."""
-        if np.isinf(C) or self.prior is not None or self.penalty == "firth":
-            return certificate
-        return replace(
-            certificate,
-            gap=C * certificate.gap,
-            objective=C * certificate.objective,
-            stationarity=C * certificate.stationarity,
-        )
-
-    def _warn(self, source: Source) -> None:
-        C, _ = self._strength()
-        unpenalised = np.isinf(C) and self.prior is None and self.bounds is None and self.penalty != "firth"
-        if unpenalised and self._steepest > _SUSPICIOUS and self.fit_.status is not Status.INTERRUPTED:
-            self._diagnose(source)
-        if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
+    def _warn(self) -> None:
+        if self.fit_.status is Status.SEPARATED:
+            warnings.warn(self.fit_.detail, SeparationWarning, stacklevel=outside())
+        self._warn_if_short()
 
     def _diagnose(self, source: Source) -> None:
         """On scores that grow without bound: are the classes separable?"""
+        C, _ = self._strength()
+        unpenalised = np.isinf(C) and self.prior is None and self.bounds is None and self.penalty != "firth"
+        if not unpenalised or self._steepest <= _SUSPICIOUS or self.fit_.status is Status.INTERRUPTED:
+            return
         from separatrix.geometry.recession import ProgrammeFailed
         from separatrix.geometry.separability import separability
 
@@ -373,8 +348,8 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         except ProgrammeFailed as reason:  # the fit stands; whether the classes can be separated stays open
             self.fit_ = replace(self.fit_, detail=f"Whether the classes can be separated is not known. {reason}")
             return
-        if self._class_names is not None:
-            verdict = replace(verdict, classes=self._class_names)
+        if self.class_names is not None:
+            verdict = replace(verdict, classes=self.class_names)
         self.separability_ = verdict
         if verdict.verdict != "overlap":
             fit = self.fit_
@@ -382,4 +357,3 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             self.fit_ = Fit(
                 Status.SEPARATED, fit.passes, fit.seconds, fit.iterations, str(verdict), unbounded, fit.trace
             )
-            warnings.warn(str(verdict), SeparationWarning, stacklevel=outside())

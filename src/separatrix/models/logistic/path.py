@@ -17,9 +17,10 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.models.counted_classes import check_two_classes, rule_among_all
 from separatrix.models.logistic.logistic_regression import LogisticRegression
-from separatrix.models.logistic.problem import Problem
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.solution import Solution
 from separatrix.result import Certificate
-from separatrix.solvers.state import Solution
+from separatrix.solvers.registry import minimise
 
 
 @dataclass(frozen=True)
@@ -49,15 +50,15 @@ class LogisticPath:
 
 def solve_along(
     model: LogisticRegression, source: Source, Cs: Float, offset: Float | None = None
-) -> Iterator[tuple[int, Problem, Solution]]:
+) -> Iterator[tuple[int, LinearProblem, Solution]]:
     """(position in Cs, problem, solution) from the strongest penalty to the weakest, for a labelled weighted source."""
     before: Solution | None = None
     theta: Float | None = None
     for at in np.argsort(Cs, kind="stable"):
         problem = model._problem(source, offset, float(Cs[at]))
         theta = problem.start() if theta is None else theta
-        solver = model._solver_name()
-        solution = problem.solve(solver, theta, float(model.tol), int(model.max_iter), None, before)
+        limits: dict[str, Any] = {"tol": float(model.tol), "max_iter": int(model.max_iter)}
+        solution = minimise(problem, model.solver, theta, previous=before, **limits)
         theta, before = solution.theta, solution
         yield int(at), problem, solution
 
@@ -111,14 +112,13 @@ def logistic_path(
     assert known is not None
     places = None if len(known) == len(model.classes_) else np.searchsorted(known, model.classes_)
 
-    def rule(problem: Problem, solution: Solution) -> tuple[Float, Float]:
-        coef, intercept = model._expand(*problem.finish(solution.theta))
-        return (coef, intercept) if places is None else rule_among_all(coef, intercept, places, len(known), halved=True)
+    def published(problem: LinearProblem, solution: Solution) -> tuple[Float, Float, Certificate]:
+        answer = problem.publish(solution, float(tol))
+        rule = model._expand(answer.coef, answer.intercept)
+        rule = rule if places is None else rule_among_all(*rule, places, len(known), halved=True)
+        return *rule, answer.certificate
 
-    found = [
-        (at, *rule(problem, solution), model._in_units_of_C(solution.certificate, float(grid[at])))
-        for at, problem, solution in solve_along(model, source, grid)
-    ]
+    found = [(at, *published(problem, solution)) for at, problem, solution in solve_along(model, source, grid)]
     found.sort(key=lambda entry: entry[0])
     return LogisticPath(
         grid,

@@ -24,8 +24,8 @@ from sklearn.utils.metadata_routing import (
 
 from separatrix.data.block import Codes, Float
 from separatrix.models.counted_classes import rule_among_all
+from separatrix.objectives.solution import Solution
 from separatrix.result import Status
-from separatrix.solvers.state import Solution
 
 # Means of scores this close are equal but for rounding, which must not choose between penalties.
 _TIE = 1e-10

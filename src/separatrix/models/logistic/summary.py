@@ -1,4 +1,4 @@
-"""What a fitted logistic regression says about the errors of its coefficients."""
+"""Standard errors, tests and intervals of a fitted logistic regression: the methods; the arithmetic is in inference/."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from separatrix.data.affine import Intercept
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.views import Regrouped
+from separatrix.inference.estimates import Inference
+from separatrix.inference.firth import gather_firth, summarise_firth
+from separatrix.inference.maximum_likelihood import gather, summarise
+from separatrix.inference.summary import Summary
 from separatrix.models.counted_classes import check_two_classes
-from separatrix.models.logistic.firth_summary import gather_firth, summarise_firth
-from separatrix.models.logistic.inference import gather, summarise
-from separatrix.models.logistic.problem import Problem
-from separatrix.models.logistic.summary_table import Inference, Summary
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.settings import threads_of
 
 
@@ -43,8 +44,8 @@ class Summarised:
         max_iter: int
         _weighted: Any
 
-    def _gathered(self, theta: Float, problem: Problem, source: Source, **options: Any) -> Inference:
-        """What the fit says about the errors of its coefficients."""
+    def _gathered(self, theta: Float, problem: LinearProblem, source: Source, **options: Any) -> Inference:
+        """Estimates with their covariance, or why there is none."""
         note = ""
         if self.class_weight is not None:
             note = "class_weight multiplies the weights, which count as repetitions of rows in these standard errors."
@@ -146,7 +147,7 @@ class Summarised:
 
     def _again(
         self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, offset: Any
-    ) -> tuple[Problem, Source]:
+    ) -> tuple[LinearProblem, Source]:
         """The problem of the fit, built anew from its rows."""
         source = self._read(X, y, sample_weight, reset=False).labelled(self.classes_)
         source = self._weighted(source if self._places is None else Regrouped.only(source, self._places))

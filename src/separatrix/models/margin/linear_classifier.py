@@ -14,11 +14,9 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
@@ -26,25 +24,24 @@ from separatrix.data.affine import Intercept
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
 from separatrix.data.views import Regrouped, Reweighted
-from separatrix.models.base import LinearRule, Stopwatch
+from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
+from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.logistic_regression import SeparationWarning
-from separatrix.models.logistic.problem import Problem, build_problem
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients
-from separatrix.objectives.linear import LinearObjective
+from separatrix.models.stopwatch import Stopwatch
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.losses import MARGIN_LOSSES, Margin
+from separatrix.objectives.solution import Solution
 from separatrix.result import Certificate, Fit, Status
-from separatrix.settings import one_blas_thread, outside, threads_of
-from separatrix.solvers.smoothing import Sigmoid, minimise_smoothed
-from separatrix.solvers.state import Solution
+from separatrix.settings import outside, threads_of
+from separatrix.solvers.registry import method_names, minimise
+from separatrix.solvers.smoothing import Sigmoid
 
 LOSSES: dict[str, Margin] = {**MARGIN_LOSSES, "sigmoid": Sigmoid()}
-_SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton"}
 # Scores beyond this mean probabilities that data rarely support: time to ask whether the classes are separable.
 _SUSPICIOUS = 10.0
-# The sigmoid loss starts from the optimum of the logistic loss, roughly.
-_NEARBY = 1e-2
 
 
 class LinearClassifier(SparseCoefficients, LinearRule):
@@ -70,8 +67,8 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         objective is below 1). The logistic loss without a penalty is never fitted to less than 1e-10.
     max_iter : int, default=1000
         Limit on the number of steps, of each machine when there are several.
-    solver : {"auto", "newton", "lbfgs", "newton-cg", "prox_newton"}, default="auto"
-        What minimises the smooth problems; penalties with absolute values always take "prox_newton".
+    solver : {"auto", "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd"}, default="auto"
+        What minimises the smooth problems; penalties with absolute values take "prox_newton" in place of what needs none.
     warm_start : bool, default=False
         Start from the previous coefficients.
     verbose : int, default=0
@@ -115,7 +112,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "solver": [StrOptions(_SOLVERS)],
+        "solver": [StrOptions(method_names())],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
         "n_jobs": [None, Integral],
@@ -158,48 +155,22 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         tags.classifier_tags.poor_score = self.loss == "perceptron"  # a constant rule
         return tags
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
+    def _label(self, source: Source) -> Source:
+        return self._count_classes(source.labelled(), self.class_weight)
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        known = dict(self.__dict__)
-        try:
-            return self._fit(X, y, sample_weight)
-        except BaseException:  # a refused fit leaves the model as it was
-            self.__dict__.clear()
-            self.__dict__.update(known)
-            raise
-
-    @one_blas_thread()
-    def _fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
-        watch = Stopwatch()
-        watch.start_at(X.passes if isinstance(X, Source) else 0)
-        before = self._before()
-        source = self._count_classes(self._read(X, y, sample_weight, reset=True).labelled(), self.class_weight)
+    def _solve(self, source: Source, call: FitCall) -> None:
         self.machines_: list[Fit] = []
         if len(self.classes_) == 1:
             self.n_iter_, self.solver_ = np.zeros(1, dtype=np.int32), "closed form"
-            self._constant(source, watch)
-            return self
+            self._constant(source, call.watch)
+            return
         factors = class_factors(self.class_weight, self.classes_, class_counts(source))
         if factors is not None:
             source = Reweighted(source, factors)
         several = len(self.classes_) > 2
         m, d = len(self.classes_) if several else 1, self.n_features_in_
         starts: list[tuple[Float, Float] | None] = [None] * m
+        before = call.before
         if before is not None and before[1].shape == (m, d) and np.array_equal(before[0], self.classes_):
             starts = list(zip(before[1][:, None], before[2][:, None], strict=True))
         self.coef_, self.intercept_ = np.zeros((m, d)), np.zeros(m)
@@ -209,10 +180,8 @@ class LinearClassifier(SparseCoefficients, LinearRule):
                 self.coef_[k], self.intercept_[k], fit = self._machine(machine, starts[k], m)
                 self.machines_.append(fit)
         self.n_iter_ = np.maximum([fit.iterations for fit in self.machines_], 1).astype(np.int32)
-        self.fit_ = self._joined(watch, source.passes)
+        self.fit_ = self._joined(call.watch, source.passes)
         self._place_classes(source)
-        self._warn()
-        return self
 
     def _strength(self) -> tuple[float, float]:
         """(C, share of the absolute values)."""
@@ -227,69 +196,50 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         C, ratio = self._strength()
         problem = self._problem(source, C, ratio)
         # Gaps below tol/2 · max(1/m, F) sum to less than tol · max(1, ΣF).
-        objective = replace(problem.objective, loss=LOSSES[self.loss], unit=problem.objective.unit / m)
-        problem = replace(problem, objective=objective)
+        problem = problem.with_objective(unit=problem.objective.unit / m)
         interrupted = bool(self.machines_) and self.machines_[-1].status is Status.INTERRUPTED
         tol = self.tol / min(m, 2)
-        solution = self._solve(problem, problem.start(*start or ()), tol, interrupted)
+        solution = self._minimise(problem, problem.start(*start or ()), tol, interrupted)
         if interrupted:
             solution = replace(solution, status=Status.INTERRUPTED)
-        coef, intercept = (part[0] for part in problem.finish(solution.theta))
-        status, certificate = problem.published(solution, tol)
-        if np.isfinite(C):
-            certificate = _times(certificate, C)
-        status, detail = self._verdict(replace(solution, status=status), source)
+        published = problem.publish(solution, tol)
+        status, detail = self._verdict(replace(solution, status=published.status), source)
         detail = f"{detail} {problem.detail}".strip()
-        fit = watch.fit(status, source.passes, detail, certificate, solution.iterations)
+        fit = watch.fit(status, source.passes, detail, published.certificate, solution.iterations)
         fit.trace.extend(solution.trace)
-        return (coef[:-1], float(coef[-1]), fit) if len(coef) > self.n_features_in_ else (coef, float(intercept), fit)
+        coef, intercept = published.coef[0], float(published.intercept[0])
+        return (coef[:-1], float(coef[-1]), fit) if len(coef) > self.n_features_in_ else (coef, intercept, fit)
 
     def _intercept_scaling(self) -> float | None:
         """The intercept is penalised as the weight of a column of this value; ``None``: it is free."""
         return None
 
-    def _problem(self, source: Source, C: float, ratio: float) -> Problem:
-        scaling = self._intercept_scaling()
+    def _problem(self, source: Source, C: float, ratio: float) -> LinearProblem:
+        scaling, loss = self._intercept_scaling(), LOSSES[self.loss]
         if scaling is None or not self.fit_intercept:
-            return build_problem(source, C=C, l1_ratio=ratio, fit_intercept=bool(self.fit_intercept), pivoted=True)
+            intercept = bool(self.fit_intercept)
+            return LinearProblem.of(source, loss, C=C, l1_ratio=ratio, fit_intercept=intercept, pivoted=True)
         # ½(b/s)² and |b/s|: a column of ones whose weight b has its own factor of the penalty.
         factors = np.append(np.ones(source.n_features), scaling ** (-1.0 if ratio else -2.0))
-        return build_problem(Intercept(source), C=C, l1_ratio=ratio, fit_intercept=False, penalty_factors=factors)
+        factored: dict[str, Any] = {"fit_intercept": False, "penalty_factors": factors}
+        return LinearProblem.of(Intercept(source), loss, C=C, l1_ratio=ratio, **factored)
 
-    def _solve(self, problem: Problem, theta: Float, tol: float, interrupted: bool) -> Solution:
-        objective, max_iter = problem.objective, 0 if interrupted else int(self.max_iter)
+    def _minimise(self, problem: LinearProblem, theta: Float, tol: float, interrupted: bool) -> Solution:
+        max_iter = 0 if interrupted else int(self.max_iter)
         if self.loss == "perceptron":
             self.solver_ = "closed form"
-            zero = objective.evaluate(np.zeros_like(theta), problem.source)  # finds NaN and infinity in X
+            zero = problem.evaluate(np.zeros_like(theta))  # finds NaN and infinity in X
             certificate = Certificate(0.0, zero.value, "a loss that is nowhere negative vanishes at w = 0")
             return Solution(np.zeros_like(theta), Status.EXACT, certificate, 0, total=zero.total)
-        self.solver_ = problem.solver(self.solver)
+        if self.loss == "logistic" and np.isinf(self._strength()[0]):
+            tol = min(tol, 1e-10)  # as LogisticRegression: so far out that separable classes show
         progress = Progress(type(self).__name__, int(self.verbose))
         try:
-            if objective.loss.concordance is not None:
-                if self.loss == "logistic" and np.isinf(self._strength()[0]):
-                    tol = min(tol, 1e-10)  # as LogisticRegression: so far out that separable classes show
-                return problem.solve(self.solver_, theta, tol, max_iter, progress)
-            if self.solver == "auto" and self.solver_ == "lbfgs":
-                self.solver_ = "newton"  # pairs of gradients across a kink tell little of its curvature
-
-            def engine(
-                smooth: LinearObjective, theta: Float, tol: float, max_iter: int, previous: Solution | None
-            ) -> Solution:
-                held = replace(problem, objective=smooth, fit_intercept=False)  # the intercept is like the others here
-                return held.solve(self.solver_, theta, tol, max_iter, previous=previous)
-
-            if self.loss == "sigmoid" and not theta.any():
-                # From zero, where its curvature vanishes, the first step could lead anywhere.
-                near = replace(problem, objective=replace(objective, loss=MARGIN_LOSSES["logistic"]))
-                first = near.solve(self.solver_, theta, _NEARBY, max_iter)
-                theta, max_iter = first.theta, max_iter - first.iterations
-                if first.status is Status.INTERRUPTED:
-                    raise KeyboardInterrupt  # what there is has no sigmoid in it yet
-            arguments: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "intercept": problem.fit_intercept}
-            return minimise_smoothed(objective, problem.source, theta, engine, callback=progress, **arguments)
+            found = minimise(problem, self.solver, theta, tol=tol, max_iter=max_iter, callback=progress)
         finally:
             progress.close()
+        self.solver_ = found.solver
+        return found
 
     def _verdict(self, solution: Solution, source: Source) -> tuple[Status, str]:
         """Why the fit ended, and what that means for these data."""
@@ -329,11 +279,4 @@ class LinearClassifier(SparseCoefficients, LinearRule):
     def _warn(self) -> None:
         if self.fit_.status is Status.SEPARATED:
             warnings.warn(self.fit_.detail, SeparationWarning, stacklevel=outside())
-        if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
-
-
-def _times(certificate: Certificate, C: float) -> Certificate:
-    """The objective as scikit-learn writes it, C Σ ℓ + …; solvers minimise it divided by C."""
-    gap, objective, stationarity = C * certificate.gap, C * certificate.objective, C * certificate.stationarity
-    return replace(certificate, gap=gap, objective=objective, stationarity=stationarity)
+        self._warn_if_short()

@@ -1,13 +1,9 @@
 """One against one: a machine for every pair of classes, each with a vote.
 
-    votes_k = number of machines that say k,      class = argmax_k votes_k
+    class = argmax_k votes_k;      ties go to the larger sum of confidences (vote.py)
 
-Open where the votes tie: for K = 3 where each class wins once. Ties go to the larger sum of confidences
-c_k = Σ_l f_kl(x), which enters squeezed into (−⅓, ⅓) so that it never outweighs a vote:
-
-    score_k = votes_k + c_k / 3(|c_k| + 1)
-
-Reference: Bishop (2006), section 4.1.2, figure 4.2; the score is scikit-learn's.
+Open where the votes tie: for K = 3 where each class wins once. Reference: Bishop (2006), section 4.1.2,
+figure 4.2; the score is scikit-learn's.
 """
 
 from __future__ import annotations
@@ -17,17 +13,21 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods
 
 from separatrix.data.block import Codes, Float
+from separatrix.geometry import Linear, ScoreForm
+from separatrix.geometry.combined_forms import Machines, PairVote
 from separatrix.models.counted_classes import check_two_classes
 from separatrix.models.multiclass.reductions import Indeterminate, Reduction, machine_scores
+from separatrix.models.multiclass.vote import class_pairs, tally, vote_scores
 
 
 class OneVsOneClassifier(Reduction):
     """K classes by K(K−1)/2 machines, each of which tells two classes apart.
 
-    Gives the answers of scikit-learn's, and says where the votes tie. Models of separatrix that need one pass over the data
+    Gives the answers of scikit-learn's, and where the votes tie. Models of separatrix that need one pass over the data
     (discriminants, naive Bayes, least squares) need one for all machines together.
 
     Parameters
@@ -41,7 +41,7 @@ class OneVsOneClassifier(Reduction):
     Attributes
     ----------
     estimators_ : list of fitted estimators
-        One a pair, fitted on 0 for the first class of the pair and 1 for the second.
+        One per pair, fitted on 0 for the first class of the pair and 1 for the second.
     pairs_ : list of (label, label)
         The classes of every machine.
     classes_ : ndarray of shape (n_classes,)
@@ -76,40 +76,34 @@ class OneVsOneClassifier(Reduction):
         return list(combinations(self._counted.tolist(), 2))
 
     def _problems(self, n_classes: int) -> list[Codes]:
-        problems = []
-        for k, l in combinations(range(n_classes), 2):  # noqa: E741  # names of the formulas
-            groups = np.full(n_classes, -1, dtype=np.intp)
-            groups[k], groups[l] = 0, 1
-            problems.append(groups)
-        return problems
+        problems = np.full((n_classes * (n_classes - 1) // 2, n_classes), -1, dtype=np.intp)
+        for groups, pair in zip(problems, class_pairs(n_classes), strict=True):
+            groups[list(pair)] = 0, 1
+        return list(problems)
 
-    def _ballot(self, X: Any) -> tuple[Float, Float]:
+    def _tally(self, X: Any) -> tuple[Float, Float]:
         """(n, k) votes and sums of confidences of the classes that have weight."""
         self._check_ready()
         check_two_classes(self._counted)
-        inputs = self._inputs(X)
-        votes, sums = None, None
         n_classes = len(self._counted)
-        pairs = combinations(range(n_classes), 2)
-        for machine, rows, (k, l) in zip(self.estimators_, inputs, pairs, strict=True):  # noqa: E741  # as above
-            second = np.asarray(machine.predict(rows)) == 1
-            if n_classes > 2 and not hasattr(machine, "decision_function"):
-                scores = np.asarray(machine.predict_proba(rows))[:, 1]  # as it is, since scikit-learn adds it up so
-            else:
-                scores = machine_scores(machine, rows)
-            if votes is None or sums is None:
-                votes, sums = np.zeros((2, len(second), n_classes))
-            votes[~second, k] += 1
-            votes[second, l] += 1
-            sums[:, k] -= scores
-            sums[:, l] += scores
-        assert votes is not None and sums is not None
-        return votes, sums
+        answers = (
+            _answer(machine, rows, n_classes) for machine, rows in zip(self.estimators_, self._inputs(X), strict=True)
+        )
+        return tally(answers, n_classes)
 
     def _own_scores(self, X: Any) -> Float:
-        votes, sums = self._ballot(X)
-        scores = votes + sums / (3.0 * (np.abs(sums) + 1.0))
+        scores = vote_scores(*self._tally(X))
         return scores[:, 1:] if scores.shape[1] == 2 else scores
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        n_classes = len(self._counted)
+        if n_classes == 1:
+            return self._placed(Linear.of(np.zeros((1, self.n_features_in_)), np.zeros(1), "none"), halved=False)
+        # Probabilities are added up as they are, like scikit-learn does.
+        summed = self._machine_forms(threshold=0.5 if n_classes == 2 else 0.0)
+        form = PairVote(Machines(summed.machines), n_classes, second=True, confidences=summed, link="none")
+        return self._placed(form, halved=False)
 
     def indeterminate(self, X: Any) -> Indeterminate:
         """The rows whose votes tie, and the class they were given all the same.
@@ -122,7 +116,7 @@ class OneVsOneClassifier(Reduction):
         -------
         Indeterminate
         """
-        votes, _ = self._ballot(X)
+        votes, _ = self._tally(X)
         tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
         return Indeterminate(
             tied,
@@ -130,3 +124,11 @@ class OneVsOneClassifier(Reduction):
             self.predict(X),
             "They were given, of the classes with most votes, the one with the largest sum of confidences.",
         )
+
+
+def _answer(machine: Any, rows: Any, n_classes: int) -> tuple[NDArray[np.bool_], Float]:
+    """Whether the machine of a pair chooses its first class, and by how much."""
+    first_wins = np.asarray(machine.predict(rows)) != 1
+    if n_classes > 2 and not hasattr(machine, "decision_function"):
+        return first_wins, -np.asarray(machine.predict_proba(rows))[:, 1]  # as it is, since scikit-learn adds it up so
+    return first_wins, -machine_scores(machine, rows)

@@ -14,12 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data.block import Codes, Float
-from separatrix.geometry import Hyperplane
+from separatrix.geometry import Hyperplane, Linear, ScoreForm
+from separatrix.geometry.combined_forms import one_vs_rest, one_vs_rest_probabilities
+from separatrix.geometry.score_form import Link
 from separatrix.models.counted_classes import check_two_classes, rule_among_all, shares_among_all
 from separatrix.models.multiclass.reductions import Indeterminate, Reduction, machine_scores, number_of_rows
 
@@ -143,17 +144,14 @@ class OneVsRestClassifier(Reduction):
         own = np.column_stack(
             [machine.predict_proba(rows)[:, 1] for machine, rows in zip(self.estimators_, inputs, strict=True)]
         )
-        if own.shape[1] == 1:
-            return np.hstack([1.0 - own, own])
-        if self._deduces:
-            # p_k Π_{j≠k}(1 − p_j) over Π_j(1 − p_j) is the odds of k.
-            with np.errstate(divide="ignore"):
-                odds = np.log(own) - np.log(np.maximum(1.0 - own, np.finfo(np.float64).tiny))
-            result: Float = softmax(np.pad(odds, ((0, 0), (0, 1))), axis=1)
-            return result
-        total = own.sum(axis=1, keepdims=True)
-        # Where every machine is sure of the rest nothing tells the classes apart.
-        return np.divide(own, total, out=np.full_like(own, 1.0 / own.shape[1]), where=total > 0)
+        return one_vs_rest_probabilities(own, self._deduces)
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        if not self.estimators_:
+            link: Link = "softmax" if _has_probabilities(self) else "none"
+            return self._placed(Linear.of(np.zeros((1, self.n_features_in_)), np.zeros(1), link), halved=False)
+        return self._placed(one_vs_rest(self._machine_forms(threshold=0.5), self._deduces), halved=False)
 
     def indeterminate(self, X: Any) -> Indeterminate:
         """The rows that no machine claims, or several do, and the class they were given all the same.
@@ -214,10 +212,7 @@ class OneVsRestClassifier(Reduction):
         Hyperplane
         """
         W, b = self.linear_form()
-        first, second = self._pair(k, l)
-        if len(W) == 1:
-            W, b = np.pad(W, ((1, 0), (0, 0))), np.pad(b, (1, 0))
-        return Hyperplane(W[first] - W[second], float(b[first] - b[second]))
+        return Hyperplane.between(W, b, *self._pair(k, l))
 
     @available_if(_is_linear)
     def signed_distance(self, X: Any) -> Float:

@@ -1,12 +1,12 @@
-"""What the reductions from K classes to two share: one binary machine a problem, from one pass where that is enough.
+"""What the reductions from K classes to two share: one binary machine per problem, from one pass where that is enough.
 
 A problem sends every class to group 1, to group 0, or nowhere (−1):
 
     one against the rest   k → 1, all others → 0
     one against one        k → 0, l → 1, all others → −1
 
-Statistics of classes merge. So for a model that is algebra on such a statistic one pass with K classes serves every problem:
-the statistics of its two groups are merged from those of their classes, by the same formula that merges blocks.
+For a model that is algebra on a statistic one pass with K classes serves every problem: the machine of a problem reads
+statistic.take(classes).regroup(groups).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -38,16 +39,13 @@ from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_names, as_target, as_weights, encode, known_labels
 from separatrix.data.views import Regrouped
-from separatrix.models.base import Classifier, Estimator, Stopwatch, check_two_classes
-from separatrix.models.counted_classes import among_all, warn_of_one_class
+from separatrix.geometry.combined_forms import Composition, Machines
+from separatrix.geometry.score_form import ScoreForm, score_form_of
+from separatrix.models.base import Estimator, FitCall
+from separatrix.models.classifier import Classifier
+from separatrix.models.counted_classes import among_all, check_two_classes, warn_of_one_class
 from separatrix.models.generative import MomentEstimator
-from separatrix.models.least_squares.ridge_classifier import RidgeClassifier
 from separatrix.models.logistic.logistic_regression import LogisticRegression
-from separatrix.statistics.counts import CategoryCounts, ClassCounts
-from separatrix.statistics.moments import ClassMoments
-from separatrix.statistics.scatter import Scatter
-
-_TWO = np.array([0, 1])
 
 
 @dataclass(frozen=True)
@@ -140,15 +138,20 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         -------
         self
         """
-        self._validate_params()
-        self.__dict__.pop("estimators_", None)  # a fit that is refused leaves no half a model
+        return self._fit(X, y, sample_weight, **fit_params)
+
+    def _train(self, call: FitCall) -> None:
+        X, y = call.X, call.y
         if not (hasattr(self.estimator, "decision_function") or hasattr(self.estimator, "predict_proba")):
             raise TypeError(
                 f"{type(self.estimator).__name__} has neither decision_function nor predict_proba, so its machines have no "
                 "scores to compare; give a classifier that has one of them."
             )
-        params = self._machine_params(sample_weight, fit_params)
-        shared = _one_pass(self.estimator, X) and params.keys() <= {"sample_weight"}
+        params = self._machine_params(call.sample_weight, dict(call.options))
+        if y is None and not isinstance(X, Source):
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        one_pass = isinstance(self.estimator, MomentEstimator) and is_classifier(self.estimator)
+        shared = one_pass and params.keys() <= {"sample_weight"} and self.estimator.reads_statistic(X)
         machines, self.passes_, known = (self._fit_together if shared else self._fit_apart)(X, y, params)
         if machines:
             for name in ("n_features_in_", "feature_names_in_"):
@@ -160,7 +163,6 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
             validate_data(self, X, reset=True, skip_check_array=True)
         self.estimators_ = machines
         self._place_among(known)
-        return self
 
     def _machine_params(self, sample_weight: ArrayLike | None, fit_params: dict[str, Any]) -> dict[str, Any]:
         given = {**fit_params} if sample_weight is None else {**fit_params, "sample_weight": sample_weight}
@@ -197,7 +199,7 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         machine = clone(self.estimator)
         if isinstance(machine, LogisticRegression):
             members = [self.classes_[groups == group].tolist() for group in (0, 1)]
-            machine._class_names = as_names([own[0] if len(own) == 1 else "the rest" for own in members])
+            machine.class_names = as_names([own[0] if len(own) == 1 else "the rest" for own in members])
         return machine
 
     def _labelled(self, X: Any, y: ArrayLike | None, params: dict[str, Any]) -> tuple[Source | None, Any, NDArray[Any]]:
@@ -211,8 +213,6 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
             source = self._count_classes(self._read(X, y, params.pop("sample_weight", None), reset=True).labelled())
             assert source.known_classes is not None
             return source, None, source.known_classes
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         n_rows = _num_samples(X)
         weights = as_weights(params.get("sample_weight"), n_rows)
         if weights is not None:
@@ -221,27 +221,30 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         self.classes_, codes = encode(target, None, weights)
         known, self._places = known_labels(target, self.classes_, weights), None
         check_two_classes(known)
-        warn_of_one_class(self.classes_, 5)
+        warn_of_one_class(self.classes_)
         return None, codes, known
 
     def _fit_together(self, X: Any, y: ArrayLike | None, params: dict[str, Any]) -> tuple[list[Any], int, NDArray[Any]]:
         """One pass for all machines; also the labels of all rows."""
-        reader = clone(self.estimator)
-        reader._validate_params()
-        if y is None and not isinstance(X, Source):
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        given = reader._read(X, y, params.get("sample_weight"), reset=True)
+        given = self._read(X, y, params.get("sample_weight"), reset=True)
         before = given.passes
         source = self._count_classes(given.labelled())
         self._kept = None
         assert source.known_classes is not None
         if len(self.classes_) == 1:
-            self._adopt_features(reader)
             return [], source.passes - before, source.known_classes
         problems = self._problems(len(self.classes_))
-        statistic = _measured(reader, source, apart=any((groups < 0).any() for groups in problems))
+        reader: MomentEstimator = clone(self.estimator)
+        statistic = reader.statistic_of(source, separable=any((groups < 0).any() for groups in problems))
+
         machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_machine_of)(reader, _regrouped(statistic, groups, reader), source.dtype) for groups in problems
+            delayed(clone(reader).fit_statistic)(
+                _two_groups(statistic, groups),
+                (0, 1),
+                feature_names=getattr(self, "feature_names_in_", None),
+                dtype=source.dtype,
+            )
+            for groups in problems
         )
         return machines, source.passes - before, source.known_classes
 
@@ -252,6 +255,21 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         """What every machine is asked about: the rows, or their kernels with the machine's own training rows."""
         self._check_ready()
         return [X] * len(self.estimators_) if self._kept is None else [np.asarray(X)[:, at] for at in self._kept]
+
+    @property
+    def machine_rows_(self) -> list[Codes] | None:
+        """The training rows of every machine where kernels are given as values; else None."""
+        return self._kept
+
+    def _machine_forms(self, threshold: float) -> Machines:
+        """Score forms of the machines; without decision_function they are measured by p − `threshold`."""
+        forms: list[ScoreForm] = [score_form_of(machine) for machine in self.estimators_]
+        if self._kept is not None:
+            forms = [
+                Composition(form, itemgetter((slice(None), at))) for form, at in zip(forms, self._kept, strict=True)
+            ]
+        scored = all(hasattr(machine, "decision_function") for machine in self.estimators_)
+        return Machines(tuple(forms), None if scored else threshold)
 
     def _own_scores(self, X: Any) -> Float:
         """(n, k) scores of the classes that have weight, or (n, 1) for two."""
@@ -285,74 +303,7 @@ def _fit_machine(machine: Any, X: Any, target: Codes | None, params: dict[str, A
     return machine.fit(inside, target[rows], **_check_method_params(X, params, rows))
 
 
-# -- one pass for all machines ------------------------------------------------------------------------------------------
-
-
-def _one_pass(estimator: Any, X: Any) -> bool:
-    """Whether a model is algebra on a statistic that merges by class."""
-    if not (isinstance(estimator, MomentEstimator) and is_classifier(estimator)):
-        return False
-    # A model that reads tables, or a subclass that fits in a way of its own, is fitted in its own way.
-    if type(estimator)._read is not Estimator._read or type(estimator).fit not in (
-        MomentEstimator.fit,
-        RidgeClassifier.fit,
-    ):
-        return False
-    iterates = isinstance(estimator, RidgeClassifier) and estimator._iterates(X)
-    return not iterates and not estimator._second_pass_parameter()
-
-
-def _pooled(estimator: MomentEstimator) -> bool:
-    return type(estimator)._measure is MomentEstimator._measure and estimator._form() == "pooled"
-
-
-def _measured(estimator: MomentEstimator, source: Source, apart: bool) -> Any:
-    """The statistic of all classes, with one scatter a class where some problem leaves a class out."""
-    if apart and _pooled(estimator):
-        return ClassMoments.of_source(source, "per_class")
-    return estimator._measure(source)
-
-
-def _one_class(statistic: Any, k: int) -> Any:
-    """The statistic of class k alone; of pooled moments without the scatter, which belongs to no class."""
-    one = slice(k, k + 1)
-    if isinstance(statistic, ClassCounts):
-        return ClassCounts(statistic.counts[one], statistic.sums[one], statistic.least)
-    if isinstance(statistic, CategoryCounts):
-        return CategoryCounts(statistic.counts[one], [_seen(table[one]) for table in statistic.tables])
-    moments: ClassMoments = statistic
-    scatters: list[Scatter] = []
-    if moments.form != "diagonal":
-        scatters = [moments.of_class(k) if moments.form == "per_class" else Scatter.zeros(moments.n_features)]
-    squares = None if moments._squares is None else moments._squares[one]
-    return ClassMoments(moments.form, moments.counts[one], moments._high[one], moments._low[one], scatters, squares)
-
-
-def _seen(table: Float) -> Float:
-    """A table of counts up to the last category that occurs: a machine knows the categories of its own rows."""
-    occurring = np.flatnonzero(table.any(axis=0))
-    return table[:, : occurring[-1] + 1] if len(occurring) else table[:, :0]
-
-
-def _regrouped(statistic: Any, groups: Codes, estimator: MomentEstimator) -> Any:
-    """The statistic of two groups of classes, merged from those of the classes."""
-    kept = np.flatnonzero(groups >= 0).tolist()
-    parts = [_one_class(statistic, k).reindexed(groups[k : k + 1], 2) for k in kept]
-    whole = parts[0]
-    for part in parts[1:]:
-        whole.merge(part)
-    if isinstance(whole, ClassMoments) and _pooled(estimator):
-        if whole.form == "per_class":
-            return ClassMoments("pooled", whole.counts, whole._high, whole._low, [whole.pooled()])
-        nowhere = np.zeros_like(whole.means)
-        whole.merge(ClassMoments("pooled", np.zeros(2), nowhere, nowhere, [statistic.pooled()]))
-    return whole
-
-
-def _machine_of(reader: MomentEstimator, statistic: Any, dtype: np.dtype[Any]) -> Any:
-    """The binary model of a statistic; its own record says that it read no rows."""
-    machine = clone(reader)
-    machine._adopt_features(reader)
-    machine.classes_, machine._dtype, machine._moments, machine._pending = _TWO, dtype, statistic, ""
-    machine._finish(Stopwatch(), None)
-    return machine
+def _two_groups(statistic: Any, groups: Codes) -> Any:
+    """The statistic of the two groups of a problem."""
+    kept = np.flatnonzero(groups >= 0)
+    return statistic.take(kept).regroup(groups[kept], 2)

@@ -15,13 +15,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
-from separatrix.data.block import Float
-from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, draw_classes
+from separatrix.data.block import Codes, Float
+from separatrix.geometry import ScoreForm
+from separatrix.geometry.additive_form import Additive, TableTerm
+from separatrix.models.naive_bayes.naive_bayes import (
+    SMOOTHING_CONSTRAINTS,
+    CountFeatures,
+    NaiveBayesClassifier,
+    RowSampling,
+)
 from separatrix.result import Status
 from separatrix.statistics.counts import CategoryCounts
 
 
-class CategoricalNB(NaiveBayesClassifier):
+class CategoricalNB(CountFeatures, RowSampling, NaiveBayesClassifier):
     """Naive Bayes for categories coded 0, 1, 2, …, from one pass over the data.
 
     Drop-in for scikit-learn's, with sparse input, `merge`, files and the generative extras on top. New categories may
@@ -30,7 +37,7 @@ class CategoricalNB(NaiveBayesClassifier):
     Parameters
     ----------
     alpha : float or array-like of shape (n_features,), default=1.0
-        Smoothing, one number or one a feature; 0 is pure maximum likelihood.
+        Smoothing, one number or one per feature; 0 is pure maximum likelihood.
     force_alpha : bool, default=True
         If False, alpha below 1e-10 is set to 1e-10.
     fit_prior : bool, default=True
@@ -64,7 +71,7 @@ class CategoricalNB(NaiveBayesClassifier):
     n_categories_: NDArray[np.intp]
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **NaiveBayesClassifier._parameter_constraints,
+        **SMOOTHING_CONSTRAINTS,
         "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
     }
 
@@ -77,24 +84,28 @@ class CategoricalNB(NaiveBayesClassifier):
         class_prior: ArrayLike | None = None,
         min_categories: int | ArrayLike | None = None,
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.min_categories = min_categories
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
-        tags.input_tags.positive_only = True
         return tags
 
-    @property
-    def decision_function(self) -> Any:
-        """Not there, as in scikit-learn: see `predict_joint_log_proba`."""
-        raise AttributeError("Naive Bayes for counts has predict_joint_log_proba instead of decision_function.")
+    def statistic_of(self, source: Source, *, separable: bool = False) -> CategoryCounts:
+        """Counts of the categories of every column by class.
 
-    def _measure(self, source: Source) -> Any:
+        Parameters
+        ----------
+        source : Source
+            With class labels.
+        separable : bool, default=False
+            Classes can always be taken out of it.
+
+        Returns
+        -------
+        CategoryCounts
+        """
         return CategoryCounts.of_source(source)
 
     def _least_categories(self) -> NDArray[np.intp]:
@@ -176,26 +187,17 @@ class CategoricalNB(NaiveBayesClassifier):
 
         return self._map_rows(X, of_block)
 
-    def _log_joint(self, X: Any) -> Float:
-        return self._log_likelihood(X) + self.class_log_prior_
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        names = list(map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])))
+        tables = zip(names, self.feature_log_prob_, self._unseen, strict=True)
+        terms = [TableTerm(name, list(range(logs.shape[1])), logs.T, unseen) for name, logs, unseen in tables]
+        return Additive(list(terms), self.class_log_prior_, dict.fromkeys(names, "number"))
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Any]:
-        """Draw rows of the fitted model.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        y : ndarray of shape (n_samples,)
-        """
-        codes, rng = draw_classes(self, n_samples, random_state)
-        rows = np.empty((n_samples, self.n_features_in_))
+    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
+        rows = np.empty((len(codes), self.n_features_in_))
         for j, logs in enumerate(self.feature_log_prob_):
             cumulative = np.cumsum(np.exp(logs), axis=1)
-            drawn = rng.random_sample(n_samples) * cumulative[codes, -1]
+            drawn = rng.random_sample(len(codes)) * cumulative[codes, -1]
             rows[:, j] = (drawn[:, None] >= cumulative[codes]).sum(axis=1)
-        return rows, self.classes_[codes]
+        return rows

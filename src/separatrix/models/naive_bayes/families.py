@@ -18,34 +18,37 @@ from scipy.special import gammaln
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.columns import Column
-from separatrix.statistics.columns import Moments, Sums, Table
+from separatrix.geometry.additive_form import GaussianTerm, GroupTerm, RateTerm, TableTerm
+from separatrix.statistics.columns import ColumnMoments, ValueCounts
+from separatrix.statistics.counts import ClassCounts
 
+ColumnStatistic = ColumnMoments | ClassCounts | ValueCounts
 FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson", "multinomial")
 
 
-class Family(str):
+class ColumnFamily(str):
     """The name of a family, with the reason why a column has it."""
 
     reason: str
 
-    def __new__(cls, name: str, reason: str) -> Family:
+    def __new__(cls, name: str, reason: str) -> ColumnFamily:
         family = super().__new__(cls, name)
         family.reason = reason
         return family
 
     def __reduce__(self) -> Any:
-        return Family, (str(self), self.reason)
+        return ColumnFamily, (str(self), self.reason)
 
 
-def infer_family(column: Column) -> Family:
+def infer_family(column: Column) -> ColumnFamily:
     """By the type of the column; 0 and 1 as whole numbers are flags."""
     if column.kind == "boolean":
-        return Family("bernoulli", "it holds booleans")
+        return ColumnFamily("bernoulli", "it holds booleans")
     if column.kind == "text":
-        return Family("categorical", "it holds text or categories")
+        return ColumnFamily("categorical", "it holds text or categories")
     if column.kind == "integer" and np.isin(column.values[column.observed], (0.0, 1.0)).all():
-        return Family("bernoulli", "it holds only the whole numbers 0 and 1")
-    return Family("gaussian", f"it holds {'whole' if column.kind == 'integer' else 'real'} numbers")
+        return ColumnFamily("bernoulli", "it holds only the whole numbers 0 and 1")
+    return ColumnFamily("gaussian", f"it holds {'whole' if column.kind == 'integer' else 'real'} numbers")
 
 
 def check_column(column: Column, family: str) -> None:
@@ -76,19 +79,19 @@ def check_column(column: Column, family: str) -> None:
         )
 
 
-def count(family: str, columns: list[Column], codes: Codes, weights: Float, n_classes: int) -> Moments | Sums | Table:
+def count(family: str, columns: list[Column], codes: Codes, weights: Float, n_classes: int) -> ColumnStatistic:
     """The statistic of a column, or of a multinomial group."""
     if family == "multinomial":
         values = np.column_stack([np.nan_to_num(column.values, nan=0.0) for column in columns])
-        return Sums.of(values, codes, weights, n_classes)
+        return ClassCounts.of_columns(values, codes, weights, n_classes)
     (column,) = columns
     observed = column.observed
     values, codes, weights = column.values[observed], codes[observed], weights[observed]
     if family == "gaussian":
-        return Moments.of(values, codes, weights, n_classes)
+        return ColumnMoments.of_columns(values, codes, weights, n_classes)
     if family == "categorical":
-        return Table.of(_keys(column, observed), codes, weights, n_classes)
-    return Sums.of(values[:, None], codes, weights, n_classes)
+        return ValueCounts.of_columns(_keys(column, observed), codes, weights, n_classes)
+    return ClassCounts.of_columns(values[:, None], codes, weights, n_classes)
 
 
 def _keys(column: Column, observed: Any) -> Any:
@@ -99,17 +102,22 @@ def _keys(column: Column, observed: Any) -> Any:
 class GaussianReader:
     """Means and variances of a column; a class without observed values has the column's own."""
 
-    def __init__(self, moments: Moments, floor: float) -> None:
+    def __init__(self, moments: ColumnMoments, floor: float) -> None:
         mean, variance = moments.overall()
-        known = moments.n > 0
+        known = moments.counts > 0
         self.mean = np.where(known, moments.mean, mean)
-        self.variance = np.where(known, moments.square / np.where(known, moments.n, 1.0), variance) + floor
+        self.variance = np.where(known, moments.square / np.where(known, moments.counts, 1.0), variance) + floor
 
     def log_prob(self, columns: list[Column]) -> Float:
         """(n, 1, K) contribution of every row."""
         values = columns[0].values[:, None]
         logs = -0.5 * (np.log(2.0 * np.pi * self.variance) + np.square(values - self.mean) / self.variance)
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
+
+    def term(self, columns: list[str]) -> GaussianTerm:
+        """What the column adds to the scores."""
+        constants = -0.5 * np.log(2.0 * np.pi * self.variance)
+        return GaussianTerm(columns[0], self.mean, np.sqrt(self.variance), constants)
 
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One value a row."""
@@ -119,9 +127,9 @@ class GaussianReader:
 class BernoulliReader:
     """Probability of a one."""
 
-    def __init__(self, sums: Sums, alpha: float) -> None:
-        size = sums.n + 2.0 * alpha
-        self.rate = np.where(size > 0, (sums.sums[:, 0] + alpha) / np.where(size > 0, size, 1.0), 0.5)
+    def __init__(self, counts: ClassCounts, alpha: float) -> None:
+        size = counts.counts + 2.0 * alpha
+        self.rate = np.where(size > 0, (counts.sums[:, 0] + alpha) / np.where(size > 0, size, 1.0), 0.5)
 
     def log_prob(self, columns: list[Column]) -> Float:
         """(n, 1, K) contribution of every row."""
@@ -131,6 +139,12 @@ class BernoulliReader:
         logs[np.isneginf(logs).all(axis=1)] = 0.0
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
+    def term(self, columns: list[str]) -> TableTerm:
+        """What the column adds to the scores."""
+        with np.errstate(divide="ignore"):  # α = 0: what a class never had is impossible in it
+            logs = np.stack([np.log1p(-self.rate), np.log(self.rate)])
+        return TableTerm(columns[0], [0, 1], logs, np.zeros(len(self.rate)))
+
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One value a row."""
         return (rng.random_sample(len(codes)) < self.rate[codes]).astype(float)
@@ -139,10 +153,10 @@ class BernoulliReader:
 class CategoricalReader:
     """Probabilities of the values seen, and of one never seen."""
 
-    def __init__(self, table: Table, alpha: float) -> None:
-        self.values = sorted(table.counts)
-        counts = np.stack([table.counts[value] for value in self.values])
-        size = table.n + alpha * len(self.values)
+    def __init__(self, table: ValueCounts, alpha: float) -> None:
+        self.values = sorted(table.by_value)
+        counts = np.stack([table.by_value[value] for value in self.values])
+        size = table.counts + alpha * len(self.values)
         with np.errstate(divide="ignore"):  # α = 0: what a class never had is impossible in it
             logs = np.log((counts + alpha) / np.where(size > 0, size, 1.0))
             unseen = np.log(alpha / np.where(size > 0, size, 1.0)) if alpha > 0 else np.zeros(len(size))
@@ -161,6 +175,11 @@ class CategoricalReader:
         logs[observed] = self.logs[rows[inverse]] if len(rows) else 0.0
         return logs[:, None, :]
 
+    def term(self, columns: list[str]) -> TableTerm:
+        """What the column adds to the scores."""
+        values = [value.item() if isinstance(value, np.generic) else value for value in self.values]
+        return TableTerm(columns[0], values, self.logs[:-1], self.logs[-1])
+
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One value a row."""
         cumulative = np.cumsum(np.exp(self.logs[:-1]), axis=0).T[codes]
@@ -171,10 +190,10 @@ class CategoricalReader:
 class PoissonReader:
     """Rates."""
 
-    def __init__(self, sums: Sums, alpha: float) -> None:
-        overall = float(sums.sums.sum() / sums.n.sum())
-        size = sums.n + alpha
-        self.rate = np.where(size > 0, (sums.sums[:, 0] + alpha * overall) / np.where(size > 0, size, 1.0), overall)
+    def __init__(self, counts: ClassCounts, alpha: float) -> None:
+        overall = float(counts.sums.sum() / counts.counts.sum())
+        size = counts.counts + alpha
+        self.rate = np.where(size > 0, (counts.sums[:, 0] + alpha * overall) / np.where(size > 0, size, 1.0), overall)
 
     def log_prob(self, columns: list[Column]) -> Float:
         """(n, 1, K) contribution of every row."""
@@ -185,6 +204,10 @@ class PoissonReader:
         logs[np.isneginf(logs).all(axis=1)] = 0.0
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
+    def term(self, columns: list[str]) -> RateTerm:
+        """What the column adds to the scores."""
+        return RateTerm(columns[0], self.rate)
+
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One value a row."""
         return rng.poisson(self.rate[codes]).astype(float)
@@ -193,11 +216,11 @@ class PoissonReader:
 class MultinomialReader:
     """Shares of the columns of a group."""
 
-    def __init__(self, sums: Sums, alpha: float) -> None:
-        smoothed = sums.sums + alpha
+    def __init__(self, counts: ClassCounts, alpha: float) -> None:
+        smoothed = counts.sums + alpha
         totals = smoothed.sum(axis=1, keepdims=True)
         self.share = np.where(totals > 0, smoothed / np.where(totals > 0, totals, 1.0), 1.0 / smoothed.shape[1])
-        self.length = sums.sums.sum(axis=1) / np.where(sums.n > 0, sums.n, 1.0)
+        self.length = counts.sums.sum(axis=1) / np.where(counts.counts > 0, counts.counts, 1.0)
 
     def log_prob(self, columns: list[Column]) -> Float:
         """(n, m, K) contribution of every column of the group."""
@@ -209,6 +232,10 @@ class MultinomialReader:
             logs = np.where(counted > 0, counted * (np.log(self.share.T) - left), 0.0)
         logs[np.isneginf(logs).all(axis=2)] = 0.0
         return logs
+
+    def term(self, columns: list[str]) -> GroupTerm:
+        """What the columns of the group add to the scores."""
+        return GroupTerm(tuple(columns), self.share)
 
     def draw(self, codes: Codes, rng: Any) -> Any:
         """One row of the group a row."""

@@ -15,18 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import shown
-from separatrix.geometry import Hyperplane, Quadric
-from separatrix.models.base import Boundary, SignedDistance, Undetermined
-from separatrix.models.generative import GenerativeClassifier, class_priors
-from separatrix.models.naive_bayes.naive_bayes import draw_classes
+from separatrix.geometry import Hyperplane, Quadratic, Quadric, ScoreForm
+from separatrix.models.counted_classes import Undetermined
+from separatrix.models.generative import class_priors
+from separatrix.models.linear_rule import Boundary, SignedDistance
+from separatrix.models.naive_bayes.naive_bayes import JointScores, RowSampling
 from separatrix.result import Status
 from separatrix.statistics.moments import Form
 
 
-class GaussianNB(SignedDistance, GenerativeClassifier):
+class GaussianNB(SignedDistance, RowSampling, JointScores):
     """Gaussian naive Bayes from one pass over the data.
 
     Drop-in for scikit-learn's, with `merge`, sparse input, files, shared variances and the generative extras on top.
@@ -131,21 +132,14 @@ class GaussianNB(SignedDistance, GenerativeClassifier):
 
         return self._map_rows(X, of_block)
 
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        with np.errstate(divide="ignore"):  # a class of prior 0 is never chosen
+            constants = np.log(self.priors_) - 0.5 * np.log(2.0 * np.pi * self.var_).sum(axis=1)
+        return Quadratic(self.theta_, list(1.0 / np.sqrt(self.var_)), constants)
+
     def _scores(self, X: Any) -> Float:
         return self._log_joint(X)
-
-    def predict_joint_log_proba(self, X: Any) -> Float:
-        """Unnormalised log posterior: log prior plus log density of every class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._as_given(X, self._log_joint(X))
 
     def linear_form(self) -> tuple[Float, Float]:
         """The rule as (W, b) when the variances are shared: scores are XWᵀ + b.
@@ -188,19 +182,5 @@ class GaussianNB(SignedDistance, GenerativeClassifier):
             constant = np.log(self.priors_[k]) + 0.5 * (np.log(precision).sum() - precision @ np.square(mean))
         return -0.5 * precision, precision * mean, np.asarray(constant)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Any]:
-        """Draw rows of the fitted model.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        y : ndarray of shape (n_samples,)
-        """
-        codes, rng = draw_classes(self, n_samples, random_state)
-        rows = self.theta_[codes] + np.sqrt(self.var_[codes]) * rng.standard_normal((n_samples, self.n_features_in_))
-        return rows, self.classes_[codes]
+    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
+        return self.theta_[codes] + np.sqrt(self.var_[codes]) * rng.standard_normal((len(codes), self.n_features_in_))

@@ -14,37 +14,40 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from separatrix.data import Source
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.checks import check_rows
 from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
 from separatrix.data.labels import listed, shown
-from separatrix.models.base import Undetermined
+from separatrix.geometry import ScoreForm
+from separatrix.geometry.additive_form import Additive, ColumnKind, TableTerm, Term
+from separatrix.models.counted_classes import Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.naive_bayes import families as kinds
-from separatrix.models.naive_bayes.families import FAMILIES, Family, Reader, check_column, infer_family
-from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, draw_classes
+from separatrix.models.naive_bayes.families import FAMILIES, ColumnFamily, Reader, check_column, infer_family
+from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, RowSampling
 from separatrix.result import Status
-from separatrix.statistics.columns import MixedCounts, Moments
+from separatrix.statistics.columns import ColumnMoments, MixedCounts
+from separatrix.statistics.statistic import weights_by_class
 
 Group = tuple[Any, ...]
 
 
-class MixedNB(NaiveBayesClassifier):
+class MixedNB(RowSampling, NaiveBayesClassifier):
     """Naive Bayes whose columns each have their own family, with missing values marginalised exactly.
 
     Parameters
     ----------
     families : "auto", mapping or sequence, default="auto"
-        Family of every column: "gaussian", "bernoulli", "categorical", "poisson" or "multinomial". A mapping from column
+        ColumnFamily of every column: "gaussian", "bernoulli", "categorical", "poisson" or "multinomial". A mapping from column
         names (numbers, for an array) may leave columns out: these are inferred from their type. All columns that are
         "multinomial" form one group of counts; a tuple of columns as a key makes a group of its own. A sequence has one
-        family a column.
+        family per column.
     alpha : float, default=1.0
         Smoothing of every family but the Gaussian; 0 is pure maximum likelihood.
     var_smoothing : float, default=1e-9
@@ -55,7 +58,7 @@ class MixedNB(NaiveBayesClassifier):
     Attributes
     ----------
     families_ : dict
-        Family of every column, a string with the attribute ``reason``.
+        ColumnFamily of every column, a string with the attribute ``reason``.
     class_count_, class_log_prior_ : ndarray of shape (n_classes,)
     classes_ : ndarray
     fit_ : Fit
@@ -76,7 +79,7 @@ class MixedNB(NaiveBayesClassifier):
     array(['happy'], dtype='<U5')
     """
 
-    families_: dict[Any, Family]
+    families_: dict[Any, ColumnFamily]
 
     _parameter_constraints: dict[str, list[Any]] = {
         "families": [StrOptions({"auto"}), dict, list, tuple, Mapping, "array-like"],
@@ -148,7 +151,7 @@ class MixedNB(NaiveBayesClassifier):
             if family is None:
                 self.families_[column.name] = infer_family(column)
             elif family in FAMILIES:
-                self.families_[column.name] = Family(family, "it was named so")
+                self.families_[column.name] = ColumnFamily(family, "it was named so")
             else:
                 raise ValueError(
                     f"{column.said} has the unknown family {family!r}; the families are {', '.join(FAMILIES)}."
@@ -165,7 +168,7 @@ class MixedNB(NaiveBayesClassifier):
         if not isinstance(self.families, Mapping):
             if len(self.families) != len(names):
                 raise ValueError(
-                    f"families has {len(self.families)} entries, but X has {len(names)} columns; give one a column."
+                    f"families has {len(self.families)} entries, but X has {len(names)} columns; give one per column."
                 )
             return dict(zip(names, self.families, strict=True)), []
         given: dict[Any, str] = {}
@@ -193,18 +196,42 @@ class MixedNB(NaiveBayesClassifier):
         parts = [((name,), family, [columns[name]]) for name, family in self.families_.items() if name not in grouped]
         return parts + [(group, "multinomial", [columns[name] for name in group]) for group in self._groups]
 
-    def _measure(self, source: Any) -> Any:
+    def reads_statistic(self, X: Any) -> bool:
+        """False: families are chosen by the rows of each problem.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        bool
+        """
+        return False
+
+    def statistic_of(self, source: Any, *, separable: bool = False) -> MixedCounts:
+        """One statistic per column or group of columns, of a labelled table.
+
+        Parameters
+        ----------
+        source : ColumnTable
+            With class labels.
+        separable : bool, default=False
+            Classes can always be taken out of it.
+
+        Returns
+        -------
+        MixedCounts
+        """
         table: ColumnTable = source
-        n_classes = len(table.classes) if table.classes is not None else 0
+        assert table.classes is not None, "label the table first"
+        n_classes = len(table.classes)
         table.passes = 1
-        counts = np.bincount(table.codes, table.weights, minlength=n_classes).astype(np.float64)
-        return MixedCounts(
-            counts,
-            {
-                key: kinds.count(family, columns, table.codes, table.weights, n_classes)
-                for key, family, columns in self._parts(table)
-            },
-        )
+        parts = {
+            key: kinds.count(family, columns, table.codes, table.weights, n_classes)
+            for key, family, columns in self._parts(table)
+        }
+        return MixedCounts(weights_by_class(table.codes, table.weights, n_classes), parts)
 
     def _check_mergeable(self, other: Any) -> None:
         super()._check_mergeable(other)
@@ -227,16 +254,16 @@ class MixedNB(NaiveBayesClassifier):
         with np.errstate(divide="ignore"):  # a class without rows has prior 0: it is never chosen
             self.class_log_prior_ = np.log(self.priors_)
         for key, part in statistic.parts.items():
-            if not part.n.any():
+            if not part.counts.any():
                 raise Undetermined(
                     f"column {key[0]!r} has no observed value; leave it out, or give rows that have one."
                 )
-        spreads = [part.overall()[1] for part in statistic.parts.values() if isinstance(part, Moments)]
+        spreads = [part.overall()[1] for part in statistic.parts.values() if isinstance(part, ColumnMoments)]
         floor = self.var_smoothing * max(spreads, default=0.0)
         self._readers: dict[Group, Reader] = {}
         for key, part in statistic.parts.items():
             family = "multinomial" if len(key) > 1 else str(self.families_[key[0]])
-            if isinstance(part, Moments):
+            if isinstance(part, ColumnMoments):
                 if not np.isfinite(part.square).all():
                     raise ValueError(
                         f"column {key[0]!r} has values so large that their squares overflow; divide it by a power of ten first."
@@ -279,31 +306,29 @@ class MixedNB(NaiveBayesClassifier):
             odds[:, [place[name] for name in key]] = self._readers[key].log_prob(columns)
         return odds
 
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        numbered = all(isinstance(name, int) for name in self.families_)
+        names = {name: f"x{name}" if numbered else str(name) for name in self.families_}
+        kinds: dict[str, ColumnKind] = {
+            names[name]: "flag" if family == "bernoulli" else "number" for name, family in self.families_.items()
+        }
+        terms: list[Term] = []
+        for key, reader in self._readers.items():
+            term = reader.term([names[name] for name in key])
+            terms.append(term)
+            if isinstance(term, TableTerm) and any(isinstance(value, str) for value in term.values):
+                kinds[term.column] = "text"
+        return Additive(terms, self.class_log_prior_, kinds)
+
     def _log_likelihood(self, X: Any) -> Float:
         return self.feature_log_odds(X).sum(axis=1)
 
-    def _log_joint(self, X: Any) -> Float:
-        return self._log_likelihood(X) + self.class_log_prior_
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Any]:
-        """Draw rows of the fitted model, complete ones.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Of objects where some column is not numeric.
-        y : ndarray of shape (n_samples,)
-        """
-        codes, rng = draw_classes(self, n_samples, random_state)
+    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
         place = {name: j for j, name in enumerate(self.families_)}
-        rows = np.empty((n_samples, len(place)), dtype=object)
+        rows = np.empty((len(codes), len(place)), dtype=object)
         for key, reader in self._readers.items():
-            drawn = np.asarray(reader.draw(codes, rng), dtype=object).reshape(n_samples, -1)
+            drawn = np.asarray(reader.draw(codes, rng), dtype=object).reshape(len(codes), -1)
             rows[:, [place[name] for name in key]] = drawn
         numeric = all(family != "categorical" for family in self.families_.values())
-        return (rows.astype(np.float64) if numeric else rows), self.classes_[codes]
+        return rows.astype(np.float64) if numeric else rows

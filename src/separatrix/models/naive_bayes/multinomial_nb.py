@@ -14,11 +14,16 @@ from scipy.special import gammaln
 
 from separatrix.data import Block, SparseBlock
 from separatrix.data.block import Float
-from separatrix.models.base import Undetermined
-from separatrix.models.naive_bayes.naive_bayes import LinearNaiveBayes, NaiveBayesClassifier, draw_classes
+from separatrix.models.counted_classes import Undetermined
+from separatrix.models.naive_bayes.naive_bayes import (
+    SMOOTHING_CONSTRAINTS,
+    CountFeatures,
+    LinearNaiveBayes,
+    draw_classes,
+)
 
 
-class MultinomialNB(LinearNaiveBayes):
+class MultinomialNB(CountFeatures, LinearNaiveBayes):
     """Naive Bayes for documents: counts of words, from one pass over the data.
 
     Drop-in for scikit-learn's, with `merge`, files and the generative extras on top.
@@ -26,7 +31,7 @@ class MultinomialNB(LinearNaiveBayes):
     Parameters
     ----------
     alpha : float or array-like of shape (n_features,), default=1.0
-        Dirichlet smoothing, one number or one a feature; 0 is pure maximum likelihood.
+        Dirichlet smoothing, one number or one per feature; 0 is pure maximum likelihood.
     force_alpha : bool, default=True
         If False, alpha below 1e-10 is set to 1e-10.
     fit_prior : bool, default=True
@@ -55,35 +60,11 @@ class MultinomialNB(LinearNaiveBayes):
     array([3., 4., 5.])
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: ArrayLike | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
-
-    @property
-    def decision_function(self) -> Any:
-        """Not there, as in scikit-learn: see `predict_joint_log_proba`."""
-        raise AttributeError("Naive Bayes for counts has predict_joint_log_proba instead of decision_function.")
-
-    def _weights(self) -> tuple[Float, Float]:
+    def _weights(self) -> tuple[Float, Float | None]:
         smoothed = self.feature_count_ + self._smoothing()
         totals = smoothed.sum(axis=1, keepdims=True)
         with np.errstate(divide="ignore"):  # α = 0: log 0 marks what is impossible
-            weights = np.log(smoothed / np.where(totals > 0, totals, 1.0))
-        return weights, np.zeros(len(weights))
+            return np.log(smoothed / np.where(totals > 0, totals, 1.0)), None
 
     def _log_joint(self, X: Any) -> Float:
         def coefficient(block: Block) -> Float:
@@ -95,7 +76,7 @@ class MultinomialNB(LinearNaiveBayes):
                 per_row = logs.sum(axis=1)
             return gammaln(block.matvec(np.ones(block.shape[1])) + 1.0) - per_row
 
-        return self._log_likelihood(X) + self.class_log_prior_ + self._map_rows(X, coefficient)[:, None]
+        return super()._log_joint(X) + self._map_rows(X, coefficient)[:, None]
 
     def sample(self, n_samples: int = 1, length: int | None = None, random_state: Any = None) -> tuple[Float, Any]:
         """Draw documents of the fitted model.
@@ -120,7 +101,7 @@ class MultinomialNB(LinearNaiveBayes):
         return rows.astype(np.float64), self.classes_[codes]
 
 
-class ComplementNB(LinearNaiveBayes):
+class ComplementNB(CountFeatures, LinearNaiveBayes):
     """Naive Bayes whose weights come from the other classes: better for uneven class sizes.
 
     Drop-in for scikit-learn's. It is a rule, not a density: no `log_density`.
@@ -153,7 +134,7 @@ class ComplementNB(LinearNaiveBayes):
 
     feature_all_: Float
 
-    _parameter_constraints: dict[str, list[Any]] = {**NaiveBayesClassifier._parameter_constraints, "norm": ["boolean"]}
+    _parameter_constraints: dict[str, list[Any]] = {**SMOOTHING_CONSTRAINTS, "norm": ["boolean"]}
 
     def __init__(
         self,
@@ -164,27 +145,14 @@ class ComplementNB(LinearNaiveBayes):
         class_prior: ArrayLike | None = None,
         norm: bool = False,
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.norm = norm
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
-
-    @property
-    def decision_function(self) -> Any:
-        """Not there, as in scikit-learn: see `predict_joint_log_proba`."""
-        raise AttributeError("Naive Bayes for counts has predict_joint_log_proba instead of decision_function.")
 
     def _prior_scores(self) -> Float:
         # The complement's weights compare classes without their priors; a class that is never chosen has none.
         return np.where(self.priors_ > 0, 0.0, -np.inf)
 
-    def _weights(self) -> tuple[Float, Float]:
+    def _weights(self) -> tuple[Float, Float | None]:
         self.feature_all_ = self.feature_count_.sum(axis=0)
         others = self.feature_all_ + self._smoothing() - self.feature_count_
         totals = others.sum(axis=1, keepdims=True)
@@ -195,8 +163,7 @@ class ComplementNB(LinearNaiveBayes):
         with np.errstate(divide="ignore"):  # α = 0: a word only this class has
             logged = np.log(others / totals)
         logged = np.where(np.isneginf(logged), _floor(logged), logged)
-        weights = logged / logged.sum(axis=1, keepdims=True) if self.norm else -logged
-        return weights, np.zeros(len(weights))
+        return logged / logged.sum(axis=1, keepdims=True) if self.norm else -logged, None
 
     def _log_joint(self, X: Any) -> Float:
         raise AttributeError("ComplementNB is a rule without class densities; use MultinomialNB for log_density.")

@@ -11,37 +11,106 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.checks import real_numbers
-from separatrix.models.base import LinearRule
+from separatrix.geometry import Linear, ScoreForm
 from separatrix.models.generative import GenerativeClassifier
+from separatrix.models.linear_rule import LinearRule
 from separatrix.result import Status
 from separatrix.statistics.counts import ClassCounts
 
 _TINY_ALPHA = 1e-10
 
+SMOOTHING_CONSTRAINTS: dict[str, list[Any]] = {
+    "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
+    "force_alpha": ["boolean"],
+    "fit_prior": ["boolean"],
+    "class_prior": ["array-like", None],
+}
+"""What the parameters of smoothing and of the priors may be."""
 
-class NaiveBayesClassifier(GenerativeClassifier):
+
+class JointScores(GenerativeClassifier):
+    """Scores that are the unnormalised log posterior."""
+
+    def predict_joint_log_proba(self, X: Any) -> Float:
+        """Unnormalised log posterior: log prior plus log likelihood of every class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._as_given(X, self._scores(X))
+
+
+class RowSampling(GenerativeClassifier):
+    """Rows drawn from the fitted model."""
+
+    @abstractmethod
+    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
+        """One row for every class code."""
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Any]:
+        """Draw rows of the fitted model, without missing values.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Of objects where some column is not numeric.
+        y : ndarray of shape (n_samples,)
+        """
+        codes, rng = draw_classes(self, n_samples, random_state)
+        return self._draw(codes, rng), self.classes_[codes]
+
+
+class CountFeatures(GenerativeClassifier):
+    """Features that are never negative, and no `decision_function`, as in scikit-learn."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+    @property
+    def decision_function(self) -> Any:
+        """Not there, as in scikit-learn: see `predict_joint_log_proba`."""
+        raise AttributeError("Naive Bayes for counts has predict_joint_log_proba instead of decision_function.")
+
+
+class NaiveBayesClassifier(JointScores):
     """What the discrete naive Bayes models share: priors, smoothing, impossible rows."""
 
-    alpha: Any
-    force_alpha: bool
-    fit_prior: bool
-    class_prior: ArrayLike | None
     class_count_: Float
     class_log_prior_: Float
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
-        "force_alpha": ["boolean"],
-        "fit_prior": ["boolean"],
-        "class_prior": ["array-like", None],
-    }
+    _parameter_constraints: dict[str, list[Any]] = SMOOTHING_CONSTRAINTS
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -70,7 +139,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
             self.class_log_prior_ = np.log(self.priors_)
 
     def _smoothing(self) -> Float:
-        """α as a scalar array or one a feature, checked."""
+        """α as a scalar array or one per feature, checked."""
         alpha = real_numbers(self.alpha, "alpha")
         if not np.isfinite(alpha).all() or (alpha < 0).any():
             raise ValueError("alpha must be finite and ≥ 0.")
@@ -85,22 +154,12 @@ class NaiveBayesClassifier(GenerativeClassifier):
     def _log_likelihood(self, X: Any) -> Float:
         """(n, K) log p(x | k) up to a term that no class changes; −inf where a class is impossible."""
 
-    def predict_joint_log_proba(self, X: Any) -> Float:
-        """Unnormalised log posterior: log prior plus log likelihood of every class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._scores(X)
+    def _log_joint(self, X: Any) -> Float:
+        return self._log_likelihood(X) + self.class_log_prior_
 
     def _scores(self, X: Any) -> Float:
         likelihood = self._log_likelihood(X)
-        # Where the row is impossible in every class the likelihood says nothing, and the prior decides.
+        # Where the row is impossible in every class the prior decides.
         likelihood[np.isneginf(likelihood).all(axis=1)] = 0.0
         return likelihood + self._prior_scores()
 
@@ -113,9 +172,21 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
 
     feature_count_: Float
     feature_log_prob_: Float
-    _impossible: Float | None
 
-    def _measure(self, source: Source) -> Any:
+    def statistic_of(self, source: Source, *, separable: bool = False) -> ClassCounts:
+        """Sums of the features by class, which must not be negative.
+
+        Parameters
+        ----------
+        source : Source
+            With class labels.
+        separable : bool, default=False
+            Classes can always be taken out of it.
+
+        Returns
+        -------
+        ClassCounts
+        """
         counts = ClassCounts.of_source(source)
         if counts.least < 0:
             j = ClassCounts.negative_column(source)
@@ -125,31 +196,24 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
             )
         return counts
 
-    def _check_counts(self, counts: ClassCounts) -> None:
-        """Refuse sums that the family cannot have."""
-
     @abstractmethod
-    def _weights(self) -> tuple[Float, Float]:
-        """(K, d) weights, −inf where a class never had a feature, and (K,) constants."""
+    def _weights(self) -> tuple[Float, Float | None]:
+        """(K, d) weights of a feature that is there, and of one that is not, if that counts; −inf for what is impossible."""
 
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
-        counts: ClassCounts = self._moments
-        self._check_counts(counts)
-        self._set_priors(counts.counts, source is None)
-        self.feature_count_ = counts.sums
-        weights, constants = self._weights()
-        self.feature_log_prob_ = weights
-        impossible = np.isneginf(weights)
-        unseen = impossible.all(axis=0)  # a word never seen in training carries no evidence
-        self._impossible = impossible.astype(np.float64) if impossible.any() else None
-        if self._impossible is not None:
-            self._impossible[:, unseen] = 0.0
-        finite = np.where(impossible, 0.0, weights)
-        self._finite, self._constants = finite, constants
+        self._set_priors(self._moments.counts, source is None)
+        self.feature_count_ = self._moments.sums
+        self.feature_log_prob_, absent = self._weights()
+        self._finite, self._never = _possible(self.feature_log_prob_)
+        self._constants, self._always = np.zeros(len(self._finite)), None
+        if absent is not None:
+            absent, self._always = _possible(absent)
+            self._finite, self._constants = self._finite - absent, absent.sum(axis=1)
+        two = len(self._finite) == 2
         with np.errstate(invalid="ignore"):  # −inf − (−inf) between two classes without rows
-            scores = constants + self._prior_scores()
-            self.coef_ = finite[1:] - finite[:1] if len(finite) == 2 else finite
-            self.intercept_ = scores[1:] - scores[:1] if len(finite) == 2 else scores
+            scores = self._constants + self._prior_scores()
+            self.coef_ = self._finite[1:] - self._finite[:1] if two else self._finite
+            self.intercept_ = scores[1:] - scores[:1] if two else scores
         return Status.EXACT, ""
 
     def linear_form(self) -> tuple[Float, Float]:
@@ -161,31 +225,49 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
         b : ndarray of shape (1,) or (n_classes,)
         """
         self._check_ready()
-        if self._impossible is not None:
+        if self._never is not None or self._always is not None:
             raise ValueError(
                 "With alpha=0 some classes never had some feature and are impossible where it occurs, which no finite "
                 "linear form can say; set alpha > 0."
             )
         return super().linear_form()
 
-    def _see(self, block: Block) -> Block:
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        weights = self._finite if self._never is None else np.where(self._never > 0, -np.inf, self._finite)
+        return Linear.of(weights, self._constants + self._prior_scores())
+
+    def _features(self, block: Block) -> Block:
+        """The features of a block as the model counts them."""
         return block
 
     def _log_likelihood(self, X: Any) -> Float:
         self._check_ready()
-        weights, constants, impossible = self._finite.T, self._constants, self._impossible
+        weights, constants, never, always = self._finite.T, self._constants, self._never, self._always
 
         def of_block(block: Block) -> Float:
-            seen = self._see(block)
-            scores = seen.matvec(weights) + constants
-            if impossible is not None:
-                scores[seen.matvec(impossible.T) > 0] = -np.inf
+            features = self._features(block)
+            scores = features.matvec(weights) + constants
+            if never is not None:
+                scores[features.matvec(never.T) > 0] = -np.inf
+            if always is not None:
+                scores[features.matvec(always.T) < always.sum(axis=1) - 0.5] = -np.inf
             return scores
 
         return self._map_rows(X, of_block)
 
     def _scores(self, X: Any) -> Float:
         return NaiveBayesClassifier._scores(self, X)
+
+
+def _possible(logs: Float) -> tuple[Float, Float | None]:
+    """Weights with 0 for log 0, and (K, d) ones where log 0 makes a class impossible, or None where nothing does.
+
+    What no class ever had carries no evidence.
+    """
+    zero = np.isneginf(logs)
+    impossible = zero & ~zero.all(axis=0)
+    return np.where(zero, 0.0, logs), impossible.astype(np.float64) if impossible.any() else None
 
 
 def draw_classes(model: GenerativeClassifier, n_samples: int, random_state: Any) -> tuple[Any, Any]:

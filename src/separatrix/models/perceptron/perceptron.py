@@ -11,6 +11,7 @@ Reference: Novikoff (1962); Freund and Schapire (1999), Machine Learning 37; Gal
 from __future__ import annotations
 
 import warnings
+from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -28,15 +29,16 @@ from separatrix.data.labels import listed, shown, unique_labels
 from separatrix.data.views import Regrouped
 from separatrix.geometry.origin_margin import origin_margin
 from separatrix.geometry.separability import separability
-from separatrix.models.base import LinearRule, Stopwatch, check_two_classes
+from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
-from separatrix.models.counted_classes import check_class_weight
+from separatrix.models.counted_classes import check_class_weight, check_two_classes
+from separatrix.models.linear_rule import LinearRule
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients, dense
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.online.perceptron import (
     BinaryPerceptron,
     Rule,
-    Training,
     Variant,
     hold_out,
     largest_norm,
@@ -185,7 +187,7 @@ class Perceptron(SparseCoefficients, LinearRule):
         self.warm_start = warm_start
         self.variant = variant
 
-    def fit(
+    def fit(  # type: ignore[override]  # in scikit-learn's order of arguments
         self,
         X: Any,
         y: ArrayLike | None = None,
@@ -210,35 +212,30 @@ class Perceptron(SparseCoefficients, LinearRule):
         -------
         self
         """
-        self._validate_params()
-        known = dict(self.__dict__)
-        try:
-            return self._fit(X, y, coef_init, intercept_init, sample_weight)
-        except BaseException:  # a refused fit leaves the model as it was
-            self.__dict__.clear()
-            self.__dict__.update(known)
-            raise
+        return self._fit(X, y, sample_weight, coef_init=coef_init, intercept_init=intercept_init)
 
-    def _fit(self, X: Any, y: Any, coef_init: Any, intercept_init: Any, sample_weight: Any) -> Self:
-        watch = Stopwatch()
-        before = self._before()
-        source = self._count_classes(self._labelled(X, y, sample_weight, None, watch, reset=True), self.class_weight)
+    def _label(self, source: Source) -> Source:
+        return self._count_classes(source.labelled(), self.class_weight)
+
+    def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:
             self._machines, self.n_mistakes_, self.margin_ = [], np.zeros(0, dtype=np.int64), np.zeros(0)
             self.t_, self.radius_, self.n_iter_ = 1.0, 0.0, 0
-            return self._constant(source, watch) or self
+            self._constant(source, call.watch)
+            return
+        coef, intercept, before = call.options["coef_init"], call.options["intercept_init"], call.before
         if before is not None and before[1].shape[1] == source.n_features and np.array_equal(before[0], self.classes_):
-            coef_init = before[1] if coef_init is None else coef_init
-            intercept_init = before[2] if intercept_init is None else intercept_init
+            coef, intercept = before[1] if coef is None else coef, before[2] if intercept is None else intercept
         factors = class_factors(self.class_weight, self.classes_, class_counts(source))
-        given = (factors, coef_init, intercept_init, self.variant)
-        self._machines = start_machines(len(self.classes_), source.n_features, *given)
+        self._machines = start_machines(len(self.classes_), source.n_features, factors, coef, intercept, self.variant)
         self.t_, self.radius_ = 1.0, 0.0
-        happened = self._learn(source, watch, int(self.max_iter))
+        self._learn(source, call.watch, int(self.max_iter))
         self._place_classes(source)
-        if self.tol is not None and happened.epochs == self.max_iter and not all(m.done for m in self._machines):
+
+    def _warn(self) -> None:
+        at_the_limit = self.n_iter_ == self.max_iter and not all(machine.done for machine in self._machines)
+        if self.tol is not None and at_the_limit:
             warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
-        return self
 
     def partial_fit(
         self,
@@ -263,7 +260,12 @@ class Perceptron(SparseCoefficients, LinearRule):
         -------
         self
         """
-        self._validate_params()
+        with self._unchanged_if_refused():
+            self._check_parameters()
+            self._add_rows(X, y, classes, sample_weight)
+        return self
+
+    def _add_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         if self.early_stopping:
             raise ValueError(
                 "partial_fit visits the rows once, so there is no epoch to stop after; set early_stopping=False."
@@ -282,8 +284,9 @@ class Perceptron(SparseCoefficients, LinearRule):
             factors = class_factors(self.class_weight, known, np.ones(len(known)))
             self._machines = start_machines(len(known), source.n_features, factors, None, None, self.variant)
             self.t_, self.radius_ = 1.0, 0.0
+        else:
+            self._machines = deepcopy(self._machines)  # those of the model so far stay as they are, if this is refused
         self._learn(source, watch, 1)
-        return self
 
     def _known_classes(self, classes: ArrayLike | None, first: bool) -> NDArray[Any]:
         if self._places is not None:
@@ -319,7 +322,7 @@ class Perceptron(SparseCoefficients, LinearRule):
             workers=effective_n_jobs(self.n_jobs),
         )
 
-    def _learn(self, source: Source, watch: Stopwatch, max_iter: int) -> Training:
+    def _learn(self, source: Source, watch: Stopwatch, max_iter: int) -> None:
         rule, machines = self._rule(source, max_iter), self._machines
         self.radius_ = max(self.radius_, largest_norm(source, rule.lift_squared))
         share, shuffle = self.validation_fraction, bool(self.shuffle)
@@ -346,7 +349,6 @@ class Perceptron(SparseCoefficients, LinearRule):
         certificate = Certificate(wrong, wrong, "rows on the wrong side; no rule has fewer than none")
         fit = watch.fit(status, source.passes, detail, certificate, happened.epochs)
         self.fit_ = replace(fit, trace=happened.trace)
-        return happened
 
     def mistake_bound(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Float:
         """(D/δ)²: how many mistakes each machine can make at most on these rows, in any order and any number of epochs.

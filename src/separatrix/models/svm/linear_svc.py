@@ -17,11 +17,10 @@ import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from threading import Event
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -31,14 +30,15 @@ from separatrix.dual.centred_rows import CentredRows
 from separatrix.dual.crammer_singer import CrammerSinger
 from separatrix.dual.linear_machine import LinearMachine
 from separatrix.dual.linear_search import DualMachine, LinearDual
-from separatrix.models.base import LinearRule, Stopwatch
+from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight
+from separatrix.models.linear_rule import LinearRule
 from separatrix.models.margin.linear_classifier import LinearClassifier
 from separatrix.models.memory_rows import MemoryRows, memory_rows
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.models.svm.machines import joined_fit
-from separatrix.settings import outside
 from separatrix.solvers.choose import FEW_ROWS, choose_svm
 
 
@@ -135,50 +135,40 @@ class LinearSVC(SparseCoefficients, LinearRule):
         self.random_state = random_state
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the machines.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C.
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.penalty == "l1" and (self.loss == "hinge" or self.multi_class == "crammer_singer"):
             raise ValueError("penalty='l1' goes with loss='squared_hinge' and multi_class='ovr' only.")
-        watch = Stopwatch()
-        watch.start_at(X.passes if isinstance(X, Source) else 0)
-        source = self._read(X, y, sample_weight, reset=True)
-        way = "dual" if self.multi_class == "crammer_singer" else self._way(source)
+
+    def _label(self, source: Source) -> Source:
+        return source if self._way(source) == "primal" else self._count_classes(source.labelled(), self.class_weight)
+
+    def _solve(self, source: Source, call: FitCall) -> None:
+        way = self._way(source)
         if way == "primal":
             self._fit_primal(source)
+            return
+        if len(self.classes_) == 1:
+            self.n_iter_ = 0
+            self._constant(source, call.watch)
+            return
+        rows = memory_rows(source, self.class_weight)
+        frame = self._frame(rows, source)
+        progress = Progress(type(self).__name__, int(self.verbose))
+        if self.multi_class == "crammer_singer":
+            self._fit_jointly(rows, frame, call.watch, progress)
         else:
-            source = self._count_classes(source.labelled(), self.class_weight)
-            if len(self.classes_) == 1:
-                self.n_iter_ = 0
-                self._constant(source, watch)
-                return self
-            rows = memory_rows(source, self.class_weight)
-            frame = self._frame(rows, source)
-            progress = Progress(type(self).__name__, int(self.verbose))
-            if self.multi_class == "crammer_singer":
-                self._fit_jointly(rows, frame, watch, progress)
-            else:
-                self._fit_rows(rows, frame, watch, progress, way == "interior")
-            progress.close()
-            self._place_classes(source)
-        if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
-        return self
+            self._fit_rows(rows, frame, call.watch, progress, way == "interior")
+        progress.close()
+        self._place_classes(source)
+
+    def _warn(self) -> None:
+        self._warn_if_short()
 
     def _way(self, source: Source) -> str:
         """One of `choose_svm`'s, or what `dual` asks for."""
+        if self.multi_class == "crammer_singer":
+            return "dual"
         if self.penalty == "l1":
             return "primal"
         best = choose_svm(source.n_rows, source.n_features, self.loss)

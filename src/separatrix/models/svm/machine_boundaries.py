@@ -8,9 +8,13 @@ import numpy as np
 
 from separatrix.data.block import Float
 from separatrix.dual.kernels import Kernel
-from separatrix.geometry import Hyperplane, Surface
-from separatrix.models.base import Boundary, Classifier, SignedDistance
+from separatrix.dual.points import Points
+from separatrix.geometry import Hyperplane, KernelExpansion, Linear, ScoreForm, Surface
+from separatrix.geometry.combined_forms import PairVote
+from separatrix.geometry.score_form import Link
+from separatrix.models.classifier import Classifier
 from separatrix.models.counted_classes import rule_among_all
+from separatrix.models.linear_rule import Boundary, SignedDistance
 from separatrix.models.svm.machines import pairs
 
 
@@ -19,6 +23,10 @@ class MachineBoundaries(SignedDistance, Classifier):
 
     intercept_: Float
     _kernel: Kernel
+    _support: Points
+    _coefficients: Float
+    _intercepts: Float
+    _centre: Float | None
 
     @property
     def coef_(self) -> Float:
@@ -31,6 +39,9 @@ class MachineBoundaries(SignedDistance, Classifier):
 
     def _machine_scores(self, X: Any) -> Float:
         raise NotImplementedError  # the classifier has them
+
+    def _link(self) -> Link:
+        raise NotImplementedError  # the classifier has one
 
     def linear_form(self) -> tuple[Float, Float]:
         """The rule as (W, b), for the linear kernel with two classes or ``multi_class="ovr"``: scores are XWᵀ + b.
@@ -46,6 +57,20 @@ class MachineBoundaries(SignedDistance, Classifier):
         if self._places is None:
             return W, self.intercept_
         return rule_among_all(W, self.intercept_, self._places, len(self.classes_), halved=False)
+
+    def score_form(self) -> ScoreForm:
+        self._check_ready()
+        link = self._link()
+        form: ScoreForm
+        if len(self._counted) == 1:
+            form = Linear.of(np.zeros((1, self.n_features_in_)), np.zeros(1), link)
+        elif self._kernel.linear:
+            centre = np.zeros(self.n_features_in_) if self._centre is None else self._centre
+            form = Linear(self.coef_, self._intercepts, centre, link=link)
+        else:
+            form = KernelExpansion(self._support, self._coefficients, self._intercepts, self._kernel, link=link)
+        form = PairVote(form, len(self._counted), link=link) if self._paired else form
+        return self._placed(form, halved=False)
 
     def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
         """Where the score of the machine between two classes is zero; positive on the side of the first.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from separatrix.data.block import Codes, Float
+from separatrix.geometry.score_form import CalibratedLink, Link
 from separatrix.models.counted_classes import shares_among_all
 from separatrix.models.svm.score_calibration import Calibrator, agreeing, couple
 
@@ -76,6 +77,12 @@ class MachineProbabilities:
         if not self._calibrators and len(self._counted) > 1:
             raise NotFittedError("These machines were fitted without a calibration: fit again.")
         return shares_among_all(self._shares(scores), self._places, len(self.classes_))
+
+    def _link(self) -> Link:
+        """How the scores of the machines become probabilities."""
+        if self._calibrators or (self._calibrated and len(self._counted) == 1):
+            return CalibratedLink(tuple(self._calibrators), self._shares)
+        return "none"
 
     def _shares(self, scores: Float) -> Float:
         """(n, k) probabilities of the classes that have weight."""

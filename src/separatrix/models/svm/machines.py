@@ -15,7 +15,7 @@ import numpy as np
 from separatrix.data.block import Codes, Float
 from separatrix.dual.duality_gap import KernelDual
 from separatrix.dual.linear_search import LinearDual
-from separatrix.models.base import Stopwatch
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Certificate, Fit, Status
 
 
@@ -71,4 +71,4 @@ def joined_fit(watch: Stopwatch, machines: Sequence[KernelDual | LinearDual], pa
     status = Status.worst(machine.status for machine in machines)
     certificate = Certificate.together([machine.certificate for machine in machines])
     fit = watch.fit(status, passes, "", certificate, steps)
-    return replace(fit, trace=machines[0].trace if len(machines) == 1 else [])
+    return replace(fit, passes=passes, trace=machines[0].trace if len(machines) == 1 else [])

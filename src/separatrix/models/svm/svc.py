@@ -10,14 +10,12 @@ Reference: Cortes and Vapnik (1995), Machine Learning 20; Schölkopf and Smola (
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
@@ -28,18 +26,19 @@ from separatrix.dual.given_kernels import Columns, Precomputed
 from separatrix.dual.kernel_matrix import expansion_scores
 from separatrix.dual.kernels import CentredLinear
 from separatrix.dual.points import Points
-from separatrix.models.base import Classifier, Stopwatch
+from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight
+from separatrix.models.classifier import Classifier
 from separatrix.models.counted_classes import among_all, only_class
 from separatrix.models.memory_rows import memory_rows
 from separatrix.models.progress import Progress
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.models.svm.kernel_choice import KernelName, check_parameters, choose_kernel
 from separatrix.models.svm.kernel_problem import KernelProblem
 from separatrix.models.svm.machine_boundaries import MachineBoundaries
 from separatrix.models.svm.machine_probabilities import MachineProbabilities
 from separatrix.models.svm.machines import by_class, dual_layout, joined_fit, pairs_among_all, votes
 from separatrix.result import Certificate, Status
-from separatrix.settings import outside
 
 
 class SVC(MachineProbabilities, MachineBoundaries, Classifier):
@@ -181,13 +180,27 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         -------
         self
         """
-        watch = Stopwatch()
+        return self._fit(X, y, sample_weight)
+
+    def _check_parameters(self) -> None:
         check_parameters(self)
-        source = self._labelled(X, y, sample_weight)
+
+    def _read_rows(self, call: FitCall) -> Source:
+        if isinstance(self.kernel, str) and self.kernel == "precomputed" and sp.issparse(call.X):
+            raise TypeError("Sparse data was passed, but kernel values must be a dense array: give X.toarray().")
+        source = super()._read_rows(call)
+        if call.y is not None:
+            check_classification_targets(call.y)
+        return source
+
+    def _label(self, source: Source) -> Source:
+        return self._count_classes(source.labelled(), self.class_weight)
+
+    def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:
-            self._fit_one_class(source, watch)
-            return self
-        problem, rows = self._problem(source, isinstance(X, sp.spmatrix))
+            self._fit_one_class(source, call.watch)
+            return
+        problem, rows = self._problem(source, isinstance(call.X, sp.spmatrix))
         progress = Progress(type(self).__name__, int(self.verbose))
         duals: list[KernelDual] = []
         for split in problem:
@@ -200,20 +213,11 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         calibrated = self._calibrated if duals[-1].status is not Status.INTERRUPTED else None
         self._calibrators = problem.cross_fit(calibrated, self.random_state) if calibrated else []
         rounds, steps = sum(dual.rounds for dual in duals), sum(dual.steps for dual in duals)
-        self.fit_ = joined_fit(watch, duals, rounds, steps)
+        self.fit_ = joined_fit(call.watch, duals, rounds, steps)
         self._place_classes(source)
-        if self.fit_.status.fell_short:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
-        return self
 
-    def _labelled(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Source:
-        """The rows under the classes that have weight."""
-        if isinstance(self.kernel, str) and self.kernel == "precomputed" and sp.issparse(X):
-            raise TypeError("Sparse data was passed, but kernel values must be a dense array: give X.toarray().")
-        source = self._read(X, y, sample_weight, reset=True)
-        if y is not None:
-            check_classification_targets(y)
-        return self._count_classes(source.labelled(), self.class_weight)
+    def _warn(self) -> None:
+        self._warn_if_short()
 
     def _fit_one_class(self, source: Source, watch: Stopwatch) -> None:
         """Where a single class has weight no machine is needed."""

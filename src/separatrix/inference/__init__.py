@@ -1,0 +1,1 @@
+"""Standard errors, tests, intervals and summaries of estimates."""

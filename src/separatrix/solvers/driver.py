@@ -1,0 +1,108 @@
+"""The one loop of all methods: limits, trace, callback, Ctrl-C and the certificate.
+
+state ← init;   repeat:  bound,  trace,  stop at the target or a limit,  step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.solution import Solution
+from separatrix.result import Certificate, Status
+from separatrix.solvers.bounds import least_bound
+from separatrix.solvers.method import Budget, Method, Start, State
+
+Callback = Callable[[dict[str, Any]], None]
+
+
+class Trace:
+    """One entry per iteration, passed on to a callback."""
+
+    def __init__(self, callback: Callback | None = None) -> None:
+        self.entries: list[dict[str, Any]] = []
+        self._callback = callback
+
+    def reopen(self) -> None:
+        """The next entry is about the same point as the last, and takes its place: another method goes on from there."""
+        self.entries.pop()
+
+    def add(self, **entry: Any) -> None:
+        """Record an iteration."""
+        entry["iteration"] = len(self.entries)
+        self.entries.append(entry)
+        if self._callback is not None:
+            self._callback(entry)
+
+
+def run(
+    method: Method,
+    problem: LinearProblem,
+    start: Start,
+    *,
+    tol: float,
+    max_iter: int,
+    trace: Trace | None = None,
+) -> Solution:
+    """Minimise by one method until the bound on F − F* is at most `tol` times max(1, |F|)."""
+    trace = Trace() if trace is None else trace
+    interrupted = False
+    try:
+        state = method.init(problem, start, Budget(tol, 0.0, max_iter))
+    except KeyboardInterrupt:  # evaluate once, to learn how good the start is
+        max_iter, interrupted = 0, True
+        state = method.init(problem, replace(start, near=True), Budget(tol, 0.0, 0))
+    status, iterations = Status.MAX_ITER, state.taken
+    try:
+        while True:
+            budget = Budget(tol, problem.target(tol, state.value), max_iter - iterations)
+            state = method.bound(problem, state, budget)
+            trace.add(objective=state.value, gap=state.bound.gap, passes=problem.source.passes, **state.facts())
+            if state.bound.gap <= budget.target and state.verdict is not Status.INTERRUPTED:
+                status = Status.CONVERGED
+                if method.polish is not None:
+                    state = method.polish(problem, state, budget)
+                break
+            if state.verdict is not None:
+                status = state.verdict
+                break
+            if budget.left <= 0:
+                break
+            if state.nearly:
+                status = Status.UNPROVEN
+                break
+            moved = method.step(problem, state, budget)
+            state, iterations = moved, iterations + max(1, moved.taken)
+            if state.verdict is not None:
+                reached = state.bound.gap <= problem.target(tol, state.value)
+                status = Status.CONVERGED if reached else state.verdict
+                break
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return _solution(method, problem, state, Status.INTERRUPTED if interrupted else status, iterations, trace)
+
+
+def _solution(
+    method: Method, problem: LinearProblem, state: State, status: Status, iterations: int, trace: Trace
+) -> Solution:
+    penalty, evaluation = problem.objective.penalty, state.evaluation
+    bound = least_bound(state.bound, state.trivial)
+    residual = penalty.residual(state.theta, evaluation.gradient)
+    stationarity = float(np.abs(residual).max(initial=0.0))
+    certificate = Certificate(bound.gap, evaluation.value, bound.method, stationarity=stationarity, kind=bound.kind)
+    return Solution(
+        state.theta,
+        status,
+        certificate,
+        iterations,
+        trace.entries,
+        evaluation.total,
+        evaluation.steepest,
+        evaluation.gradient - penalty.gradient(state.theta),
+        method.name,
+        state.nearly,
+    )

@@ -1,0 +1,57 @@
+"""The one line search: a step is halved until F falls by a share of what its slope promises.
+
+    F(θ + tΔ) ≤ F(θ) + 1e-4 t · promise            and, where asked for,   ∇F(θ + tΔ)ᵀΔ ≥ 0.9 ∇F(θ)ᵀΔ
+
+The second condition (Wolfe's) is met by bisection between lengths that are too short and too long.
+
+Reference: Nocedal and Wright (2006), Numerical Optimization, section 3.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from separatrix.data.block import Float
+from separatrix.objectives.linear import Evaluation
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.rounding import EPS
+
+_HALVINGS = 40
+
+
+def line_search(
+    problem: LinearProblem,
+    theta: Float,
+    step: Float,
+    before: Evaluation,
+    *,
+    moved: Float | None = None,
+    promise: float | None = None,
+    flatten: bool = False,
+    stay: bool = False,
+    **asked: Any,
+) -> tuple[Float, float, Evaluation] | None:
+    """The point, the length t and what was `asked` of the evaluation there; ``None`` where no length lowers F.
+
+    `moved` is θ + Δ where that is known more exactly, `promise` the directional derivative where F has kinks, `flatten` asks
+    for Wolfe's condition, `stay` allows a point that does not differ from θ.
+    """
+    slope = float((before.gradient * step).sum()) if promise is None else promise
+    if flatten and not slope < 0:
+        return None
+    short, long, t = 0.0, np.inf, 1.0
+    for _ in range(_HALVINGS):
+        point = moved if moved is not None and t == 1.0 else theta + t * step
+        if not stay and np.array_equal(point, theta):
+            break
+        new = problem.evaluate(point, **asked)
+        if not new.value <= before.value + 1e-4 * t * slope + 4.0 * EPS * abs(before.value):
+            long = t
+        elif flatten and float((new.gradient * step).sum()) < 0.9 * slope:
+            short = t
+        else:
+            return point, t, new
+        t = 0.5 * (short + long) if np.isfinite(long) else 2.0 * t
+    return None

@@ -1,0 +1,128 @@
+"""Every method, which of them fits a problem, and the verb of all models of a few passes: `minimise`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from separatrix.data.block import Float
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.solution import Solution
+from separatrix.result import Status
+from separatrix.settings import one_blas_thread
+from separatrix.solvers.choose import choose_solver
+from separatrix.solvers.driver import Trace, run
+from separatrix.solvers.dual_ascent import DUAL
+from separatrix.solvers.gradient import GRADIENT
+from separatrix.solvers.lbfgs import LBFGS
+from separatrix.solvers.method import Method, Start
+from separatrix.solvers.newton import NEWTON
+from separatrix.solvers.newton_cg import NEWTON_CG
+from separatrix.solvers.prox_newton import PROX_NEWTON
+from separatrix.solvers.sgd import SGD
+from separatrix.solvers.smoothing import smoothed
+
+# To add a solver, write a file with its Method and name it here.
+METHODS: dict[str, Method] = {
+    method.name: method for method in (NEWTON, LBFGS, NEWTON_CG, PROX_NEWTON, GRADIENT, SGD, DUAL)
+}
+# scikit-learn's names for solvers whose problems are better left to the table of choose.py.
+_LEFT_TO_CHOICE = ("liblinear", "sag", "saga")
+# Newton's method is asked for a proof that another method could not give up to this many parameters.
+_SMALL_HESSIAN = 1000
+# Steps that it may take where the other method estimates that it is there.
+_LAST_STEPS = 10
+
+
+def method_names() -> set[str]:
+    """Every name that `pick` understands."""
+    aliases = {alias for method in METHODS.values() for alias in method.aliases}
+    return {"auto", *METHODS, *aliases, *_LEFT_TO_CHOICE}
+
+
+def pick(problem: LinearProblem, asked: str = "auto") -> Method:
+    """The method that is used when `asked` for: another one where the problem lacks what it needs."""
+    offers, source = problem.offers, problem.source
+    found = METHODS.get(asked) or next((one for one in METHODS.values() if asked in one.aliases), None)
+    if found is not None and found.needs <= offers:
+        return found
+    if found is DUAL and "smooth" in offers:
+        raise ValueError(
+            "solver='dual' needs two classes and an L2 penalty of every coefficient about zero; use solver='auto'."
+        )
+    if found is None and asked not in method_names():
+        raise ValueError(f"solver={asked!r} is not known; the solvers are {', '.join(sorted(method_names()))}.")
+    m, p = problem.shape
+    held = (
+        problem.objective.penalty.matrix is not None
+        or not problem.objective.penalty.free[:, : len(problem.scale)].any()
+    )
+    chosen = choose_solver(source.n_rows, p, m, smooth="smooth" in offers, penalised=bool(held))
+    # Pairs of gradients across a kink, or a jump of the curvature, tell L-BFGS little.
+    jumps = problem.objective.loss.concordance is None
+    return NEWTON if jumps and chosen == "lbfgs" else METHODS[chosen]
+
+
+@one_blas_thread()
+def minimise(
+    problem: LinearProblem,
+    solver: str = "auto",
+    theta: Float | None = None,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callable[[dict[str, Any]], None] | None = None,
+    previous: Solution | None = None,
+) -> Solution:
+    """The minimiser of a problem's objective, with its proof.
+
+    Parameters
+    ----------
+    problem : LinearProblem
+    solver : str, default="auto"
+        The name of a method; the table of `separatrix.solvers.choose` decides for ``"auto"``.
+    theta : ndarray of shape (m, p), optional
+        Where to begin; zeros without.
+    tol : float
+        The gap to reach, as a fraction of the objective.
+    max_iter : int
+    callback : callable, optional
+        Called with every entry of the trace.
+    previous : Solution, optional
+        The solution of another objective on the same rows, which θ comes from.
+
+    Returns
+    -------
+    Solution
+    """
+    theta = problem.start() if theta is None else theta
+    limits: dict[str, Any] = {"tol": tol, "callback": callback}
+    if problem.dependent is not None:
+        found = minimise(problem.reduced(), solver, theta[:, problem.kept], max_iter=max_iter, **limits)
+        return problem.expanded(found)
+    start = Start(theta, previous is not None, None if previous is None else previous.loss_gradient)
+    trace, method = Trace(callback), pick(problem, solver)
+    if problem.objective.loss.concordance is None:
+        method = smoothed(method)
+    found = run(method, problem, start, tol=tol, max_iter=max_iter, trace=trace)
+    return _proven(problem, found, trace, tol, max_iter)
+
+
+def _proven(problem: LinearProblem, found: Solution, trace: Trace, tol: float, max_iter: int) -> Solution:
+    """What ends without a proof is handed to Newton's method where its Hessian is small: it may prove more."""
+    smooth, left = problem.objective.penalty.smooth, max(1, max_iter - found.iterations)
+    small = np.size(found.theta) <= _SMALL_HESSIAN and smooth and problem.objective.loss.concordance is not None
+    if not (found.nearly or (found.status is Status.UNPROVEN and small)):
+        return found
+    steps = min(_LAST_STEPS, left) if found.nearly else left
+    trace.reopen()
+    more = run(
+        NEWTON if smooth else PROX_NEWTON, problem, Start(found.theta, near=True), tol=tol, max_iter=steps, trace=trace
+    )
+    status, taken = more.status, found.iterations + more.iterations
+    if found.nearly and status is Status.MAX_ITER and taken < max_iter:  # more steps would not bring the proof either
+        status = Status.STALLED
+    return replace(more, status=status, iterations=taken, solver=found.solver)

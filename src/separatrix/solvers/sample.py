@@ -1,0 +1,123 @@
+"""The same problem on some of its rows: where a step is almost free, and whose optimum is near that of all rows.
+
+    F_S(θ) = Σ_{i ∈ S} sᵢ ℓᵢ + (n_S/n) P(θ)           its optimum is within a fraction of a standard error of the answer
+
+The rows are spread over the data; a sample in which a class is missing, or whose optimum is far out, is of no use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from separatrix.data.block import Block, Float
+from separatrix.data.source import Source
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.solvers.curvature import Curvature, without_gauge
+
+_SHARE = 1 / 16
+_ROWS_PER_PARAMETER = 24
+# A sample is solved to this fraction of its own statistical error.
+_ACCURACY = 0.05
+_STEPS = 30
+# Scores beyond this are a sign of classes that can be separated.
+FAR_OUT = 30.0
+
+
+def sample_rows(n_rows: int | None, n_parameters: int) -> int:
+    """How many rows a first solution is taken from; 0 when all are few enough."""
+    if n_rows is None:
+        return 0
+    rows = max(_ROWS_PER_PARAMETER * n_parameters, int(_SHARE * n_rows), 2000)
+    return rows if 4 * rows <= n_rows else 0
+
+
+@dataclass(frozen=True)
+class SampleOptimum:
+    """Where to begin: θ, and the Hessian of a sample's loss with the point it was taken at."""
+
+    theta: Float
+    hessian: Float | None = None
+    at: Float | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some of the rows, under the penalty of all."""
+
+    problem: LinearProblem
+    share: float
+
+    @classmethod
+    def of(cls, problem: LinearProblem, rows: int) -> Sample | None:
+        """A sample in which every class has rows; ``None`` when there is none."""
+        source = problem.source
+        drawn = source.sample(rows) if rows else None
+        if drawn is None:
+            return None
+        sample, which = drawn
+        present = np.zeros(len(source.classes) if source.classes is not None else 0, dtype=bool)
+        for block in sample.blocks():
+            present[block.codes if block.weights is None else block.codes[block.weights > 0]] = True
+        if not present.all():  # without one of the classes the optimum is at infinity
+            return None
+        part = replace(problem, source=sample, objective=problem.objective.restricted(which))
+        return cls(part, len(which) / float(source.n_rows or 1))
+
+    @classmethod
+    def usual(cls, problem: LinearProblem) -> Sample | None:
+        """A sample of the usual size; ``None`` where the rows are few."""
+        return cls.of(problem, sample_rows(problem.source.n_rows, int(np.prod(problem.shape))))
+
+    def scaled(self) -> LinearProblem:
+        """The problem of the sample with a penalty smaller by its share, whose optimum is near that of all rows."""
+        return self.problem.with_objective(penalty=self.problem.objective.penalty.scaled(self.share))
+
+    def loss_hessian(self, theta: Float) -> Float:
+        """∇²Σsℓ over the sample at θ."""
+        hessian = self.problem.evaluate(theta, 2).hessian
+        assert hessian is not None
+        loss: Float = hessian - self.problem.objective.penalty.add_hessian(np.zeros_like(hessian))
+        return loss
+
+    def optimum(self, theta: Float, max_iter: int) -> SampleOptimum:
+        """The optimum of the sample, to a fraction of its own statistical error. Nothing is proven here."""
+        problem = self.scaled()
+        first = start_on_sample(problem, theta, max_iter)
+        point, before, step = first, np.inf, np.zeros_like(theta)
+        for _ in range(min(max_iter, _STEPS)):
+            evaluation = problem.evaluate(point, 2)
+            assert evaluation.hessian is not None
+            if evaluation.value > before:
+                point, step = point - 0.5 * step, 0.5 * step
+                continue
+            if evaluation.steepest > FAR_OUT:
+                break
+            curvature = Curvature(without_gauge(evaluation.hessian.copy(), problem.objective), problem.shape)
+            before, step = evaluation.value, -curvature.solve(evaluation.gradient)
+            if 0.5 * curvature.length(step) ** 2 <= _ACCURACY * theta.size:
+                zeros = np.zeros_like(evaluation.hessian)
+                loss = evaluation.hessian - problem.objective.penalty.add_hessian(zeros)
+                return SampleOptimum(point + step, loss, point)
+            point = point + step
+        return SampleOptimum(first)
+
+
+def start_on_sample(problem: LinearProblem, theta: Float, max_iter: int) -> Float:
+    """The optimum of a few per cent of the rows, itself found from fewer."""
+    sample = Sample.usual(problem)
+    return theta if sample is None else sample.optimum(theta, max_iter).theta
+
+
+def column_squares(source: Source) -> Float:
+    """(p,) Σ s x_j². One pass."""
+
+    def of_block(block: Block) -> Float:
+        total = np.zeros(block.shape[1])
+        for piece in block.pieces(1 << 20):
+            counted = piece.counted()
+            total += counted.column_squares(counted.weights)
+        return total
+
+    return source.reduce(of_block, np.add)

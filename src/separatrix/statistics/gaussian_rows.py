@@ -1,0 +1,37 @@
+"""Rows of Gaussian classes.
+
+    y ~ π,   x = μ_y + Fᵀz + √δ z',   z, z' ~ N(0, I),   Σ_y = FᵀF + diag δ
+
+F is the scatter's own rows where these are fewer than the columns, else the root of its matrix, which may be singular.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from separatrix.data.block import Codes, Float
+from separatrix.statistics.scatter import Scatter
+
+
+def gaussian_rows(
+    means: Any, covariances: Sequence[tuple[Scatter, Float | None]], priors: Float, n_samples: int, rng: Any
+) -> tuple[Float, Codes]:
+    """Rows of Gaussian classes, each with its covariance as a scatter and a diagonal to add, and their codes."""
+    codes = rng.choice(len(priors), size=n_samples, p=priors / priors.sum())
+    rows = np.asarray(means, dtype=np.float64)[codes]
+    for k, (scatter, floor) in enumerate(covariances):
+        mine = codes == k
+        root = scatter.rows if scatter.thin else _root(scatter.matrix())
+        rows[mine] += rng.standard_normal((int(mine.sum()), len(root))) @ root
+        if floor is not None:
+            rows[mine] += rng.standard_normal((int(mine.sum()), len(floor))) * np.sqrt(floor)
+    return rows, codes
+
+
+def _root(matrix: Float) -> Float:
+    """F with FᵀF the matrix, which may be singular."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
