@@ -125,7 +125,7 @@ def test_two_classes_of_a_softmax_are_the_binary_model():
         prior[:, -1] = 0.0
         objective = LinearObjective(loss, replace(Penalty.none(prior.shape), quadratic=prior))
         problem = replace(LinearProblem.of(source, C=1.0, l1_ratio=0.0, fit_intercept=True), objective=objective)
-        theta = problem.solve("newton", np.zeros(prior.shape), 1e-15, 100).theta
+        theta = minimise(problem, "newton", tol=1e-15, max_iter=100).theta
         found, value = laplace(objective, rows, theta, "full")
         return found, log_evidence(value, found, objective)
 

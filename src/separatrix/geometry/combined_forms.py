@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from scipy.special import softmax
 
 from separatrix.data.block import Codes, Float
 from separatrix.geometry.score_form import Linear, Link, ScoreForm, ShiftedLink, link_shifted, probabilities_of
+from separatrix.geometry.votes import tally, vote_scores
 
 
 @dataclass(frozen=True)
@@ -110,13 +110,7 @@ class PairVote(ScoreForm):
 def pair_votes(scores: Float, n_classes: int, confidences: Float | None = None) -> Float:
     """(n, K) votes with the sums of the scores squeezed below one vote; a score of exactly 0 is for the first class."""
     confidences = scores if confidences is None else confidences
-    total, sums = np.zeros((2, len(scores), n_classes))
-    for m, (k, l) in enumerate(combinations(range(n_classes), 2)):  # noqa: E741  # names of the formulas
-        total[:, k] += scores[:, m] >= 0
-        total[:, l] += scores[:, m] < 0
-        sums[:, k] += confidences[:, m]
-        sums[:, l] -= confidences[:, m]
-    return total + sums / (3.0 * (np.abs(sums) + 1.0))
+    return vote_scores(*tally(((f >= 0, c) for f, c in zip(scores.T, confidences.T, strict=True)), n_classes))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Linear separability: can hyperplanes tell the classes apart without a mistake?
+"""Linear separability: can hyperplanes separate the classes without a mistake?
 
     a_ik = (e_{y_i} − e_k) ⊗ [x_i, 1],  k ≠ y_i      one row for every wrong class; for two classes ỹ_i [x_i, 1]
 
@@ -13,7 +13,7 @@
 Reference: Albert and Anderson (1984), Biometrika 71, §2–3.
 
 **Complexity** with p = d + 1 unknowns (K times as many for K > 2 classes) up to 1000: that of `recession` on about 10p
-rows, a few times. Beyond: least squares, O(nnz) a step, which finds complete separation whenever the rows are linearly
+rows, a few times. Beyond: least squares, O(nnz) per step, which finds complete separation whenever the rows are linearly
 independent, then one linear programme on all rows; these must fit in memory.
 **Passes over the data** two, and one each time the working set grows.
 """
@@ -117,7 +117,7 @@ def separability(
     -------
     Separability
         Verdict, direction, diverging coefficients, margin; its ``str`` is a sentence of advice. A gap narrower than about
-        10⁻⁹ of the columns' ranges is not told from classes that touch.
+        10⁻⁹ of the columns' ranges is not distinguished from classes that touch.
 
     Examples
     --------

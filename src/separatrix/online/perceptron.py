@@ -6,15 +6,15 @@
 
     averaged   Σ s u / Σ s over all visits
     pocket     the u with the fewest weighted mistakes on all rows, among the last of each epoch and the one that had the
-               longest run of right rows in it (Gallant's ratchet, once an epoch)
+               longest run of right rows in it (Gallant's ratchet, once per epoch)
 
 `visits` has the rows of an epoch and their order.
 
 Reference: Rosenblatt (1958), Psychological Review 65; Freund and Schapire (1999), Machine Learning 37, section 2;
 Gallant (1990), IEEE Transactions on Neural Networks 1.
 
-**Complexity** O(nnz) an epoch and machine.
-**Passes over the data** one an epoch, and one more for the pocket and for rows that are held out.
+**Complexity** O(nnz) per epoch and machine.
+**Passes over the data** one per epoch, and one more for the pocket and for rows that are held out.
 """
 
 from __future__ import annotations
@@ -121,11 +121,10 @@ class BinaryPerceptron:
         """Visit some rows in order."""
         from separatrix.kernels.perceptron import visit
 
-        visit(
-            *(rows.data, rows.indices, rows.indptr, rows.rows, rows.codes, rows.weights, order),
-            *(self.code, self.factors, rule.eta, rule.lift_squared, rule.shrink, rule.absolute),
-            *(self._v, self._paid, self._summed, self._longest, self._state),
-        )
+        stored = (rows.data, rows.indices, rows.indptr, rows.rows, rows.codes, rows.weights)
+        steps = (rule.eta, rule.lift_squared, rule.shrink, rule.absolute)
+        vectors = (self._v, self._paid, self._summed, self._longest)
+        visit(stored, order, self.code, self.factors, steps, vectors, self._state)
 
     def note_steps(self, rows: Visits) -> None:
         """The least and the greatest weight of a visit, for the bound on the mistakes."""
@@ -179,7 +178,7 @@ class BinaryPerceptron:
 def start_machines(
     n_classes: int, n_features: int, factors: Float | None, coef: Any, intercept: Any, variant: Variant
 ) -> list[BinaryPerceptron]:
-    """One machine for two classes, else one a class; from coefficients that are given, or zero."""
+    """One machine for two classes, else one per class; from coefficients that are given, or zero."""
     codes = [1] if n_classes == 2 else list(range(n_classes))
     start, constants = (
         _given("coef_init", coef, (len(codes), n_features)),
@@ -210,7 +209,7 @@ def _given(name: str, value: Any, shape: tuple[int, ...]) -> Float:
 
 @dataclass
 class Training:
-    """What happened: epochs made, visits an epoch, whether somebody pressed Ctrl-C, one entry an epoch."""
+    """What happened: epochs made, visits per epoch, whether Ctrl-C ended it, one entry per epoch."""
 
     epochs: int = 0
     rows: int = 0

@@ -19,9 +19,9 @@ from sklearn.utils._param_validation import HasMethods
 from separatrix.data.block import Codes, Float
 from separatrix.geometry import Linear, ScoreForm
 from separatrix.geometry.combined_forms import Machines, PairVote
+from separatrix.geometry.votes import class_pairs, tally, vote_scores
 from separatrix.models.counted_classes import check_two_classes
 from separatrix.models.multiclass.reductions import Indeterminate, Reduction, machine_scores
-from separatrix.models.multiclass.vote import class_pairs, tally, vote_scores
 
 
 class OneVsOneClassifier(Reduction):
