@@ -20,6 +20,7 @@ from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import listed, merged_classes, shown
 from separatrix.models.base import (
+    Boundary,
     Classifier,
     Estimator,
     Probabilities,
@@ -277,10 +278,13 @@ class MomentEstimator(Estimator):
         watch = Stopwatch()
         merged: Self = clone(self)
         merged._adopt_features(self)
-        merged._dtype = self._dtype
         merged._merge_moments(self._moments.copy(), self.classes_, other._moments, other.classes_)
         merged._unpack_or_wait(lambda: merged._finish(watch, None))
         return merged
+
+    def _adopt_features(self, other: Any) -> None:
+        super()._adopt_features(other)
+        self._dtype = other._dtype
 
     def _merge_moments(self, mine: Any, my_classes: NDArray[Any], theirs: Any, their_classes: NDArray[Any]) -> None:
         union, my_places, their_places = merged_classes(my_classes, their_classes)
@@ -345,7 +349,7 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
         return -self.log_density(X)
 
     def fit_outlier_threshold(self, X: Any, quantile: float = 0.99) -> Self:
-        """Set the score above which `is_outlier` says so: a quantile of the scores of the training rows.
+        """Set the score above which a row is an outlier: a quantile of the scores of the training rows.
 
         Parameters
         ----------
@@ -377,6 +381,29 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
         if not hasattr(self, "outlier_threshold_"):
             raise ValueError("No threshold is set: call fit_outlier_threshold with the training rows first.")
         return self.outlier_score(X) > self.outlier_threshold_
+
+
+class QuadraticBoundaries(GenerativeClassifier):
+    """Boundaries of classes with Gaussian densities."""
+
+    @abstractmethod
+    def _between(self, first: int, second: int) -> Boundary:
+        """The boundary of two classes by their codes, positive on the side of the first."""
+
+    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
+        """The quadric between two classes, or the hyperplane where they share a covariance; positive on the side of the first.
+
+        Parameters
+        ----------
+        k, l : labels, optional
+            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
+
+        Returns
+        -------
+        Quadric or Hyperplane
+        """
+        self._check_ready()
+        return self._between(*self._pair(k, l))
 
 
 class GaussianClassifier(GenerativeClassifier):

@@ -75,7 +75,7 @@ class _Base:
 
 @dataclass(frozen=True)
 class _ClassRows:
-    """Rows of a block sorted by class, one a column: z = x − m_k, ‖z‖², the class, and where each class's run is."""
+    """Rows of a block sorted by class, one per column: z = x − m_k, ‖z‖², the class, and where each class's run is."""
 
     z: Float
     squares: Float
@@ -134,13 +134,13 @@ def _divisor(count: float, grid: Grid) -> float:
 def _bases(moments: ClassMoments, grid: Grid, alpha: float) -> tuple[list[_Base], list[_Base]]:
     """For every class: B when a row of another class is left out, and when one of its own is."""
     pooled = moments.pooled().matrix()
-    whole = moments.total - 1.0 - (moments.n_classes if grid.divisor == "unbiased" else 0)
+    pooled_size = moments.total - 1.0 - (moments.n_classes if grid.divisor == "unbiased" else 0)
     others: list[_Base] = []
     owns: list[_Base] = []
     for k, count in enumerate(moments.counts):
         scatter = moments.of_class(k).matrix()
         for left, into in ((count, others), (count - 1.0, owns)):
-            a, p = mixing_coefficients(alpha, _divisor(left, grid), whole, grid.mix)
+            a, p = mixing_coefficients(alpha, _divisor(left, grid), pooled_size, grid.mix)
             into.append(_Base(a * scatter + p * pooled, a, p, grid))
     return others, owns
 
@@ -183,7 +183,7 @@ def _class_scores(
 
 def _by_eigenvectors(base: _Base, rows: _ClassRows, shifts: Float, q: Float, stretch: float, grid: Grid) -> Float:
     """(G, n) distance + log-determinant for the identity and trace targets."""
-    # x − m_j = z + (m_k − m_j): the second part is one vector a class, so only two sums run over the rows.
+    # x − m_j = z + (m_k − m_j): the second part is one vector per class, so only two sums run over the rows.
     u, shift = base.vectors.T @ rows.z, shifts @ base.vectors
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         lost = -q * rows.squares / base.trace if grid.target == "trace" else np.zeros(len(q))
@@ -269,14 +269,14 @@ def _by_rows(base: _Base, rows: _ClassRows, shifts: Float, q: Float, stretch: fl
     step = max(1, _ENTRIES_AT_ONCE // (d * d))
     for start in range(0, n, step):
         at = slice(start, start + step)
-        whole = base.matrix - q[at, None, None] * z[at, :, None] * z[at, None, :]
-        variances = np.maximum(whole[:, diagonal, diagonal], 0.0)
+        left = base.matrix - q[at, None, None] * z[at, :, None] * z[at, None, :]
+        variances = np.maximum(left[:, diagonal, diagonal], 0.0)
         scale = np.sqrt(np.where(variances > 0, variances, 1.0))
-        whole = whole / scale[:, :, None] / scale[:, None, :]
+        left = left / scale[:, :, None] / scale[:, None, :]
         target = v[at] / scale
         for g, gamma in enumerate(grid.gammas):
-            shrunk = gamma * whole
-            shrunk[:, diagonal, diagonal] = whole[:, diagonal, diagonal]
+            shrunk = gamma * left
+            shrunk[:, diagonal, diagonal] = left[:, diagonal, diagonal]
             values, vectors = _factor(shrunk)
             values = np.where(values.min(axis=1, keepdims=True) <= d * _EPS, np.nan, values)
             white = np.einsum("nij,ni->nj", vectors, target) / np.sqrt(values)

@@ -234,9 +234,9 @@ class ClassMoments(Statistic):
 
     def total_scatter(self) -> Scatter:
         """Scatter of all rows about their common mean: within + between."""
-        whole = combine([(1.0, self.pooled())], self.n_features)
-        whole.add_rows(self.between_rows())
-        return whole
+        total = combine([(1.0, self.pooled())], self.n_features)
+        total.add_rows(self.between_rows())
+        return total
 
 
 def rounding_scatter(count: Any, means: Float) -> Float:

@@ -24,7 +24,7 @@ from separatrix.result import Status
 from separatrix.statistics.metric import metric_of
 from separatrix.statistics.moments import Form
 from separatrix.statistics.scatter import combine
-from separatrix.statistics.shrinkage import shrink
+from separatrix.statistics.shrinkage import shrunk
 
 
 class FisherDiscriminant(
@@ -119,8 +119,7 @@ class FisherDiscriminant(
                 f"n_components={self.n_components} cannot be larger than min(n_features, n_classes - 1) = {limit}."
             )
         covariance = combine([(1.0 / divisor, moments.pooled())], d)
-        keep, floor = shrink(covariance, self.shrinkage, "trace")
-        metric = metric_of(combine([(keep, covariance)], d), floor, tol=self.tol)
+        metric = metric_of(*shrunk(covariance, self.shrinkage, "trace"), tol=self.tol)
         directions, shares = canonical_directions(moments.offsets(), moments.counts, metric, self.tol)
         kept = limit if self.n_components is None else self.n_components
         self.scalings_, self.explained_variance_ratio_ = directions[:, :kept], shares[:kept]

@@ -24,16 +24,18 @@ from separatrix.models.base import LinearRule, Undetermined, openly
 from separatrix.models.discriminant.canonical import canonical_directions
 from separatrix.models.discriminant.covariance import (
     average,
+    check_one_regulariser,
     class_covariances,
     estimated_covariances,
+    full_matrix,
     second_pass_parameter,
 )
 from separatrix.models.generative import GaussianClassifier, class_priors
 from separatrix.result import Certificate, Status
 from separatrix.statistics.metric import Metric, metric_of
 from separatrix.statistics.moments import Form
-from separatrix.statistics.scatter import Scatter, combine
-from separatrix.statistics.shrinkage import shrink
+from separatrix.statistics.scatter import combine
+from separatrix.statistics.shrinkage import Covariance, shrunk
 
 _NEAR = 1e4
 # Eight digits of the objective: what "exact" promises.
@@ -144,29 +146,24 @@ class LinearDiscriminantAnalysis(
             if self.covariance_estimator is not None:
                 raise ValueError("covariance estimator is not supported with svd solver. Try another solver")
             return "pooled"
-        if self.covariance_estimator is not None and self.shrinkage not in (None, 0):
-            raise ValueError(
-                "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
-            )
+        check_one_regulariser(self)
         # scikit-learn weights the class covariances by the priors here; with empirical priors that is the pooled one.
         return "per_class" if self.priors is not None or isinstance(self.shrinkage, str) else "pooled"
 
     def _second_pass_parameter(self) -> str:
         return second_pass_parameter(self)
 
-    def _pooled_covariance(self, source: Source | None) -> tuple[Scatter, Float | None]:
-        """The common covariance as a scatter and a diagonal to add."""
+    def _pooled_covariance(self, source: Source | None) -> Covariance:
+        """The common covariance."""
         moments, d = self._moments, self.n_features_in_
         if self.covariance_estimator is not None:
             assert source is not None
-            return average(
-                estimated_covariances(self.covariance_estimator, source, len(self.classes_)), self.priors_, d
-            )
+            estimated = estimated_covariances(self.covariance_estimator, source, len(self.classes_))
+            return average(estimated, self.priors_, d)
         if moments.form == "per_class":
             return average(class_covariances(moments, self.shrinkage, self.covariance, source), self.priors_, d)
         covariance = combine([(1.0 / moments.pooled_divisor(self.covariance), moments.pooled())], d)
-        keep, floor = shrink(covariance, float(self.shrinkage or 0.0), "trace")
-        return combine([(keep, covariance)], d), floor
+        return shrunk(covariance, float(self.shrinkage or 0.0), "trace")
 
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         moments, counts = self._moments, self._moments.counts
@@ -210,7 +207,7 @@ class LinearDiscriminantAnalysis(
         return Status.PSEUDO, f"The rows vary within classes in {metric.rank} of {self.n_features_in_} directions."
 
     def _exactness(self, metric: Metric) -> Status:
-        """What the certificate of the published rule says of a covariance without null directions."""
+        """The status by the certificate of the published rule, for a covariance without null directions."""
         certificate = self._certificate
         if not metric.complete:
             return Status.UNPROVEN
@@ -226,11 +223,7 @@ class LinearDiscriminantAnalysis(
             constant = -0.5 * lengths + np.log(self.priors_)
             intercept = constant - coef @ xbar
         # The rule minimises ½wᵀΣw − wᵀ(μ_k−μ): half the squared residual in its own metric is the gap.
-        product = (
-            coef @ self._scatter.matrix()
-            if not self._scatter.thin
-            else (coef @ self._scatter.rows.T) @ self._scatter.rows
-        )
+        product = self._scatter.times(coef)
         residual = offsets - product - (0.0 if self._floor is None else coef * self._floor)
         size = np.abs(offsets) + np.outer(np.sqrt(np.abs(lengths)), np.sqrt(self._scatter.diagonal())) + np.abs(product)
         unit = float(np.finfo(self._dtype).eps) * (32.0 + 2.0 * np.sqrt(self._moments.total))
@@ -248,9 +241,7 @@ class LinearDiscriminantAnalysis(
             coef, intercept, constant = coef[1:] - coef[:1], intercept[1:] - intercept[:1], constant[1:] - constant[:1]
         # Scores are taken from the mean, (x − x̄)ᵀw + c: xᵀw + b loses digits far from the origin.
         self._centred, self._common = (coef, constant, xbar), None
-        if (
-            not two and self.solver != "svd"
-        ):  # scikit-learn measures from the origin here: the same number for every class
+        if not two and self.solver != "svd":  # scikit-learn measures from the origin: the same number for every class
             common = metric.solve(xbar[None, :])
             self._common = (common[0], -0.5 * float(common[0] @ xbar))
             intercept = intercept + self._common[1]
@@ -264,8 +255,9 @@ class LinearDiscriminantAnalysis(
         if float((np.abs(coef) @ np.abs(centre)).max(initial=0.0)) < _NEAR:  # at most four digits of sixteen to lose
             shifted = constant - coef @ centre
             return self._map_rows(X, lambda block: openly(function, block.matvec(coef.T), shifted))
-        see = Standardised.block
-        return self._map_rows(X, lambda block: openly(function, see(block, centre).matvec(coef.T), constant))
+        return self._map_rows(
+            X, lambda block: openly(function, Standardised.block(block, centre).matvec(coef.T), constant)
+        )
 
     def decision_function(self, X: Any) -> Float:
         """Score of every row for every class.
@@ -277,7 +269,7 @@ class LinearDiscriminantAnalysis(
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes one number a row, positive for ``classes_[1]``.
+            For two classes one number per row, positive for ``classes_[1]``.
         """
         scores = super().decision_function(X)
         if self._common is None:
@@ -291,9 +283,7 @@ class LinearDiscriminantAnalysis(
         """The common covariance matrix."""
         if not hasattr(self, "_scatter") or (self.solver == "svd" and not self.store_covariance):
             raise AttributeError("covariance_ is there after fit, with solver='svd' only for store_covariance=True.")
-        matrix = self._scatter.matrix()
-        full = matrix.copy() if self._floor is None else matrix + np.diag(self._floor)
-        return full.astype(self._dtype, copy=False)
+        return full_matrix((self._scatter, self._floor)).astype(self._dtype, copy=False)
 
     def transform(self, X: Any) -> Float:
         """Canonical coordinates: the projection in which the class means differ most.

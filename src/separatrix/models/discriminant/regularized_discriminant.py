@@ -66,7 +66,7 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
     Attributes
     ----------
     alpha_, gamma_ : float
-        The parameters used (``gamma_`` one a class when it was estimated).
+        The parameters used (``gamma_`` one per class when it was estimated).
     selection_ : dict
         With "loo" or "cv": ``alphas``, ``gammas`` and the ``log_loss`` and ``error`` of every pair.
     means_ : ndarray of shape (n_classes, n_features)
@@ -79,7 +79,7 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
     Notes
     -----
     "loo" is exact: every row is scored by the model fitted without it, obtained from the moments by rank-one downdates, for
-    the whole grid in one more pass. With "diagonal" the downdate is not of rank one and costs a factorisation a row.
+    the whole grid in one more pass. With "diagonal" the downdate is not of rank one and costs one factorisation per row.
 
     Examples
     --------
@@ -245,17 +245,17 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
         if len(lonely):
             raise Undetermined(
                 f"Class {shown(source.classes[lonely[0]])} has {moments.counts[lonely[0]]:g} rows; leaving one out needs "
-                "at least two a class."
+                "at least two per class."
             )
         if not any(moments.of_class(k).thin for k in range(moments.n_classes)) or self.target == "diagonal":
             return loo_losses(source, moments, grid)
-        whole = moments.total_scatter()
-        if not whole.thin:
+        scatter = moments.total_scatter()
+        if not scatter.thin:
             return loo_losses(source, moments, grid)
         # More columns than rows: the same problem in the span of the rows, where the other columns are all alike.
-        values, vectors = np.linalg.eigh(whole.rows @ whole.rows.T)
-        kept = values > np.finfo(np.float64).eps * whole.n_features * values[-1]
-        basis = (whole.rows.T @ vectors[:, kept]) / np.sqrt(values[kept])
+        values, vectors = np.linalg.eigh(scatter.rows @ scatter.rows.T)
+        kept = values > np.finfo(np.float64).eps * scatter.n_features * values[-1]
+        basis = (scatter.rows.T @ vectors[:, kept]) / np.sqrt(values[kept])
         centre = moments.mean()
         rank = int(kept.sum())
         inside = Mapped(source, lambda rows: (rows - centre) @ basis, rank)
@@ -301,23 +301,10 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
             b = -0.5 * np.einsum("ij,ij->i", W, self.means_ - centre) - W @ centre + np.log(self.priors_)
         return (W[1:] - W[:1], b[1:] - b[:1]) if len(b) == 2 else (W, b)
 
-    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
-        """The quadric between two classes, or the hyperplane at α = 0; positive on the side of the first.
-
-        Parameters
-        ----------
-        k, l : labels, optional
-            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
-
-        Returns
-        -------
-        Quadric or Hyperplane
-        """
-        self._check_ready()
+    def _between(self, first: int, second: int) -> Boundary:
         if self.alpha_ > 0.0 or np.ndim(self.gamma_):
-            return super().boundary(k, l)
+            return super()._between(first, second)
         W, b = self.linear_form()
-        first, second = self._pair(k, l)
         if len(W) == 1:
             sign = 1.0 if first == 1 else -1.0
             return Hyperplane(sign * W[0], sign * float(b[0]))

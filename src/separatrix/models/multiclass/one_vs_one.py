@@ -23,7 +23,7 @@ from separatrix.models.multiclass.vote import class_pairs, tally, vote_scores
 
 
 class OneVsOneClassifier(Reduction):
-    """K classes by K(K−1)/2 machines, each of which tells two classes apart.
+    """K classes by K(K−1)/2 machines, each of which separates two classes.
 
     Gives the answers of scikit-learn's, and where the votes tie. Models of separatrix that need one pass over the data
     (discriminants, naive Bayes, least squares) need one for all machines together.

@@ -1,4 +1,4 @@
-"""One against the rest: a machine a class, each asked "is it this class?".
+"""One against the rest: one machine per class, which separates it from all others.
 
     K machines     class = argmax_k f_k(x)          open where no machine, or more than one, has f_k(x) > 0
     K−1 machines   the last class where no f_k(x) > 0, else argmax_k f_k(x);   open where more than one claims
@@ -35,9 +35,9 @@ def _is_linear(model: Any) -> bool:
 
 
 class OneVsRestClassifier(Reduction):
-    """K classes by machines that tell one class from all the others.
+    """K classes by machines that separate one class from all the others.
 
-    Gives the answers of scikit-learn's, and says where its machines contradict each other. Models of separatrix that need one
+    Gives the answers of scikit-learn's, and where its machines contradict each other. Models of separatrix that need one
     pass over the data (discriminants, naive Bayes, least squares) need one for all machines together.
 
     Parameters
@@ -45,14 +45,14 @@ class OneVsRestClassifier(Reduction):
     estimator : classifier
         Any binary classifier with `decision_function` or `predict_proba`; of the latter the score is p − ½.
     machines : {"K", "K-1"}, default="K"
-        One machine a class; or none for the last class, which is deduced where no other is claimed.
+        One machine per class; or none for the last class, which is deduced where no other is claimed.
     n_jobs : int, optional
         Machines fitted at a time, in threads; 1 by default.
 
     Attributes
     ----------
     estimators_ : list of fitted estimators
-        One a machine, fitted on 1 for its class and 0 for the others. Two classes have one machine, for ``classes_[1]``.
+        One per machine, fitted on 1 for its class and 0 for the others. Two classes have one machine, for ``classes_[1]``.
     classes_ : ndarray of shape (n_classes,)
     n_classes_ : int
     passes_ : int or None
@@ -152,7 +152,7 @@ class OneVsRestClassifier(Reduction):
             result: Float = softmax(np.pad(odds, ((0, 0), (0, 1))), axis=1)
             return result
         total = own.sum(axis=1, keepdims=True)
-        # Where every machine is sure of the rest nothing tells the classes apart.
+        # Where every machine is sure of the rest all classes are equally likely.
         return np.divide(own, total, out=np.full_like(own, 1.0 / own.shape[1]), where=total > 0)
 
     def indeterminate(self, X: Any) -> Indeterminate:

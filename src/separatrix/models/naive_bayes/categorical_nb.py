@@ -91,19 +91,7 @@ class CategoricalNB(CountFeatures, RowSampling, NaiveBayesClassifier):
         return tags
 
     def statistic_of(self, source: Source, *, separable: bool = False) -> CategoryCounts:
-        """Counts of the categories of every column by class.
-
-        Parameters
-        ----------
-        source : Source
-            With class labels.
-        separable : bool, default=False
-            Classes can always be taken out of it.
-
-        Returns
-        -------
-        CategoryCounts
-        """
+        """Counts of the categories of every column by class."""
         return CategoryCounts.of_source(source)
 
     def _least_categories(self) -> NDArray[np.intp]:

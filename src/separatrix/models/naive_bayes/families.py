@@ -11,6 +11,7 @@ A missing value is left out: it contributes 0 to every class.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,19 @@ def _keys(column: Column, observed: Any) -> Any:
     return values.astype(str) if column.kind == "text" else values
 
 
-class GaussianReader:
+class ColumnReader(ABC):
+    """A column, or a group of m columns, under a family."""
+
+    @abstractmethod
+    def log_prob(self, columns: list[Column]) -> Float:
+        """(n, m, K) log p(x | k) of every row and column."""
+
+    @abstractmethod
+    def draw(self, codes: Codes, rng: Any) -> Any:
+        """(n,) or (n, m) values, one row for every class code."""
+
+
+class GaussianReader(ColumnReader):
     """Means and variances of a column; a class without observed values has the column's own."""
 
     def __init__(self, moments: ColumnMoments, floor: float) -> None:
@@ -108,17 +121,15 @@ class GaussianReader:
         self.variance = np.where(known, moments.square / np.where(known, moments.counts, 1.0), variance) + floor
 
     def log_prob(self, columns: list[Column]) -> Float:
-        """(n, 1, K) contribution of every row."""
         values = columns[0].values[:, None]
         logs = -0.5 * (np.log(2.0 * np.pi * self.variance) + np.square(values - self.mean) / self.variance)
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
     def draw(self, codes: Codes, rng: Any) -> Any:
-        """One value a row."""
         return self.mean[codes] + np.sqrt(self.variance[codes]) * rng.standard_normal(len(codes))
 
 
-class BernoulliReader:
+class BernoulliReader(ColumnReader):
     """Probability of a one."""
 
     def __init__(self, counts: ClassCounts, alpha: float) -> None:
@@ -126,7 +137,6 @@ class BernoulliReader:
         self.rate = np.where(size > 0, (counts.sums[:, 0] + alpha) / np.where(size > 0, size, 1.0), 0.5)
 
     def log_prob(self, columns: list[Column]) -> Float:
-        """(n, 1, K) contribution of every row."""
         values = columns[0].values[:, None]
         with np.errstate(divide="ignore"):  # α = 0: what a class never had is impossible in it
             logs = np.where(values == 1.0, np.log(self.rate), np.log1p(-self.rate))
@@ -134,11 +144,10 @@ class BernoulliReader:
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
     def draw(self, codes: Codes, rng: Any) -> Any:
-        """One value a row."""
         return (rng.random_sample(len(codes)) < self.rate[codes]).astype(float)
 
 
-class CategoricalReader:
+class CategoricalReader(ColumnReader):
     """Probabilities of the values seen, and of one never seen."""
 
     def __init__(self, table: ValueCounts, alpha: float) -> None:
@@ -153,7 +162,6 @@ class CategoricalReader:
         self.place = {value: row for row, value in enumerate(self.values)}
 
     def log_prob(self, columns: list[Column]) -> Float:
-        """(n, 1, K) contribution of every row."""
         (column,) = columns
         observed = column.observed
         keys = _keys(column, observed)
@@ -164,13 +172,12 @@ class CategoricalReader:
         return logs[:, None, :]
 
     def draw(self, codes: Codes, rng: Any) -> Any:
-        """One value a row."""
         cumulative = np.cumsum(np.exp(self.logs[:-1]), axis=0).T[codes]
         at = (rng.random_sample(len(codes))[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)
         return np.array(self.values, dtype=object)[np.minimum(at, len(self.values) - 1)]
 
 
-class PoissonReader:
+class PoissonReader(ColumnReader):
     """Rates."""
 
     def __init__(self, counts: ClassCounts, alpha: float) -> None:
@@ -179,7 +186,6 @@ class PoissonReader:
         self.rate = np.where(size > 0, (counts.sums[:, 0] + alpha * overall) / np.where(size > 0, size, 1.0), overall)
 
     def log_prob(self, columns: list[Column]) -> Float:
-        """(n, 1, K) contribution of every row."""
         values = columns[0].values[:, None]
         counted = np.nan_to_num(values, nan=0.0)
         with np.errstate(divide="ignore", invalid="ignore"):  # rate 0: only 0 is possible
@@ -188,11 +194,10 @@ class PoissonReader:
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
     def draw(self, codes: Codes, rng: Any) -> Any:
-        """One value a row."""
         return rng.poisson(self.rate[codes]).astype(float)
 
 
-class MultinomialReader:
+class MultinomialReader(ColumnReader):
     """Shares of the columns of a group."""
 
     def __init__(self, counts: ClassCounts, alpha: float) -> None:
@@ -202,7 +207,6 @@ class MultinomialReader:
         self.length = counts.sums.sum(axis=1) / np.where(counts.counts > 0, counts.counts, 1.0)
 
     def log_prob(self, columns: list[Column]) -> Float:
-        """(n, m, K) contribution of every column of the group."""
         values = np.column_stack([column.values for column in columns])
         observed = ~np.isnan(values)
         counted = np.where(observed, values, 0.0)[:, :, None]
@@ -213,9 +217,14 @@ class MultinomialReader:
         return logs
 
     def draw(self, codes: Codes, rng: Any) -> Any:
-        """One row of the group a row."""
         lengths = np.rint(self.length).astype(int)
         return np.stack([rng.multinomial(lengths[k], self.share[k]) for k in codes]).astype(float)
 
 
-Reader = GaussianReader | BernoulliReader | CategoricalReader | PoissonReader | MultinomialReader
+COUNT_READERS: dict[str, Any] = {
+    "bernoulli": BernoulliReader,
+    "categorical": CategoricalReader,
+    "poisson": PoissonReader,
+    "multinomial": MultinomialReader,
+}
+"""Readers that are made of a statistic and α."""

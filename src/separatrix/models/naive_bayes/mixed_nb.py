@@ -27,7 +27,7 @@ from separatrix.data.labels import listed, shown
 from separatrix.models.base import Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.naive_bayes import families as kinds
-from separatrix.models.naive_bayes.families import FAMILIES, ColumnFamily, Reader, check_column, infer_family
+from separatrix.models.naive_bayes.families import FAMILIES, ColumnFamily, ColumnReader, check_column, infer_family
 from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, RowSampling
 from separatrix.result import Status
 from separatrix.statistics.columns import ColumnMoments, MixedCounts
@@ -195,32 +195,11 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
         return parts + [(group, "multinomial", [columns[name] for name in group]) for group in self._groups]
 
     def reads_statistic(self, X: Any) -> bool:
-        """False: families are chosen by the rows of each problem.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        bool
-        """
+        """False: families are chosen by the rows of each problem."""
         return False
 
     def statistic_of(self, source: Any, *, separable: bool = False) -> MixedCounts:
-        """One statistic per column or group of columns, of a labelled table.
-
-        Parameters
-        ----------
-        source : ColumnTable
-            With class labels.
-        separable : bool, default=False
-            Classes can always be taken out of it.
-
-        Returns
-        -------
-        MixedCounts
-        """
+        """One statistic per column or group of columns, of a labelled table."""
         table: ColumnTable = source
         assert table.classes is not None, "label the table first"
         n_classes = len(table.classes)
@@ -258,9 +237,8 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
                 )
         spreads = [part.overall()[1] for part in statistic.parts.values() if isinstance(part, ColumnMoments)]
         floor = self.var_smoothing * max(spreads, default=0.0)
-        self._readers: dict[Group, Reader] = {}
+        self._readers: dict[Group, ColumnReader] = {}
         for key, part in statistic.parts.items():
-            family = "multinomial" if len(key) > 1 else str(self.families_[key[0]])
             if isinstance(part, ColumnMoments):
                 if not np.isfinite(part.square).all():
                     raise ValueError(
@@ -275,13 +253,8 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
                     )
                 self._readers[key] = reader
             else:
-                make: Any = {
-                    "bernoulli": kinds.BernoulliReader,
-                    "categorical": kinds.CategoricalReader,
-                    "poisson": kinds.PoissonReader,
-                    "multinomial": kinds.MultinomialReader,
-                }[family]
-                self._readers[key] = make(part, float(self.alpha))
+                family = "multinomial" if len(key) > 1 else str(self.families_[key[0]])
+                self._readers[key] = kinds.COUNT_READERS[family](part, float(self.alpha))
         return Status.EXACT, ""
 
     def feature_log_odds(self, X: Any) -> Float:

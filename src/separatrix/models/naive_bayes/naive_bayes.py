@@ -173,19 +173,7 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
     feature_log_prob_: Float
 
     def statistic_of(self, source: Source, *, separable: bool = False) -> ClassCounts:
-        """Sums of the features by class, which must not be negative.
-
-        Parameters
-        ----------
-        source : Source
-            With class labels.
-        separable : bool, default=False
-            Classes can always be taken out of it.
-
-        Returns
-        -------
-        ClassCounts
-        """
+        """Sums of the features by class, which must not be negative."""
         counts = ClassCounts.of_source(source)
         if counts.least < 0:
             j = ClassCounts.negative_column(source)
