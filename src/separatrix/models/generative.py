@@ -5,7 +5,6 @@ log p(x) = log Σ_k π_k p(x | k)          the density of a row, and minus it th
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from typing import Any, Self
 
@@ -17,56 +16,21 @@ from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
-from separatrix.data.checks import real_numbers
 from separatrix.data.labels import listed, merged_classes, shown
 from separatrix.models.base import (
-    Boundary,
     Classifier,
     Estimator,
     Probabilities,
     Stopwatch,
-    Undetermined,
     check_two_classes,
 )
 from separatrix.models.counted_classes import check_some_class, only_class, warn_of_one_class
 from separatrix.result import Status
-from separatrix.settings import one_blas_thread, outside
+from separatrix.settings import one_blas_thread
 from separatrix.statistics.metric import Metric
 from separatrix.statistics.moments import ClassMoments, Form
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
-
-
-def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any], waiting: bool) -> Float:
-    """Priors as given, checked, or the shares of the classes in the data.
-
-    A class without rows has the prior 0, whatever is given for it; or, while `waiting` for more rows, none yet.
-    """
-    if priors is None:
-        shares: Float = counts / counts.sum()
-        return shares
-    given = real_numbers(priors, "priors").copy()
-    if given.shape != (len(classes),):
-        raise ValueError(
-            f"priors has shape {given.shape}, but there are {len(classes)} classes: give one prior per class, in the order "
-            f"{listed(classes)}."
-        )
-    if not np.isfinite(given).all() or (given < 0).any():
-        raise ValueError("priors must be non-negative and finite.")
-    if abs(given.sum() - 1.0) > 1e-5:
-        if given.sum() == 0:
-            raise ValueError("priors are all zero; at least one class must be possible.")
-        warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=outside())
-        given = given / given.sum()
-    empty = np.flatnonzero((counts == 0) & (given > 0))
-    if len(empty) and waiting:
-        raise Undetermined(f"Class {shown(classes[empty[0]])} has a positive prior but no rows to learn from.")
-    if len(empty):
-        given = np.where(counts > 0, given, 0.0)
-        if not given.any():
-            raise ValueError("priors are 0 for every class that has rows; give at least one a positive prior.")
-        given = given / given.sum()
-    return given
 
 
 def in_parts(model: Any) -> bool:
@@ -103,11 +67,9 @@ class MomentEstimator(Estimator):
         """
         self._validate_params()
         # A subclass with a fit of its own is fitted by it.
-        kinds = type(self).__mro__
-        own_fit, own_answer = (
-            next(place for place, kind in enumerate(kinds) if name in vars(kind)) for name in ("fit", "reads_statistic")
-        )
-        return own_fit >= own_answer and not self._second_pass_parameter()
+        names = ("reads_statistic", "fit")
+        definers = [next(kind for kind in type(self).__mro__ if name in vars(kind)) for name in names]
+        return issubclass(*definers) and not self._second_pass_parameter()
 
     def statistic_of(self, source: Source, *, separable: bool = False) -> Any:
         """The statistic that the model reads, of a labelled source: one pass.
@@ -381,29 +343,6 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
         if not hasattr(self, "outlier_threshold_"):
             raise ValueError("No threshold is set: call fit_outlier_threshold with the training rows first.")
         return self.outlier_score(X) > self.outlier_threshold_
-
-
-class QuadraticBoundaries(GenerativeClassifier):
-    """Boundaries of classes with Gaussian densities."""
-
-    @abstractmethod
-    def _between(self, first: int, second: int) -> Boundary:
-        """The boundary of two classes by their codes, positive on the side of the first."""
-
-    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
-        """The quadric between two classes, or the hyperplane where they share a covariance; positive on the side of the first.
-
-        Parameters
-        ----------
-        k, l : labels, optional
-            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
-
-        Returns
-        -------
-        Quadric or Hyperplane
-        """
-        self._check_ready()
-        return self._between(*self._pair(k, l))
 
 
 class GaussianClassifier(GenerativeClassifier):

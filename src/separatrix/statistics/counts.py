@@ -12,12 +12,12 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Codes, Entries, Float
 from separatrix.data.source import Source
 from separatrix.settings import outside
-from separatrix.statistics.statistic import Statistic, class_weights, number_of_classes, summed, weights_by_class
+from separatrix.statistics.statistic import Statistic, number_of_classes, summed, weights_by_class
 
 # Entries become table cells of eight bytes each: few rows at a time keep that small against the rows.
 _ROWS_AT_ONCE = 8192
@@ -37,7 +37,8 @@ class ClassCounts(Statistic):
     @classmethod
     def of_block(cls, block: Block, n_classes: int) -> ClassCounts:
         """The counts of one block."""
-        return cls(class_weights(block, n_classes), block.class_sums(block.codes, n_classes), block.least())
+        counts = weights_by_class(block.codes, block.weights, n_classes)
+        return cls(counts, block.class_sums(block.codes, n_classes), block.least())
 
     @classmethod
     def of_columns(cls, values: Float, codes: Codes, weights: Float, n_classes: int) -> ClassCounts:
@@ -62,23 +63,18 @@ class ClassCounts(Statistic):
 
     @property
     def n_features(self) -> int:
-        """Number of columns d."""
         return int(self.sums.shape[1])
 
     def merge(self, other: ClassCounts) -> ClassCounts:
-        """Add another's rows to this, in place."""
         self.counts += other.counts
         self.sums += other.sums
         self.least = min(self.least, other.least)
         return self
 
-    def take(self, classes: ArrayLike) -> ClassCounts:
-        """The counts of some classes."""
-        at = np.asarray(classes, dtype=np.intp)
-        return ClassCounts(self.counts[at], self.sums[at], self.least)
+    def take(self, classes: Codes) -> ClassCounts:
+        return ClassCounts(self.counts[classes], self.sums[classes], self.least)
 
-    def regroup(self, groups: ArrayLike, n_groups: int) -> ClassCounts:
-        """The counts of groups of classes."""
+    def regroup(self, groups: Codes, n_groups: int) -> ClassCounts:
         return ClassCounts(summed(self.counts, groups, n_groups), summed(self.sums, groups, n_groups), self.least)
 
 
@@ -129,7 +125,7 @@ class CategoryCounts(Statistic):
             raise BadColumn(_column_of(stored, numbers < 0), "holds a negative number")
         if cut is not None and (categories != numbers).any():
             cut.add(_column_of(stored, categories != numbers))
-        counts = class_weights(block, n_classes)
+        counts = weights_by_class(block.codes, block.weights, n_classes)
         sizes = stored.column_maxima(categories) + 1
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         cells = (offsets[:-1][stored.columns] + categories) * n_classes + block.codes[stored.rows]
@@ -170,7 +166,6 @@ class CategoryCounts(Statistic):
 
     @property
     def n_features(self) -> int:
-        """Number of columns d."""
         return len(self.tables)
 
     def merge(self, other: CategoryCounts) -> CategoryCounts:
@@ -184,12 +179,10 @@ class CategoryCounts(Statistic):
             self.tables[j] = mine
         return self
 
-    def take(self, classes: ArrayLike) -> CategoryCounts:
+    def take(self, classes: Codes) -> CategoryCounts:
         """The counts of some classes, with the categories that occur in them."""
-        at = np.asarray(classes, dtype=np.intp)
-        return CategoryCounts(self.counts[at], [_trimmed(table[at]) for table in self.tables])
+        return CategoryCounts(self.counts[classes], [_trimmed(table[classes]) for table in self.tables])
 
-    def regroup(self, groups: ArrayLike, n_groups: int) -> CategoryCounts:
-        """The counts of groups of classes."""
+    def regroup(self, groups: Codes, n_groups: int) -> CategoryCounts:
         tables = [summed(table, groups, n_groups) for table in self.tables]
         return CategoryCounts(summed(self.counts, groups, n_groups), tables)

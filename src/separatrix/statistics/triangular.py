@@ -90,7 +90,6 @@ class Triangular(Mergeable):
         return cls(_reduced(factor), gram.mean(), gram.n_targets, rounding)
 
     def merge(self, other: Triangular) -> Triangular:
-        """Add another's rows, in place."""
         if not len(self.factor):
             self.factor, self.centre = other.factor, other.centre
         elif len(other.factor):
@@ -99,7 +98,6 @@ class Triangular(Mergeable):
         return self
 
     def copy(self) -> Triangular:
-        """A statistic that can be merged into without changing this one."""
         return Triangular(self.factor, self.centre, self.n_targets, self.rounding)
 
     def _about(self, centre: Float) -> Float:

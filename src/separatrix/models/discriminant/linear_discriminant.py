@@ -14,14 +14,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.affine import Standardised
 from separatrix.data.block import Float
 from separatrix.models.base import LinearRule, Undetermined, openly
-from separatrix.models.discriminant.canonical import canonical_directions
+from separatrix.models.class_priors import class_priors
+from separatrix.models.discriminant.canonical import CanonicalTransformer, canonical_directions
 from separatrix.models.discriminant.covariance import (
     average,
     check_one_regulariser,
@@ -30,7 +30,7 @@ from separatrix.models.discriminant.covariance import (
     full_matrix,
     second_pass_parameter,
 )
-from separatrix.models.generative import GaussianClassifier, class_priors
+from separatrix.models.generative import GaussianClassifier
 from separatrix.result import Certificate, Status
 from separatrix.statistics.metric import Metric, metric_of
 from separatrix.statistics.moments import Form
@@ -42,12 +42,7 @@ _NEAR = 1e4
 _EXACT = 1e-8
 
 
-class LinearDiscriminantAnalysis(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn ships no types
-    TransformerMixin,  # type: ignore[misc]  # scikit-learn ships no types
-    LinearRule,
-    GaussianClassifier,
-):
+class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClassifier):
     """Linear discriminant analysis: Gaussian classes with one covariance, from one pass over the data.
 
     Drop-in for scikit-learn's, with weights, `partial_fit`, `merge`, sparse input and files on top.
@@ -100,10 +95,6 @@ class LinearDiscriminantAnalysis(
     >>> lda.score(X, y), lda.fit_.passes
     (0.98, 1)
     """
-
-    scalings_: Float
-    explained_variance_ratio_: Float
-    xbar_: Float
 
     _keeps_single = True
     _parameter_constraints: dict[str, list[Any]] = {
@@ -175,12 +166,7 @@ class LinearDiscriminantAnalysis(
                 f"covariance='unbiased' divides by n − K, but the total weight is {moments.total:g} for {n_classes} "
                 "classes; give more rows or use covariance='mle'."
             )
-        limit = min(n_classes - 1, self.n_features_in_)
-        if self.n_components is not None and self.n_components > limit:
-            enough = self.n_components <= min(len(self.classes_) - 1, self.n_features_in_)
-            kind = Undetermined if enough else ValueError  # classes are still to come
-            raise kind("n_components cannot be larger than min(n_features, n_classes - 1).")
-        self._max_components = limit if self.n_components is None else self.n_components
+        self._max_components = self._number_of_components()
         self.priors_ = class_priors(self.priors, counts, self.classes_, source is None)
         scatter, floor = self._pooled_covariance(source)
         metric = metric_of(scatter, floor, tol=self.tol if self.solver == "svd" else 0.0)
@@ -260,17 +246,6 @@ class LinearDiscriminantAnalysis(
         )
 
     def decision_function(self, X: Any) -> Float:
-        """Score of every row for every class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes one number per row, positive for ``classes_[1]``.
-        """
         scores = super().decision_function(X)
         if self._common is None:
             return scores
@@ -285,25 +260,12 @@ class LinearDiscriminantAnalysis(
             raise AttributeError("covariance_ is there after fit, with solver='svd' only for store_covariance=True.")
         return full_matrix((self._scatter, self._floor)).astype(self._dtype, copy=False)
 
-    def transform(self, X: Any) -> Float:
-        """Canonical coordinates: the projection in which the class means differ most.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+    def _projection(self) -> tuple[Float, Float | None]:
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
         self._check_ready()
         directions = self.scalings_[:, : self._max_components].astype(np.float64)
-        if self.solver == "eigen":  # from the origin, as in scikit-learn
-            return self._as_given(X, self._map_rows(X, lambda block: block.matvec(directions)))
-        centre = self._centred[2]
-        return self._as_given(X, self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(directions)))
+        return directions, None if self.solver == "eigen" else self._centred[2]  # from the origin, as in scikit-learn
 
     @property
     def _n_features_out(self) -> int:

@@ -18,6 +18,7 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.geometry import Quadric
 from separatrix.models.base import Boundary, Undetermined
+from separatrix.models.class_priors import class_priors
 from separatrix.models.discriminant.covariance import (
     check_one_regulariser,
     class_covariances,
@@ -25,7 +26,8 @@ from separatrix.models.discriminant.covariance import (
     full_matrix,
     second_pass_parameter,
 )
-from separatrix.models.generative import GaussianClassifier, QuadraticBoundaries, class_priors
+from separatrix.models.generative import GaussianClassifier
+from separatrix.models.quadratic_boundaries import QuadraticBoundaries
 from separatrix.result import Status
 from separatrix.statistics.metric import metric_of
 from separatrix.statistics.moments import Form

@@ -21,8 +21,8 @@ from separatrix.data.labels import shown
 from separatrix.data.views import Mapped, Regrouped
 from separatrix.geometry import Hyperplane
 from separatrix.models.base import Boundary, SignedDistance, Undetermined
+from separatrix.models.class_priors import class_priors
 from separatrix.models.discriminant.quadratic_discriminant import QuadraticRule, SingularCovariance
-from separatrix.models.generative import class_priors
 from separatrix.result import Status
 from separatrix.statistics.fold_grid import fold_losses
 from separatrix.statistics.loo_grid import Grid, loo_losses

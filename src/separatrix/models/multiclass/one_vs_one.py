@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods
 
 from separatrix.data.block import Codes, Float
-from separatrix.models.counted_classes import check_two_classes
 from separatrix.models.multiclass.reductions import Indeterminate, Reduction, machine_scores
 from separatrix.models.multiclass.vote import class_pairs, tally, vote_scores
 
@@ -81,8 +80,6 @@ class OneVsOneClassifier(Reduction):
 
     def _tally(self, X: Any) -> tuple[Float, Float]:
         """(n, k) votes and sums of confidences of the classes that have weight."""
-        self._check_ready()
-        check_two_classes(self._counted)
         n_classes = len(self._counted)
         answers = (
             _answer(machine, rows, n_classes) for machine, rows in zip(self.estimators_, self._inputs(X), strict=True)
@@ -93,17 +90,7 @@ class OneVsOneClassifier(Reduction):
         scores = vote_scores(*self._tally(X))
         return scores[:, 1:] if scores.shape[1] == 2 else scores
 
-    def indeterminate(self, X: Any) -> Indeterminate:
-        """The rows whose votes tie, and the class they were given all the same.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Indeterminate
-        """
+    def _indeterminate(self, X: Any) -> Indeterminate:
         votes, _ = self._tally(X)
         tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
         return Indeterminate(

@@ -155,20 +155,7 @@ class OneVsRestClassifier(Reduction):
         # Where every machine is sure of the rest all classes are equally likely.
         return np.divide(own, total, out=np.full_like(own, 1.0 / own.shape[1]), where=total > 0)
 
-    def indeterminate(self, X: Any) -> Indeterminate:
-        """The rows that no machine claims, or several do, and the class they were given all the same.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Indeterminate
-            With K−1 machines a row that none claims is the last class's, and not indeterminate.
-        """
-        self._check_ready()
-        check_two_classes(self._counted)
+    def _indeterminate(self, X: Any) -> Indeterminate:
         scores = self._own_scores(X)
         claims = (scores > 0).sum(axis=1)
         one_claims = self._deduces or scores.shape[1] == 1

@@ -251,9 +251,31 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         self._check_ready()
         return [X] * len(self.estimators_) if self._kept is None else [np.asarray(X)[:, at] for at in self._kept]
 
+    @abstractmethod
     def _own_scores(self, X: Any) -> Float:
         """(n, k) scores of the classes that have weight, or (n, 1) for two."""
-        raise NotImplementedError  # every scheme has them
+
+    @abstractmethod
+    def _indeterminate(self, X: Any) -> Indeterminate:
+        """The rows that the machines leave open, of two classes or more."""
+
+    def indeterminate(self, X: Any) -> Indeterminate:
+        """The rows that the machines leave open, and the class they were given all the same.
+
+        One against the rest: rows that no machine claims (with K−1 machines these are the last class's, and not
+        indeterminate), or several do. One against one: rows whose votes tie.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Indeterminate
+        """
+        self._check_ready()
+        check_two_classes(self._counted)
+        return self._indeterminate(X)
 
     def _scores(self, X: Any) -> Float:
         self._check_ready()

@@ -20,8 +20,9 @@ from separatrix.data.checks import real_numbers
 from separatrix.data.labels import shown
 from separatrix.geometry import Hyperplane, Quadric
 from separatrix.models.base import Boundary, SignedDistance, Undetermined
-from separatrix.models.generative import QuadraticBoundaries, class_priors
+from separatrix.models.class_priors import class_priors
 from separatrix.models.naive_bayes.naive_bayes import JointScores, RowSampling
+from separatrix.models.quadratic_boundaries import QuadraticBoundaries
 from separatrix.result import Status
 from separatrix.statistics.moments import Form
 

@@ -25,7 +25,7 @@ from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
 from separatrix.data.labels import listed, shown
 from separatrix.models.base import Undetermined
-from separatrix.models.generative import class_priors
+from separatrix.models.class_priors import class_priors
 from separatrix.models.naive_bayes import families as kinds
 from separatrix.models.naive_bayes.families import FAMILIES, ColumnFamily, ColumnReader, check_column, infer_family
 from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, RowSampling

@@ -204,13 +204,6 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
         return Status.EXACT, ""
 
     def linear_form(self) -> tuple[Float, Float]:
-        """The rule as (W, b): scores are XWᵀ + b.
-
-        Returns
-        -------
-        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
-        b : ndarray of shape (1,) or (n_classes,)
-        """
         self._check_ready()
         if self._never is not None or self._always is not None:
             raise ValueError(
