@@ -78,12 +78,12 @@ class ClassCounts(Statistic):
         return ClassCounts(summed(self.counts, groups, n_groups), summed(self.sums, groups, n_groups), self.least)
 
 
-class BadColumn(ValueError):
-    """A value that is no category, in column j."""
+class NotACategory(ValueError):
+    """A value that is no category: the number of its `column`, and whether it is `finite`, so negative."""
 
-    def __init__(self, j: int, why: str) -> None:
-        super().__init__(why)
-        self.j, self.why = j, why
+    def __init__(self, column: int, finite: bool) -> None:
+        super().__init__(column, finite)
+        self.column, self.finite = column, finite
 
 
 def _column_of(stored: Entries, where: NDArray[np.bool_]) -> int:
@@ -119,10 +119,10 @@ class CategoryCounts(Statistic):
         stored = block.stored_entries()
         numbers = stored.values
         if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
-            raise BadColumn(_column_of(stored, ~np.isfinite(numbers)), "holds NaN or infinity")
+            raise NotACategory(_column_of(stored, ~np.isfinite(numbers)), finite=False)
         categories = numbers.astype(np.intp)
         if (numbers < 0).any():
-            raise BadColumn(_column_of(stored, numbers < 0), "holds a negative number")
+            raise NotACategory(_column_of(stored, numbers < 0), finite=True)
         if cut is not None and (categories != numbers).any():
             cut.add(_column_of(stored, categories != numbers))
         counts = weights_by_class(block.codes, block.weights, n_classes)
@@ -130,10 +130,7 @@ class CategoryCounts(Statistic):
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         cells = (offsets[:-1][stored.columns] + categories) * n_classes + block.codes[stored.rows]
         weights = None if block.weights is None else np.broadcast_to(block.weights[stored.rows], cells.shape).ravel()
-        flat = np.bincount(cells.ravel(), weights, minlength=int(offsets[-1]) * n_classes).astype(
-            np.float64, copy=False
-        )
-        by_cell = flat.reshape(-1, n_classes).T
+        by_cell = weights_by_class(cells.ravel(), weights, int(offsets[-1]) * n_classes).reshape(-1, n_classes).T
         tables = [by_cell[:, a:b].copy() for a, b in pairwise(offsets)]
         if stored.implicit_zeros:
             for j, table in enumerate(tables):
@@ -144,18 +141,10 @@ class CategoryCounts(Statistic):
 
     @classmethod
     def of_source(cls, source: Source) -> CategoryCounts:
-        """One pass over a labelled source."""
+        """One pass over a labelled source; `NotACategory` where it holds something else."""
         n_classes = number_of_classes(source)
         cut: set[int] = set()
-        try:
-            found = source.reduce(lambda block: cls.of_block(block, n_classes, cut), cls.merge, rows=_ROWS_AT_ONCE)
-        except BadColumn as bad:
-            sentence = source.explain_non_finite() if bad.j >= 0 else ""
-            raise ValueError(
-                sentence
-                or f"Negative values in data passed to CategoricalNB: {source.column_name(bad.j)} {bad.why}. Categories are "
-                "0, 1, 2, …; encode them first (for example with sklearn.preprocessing.OrdinalEncoder)."
-            ) from None
+        found = source.reduce(lambda block: cls.of_block(block, n_classes, cut), cls.merge, rows=_ROWS_AT_ONCE)
         if cut:
             warnings.warn(
                 f"{source.column_name(min(cut))} holds a number that is not whole; fractions are dropped, as in scikit-learn. "

@@ -190,20 +190,17 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
 
     def _estimated_gamma(self, source: Source | None) -> Any:
         """One minus the Ledoit–Wolf or OAS intensity, of the pooled covariance and of each class's, mixed by α."""
-        moments, d = self._moments, self.n_features_in_
-        pooled = moments.pooled()
+        moments = self._moments
+        scatters = [moments.pooled(), *(moments.of_class(k) for k in range(moments.n_classes))]
+        sizes = [moments.total, *moments.counts]
         if self.gamma == "oas":
-            common = oas_intensity(pooled, moments.total)
-            own = [oas_intensity(moments.of_class(k), n) if n > 0 else 1.0 for k, n in enumerate(moments.counts)]
+            found = [oas_intensity(part, n) if n > 0 else 1.0 for part, n in zip(scatters, sizes, strict=True)]
         else:
             assert source is not None
-            fourth = fourth_moments(source, moments.means, np.ones((len(self.classes_), d)))
-            common = ledoit_wolf_intensity(pooled, moments.total, float(fourth.sum()))
-            own = [
-                ledoit_wolf_intensity(moments.of_class(k), n, float(fourth[k])) if n > 0 else 1.0
-                for k, n in enumerate(moments.counts)
-            ]
-        return 1.0 - self.alpha_ * np.array(own) - (1.0 - self.alpha_) * common
+            fourth = fourth_moments(source, moments.means, np.ones_like(moments.means))
+            parts = zip(scatters, sizes, [fourth.sum(), *fourth], strict=True)
+            found = [ledoit_wolf_intensity(part, n, float(f)) if n > 0 else 1.0 for part, n, f in parts]
+        return 1.0 - self.alpha_ * np.array(found[1:]) - (1.0 - self.alpha_) * found[0]
 
     def _grid(self, value: Any, given: ArrayLike | None, name: str) -> Float:
         if not isinstance(value, str):

@@ -23,7 +23,7 @@ from separatrix.models.naive_bayes.naive_bayes import (
     RowSampling,
 )
 from separatrix.result import Status
-from separatrix.statistics.counts import CategoryCounts
+from separatrix.statistics.counts import CategoryCounts, NotACategory
 
 
 class CategoricalNB(CountFeatures, RowSampling, NaiveBayesClassifier):
@@ -92,7 +92,15 @@ class CategoricalNB(CountFeatures, RowSampling, NaiveBayesClassifier):
 
     def statistic_of(self, source: Source, *, separable: bool = False) -> CategoryCounts:
         """Counts of the categories of every column by class."""
-        return CategoryCounts.of_source(source)
+        try:
+            return CategoryCounts.of_source(source)
+        except NotACategory as bad:
+            held = "a negative number" if bad.finite else "NaN or infinity"
+            raise ValueError(
+                source.explain_non_finite()
+                or f"Negative values in data passed to CategoricalNB: {source.column_name(bad.column)} holds {held}. "
+                "Categories are 0, 1, 2, …; encode them first (for example with sklearn.preprocessing.OrdinalEncoder)."
+            ) from None
 
     def _least_categories(self) -> NDArray[np.intp]:
         if self.min_categories is None:
