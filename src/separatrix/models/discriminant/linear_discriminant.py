@@ -181,7 +181,7 @@ class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClass
         offsets = moments.offsets()
         offsets = np.where((counts > 0)[:, None], offsets - self.priors_ @ offsets, 0.0)
         xbar = self.priors_ @ means
-        self._set_rule(means, offsets, xbar)
+        self._set_rule(offsets, xbar)
         if self.solver != "lsqr":
             weights = moments.total * self.priors_ / max(1, n_classes - 1)
             directions, shares = canonical_directions(offsets, weights, metric, self.tol)
@@ -201,7 +201,7 @@ class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClass
             return Status.EXACT
         return Status.STALLED if self._dtype == np.float64 else Status.ROUNDED
 
-    def _set_rule(self, means: Float, offsets: Float, xbar: Float) -> None:
+    def _set_rule(self, offsets: Float, xbar: Float) -> None:
         metric = self._metrics[0]
         coef = metric.solve(offsets)
         lengths = np.einsum("ij,ij->i", coef, offsets)

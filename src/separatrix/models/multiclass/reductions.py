@@ -231,7 +231,6 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         problems = self._problems(len(self.classes_))
         reader: MomentEstimator = clone(self.estimator)
         statistic = reader.statistic_of(source, separable=any((groups < 0).any() for groups in problems))
-
         machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(clone(reader).fit_statistic)(
                 _two_groups(statistic, groups),

@@ -53,30 +53,23 @@ def infer_family(column: Column) -> ColumnFamily:
 
 def check_column(column: Column, family: str) -> None:
     """Refuse values the family cannot have, naming the column."""
-    values = column.values[column.observed]
+    values, counts = column.values[column.observed], family in ("poisson", "multinomial")
     if family == "categorical":
         return
     if column.kind == "text":
-        shown = next(iter(values), None)
-        raise ValueError(
-            f"{column.said} holds text such as {shown!r}, but its family is {family!r}, which needs numbers; use 'categorical'."
-        )
-    if np.isinf(values).any():
-        raise ValueError(
-            f"{column.said} contains infinity in {int(np.isinf(values).sum())} rows; only what is missing is left out."
-        )
-    if family == "bernoulli" and not np.isin(values, (0.0, 1.0)).all():
-        raise ValueError(
-            f"{column.said} holds values other than 0 and 1, but its family is 'bernoulli'; use 'categorical'."
-        )
-    if family in ("poisson", "multinomial") and (values < 0).any():
-        raise ValueError(
-            f"{column.said} holds negative numbers, but its family is {family!r}, which counts; use 'gaussian'."
-        )
-    if family in ("poisson", "multinomial") and (values != np.floor(values)).any():
-        raise ValueError(
-            f"{column.said} holds numbers that are not whole, but its family is {family!r}; use 'gaussian'."
-        )
+        text = next(iter(values), None)
+        why = f"holds text such as {text!r}, but its family is {family!r}, which needs numbers; use 'categorical'."
+    elif np.isinf(values).any():
+        why = f"contains infinity in {int(np.isinf(values).sum())} rows; only what is missing is left out."
+    elif family == "bernoulli" and not np.isin(values, (0.0, 1.0)).all():
+        why = "holds values other than 0 and 1, but its family is 'bernoulli'; use 'categorical'."
+    elif counts and (values < 0).any():
+        why = f"holds negative numbers, but its family is {family!r}, which counts; use 'gaussian'."
+    elif counts and (values != np.floor(values)).any():
+        why = f"holds numbers that are not whole, but its family is {family!r}; use 'gaussian'."
+    else:
+        return
+    raise ValueError(f"{column.said} {why}")
 
 
 def count(family: str, columns: list[Column], codes: Codes, weights: Float, n_classes: int) -> ColumnStatistic:
