@@ -5,7 +5,6 @@ log p(x) = log Σ_k π_k p(x | k)          the density of a row, and minus it th
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -18,12 +17,10 @@ from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
-from separatrix.data.checks import real_numbers
 from separatrix.data.labels import listed, merged_classes, shown
 from separatrix.models.base import Estimator, FitCall
 from separatrix.models.classifier import Classifier, Probabilities
 from separatrix.models.counted_classes import (
-    Undetermined,
     check_some_class,
     check_two_classes,
     only_class,
@@ -31,40 +28,8 @@ from separatrix.models.counted_classes import (
 )
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
-from separatrix.settings import one_blas_thread, outside
+from separatrix.settings import one_blas_thread
 from separatrix.statistics.moments import ClassMoments, Form
-
-
-def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any], waiting: bool) -> Float:
-    """Priors as given, checked, or the shares of the classes in the data.
-
-    A class without rows has the prior 0, whatever is given for it; or, while `waiting` for more rows, none yet.
-    """
-    if priors is None:
-        shares: Float = counts / counts.sum()
-        return shares
-    given = real_numbers(priors, "priors").copy()
-    if given.shape != (len(classes),):
-        raise ValueError(
-            f"priors has shape {given.shape}, but there are {len(classes)} classes: give one prior per class, in the order "
-            f"{listed(classes)}."
-        )
-    if not np.isfinite(given).all() or (given < 0).any():
-        raise ValueError("priors must be non-negative and finite.")
-    if abs(given.sum() - 1.0) > 1e-5:
-        if given.sum() == 0:
-            raise ValueError("priors are all zero; at least one class must be possible.")
-        warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=outside())
-        given = given / given.sum()
-    empty = np.flatnonzero((counts == 0) & (given > 0))
-    if len(empty) and waiting:
-        raise Undetermined(f"Class {shown(classes[empty[0]])} has a positive prior but no rows to learn from.")
-    if len(empty):
-        given = np.where(counts > 0, given, 0.0)
-        if not given.any():
-            raise ValueError("priors are 0 for every class that has rows; give at least one a positive prior.")
-        given = given / given.sum()
-    return given
 
 
 def in_parts(model: Any) -> bool:
@@ -101,11 +66,9 @@ class MomentEstimator(Estimator):
         """
         self._validate_params()
         # A subclass with a fit of its own is fitted by it.
-        kinds = type(self).__mro__
-        own_fit, own_answer = (
-            next(place for place, kind in enumerate(kinds) if name in vars(kind)) for name in ("fit", "reads_statistic")
-        )
-        return own_fit >= own_answer and not self._second_pass_parameter()
+        names = ("reads_statistic", "fit")
+        definers = [next(kind for kind in type(self).__mro__ if name in vars(kind)) for name in names]
+        return issubclass(*definers) and not self._second_pass_parameter()
 
     def statistic_of(self, source: Source, *, separable: bool = False) -> Any:
         """The statistic that the model reads, of a labelled source: one pass.
@@ -256,10 +219,13 @@ class MomentEstimator(Estimator):
         watch = Stopwatch()
         merged: Self = clone(self)
         merged._adopt_features(self)
-        merged._dtype = self._dtype
         merged._merge_moments(self._moments.copy(), self.classes_, other._moments, other.classes_)
         merged._unpack_or_wait(lambda: merged._finish(watch, None))
         return merged
+
+    def _adopt_features(self, other: Any) -> None:
+        super()._adopt_features(other)
+        self._dtype = other._dtype
 
     def _merge_moments(self, mine: Any, my_classes: NDArray[Any], theirs: Any, their_classes: NDArray[Any]) -> None:
         union, my_places, their_places = merged_classes(my_classes, their_classes)
@@ -353,7 +319,7 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
         raise NotImplementedError  # every density of the library draws its own
 
     def fit_outlier_threshold(self, X: Any, quantile: float = 0.99) -> Self:
-        """Set the score above which `is_outlier` says so: a quantile of the scores of the training rows.
+        """Set the score above which a row is an outlier: a quantile of the scores of the training rows.
 
         Parameters
         ----------

@@ -167,16 +167,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
             super()._solve(source, call)
 
     def reads_statistic(self, X: Any) -> bool:
-        """Whether a fit to X is one pass and algebra on what it adds up: not where conjugate gradients are used.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        bool
-        """
+        """Whether a fit to X is one pass and algebra on what it adds up: not where conjugate gradients are used."""
         return super().reads_statistic(X) and not self._iterates(X)
 
     def _iterates(self, X: Any) -> bool:

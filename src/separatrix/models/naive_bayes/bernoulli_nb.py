@@ -75,19 +75,7 @@ class BernoulliNB(LinearNaiveBayes):
         self.binarize = binarize
 
     def statistic_of(self, source: Source, *, separable: bool = False) -> ClassCounts:
-        """Numbers of flags by class.
-
-        Parameters
-        ----------
-        source : Source
-            With class labels.
-        separable : bool, default=False
-            Classes can always be taken out of it.
-
-        Returns
-        -------
-        ClassCounts
-        """
+        """Numbers of flags by class."""
         if self.binarize is None:
             return super().statistic_of(source)
         return ClassCounts.of_source(Binarised(source, self.binarize))

@@ -24,7 +24,7 @@ from separatrix.models.naive_bayes.naive_bayes import (
     NaiveBayesClassifier,
 )
 from separatrix.result import Status
-from separatrix.statistics.counts import CategoryCounts
+from separatrix.statistics.counts import CategoryCounts, NotACategory
 
 
 class CategoricalNB(CountFeatures, NaiveBayesClassifier):
@@ -92,20 +92,16 @@ class CategoricalNB(CountFeatures, NaiveBayesClassifier):
         return tags
 
     def statistic_of(self, source: Source, *, separable: bool = False) -> CategoryCounts:
-        """Counts of the categories of every column by class.
-
-        Parameters
-        ----------
-        source : Source
-            With class labels.
-        separable : bool, default=False
-            Classes can always be taken out of it.
-
-        Returns
-        -------
-        CategoryCounts
-        """
-        return CategoryCounts.of_source(source)
+        """Counts of the categories of every column by class."""
+        try:
+            return CategoryCounts.of_source(source)
+        except NotACategory as bad:
+            held = "a negative number" if bad.finite else "NaN or infinity"
+            raise ValueError(
+                source.explain_non_finite()
+                or f"Negative values in data passed to CategoricalNB: {source.column_name(bad.column)} holds {held}. "
+                "Categories are 0, 1, 2, …; encode them first (for example with sklearn.preprocessing.OrdinalEncoder)."
+            ) from None
 
     def _least_categories(self) -> NDArray[np.intp]:
         if self.min_categories is None:

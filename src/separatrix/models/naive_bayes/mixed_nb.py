@@ -25,10 +25,16 @@ from separatrix.data.frames import is_frame
 from separatrix.data.labels import listed, shown
 from separatrix.geometry import ScoreForm
 from separatrix.geometry.additive_form import Additive, ColumnKind, TableTerm, Term
+from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
-from separatrix.models.generative import class_priors
 from separatrix.models.naive_bayes import families as kinds
-from separatrix.models.naive_bayes.families import FAMILIES, ColumnFamily, Reader, check_column, infer_family
+from separatrix.models.naive_bayes.families import (
+    FAMILIES,
+    ColumnFamily,
+    ColumnReader,
+    check_column,
+    infer_family,
+)
 from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier
 from separatrix.result import Status
 from separatrix.statistics.columns import ColumnMoments, MixedCounts
@@ -113,15 +119,7 @@ class MixedNB(NaiveBayesClassifier):
     # -- reading the table ----------------------------------------------------------------------------------------
 
     def _read(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        reset: bool,
-        min_rows: int = 1,
-        multi_output: bool = False,
-        numeric: bool = False,
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, reset: bool, **options: Any
     ) -> Any:
         if isinstance(X, Source):
             raise TypeError(
@@ -131,7 +129,7 @@ class MixedNB(NaiveBayesClassifier):
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
         else:
-            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=min_rows)
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         table = ColumnTable(X, None if y is None else column_or_1d(y, warn=True), sample_weight)
         if reset:
             self._choose_families(table)
@@ -195,32 +193,11 @@ class MixedNB(NaiveBayesClassifier):
         return parts + [(group, "multinomial", [columns[name] for name in group]) for group in self._groups]
 
     def reads_statistic(self, X: Any) -> bool:
-        """False: families are chosen by the rows of each problem.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        bool
-        """
+        """False: families are chosen by the rows of each problem."""
         return False
 
     def statistic_of(self, source: Any, *, separable: bool = False) -> MixedCounts:
-        """One statistic per column or group of columns, of a labelled table.
-
-        Parameters
-        ----------
-        source : ColumnTable
-            With class labels.
-        separable : bool, default=False
-            Classes can always be taken out of it.
-
-        Returns
-        -------
-        MixedCounts
-        """
+        """One statistic per column or group of columns, of a labelled table."""
         table: ColumnTable = source
         assert table.classes is not None, "label the table first"
         n_classes = len(table.classes)
@@ -258,9 +235,8 @@ class MixedNB(NaiveBayesClassifier):
                 )
         spreads = [part.overall()[1] for part in statistic.parts.values() if isinstance(part, ColumnMoments)]
         floor = self.var_smoothing * max(spreads, default=0.0)
-        self._readers: dict[Group, Reader] = {}
+        self._readers: dict[Group, ColumnReader] = {}
         for key, part in statistic.parts.items():
-            family = "multinomial" if len(key) > 1 else str(self.families_[key[0]])
             if isinstance(part, ColumnMoments):
                 if not np.isfinite(part.square).all():
                     raise ValueError(
@@ -275,13 +251,8 @@ class MixedNB(NaiveBayesClassifier):
                     )
                 self._readers[key] = reader
             else:
-                make: Any = {
-                    "bernoulli": kinds.BernoulliReader,
-                    "categorical": kinds.CategoricalReader,
-                    "poisson": kinds.PoissonReader,
-                    "multinomial": kinds.MultinomialReader,
-                }[family]
-                self._readers[key] = make(part, float(self.alpha))
+                family = "multinomial" if len(key) > 1 else str(self.families_[key[0]])
+                self._readers[key] = kinds.COUNT_READERS[family](part, float(self.alpha))
         return Status.EXACT, ""
 
     def feature_log_odds(self, X: Any) -> Float:

@@ -148,19 +148,7 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
     feature_log_prob_: Float
 
     def statistic_of(self, source: Source, *, separable: bool = False) -> ClassCounts:
-        """Sums of the features by class, which must not be negative.
-
-        Parameters
-        ----------
-        source : Source
-            With class labels.
-        separable : bool, default=False
-            Classes can always be taken out of it.
-
-        Returns
-        -------
-        ClassCounts
-        """
+        """Sums of the features by class, which must not be negative."""
         counts = ClassCounts.of_source(source)
         if counts.least < 0:
             j = ClassCounts.negative_column(source)
@@ -191,13 +179,6 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
         return Status.EXACT, ""
 
     def linear_form(self) -> tuple[Float, Float]:
-        """The rule as (W, b): scores are XWᵀ + b.
-
-        Returns
-        -------
-        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
-        b : ndarray of shape (1,) or (n_classes,)
-        """
         self._check_ready()
         if self._never is not None or self._always is not None:
             raise ValueError(
