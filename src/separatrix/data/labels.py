@@ -58,6 +58,22 @@ def shown(label: Any) -> str:
     return repr(label.item() if hasattr(label, "item") else label)
 
 
+class UnknownLabel(ValueError):
+    """A label in y that is none of the classes."""
+
+    def __init__(self, label: Any, classes: NDArray[Any]) -> None:
+        super().__init__(label, classes)
+        self.label, self.classes = label, classes
+
+    @property
+    def fact(self) -> str:
+        """What is wrong, without advice."""
+        return f"The label {shown(self.label)} in y is not among the classes {listed(self.classes)}"
+
+    def __str__(self) -> str:
+        return f"{self.fact}; list it in `classes`."
+
+
 def as_plain_number(value: Any) -> int | float:
     """Text or a number as a number, whole where it is."""
     if isinstance(value, str) and re.fullmatch(r"[+-]?\d+", value):
@@ -155,9 +171,7 @@ def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None)
         strange = wrong if weights is None else wrong & (weights > 0)
         if strange.any():
             label = y[int(np.flatnonzero(strange)[0])]
-            raise ValueError(
-                f"The label {shown(label)} in y is not among the classes {listed(known)}; list it in `classes`."
-            )
+            raise UnknownLabel(label, known)
         codes[wrong] = 0
     return known, codes
 

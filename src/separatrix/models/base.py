@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from separatrix.data import Block, Source, as_source
@@ -27,7 +27,7 @@ from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.stopwatch import Stopwatch
-from separatrix.result import Fit, Status
+from separatrix.result import ConvergenceWarning, Fit
 from separatrix.settings import one_blas_thread, outside
 
 
@@ -149,9 +149,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     def _warn(self) -> None:
         """Warnings about a fit that stands."""
 
-    def _warn_if_short(self, also: Status | None = None) -> None:
-        if self.fit_.status.fell_short or self.fit_.status is also:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
+    def _warn_if_short(self, *, also: bool = False) -> None:
+        if self.fit_.status.fell_short or also:
+            warnings.warn(ConvergenceWarning(type(self).__name__, self.fit_), stacklevel=outside())
 
     def _read(
         self,

@@ -20,6 +20,7 @@ from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import listed, shown
 from separatrix.data.views import Regrouped
+from separatrix.errors import ClassName, Message
 from separatrix.models.sparse_coefficients import dense
 from separatrix.settings import outside
 
@@ -31,7 +32,7 @@ class Undetermined(ValueError):
 def check_two_classes(classes: NDArray[Any]) -> None:
     """Refuse data of one class."""
     if len(classes) < 2:
-        only = f"{shown(classes[0])}" if len(classes) else "none"
+        only = shown(classes[0]) if len(classes) else "none"
         raise Undetermined(
             f"A classifier needs rows of at least two classes, but y has only one class: {only}. Add rows of another class."
         )
@@ -69,9 +70,11 @@ def with_weight(source: Source, class_weight: Any) -> Source:
     return source
 
 
-def only_class(label: Any) -> str:
-    """What is said of a fit in which a single class has weight."""
-    return f"Only class {shown(label)} has rows of positive weight, so it is predicted for every row."
+def only_class(label: Any) -> Message:
+    """The detail of a fit in which a single class has weight."""
+    return Message.of(
+        "Only class ", ClassName(label), " has rows of positive weight, so it is predicted for every row."
+    )
 
 
 def warn_of_one_class(classes: NDArray[Any]) -> None:

@@ -19,6 +19,7 @@ from separatrix.data import Block, Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import listed, merged_classes, shown
+from separatrix.errors import ClassName, Message
 from separatrix.models.base import Estimator, FitCall
 from separatrix.models.classifier import Classifier, Probabilities
 from separatrix.models.counted_classes import (
@@ -60,7 +61,8 @@ def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any],
         given = given / given.sum()
     empty = np.flatnonzero((counts == 0) & (given > 0))
     if len(empty) and waiting:
-        raise Undetermined(f"Class {shown(classes[empty[0]])} has a positive prior but no rows to learn from.")
+        name = ClassName(classes[empty[0]])
+        raise Undetermined(Message.of("Class ", name, " has a positive prior but no rows to learn from."))
     if len(empty):
         given = np.where(counts > 0, given, 0.0)
         if not given.any():

@@ -29,6 +29,7 @@ from separatrix.bayes.posterior import FullPosterior
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
+from separatrix.data.labels import UnknownLabel
 from separatrix.models.base import FitCall
 from separatrix.models.bayesian.fitting import Found, find_posterior, find_prior
 from separatrix.models.bayesian.prediction import PosteriorPrediction
@@ -259,7 +260,7 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         self._place_classes(source)
 
     def _warn(self) -> None:
-        self._warn_if_short(also=Status.UNMIXED)
+        self._warn_if_short(also=self.fit_.status is Status.UNMIXED)
 
     def _fit_counted(self, source: Source, X: Any, y: Any, sample_weight: Any, offset: Any, watch: Stopwatch) -> None:
         prior = prior_of(self.prior_precision, self.n_features_in_)
@@ -334,12 +335,8 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         posterior, before, total, passes = self._posterior, self.log_evidence_, self._total, self.fit_.passes
         try:
             source = self._read(X, y, sample_weight, reset=False).labelled(self._counted)
-        except ValueError as error:
-            if "not among the classes" not in str(error):
-                raise
-            raise ValueError(
-                f"{str(error).split(';')[0]}: update learns about the classes that fit has seen."
-            ) from None
+        except UnknownLabel as error:
+            raise ValueError(f"{error.fact}: update learns about the classes that fit has seen.") from None
         penalty, gauge = as_prior(posterior)
         shift = None if offset is None else real_numbers(offset, "offset")
         built = build_problem(source, C=1.0, l1_ratio=0.0, fit_intercept=bool(self.fit_intercept), offset=shift)

@@ -22,6 +22,7 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.source import cut_finer
 from separatrix.data.views import Coded, Signed
+from separatrix.errors import Message
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import class_counts, class_factors
 from separatrix.models.counted_classes import check_class_weight, check_some_class, check_two_classes, warn_of_one_class
@@ -205,7 +206,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         elif hasattr(self, "masked_classes_"):
             del self.masked_classes_  # of the rows so far only the statistic is left
         status, detail = verdict(solution)
-        return status, " ".join(filter(None, [detail, self._masking_note()]))
+        return status, Message.joined(detail, self._masking_note())
 
     def _code_table(self) -> Float:
         """Targets ±1 of every class: one column for two classes, else one a class."""
@@ -316,10 +317,11 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         masked = getattr(self, "masked_classes_", ())
         if len(masked) == 0:
             return ""
-        names = ", ".join(str(label) for label in masked[:5]) + (" …" if len(masked) > 5 else "")
-        return (
-            f"The rule never predicts {names} on its training data: least squares masks classes that lie between others. "
-            "Use LinearDiscriminantAnalysis, or add quadratic terms."
+        return Message.of(
+            "The rule never predicts ",
+            Message.listing(masked[:5], " …" if len(masked) > 5 else "", plain=True),
+            " on its training data: least squares masks classes that lie between others. Use LinearDiscriminantAnalysis, or "
+            "add quadratic terms.",
         )
 
     def decision_function(self, X: Any) -> Float:

@@ -373,5 +373,5 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             fit = self.fit_
             unbounded = None if fit.certificate is None else replace(fit.certificate, method="no maximum exists")
             self.fit_ = Fit(
-                Status.SEPARATED, fit.passes, fit.seconds, fit.iterations, str(verdict), unbounded, fit.trace
+                Status.SEPARATED, fit.passes, fit.seconds, fit.iterations, verdict.message(), unbounded, fit.trace
             )

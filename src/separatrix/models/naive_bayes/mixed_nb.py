@@ -23,7 +23,8 @@ from separatrix.data.block import Float
 from separatrix.data.checks import check_rows
 from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
-from separatrix.data.labels import listed, shown
+from separatrix.data.labels import listed
+from separatrix.errors import ClassName, Message
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.generative import class_priors
 from separatrix.models.naive_bayes import families as kinds
@@ -244,10 +245,9 @@ class MixedNB(NaiveBayesClassifier):
                 reader = kinds.GaussianReader(part, floor)
                 flat = np.flatnonzero((reader.variance <= 0) & (statistic.counts > 0))
                 if len(flat):
-                    raise Undetermined(
-                        f"column {key[0]!r} does not vary in class {shown(self.classes_[flat[0]])}; leave it out or raise "
-                        "var_smoothing."
-                    )
+                    name = ClassName(self.classes_[flat[0]])
+                    advice = "; leave it out or raise var_smoothing."
+                    raise Undetermined(Message.of(f"column {key[0]!r} does not vary in class ", name, advice))
                 self._readers[key] = reader
             else:
                 make: Any = {

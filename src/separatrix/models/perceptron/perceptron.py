@@ -10,7 +10,6 @@ Reference: Novikoff (1962); Freund and Schapire (1999), Machine Learning 37; Gal
 
 from __future__ import annotations
 
-import warnings
 from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -19,7 +18,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -48,7 +46,6 @@ from separatrix.online.perceptron import (
     train,
 )
 from separatrix.result import Certificate, Status
-from separatrix.settings import outside
 
 
 class Perceptron(SparseCoefficients, LinearRule):
@@ -234,8 +231,7 @@ class Perceptron(SparseCoefficients, LinearRule):
 
     def _warn(self) -> None:
         at_the_limit = self.n_iter_ == self.max_iter and not all(machine.done for machine in self._machines)
-        if self.tol is not None and at_the_limit:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
+        self._warn_if_short(also=self.tol is not None and at_the_limit)
 
     def partial_fit(
         self,
