@@ -48,7 +48,7 @@ def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def separable(seed: int, n: int = 40, d: int = 3, gap: float = 0.2) -> tuple[np.ndarray, np.ndarray]:
-    """Rows on both sides of a hyperplane, none nearer to it than half the gap."""
+    """VisitRows on both sides of a hyperplane, none nearer to it than half the gap."""
     rng = np.random.default_rng(seed)
     normal = rng.standard_normal(d)
     normal /= np.linalg.norm(normal)
@@ -273,7 +273,7 @@ def test_visits_are_in_proportion_to_the_weights_and_few(seed):
     rng = np.random.default_rng(seed)
     X, weights = rng.standard_normal((50, 2)), rng.exponential(size=50) ** 3 * 1e6
     block = next(as_source(X, np.arange(50) % 2, weights).labelled().blocks())
-    rows = visits.Rows.of_block(block, None, True)
+    rows = visits.VisitRows.of_block(block, None, True)
     np.testing.assert_allclose(np.bincount(rows.rows, rows.weights, 50), weights, rtol=1e-12)
     assert 50 <= len(rows.rows) <= 100
     assert rows.weights.max() <= weights.mean() * (1 + 1e-8)

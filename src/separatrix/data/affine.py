@@ -118,7 +118,7 @@ class Standardised(View):
     def sample(self, rows: int) -> tuple[Source, Codes] | None:
         return self._sampled(rows)
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         return self.block(block, self.centre, self.scale)
 
     @staticmethod
@@ -183,7 +183,7 @@ class Intercept(View):
     def __init__(self, source: Source) -> None:
         super().__init__(source, source.n_features + 1)
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         return self.block(block)
 
     @staticmethod

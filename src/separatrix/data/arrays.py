@@ -51,7 +51,7 @@ class MemorySource(Source):
         view = copy(self)
         target = self._target()
         view.classes, view._y = encode(target, classes, self._weights)
-        view._known = known_labels(target, view.classes, self._weights) if classes is None else None
+        view.all_labels = known_labels(target, view.classes, self._weights) if classes is None else None
         return view
 
     def valued(self) -> Self:

@@ -240,7 +240,7 @@ class FileSource(Source):
         if not found:
             raise ValueError(f"{self._files[0]}: no row has a weight above zero; at least one must count.")
         view.classes, self.n_rows = found[0], view.n_rows
-        view._known = np.unique(np.concatenate([*found, *idle])) if idle else None
+        view.all_labels = np.unique(np.concatenate([*found, *idle])) if idle else None
         self.passes = view.passes = self.passes + 1
         return view
 

@@ -130,7 +130,8 @@ class Source(ABC):
     n_features: int
     feature_names: NDArray[Any] | None = None
     classes: NDArray[Any] | None = None
-    _known: NDArray[Any] | None = None
+    all_labels: NDArray[Any] | None = None
+    """Sorted labels of all rows, where rows of weight zero have labels of their own."""
     passes: int = 0
     dtype: np.dtype[Any] = np.dtype(np.float64)
 
@@ -154,7 +155,7 @@ class Source(ABC):
     @property
     def known_classes(self) -> NDArray[Any] | None:
         """Sorted labels of all rows, those of weight zero included."""
-        return self.classes if self._known is None else self._known
+        return self.classes if self.all_labels is None else self.all_labels
 
     def coarse(self) -> Self:
         """The same rows in blocks sized by what is stored, for sums that never make them dense."""
@@ -172,14 +173,15 @@ class Source(ABC):
         """Targets of all rows, as the blocks carry them; the features are not made."""
         return np.concatenate([piece.y for piece in self._pieces()])
 
-    def _count_pass(self) -> None:
+    def count_pass(self) -> None:
+        """Count a reading of the rows that went through `blocks`; `map` and `reduce` count theirs."""
         self.passes += 1
 
     def _pieces(self) -> Iterator[Block]:
-        """What the calling thread hands to the workers: cheap to make, turned into a block by `_see`."""
+        """What the calling thread hands to the workers: cheap to make, turned into a block by `_block_of`."""
         return self.blocks()
 
-    def _see(self, piece: Block) -> Block:
+    def _block_of(self, piece: Block) -> Block:
         """A piece as a block; runs in the worker."""
         return piece
 
@@ -192,14 +194,14 @@ class Source(ABC):
 
         `rows` cuts the blocks finer, for work that is heavy a row.
         """
-        self._count_pass()
+        self.count_pass()
         threads = _threads()
         blocks = self._pieces() if rows is None else cut_finer(self._pieces(), rows)
 
         def work(piece: Block) -> Result:
             # NaN, infinity and overflow are found in the result of the pass, and reported by column.
             with np.errstate(invalid="ignore", over="ignore"):
-                return block_fn(self._see(piece))
+                return block_fn(self._block_of(piece))
 
         with one_blas_thread():
             yield from _ordered(work, blocks, threads)

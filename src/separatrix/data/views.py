@@ -32,25 +32,25 @@ class View(Source):
         self.source = source
         self.n_rows, self.n_features = source.n_rows, n_features
         self.feature_names, self.classes, self.dtype = feature_names, source.classes, source.dtype
-        self._known = source._known
+        self.all_labels = source.all_labels
 
     @abstractmethod
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         """The view of one block."""
 
     def blocks(self) -> Iterator[Block]:
-        return (self._see(piece) for piece in self._pieces())
+        return (self._block_of(piece) for piece in self._pieces())
 
     def _pieces(self) -> Iterator[Block]:
         return self.source._pieces()
 
-    def _see(self, piece: Block) -> Block:
+    def _block_of(self, piece: Block) -> Block:
         # In the worker: expanding a block is part of the parallel work.
-        return self.see(self.source._see(piece))
+        return self.map_block(self.source._block_of(piece))
 
-    def _count_pass(self) -> None:
-        super()._count_pass()
-        self.source._count_pass()
+    def count_pass(self) -> None:
+        super().count_pass()
+        self.source.count_pass()
 
     @property
     def target_ndim(self) -> int:
@@ -59,7 +59,7 @@ class View(Source):
     def _over(self, source: Source) -> Self:
         view = copy(self)
         view.source, view.classes, view.n_rows = source, source.classes, source.n_rows
-        view._known = source._known
+        view.all_labels = source.all_labels
         return view
 
     def coarse(self) -> Self:
@@ -91,7 +91,7 @@ class Regrouped(View):
 
     def __init__(self, source: Source, groups: Codes) -> None:
         super().__init__(source, source.n_features, source.feature_names)
-        self._groups, self.classes, self._known = groups, np.arange(2), None
+        self._groups, self.classes, self.all_labels = groups, np.arange(2), None
 
     @classmethod
     def one_against_rest(cls, source: Source, k: int) -> Self:
@@ -108,10 +108,10 @@ class Regrouped(View):
         groups = np.full(len(source.classes), -1, dtype=np.intp)
         groups[classes] = np.arange(len(classes))
         view = cls(source, groups)
-        view.classes, view._known = source.classes[classes], source.known_classes
+        view.classes, view.all_labels = source.classes[classes], source.known_classes
         return view
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         seen, groups = copy(block), self._groups[block.codes]
         seen.y = np.maximum(groups, 0)
         if (self._groups < 0).any():
@@ -124,7 +124,7 @@ class Regrouped(View):
 
     def _over(self, source: Source) -> Self:
         view = super()._over(source)
-        view.classes, view._known = self.classes, self._known
+        view.classes, view.all_labels = self.classes, self.all_labels
         return view
 
     def sample(self, rows: int) -> tuple[Source, Codes] | None:
@@ -139,7 +139,7 @@ class Selected(View):
         super().__init__(source, len(which), names)
         self._which = which
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         return block.columns(self._which)
 
     def sample(self, rows: int) -> tuple[Source, Codes] | None:
@@ -153,7 +153,7 @@ class Reweighted(View):
         super().__init__(source, source.n_features, source.feature_names)
         self._class_weight = class_weight
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         seen = copy(block)
         factor = self._class_weight[block.codes]
         seen.weights = factor if block.weights is None else block.weights * factor
@@ -180,7 +180,7 @@ class Mapped(View):
         # A block that was cut for the narrow rows is cut again for the wide ones.
         return cut_finer(super()._pieces(), rows_per_block(self.n_features, 256, COPIED_BYTES))
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         rows = (
             block.native
             if isinstance(block, FrameBlock)
@@ -201,7 +201,7 @@ class Coded(View):
         super().__init__(source, source.n_features, source.feature_names)
         self._table, self._class_weight = table, class_weight
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         seen = copy(block)
         seen.y = self._table[block.codes]
         if self._class_weight is not None:
@@ -216,7 +216,7 @@ class Signed(View):
     def __init__(self, source: Source) -> None:
         super().__init__(source, source.n_features, source.feature_names)
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         seen = copy(block)
         assert block.y is not None
         seen.y = 2.0 * block.y - 1.0
@@ -230,7 +230,7 @@ class Binarised(View):
         super().__init__(source, source.n_features, source.feature_names)
         self._threshold = threshold
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         return self.block(block, self._threshold)
 
     @staticmethod

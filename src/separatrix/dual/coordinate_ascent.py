@@ -66,7 +66,7 @@ class DualAscent:
     def begin(self, source: Source, coordinates: Coordinates) -> None:
         """Take new coordinates; α stays. One pass."""
         self.coordinates, self.u = coordinates, coordinates.centre.copy()
-        source._count_pass()
+        source.count_pass()
         for block in source.blocks():
             counted = block.counted()
             if not counted.n:
@@ -81,7 +81,7 @@ class DualAscent:
         """Every row once, blocks in order and rows within them shuffled."""
         from separatrix.kernels.dual_logistic import sweep_dense, sweep_sparse
 
-        source._count_pass()
+        source.count_pass()
         for block in source.blocks():
             counted = block.counted()
             if not counted.n:

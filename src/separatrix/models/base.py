@@ -275,6 +275,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         return f"column {j}" if names is None else f"column {names[j]!r}"
 
 
+def check_ready(model: Estimator) -> None:
+    """Refuse a model that is not fitted, or has too few rows so far, with scikit-learn's NotFittedError."""
+    model._check_ready()
+
+
+def copy_features(model: Estimator, other: Estimator) -> None:
+    """Give a model what another has learned of its columns: their number and their names."""
+    model._adopt_features(other)
+
+
 def is_single(X: Any) -> bool:
     """Whether all values of X are float32."""
     dtypes = {X.dtype} if hasattr(X, "dtype") else set(getattr(X, "dtypes", ()))

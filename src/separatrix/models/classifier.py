@@ -86,6 +86,11 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
         return first, second
 
 
+def class_pair(model: Classifier, k: Any, l: Any) -> tuple[int, int]:  # noqa: E741  # names of the formulas
+    """Codes of the two classes whose boundary is asked for; without names, those of a model of two classes."""
+    return model._pair(k, l)
+
+
 def _posteriors(scores: Float) -> Float:
     """Probabilities of the classes, in the place of their scores where there are several."""
     if scores.shape[1] == 1:

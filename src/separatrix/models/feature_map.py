@@ -24,6 +24,7 @@ from separatrix.data.frames import FrameBlock, is_frame
 from separatrix.data.views import Mapped
 from separatrix.geometry import Surface
 from separatrix.models.base import Estimator, FitCall
+from separatrix.models.classifier import class_pair
 from separatrix.result import Fit
 
 
@@ -291,7 +292,7 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         Surface
         """
         self._check_ready()
-        first, second = self.estimator_._pair(k, l)
+        first, second = class_pair(self.estimator_, k, l)
 
         def difference(X: Any) -> Float:
             scores = self.decision_function(X)

@@ -20,7 +20,7 @@ from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.labels import listed, merged_classes, shown
 from separatrix.errors import ClassName, Message
-from separatrix.models.base import Estimator, FitCall
+from separatrix.models.base import Estimator, FitCall, copy_features
 from separatrix.models.classifier import Classifier, Probabilities
 from separatrix.models.counted_classes import (
     Undetermined,
@@ -192,7 +192,7 @@ class MomentEstimator(Estimator):
         self._check_mergeable(other)
         watch = Stopwatch()
         merged: Self = clone(self)
-        merged._adopt_features(self)
+        copy_features(merged, self)
         merged._dtype = self._dtype
         merged._merge_moments(self._moments.copy(), self.classes_, other._moments, other.classes_)
         merged._unpack_or_wait(lambda: merged._finish(watch, None))

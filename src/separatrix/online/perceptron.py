@@ -10,7 +10,7 @@
 
 `visits` has the rows of an epoch and their order.
 
-Reference: Rosenblatt (1958), Psychological Review 65; Freund and Schapire (1999), Machine Learning 37, section 2;
+Reference: Rosenblatt (1958), Psychological Review 65; Freund and Schapire (1999), PerceptronMachine Learning 37, section 2;
 Gallant (1990), IEEE Transactions on Neural Networks 1.
 
 **Complexity** O(nnz) an epoch and machine.
@@ -34,7 +34,7 @@ from separatrix.data.block import Block, Codes, Float
 from separatrix.data.folds import block_keys, held_out
 from separatrix.data.source import Source
 from separatrix.errors import ClassName, Message
-from separatrix.online.visits import Mask, Rows, salt, turns, visited
+from separatrix.online.visits import Mask, VisitRows, salt, turns, visited
 
 Variant = Literal["plain", "averaged", "pocket"]
 _SPARSE_LIFT_SQUARED = 0.01
@@ -81,7 +81,7 @@ class Rule:
         return self.alpha * float((1.0 - self.l1_ratio) * 0.5 * (w @ w) + self.l1_ratio * np.abs(w).sum())
 
 
-class Machine:
+class PerceptronMachine:
     """One class against the others: the running vector and what the variant keeps beside it.
 
     Parameters
@@ -117,7 +117,7 @@ class Machine:
         """A field of the record that the compiled loop keeps."""
         return float(self._state[name][0])
 
-    def visit(self, rows: Rows, order: Codes, rule: Rule) -> None:
+    def visit(self, rows: VisitRows, order: Codes, rule: Rule) -> None:
         """Visit some rows in order."""
         from separatrix.kernels.perceptron import visit
 
@@ -127,7 +127,7 @@ class Machine:
             *(self._v, self._paid, self._summed, self._longest, self._state),
         )
 
-    def note_steps(self, rows: Rows) -> None:
+    def note_steps(self, rows: VisitRows) -> None:
         """The least and the greatest weight of a visit, for the bound on the mistakes."""
         used = self.factors[(rows.codes[rows.rows] == self.code).astype(np.intp)] * rows.weights
         used = used[used > 0]
@@ -178,7 +178,7 @@ class Machine:
 
 def start_machines(
     n_classes: int, n_features: int, factors: Float | None, coef: Any, intercept: Any, variant: Variant
-) -> list[Machine]:
+) -> list[PerceptronMachine]:
     """One machine for two classes, else one a class; from coefficients that are given, or zero."""
     codes = [1] if n_classes == 2 else list(range(n_classes))
     start, constants = (
@@ -191,7 +191,7 @@ def start_machines(
         steps[:, 1] = factors[codes]
         steps[:, 0] = factors[0] if n_classes == 2 else 1.0
     return [
-        Machine(code, factor, w, float(b), variant)
+        PerceptronMachine(code, factor, w, float(b), variant)
         for code, factor, w, b in zip(codes, steps, start, constants, strict=True)
     ]
 
@@ -217,7 +217,9 @@ class Training:
     interrupted: bool = False
     trace: list[dict[str, Any]] = field(default_factory=list)
 
-    def sentence(self, rule: Rule, machines: list[Machine], wrong: NDArray[np.int64], classes: NDArray[Any]) -> Message:
+    def sentence(
+        self, rule: Rule, machines: list[PerceptronMachine], wrong: NDArray[np.int64], classes: NDArray[Any]
+    ) -> Message:
         """Why the epochs ended, and how many rows each machine has on the wrong side."""
         if self.interrupted:
             why = f"Ctrl-C ended it in epoch {self.epochs + 1}."
@@ -244,7 +246,7 @@ class Training:
 
 def train(
     source: Source,
-    machines: list[Machine],
+    machines: list[PerceptronMachine],
     rule: Rule,
     held_out: Mask | None = None,
     callback: Callable[[dict[str, Any]], None] = lambda state: None,
@@ -254,9 +256,9 @@ def train(
     happened = Training()
     pool = ThreadPoolExecutor(rule.workers) if rule.workers > 1 and len(machines) > 1 else None
     in_memory = source.sample(1) is not None
-    kept: list[Rows] | None = None
+    kept: list[VisitRows] | None = None
 
-    def noted(rows: Rows) -> Rows:
+    def noted(rows: VisitRows) -> VisitRows:
         happened.rows += len(rows.rows)
         for machine in machines:
             machine.note_steps(rows)
@@ -265,7 +267,7 @@ def train(
     try:
         while happened.epochs < rule.max_iter and not all(machine.done for machine in machines):
             active = [machine for machine in machines if not machine.done]
-            source._count_pass()
+            source.count_pass()
             blocks = iter(kept) if kept is not None else visited(source, learned, rule.shuffle)
             if happened.epochs == 0:
                 blocks = map(noted, blocks)
@@ -287,7 +289,7 @@ def train(
 
 
 def hold_out(source: Source, share: float, random_state: Any, shuffle: bool) -> Mask:
-    """Rows that decide when to stop, a share of every class.
+    """VisitRows that decide when to stop, a share of every class.
 
     Where rows are visited as they are given they are scikit-learn's, else equal rows are held out together.
     """
@@ -318,7 +320,9 @@ def largest_norm(source: Source, lift_squared: float) -> float:
     return float(np.sqrt(largest + lift_squared))
 
 
-def _end_epoch(source: Source, active: list[Machine], rule: Rule, held_out: Mask | None, epoch: int) -> dict[str, Any]:
+def _end_epoch(
+    source: Source, active: list[PerceptronMachine], rule: Rule, held_out: Mask | None, epoch: int
+) -> dict[str, Any]:
     if rule.variant == "pocket":
         candidates = [machine.candidates() for machine in active]
         repeated = [machine for machine in active for _ in range(3)]
@@ -350,7 +354,7 @@ class Survey:
 
 def survey(
     source: Source,
-    machines: list[Machine],
+    machines: list[PerceptronMachine],
     vectors: list[tuple[Float, float]],
     which: Mask | None = None,
     class_factors: bool = True,

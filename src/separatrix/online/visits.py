@@ -27,7 +27,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
-class Rows:
+class VisitRows:
     """The visits that an epoch makes to a block: which row, with which weight, and keys to order them by."""
 
     data: NDArray[Any]
@@ -39,7 +39,7 @@ class Rows:
     keys: NDArray[np.uint64] | None
 
     @staticmethod
-    def of_block(block: Block, learned: Mask | None, shuffle: bool) -> Rows:
+    def of_block(block: Block, learned: Mask | None, shuffle: bool) -> VisitRows:
         """The rows of a block that count and are learned from."""
         kept = np.arange(block.n) if block.weights is None else np.flatnonzero(block.weights)
         start, block = block.start, block.counted()
@@ -50,7 +50,7 @@ class Rows:
         rows = np.arange(block.n) if learned is None else np.flatnonzero(learned[start + kept])
         weights = np.ones(block.n) if block.weights is None else block.weights
         if not shuffle:
-            return Rows(data, indices, indptr, block.codes, rows, weights[rows], None)
+            return VisitRows(data, indices, indptr, block.codes, rows, weights[rows], None)
         from separatrix.kernels.perceptron import row_keys
 
         keys = np.empty(block.n, dtype=np.uint64)
@@ -60,7 +60,7 @@ class Rows:
         total = np.bincount(group, weights[rows], minlength=len(distinct))
         times = np.ceil(total * len(total) / max(total.sum(), np.finfo(float).tiny) - 1e-9).astype(np.intp)
         copies = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
-        return Rows(
+        return VisitRows(
             data,
             indices,
             indptr,
@@ -82,9 +82,9 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def visited(source: Source, learned: Mask | None, shuffle: bool) -> Iterator[Rows]:
+def visited(source: Source, learned: Mask | None, shuffle: bool) -> Iterator[VisitRows]:
     """The blocks of a source, read as they are needed."""
-    return (Rows.of_block(block, learned, shuffle) for block in source.blocks())
+    return (VisitRows.of_block(block, learned, shuffle) for block in source.blocks())
 
 
 def salt(seed: int, epoch: int) -> np.uint64:
@@ -92,8 +92,8 @@ def salt(seed: int, epoch: int) -> np.uint64:
     return np.random.default_rng([seed, 1, epoch]).integers(2**64, dtype=np.uint64)
 
 
-def turns(blocks: Iterator[Rows], in_memory: bool, salt: np.uint64) -> Iterator[tuple[Rows, Codes]]:
-    """Rows and the order to visit them in; shuffled blocks that are all in memory take turns."""
+def turns(blocks: Iterator[VisitRows], in_memory: bool, salt: np.uint64) -> Iterator[tuple[VisitRows, Codes]]:
+    """VisitRows and the order to visit them in; shuffled blocks that are all in memory take turns."""
     if not in_memory:
         yield from ((rows, rows.order(salt)) for rows in blocks)
         return

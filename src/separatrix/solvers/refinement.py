@@ -21,7 +21,7 @@ from separatrix.data.block import Float
 from separatrix.data.source import Source
 from separatrix.objectives.compensated_least_squares import published_gradient
 from separatrix.result import Certificate
-from separatrix.solvers.normal_equations import DOUBLE, Solution
+from separatrix.solvers.normal_equations import DOUBLE, LeastSquaresSolution
 from separatrix.solvers.row_factors import EPS, RowFactor, row_factor
 from separatrix.statistics.gram import NormalEquations
 
@@ -30,13 +30,13 @@ _LAST = 1e-14  # the rounding of the bound itself
 
 
 def refine(
-    solution: Solution,
+    solution: LeastSquaresSolution,
     equations: NormalEquations,
     alpha: Float,
     source: Source,
     fit_intercept: bool,
     dtype: np.dtype[Any] = DOUBLE,
-) -> Solution:
+) -> LeastSquaresSolution:
     """The best answer of a few steps, with its proof from the data. `equations` hold rows and are of full rank."""
     rows_of = equations.scatter.rows
     factors = {float(a): row_factor(rows_of, float(a), True, equations.rounding) for a in np.unique(alpha)}

@@ -104,7 +104,7 @@ def _epoch(
 ) -> Float:
     theta = anchor
     total = float(source.n_rows or 0) or 1.0
-    source._count_pass()
+    source.count_pass()
     for block in source.blocks():
         rows = -(-block.n // _runs(block, theta))  # of nearly equal length
         for start in range(0, block.n, max(1, rows)):

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.models.base import FitCall
+from separatrix.models.base import FitCall, check_ready, copy_features
 from separatrix.models.generative import in_parts
 from separatrix.models.least_squares.task import LeastSquaresTask, describe, fit_by_cg, polish
 from separatrix.models.regressor import Regressor
@@ -114,7 +114,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         A new fitted estimator; neither of the two is changed.
         """
         for model in (self, other):
-            model._check_ready()
+            check_ready(model)
             if not hasattr(model, "_gram"):
                 raise ValueError(
                     "A model fitted by conjugate gradients keeps no statistic to merge; use solver='gram'."
@@ -124,7 +124,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
             raise ValueError(f"Cannot merge {self._gram.n_targets} targets with {other._gram.n_targets}.")
         watch = Stopwatch()
         merged: Self = clone(self)
-        merged._adopt_features(self)
+        copy_features(merged, self)
         merged._dtype, merged._one_target = self._dtype, self._one_target
         merged._gram = self._gram.copy().merge(other._gram)
         if self._triangle is not None or other._triangle is not None:

@@ -40,7 +40,7 @@ from separatrix.models.linear_rule import LinearRule
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.normal_equations import Solution
+from separatrix.solvers.normal_equations import LeastSquaresSolution
 from separatrix.statistics.gram import Gram, NormalEquations, class_normal_equations
 from separatrix.statistics.moments import Form
 from separatrix.statistics.triangular import Triangular
@@ -213,7 +213,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         table = 2.0 * np.eye(len(self.classes_)) - 1.0
         return table[:, 1:] if len(self.classes_) == 2 else table
 
-    def _solve_equations(self, equations: NormalEquations, coded: Source | None) -> Solution:
+    def _solve_equations(self, equations: NormalEquations, coded: Source | None) -> LeastSquaresSolution:
         """Read the statistic, or, where that does not resolve the columns, the rows again with their coded targets."""
         if self.max_norm is not None and self.positive:
             raise ValueError("max_norm cannot be combined with positive=True.")

@@ -44,6 +44,27 @@ SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "s
 _ALIASES = {"newton-cholesky": "newton", "liblinear": "auto", "sag": "auto", "saga": "auto"}
 # Scores beyond this mean probabilities that data rarely support: time to ask whether the classes are separable.
 _SUSPICIOUS = 10.0
+PARAMETERS: dict[str, Any] = {
+    "penalty": [StrOptions({"auto", "l1", "l2", "elasticnet", "firth"}), None],
+    "C": [Interval(Real, 0, None, closed="right")],
+    "l1_ratio": [Interval(Real, 0, 1, closed="both"), None],
+    "dual": ["boolean"],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "fit_intercept": ["boolean"],
+    "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "random_state": ["random_state"],
+    "solver": [StrOptions(SOLVERS | set(_ALIASES))],
+    "max_iter": [Interval(Integral, 0, None, closed="left")],
+    "verbose": ["verbose"],
+    "warm_start": ["boolean"],
+    "n_jobs": [None, Integral],
+    "multi_class": [StrOptions({"softmax", "reference", "auto", "multinomial"})],
+    "baseline": "no_validation",
+    "prior": "no_validation",
+    "penalty_factors": ["array-like", None],
+    "bounds": "no_validation",
+}
 
 
 class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-learn ships no types
@@ -124,27 +145,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
     _of_some_fits: ClassVar[tuple[str, ...]] = ("separability_",)
 
     _keeps_single = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "penalty": [StrOptions({"auto", "l1", "l2", "elasticnet", "firth"}), None],
-        "C": [Interval(Real, 0, None, closed="right")],
-        "l1_ratio": [Interval(Real, 0, 1, closed="both"), None],
-        "dual": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "random_state": ["random_state"],
-        "solver": [StrOptions(SOLVERS | set(_ALIASES))],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "verbose": ["verbose"],
-        "warm_start": ["boolean"],
-        "n_jobs": [None, Integral],
-        "multi_class": [StrOptions({"softmax", "reference", "auto", "multinomial"})],
-        "baseline": "no_validation",
-        "prior": "no_validation",
-        "penalty_factors": ["array-like", None],
-        "bounds": "no_validation",
-    }
+    _parameter_constraints = PARAMETERS
 
     def __init__(
         self,

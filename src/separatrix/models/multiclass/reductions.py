@@ -38,7 +38,7 @@ from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_names, as_target, as_weights, encode, known_labels
 from separatrix.data.views import Regrouped
-from separatrix.models.base import Estimator, FitCall
+from separatrix.models.base import Estimator, FitCall, copy_features
 from separatrix.models.classifier import Classifier
 from separatrix.models.counted_classes import among_all, check_two_classes, warn_of_one_class
 from separatrix.models.generative import MomentEstimator
@@ -239,7 +239,7 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         self._kept = None
         assert source.known_classes is not None
         if len(self.classes_) == 1:
-            self._adopt_features(reader)
+            copy_features(self, reader)
             return [], source.passes - before, source.known_classes
         problems = self._problems(len(self.classes_))
         statistic = _measured(reader, source, apart=any((groups < 0).any() for groups in problems))
@@ -352,7 +352,7 @@ def _regrouped(statistic: Any, groups: Codes, estimator: MomentEstimator) -> Any
 def _machine_of(reader: MomentEstimator, statistic: Any, dtype: np.dtype[Any]) -> Any:
     """The binary model of a statistic; its own record says that it read no rows."""
     machine = clone(reader)
-    machine._adopt_features(reader)
+    copy_features(machine, reader)
     machine.classes_, machine._dtype, machine._moments, machine._pending = _TWO, dtype, statistic, ""
     machine._finish(Stopwatch(), None)
     return machine

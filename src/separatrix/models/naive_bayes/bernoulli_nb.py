@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
 from separatrix.data.views import Binarised
-from separatrix.models.naive_bayes.naive_bayes import LinearNaiveBayes, NaiveBayesClassifier, draw_classes
+from separatrix.models.naive_bayes.naive_bayes import COUNT_PARAMETERS, LinearNaiveBayes, draw_classes
 from separatrix.result import Status
 from separatrix.statistics.counts import ClassCounts
 
@@ -51,7 +51,7 @@ class BernoulliNB(LinearNaiveBayes):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **NaiveBayesClassifier._parameter_constraints,
+        **COUNT_PARAMETERS,
         "binarize": [None, Interval(Real, 0, None, closed="left")],
     }
 

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
-from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, draw_classes
+from separatrix.models.naive_bayes.naive_bayes import COUNT_PARAMETERS, NaiveBayesClassifier, draw_classes
 from separatrix.result import Status
 from separatrix.statistics.counts import CategoryCounts
 
@@ -64,7 +64,7 @@ class CategoricalNB(NaiveBayesClassifier):
     n_categories_: NDArray[np.intp]
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **NaiveBayesClassifier._parameter_constraints,
+        **COUNT_PARAMETERS,
         "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
     }
 

@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from separatrix.data import Block, SparseBlock
 from separatrix.data.block import Float
 from separatrix.models.counted_classes import Undetermined
-from separatrix.models.naive_bayes.naive_bayes import LinearNaiveBayes, NaiveBayesClassifier, draw_classes
+from separatrix.models.naive_bayes.naive_bayes import COUNT_PARAMETERS, LinearNaiveBayes, draw_classes
 
 
 class MultinomialNB(LinearNaiveBayes):
@@ -153,7 +153,7 @@ class ComplementNB(LinearNaiveBayes):
 
     feature_all_: Float
 
-    _parameter_constraints: dict[str, list[Any]] = {**NaiveBayesClassifier._parameter_constraints, "norm": ["boolean"]}
+    _parameter_constraints: dict[str, list[Any]] = {**COUNT_PARAMETERS, "norm": ["boolean"]}
 
     def __init__(
         self,

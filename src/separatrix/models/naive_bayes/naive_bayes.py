@@ -24,6 +24,12 @@ from separatrix.result import Status
 from separatrix.statistics.counts import ClassCounts
 
 _TINY_ALPHA = 1e-10
+COUNT_PARAMETERS: dict[str, list[Any]] = {
+    "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
+    "force_alpha": ["boolean"],
+    "fit_prior": ["boolean"],
+    "class_prior": ["array-like", None],
+}
 
 
 class NaiveBayesClassifier(GenerativeClassifier):
@@ -36,12 +42,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
     class_count_: Float
     class_log_prior_: Float
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
-        "force_alpha": ["boolean"],
-        "fit_prior": ["boolean"],
-        "class_prior": ["array-like", None],
-    }
+    _parameter_constraints = COUNT_PARAMETERS
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
