@@ -110,13 +110,12 @@ class _Affine(Block):
 class Standardised(View):
     """(X − 1cᵀ) D⁻¹ for a given centre c and scale D, sparse rows staying sparse inside the products."""
 
+    _sampled = True
+
     def __init__(self, source: Source, centre: Float | None = None, scale: Float | None = None) -> None:
         super().__init__(source, source.n_features, source.feature_names)
         self.centre = np.zeros(self.n_features) if centre is None else centre
         self.scale = np.ones(self.n_features) if scale is None else scale
-
-    def sample(self, rows: int) -> tuple[Source, Codes] | None:
-        return self._sampled(rows)
 
     def map_block(self, block: Block) -> Block:
         return self.block(block, self.centre, self.scale)
@@ -180,6 +179,8 @@ class _WithOnes(_Affine):
 class Intercept(View):
     """[X, 1]: a last column of ones."""
 
+    _sampled = True
+
     def __init__(self, source: Source) -> None:
         super().__init__(source, source.n_features + 1)
 
@@ -190,6 +191,3 @@ class Intercept(View):
     def block(block: Block) -> Block:
         """One block with its ones."""
         return _WithOnes(block)
-
-    def sample(self, rows: int) -> tuple[Source, Codes] | None:
-        return self._sampled(rows)
