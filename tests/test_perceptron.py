@@ -48,7 +48,7 @@ def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def separable(seed: int, n: int = 40, d: int = 3, gap: float = 0.2) -> tuple[np.ndarray, np.ndarray]:
-    """VisitRows on both sides of a hyperplane, none nearer to it than half the gap."""
+    """Rows on both sides of a hyperplane, none nearer to it than half the gap."""
     rng = np.random.default_rng(seed)
     normal = rng.standard_normal(d)
     normal /= np.linalg.norm(normal)

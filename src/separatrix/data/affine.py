@@ -147,11 +147,11 @@ class _WithOnes(_Affine):
     def gram(self, weights: Float | None = None) -> Float:
         s = np.ones(self.n) if weights is None else weights
         d = self._block.shape[1]
-        whole = np.empty((d + 1, d + 1))
-        whole[:d, :d] = self._block.gram(weights)
-        whole[d, :d] = whole[:d, d] = self._block.rmatvec(s)
-        whole[d, d] = s.sum()
-        return whole
+        full = np.empty((d + 1, d + 1))
+        full[:d, :d] = self._block.gram(weights)
+        full[d, :d] = full[:d, d] = self._block.rmatvec(s)
+        full[d, d] = s.sum()
+        return full
 
     def gram_of(self, which: Codes, weights: Float) -> Float:
         d = self._block.shape[1]

@@ -26,7 +26,7 @@ def as_target(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     if target.shape[0] != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows and y has "
-            f"{target.shape[0]}; give one target a row."
+            f"{target.shape[0]}; give one target per row."
         )
     if target.dtype.kind == "f" and not np.isfinite(target).all():
         raise ValueError(
@@ -46,7 +46,7 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Float | None:
     if weights.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, got an array of shape {weights.shape}.")
     if weights.shape[0] != n_rows:
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: give one weight a row.")
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: give one weight per row.")
     check_weights(weights)
     if not weights.any():
         raise ValueError("The total of sample_weight is zero, so no row counts; give at least one positive weight.")
@@ -196,11 +196,11 @@ def _encode_by_table(y: NDArray[Any], counted: NDArray[Any]) -> tuple[NDArray[An
     low, high = int(integers.min()), int(integers.max())
     if high - low > _TABLE_FACTOR * len(y) + 1024 or high >= 2**62 or low <= -(2**62):
         return None
-    seen = np.zeros(high - low + 1, dtype=bool)
+    occurs = np.zeros(high - low + 1, dtype=bool)
     shifted = integers.astype(np.intp) - low
     present = shifted if counted is y else counted.astype(np.intp) - low
-    seen[present] = True
-    values = np.flatnonzero(seen)
+    occurs[present] = True
+    values = np.flatnonzero(occurs)
     code_of = np.zeros(high - low + 1, dtype=np.intp)
     code_of[values] = np.arange(len(values))
     return (values + low).astype(y.dtype), code_of[shifted]

@@ -99,7 +99,7 @@ def _ordered(
 
 
 def in_parallel(work: Callable[[Item], None], items: Iterable[Item], stop: Event | None = None) -> None:
-    """Do the work of every item on the thread pool, with one BLAS thread a worker. Ctrl-C sets `stop` for those at work."""
+    """Do the work of every item on the thread pool, with one BLAS thread per worker. Ctrl-C sets `stop` for those at work."""
     with one_blas_thread():
         for _ in _ordered(work, items, _threads(), stop):
             pass
@@ -192,7 +192,7 @@ class Source(ABC):
     def map(self, block_fn: Callable[[Block], Result], rows: int | None = None) -> Iterator[Result]:
         """block_fn of every block, in block order, computed on the thread pool; at most a few blocks are alive.
 
-        `rows` cuts the blocks finer, for work that is heavy a row.
+        `rows` cuts the blocks finer, for work that is heavy per row.
         """
         self.count_pass()
         threads = _threads()

@@ -1,4 +1,4 @@
-"""Lazy views: the same rows, seen through an affine map or a transformer, a block at a time.
+"""Lazy views: the same rows under another map, targets or weights, block by block.
 
     Mapped          φ(X)                          expanded block by block, never stored
     Selected        X, some of its columns

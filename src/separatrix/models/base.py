@@ -160,7 +160,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         sample_weight: ArrayLike | None = None,
         *,
         reset: bool,
-        min_rows: int = 1,
         multi_output: bool = False,
         numeric: bool = True,
     ) -> Source:
@@ -172,13 +171,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             rows, columns = (X.num_rows, X.num_columns) if hasattr(X, "num_rows") else X.shape
-            if rows < min_rows or columns < 1:
+            if rows < 1 or columns < 1:
                 raise ValueError(f"Found a table with {rows} sample(s) and {columns} feature(s); more are required.")
         else:
             # NaN and infinity are found in the result of the pass, at no cost, and reported by column.
-            X = validate_data(
-                self, X, reset=reset, accept_sparse=True, ensure_all_finite=False, ensure_min_samples=min_rows
-            )
+            X = validate_data(self, X, reset=reset, accept_sparse=True, ensure_all_finite=False)
         if y is not None and getattr(getattr(y, "dtype", None), "kind", "") == "c":
             real_numbers(y, "y")
         if y is not None and not multi_output:

@@ -42,7 +42,7 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes one number a row, positive for ``classes_[1]``.
+            For two classes one number per row, positive for ``classes_[1]``.
         """
         scores = self._scores(X)
         if len(self.classes_) == 2:

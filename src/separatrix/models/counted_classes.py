@@ -42,9 +42,9 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> None:
     """Refuse factors that are negative or not finite, and labels that are not in y."""
     if not isinstance(class_weight, Mapping):
         return
-    odd = [value for value in class_weight.values() if not (np.isfinite(value) and value >= 0)]
-    if odd:
-        raise ValueError(f"class_weight has the value {odd[0]!r}; weights must be finite and ≥ 0.")
+    bad = [value for value in class_weight.values() if not (np.isfinite(value) and value >= 0)]
+    if bad:
+        raise ValueError(f"class_weight has the value {bad[0]!r}; weights must be finite and ≥ 0.")
     unknown = [label for label in class_weight if label not in set(classes.tolist())]
     if unknown:
         raise ValueError(f"class_weight names {unknown[0]!r}, which is not among the classes {listed(classes)}.")
@@ -105,28 +105,28 @@ def among_all(scores: Float, places: Codes, n_classes: int, *, halved: bool, fil
         scores = np.zeros((len(scores), 1))
     elif scores.shape[1] == 1:
         scores = np.hstack([-scores, scores]) * (0.5 if halved else 1.0)
-    whole = np.full((len(scores), n_classes), fill)
-    whole[:, places] = scores
-    return whole
+    full = np.full((len(scores), n_classes), fill)
+    full[:, places] = scores
+    return full
 
 
 def rule_among_all(
     coef: Float, intercept: Float, places: Codes, n_classes: int, *, halved: bool
 ) -> tuple[Float, Float]:
     """Coefficients and intercepts of all classes, as `among_all`."""
-    whole = np.zeros((1 if n_classes == 2 else n_classes, coef.shape[1]), dtype=coef.dtype)
+    full = np.zeros((1 if n_classes == 2 else n_classes, coef.shape[1]), dtype=coef.dtype)
     if len(places) > 1:
-        whole[:] = among_all(coef.T, places, n_classes, halved=halved, fill=0.0).T
-    return whole, among_all(intercept[None], places, n_classes, halved=halved)[0].astype(intercept.dtype)
+        full[:] = among_all(coef.T, places, n_classes, halved=halved, fill=0.0).T
+    return full, among_all(intercept[None], places, n_classes, halved=halved)[0].astype(intercept.dtype)
 
 
 def shares_among_all(shares: Float, places: Codes | None, n_classes: int) -> Float:
     """(n, K) probabilities of all classes from those of the classes that have weight."""
     if places is None:
         return shares
-    whole = np.zeros((len(shares), n_classes))
-    whole[:, places] = shares
-    return whole
+    full = np.zeros((len(shares), n_classes))
+    full[:, places] = shares
+    return full
 
 
 class CountedClasses:

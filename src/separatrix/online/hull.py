@@ -21,7 +21,7 @@ from scipy.linalg import lstsq
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.source import Source
 
-# VisitRows that join the working set in a pass, gap that ends the search, and lengths that are zero but for rounding.
+# Rows that join the working set in a pass, gap that ends the search, and lengths that are zero but for rounding.
 _JOINING = 64
 _CLOSE = 1e-10
 _NOTHING = 1e-13
@@ -41,7 +41,7 @@ def origin_margin(source: Source, lift: float, radius: float) -> OriginMargin:
     Parameters
     ----------
     source : Source
-        VisitRows with codes 0 and 1, for t = −1 and +1; those of weight zero do not count.
+        Rows with codes 0 and 1, for t = −1 and +1; those of weight zero do not count.
     lift : float
         ℓ, the last component of φ; 0 when there is none.
     radius : float
@@ -90,7 +90,7 @@ def nearest_point(rows: Float, shares: Float) -> Float:
     """λ of the point of the convex hull of the rows that is nearest to the origin, from λ to start with or zeros.
 
     Wolfe's method: rows join, and those that the nearest point of the affine hull would need with a negative share leave
-    again. Every round comes nearer, so no set of rows comes back. VisitRows join a few at a time, and one at a time where that
+    again. Every round comes nearer, so no set of rows comes back. Rows join a few at a time, and one at a time where that
     does not come nearer.
     """
     if rows.shape[0] < rows.shape[1]:  # only their products matter

@@ -10,7 +10,7 @@
 
 `visits` has the rows of an epoch and their order.
 
-Reference: Rosenblatt (1958), Psychological Review 65; Freund and Schapire (1999), PerceptronMachine Learning 37, section 2;
+Reference: Rosenblatt (1958), Psychological Review 65; Freund and Schapire (1999), Machine Learning 37, section 2;
 Gallant (1990), IEEE Transactions on Neural Networks 1.
 
 **Complexity** O(nnz) an epoch and machine.
@@ -289,7 +289,7 @@ def train(
 
 
 def hold_out(source: Source, share: float, random_state: Any, shuffle: bool) -> Mask:
-    """VisitRows that decide when to stop, a share of every class.
+    """Rows that decide when to stop, a share of every class.
 
     Where rows are visited as they are given they are scikit-learn's, else equal rows are held out together.
     """

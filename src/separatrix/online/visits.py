@@ -93,7 +93,7 @@ def salt(seed: int, epoch: int) -> np.uint64:
 
 
 def turns(blocks: Iterator[VisitRows], in_memory: bool, salt: np.uint64) -> Iterator[tuple[VisitRows, Codes]]:
-    """VisitRows and the order to visit them in; shuffled blocks that are all in memory take turns."""
+    """Rows and the order to visit them in; shuffled blocks that are all in memory take turns."""
     if not in_memory:
         yield from ((rows, rows.order(salt)) for rows in blocks)
         return

@@ -109,7 +109,7 @@ class _Part:
 
 
 def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] = DOUBLE) -> LeastSquaresSolution:
-    """The ridge answer for one penalty a target (m,), rounded to the type it will be published in."""
+    """The ridge answer for one penalty per target (m,), rounded to the type it will be published in."""
     d, m = equations.cross.shape
     coef, wide, parts = np.empty((m, d)), np.empty((m, d)), []
     by_rows = equations.scatter.thin

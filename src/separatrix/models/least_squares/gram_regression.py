@@ -49,7 +49,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         iterative = self._iterative(source)
         if iterative is None:
             self._gram = Gram.of_source(source)
-            self._unpack(call.watch, source, whole=True)
+            self._unpack(call.watch, source, all_rows=True)
             return
         tol, max_iter = iterative
         m = next(source.blocks()).y.shape[1]  # type: ignore[union-attr]  # a valued source has targets
@@ -151,9 +151,9 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         return equations if self.fit_intercept else equations.without_intercept()
 
     def _unpack(
-        self, watch: Stopwatch, source: Source | None, *, whole: bool = False, before: Gram | None = None
+        self, watch: Stopwatch, source: Source | None, *, all_rows: bool = False, before: Gram | None = None
     ) -> None:
-        """Read the statistic. `source` holds the `whole` of the rows or those that came after the statistic `before`."""
+        """Read the statistic. `source` holds all rows or those that came after the statistic `before`."""
         triangle, self._triangle = self._triangle, None
         equations = self._equations()
         solution = None
@@ -172,7 +172,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
                 task = self._task(self._choose_penalties(equations, source))
                 solution = task.solve(equations)
         assert solution is not None
-        if whole and source is not None and not (solution.resolved and self._triangle is None):
+        if all_rows and source is not None and not (solution.resolved and self._triangle is None):
             solution = polish(task, solution, equations, source)
         self.fit_ = describe(solution, 0 if source is None else source.passes, watch)
         self.rank_ = solution.rank

@@ -1,6 +1,6 @@
 """The least-squares classifier: regress the class codes on x, predict the largest.
 
-    min_{W,b}  Σ sᵢ‖tᵢ − Wxᵢ − b‖² + α‖W‖²,      t = ±1 (one column for two classes, else one a class)
+    min_{W,b}  Σ sᵢ‖tᵢ − Wxᵢ − b‖² + α‖W‖²,      t = ±1 (one column for two classes, else one per class)
 
 With α = 0 and two classes W is Fisher's direction. With three or more classes a class between others can be masked: its
 score is nowhere the largest. Reference: ESL 2nd ed., section 4.2.
@@ -30,6 +30,7 @@ from separatrix.models.generative import MomentEstimator
 from separatrix.models.least_squares.task import (
     SOLVERS,
     LeastSquaresTask,
+    StepCount,
     describe,
     fit_by_cg,
     polish,
@@ -46,11 +47,12 @@ from separatrix.statistics.moments import Form
 from separatrix.statistics.triangular import Triangular
 
 
-class RidgeClassifier(LinearRule, MomentEstimator):
+class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
     """Least-squares classifier with a ridge penalty or a norm constraint, from one pass over the data.
 
     Drop-in for scikit-learn's, with `partial_fit`, `merge`, files, `max_norm` and the diagnosis of masked classes on top.
-    `fit` also takes several labels per row: y is then a matrix of zeros and ones, (n_samples, n_labels).
+    `fit` also takes several labels per row: y is then a matrix of zeros and ones, (n_samples, n_labels), scores have one column
+    per label, and the labels with a positive score are predicted.
 
     Parameters
     ----------
@@ -172,13 +174,6 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         shape = (X.n_rows, X.n_features) if isinstance(X, Source) else getattr(X, "shape", (0, 0))
         return len(shape) == 2 and wants_cg(self.solver, shape[0], shape[1])
 
-    @property
-    def n_iter_(self) -> int:
-        """Steps of "cg"; 1 for a closed form."""
-        if not hasattr(self, "fit_"):
-            raise AttributeError("n_iter_ is there after fit.")
-        return max(1, self.fit_.iterations)
-
     def _form(self) -> Form:
         return "pooled" if self.class_weight is None else "per_class"
 
@@ -209,7 +204,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         return status, Message.joined(detail, self._masking_note())
 
     def _code_table(self) -> Float:
-        """Targets ±1 of every class: one column for two classes, else one a class."""
+        """Targets ±1 of every class: one column for two classes, else one per class."""
         table = 2.0 * np.eye(len(self.classes_)) - 1.0
         return table[:, 1:] if len(self.classes_) == 2 else table
 
@@ -325,32 +320,11 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         )
 
     def decision_function(self, X: Any) -> Float:
-        """Score of every row for every class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes one number a row, positive for ``classes_[1]``.
-        """
         if getattr(self, "_multi_label", False):
             return self._as_given(X, self._scores(X))
         return super().decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest score for every row; for several labels a row, the labels with a positive score.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_labels)
-        """
         if getattr(self, "_multi_label", False):
             return (self._scores(X) > 0).astype(np.intp)
         return super().predict(X)

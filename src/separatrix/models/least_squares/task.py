@@ -35,6 +35,19 @@ def wants_cg(solver: str, n_rows: int | None, n_features: int) -> bool:
     return choose_least_squares(n_rows, n_features) == "cg"
 
 
+class StepCount:
+    """`n_iter_` of a model that iterates or has a closed form."""
+
+    fit_: Fit
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps of "cg"; 1 for a closed form."""
+        if not hasattr(self, "fit_"):
+            raise AttributeError("n_iter_ is there after fit.")
+        return max(1, self.fit_.iterations)
+
+
 @dataclass(frozen=True)
 class LeastSquaresTask:
     """What is minimised, whatever the statistic it is read from."""

@@ -117,7 +117,6 @@ class MixedNB(NaiveBayesClassifier):
         sample_weight: ArrayLike | None = None,
         *,
         reset: bool,
-        min_rows: int = 1,
         multi_output: bool = False,
         numeric: bool = False,
     ) -> Any:
@@ -129,7 +128,7 @@ class MixedNB(NaiveBayesClassifier):
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
         else:
-            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=min_rows)
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         table = ColumnTable(X, None if y is None else column_or_1d(y, warn=True), sample_weight)
         if reset:
             self._choose_families(table)

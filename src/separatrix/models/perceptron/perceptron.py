@@ -5,7 +5,7 @@
 On separable classes it stops after at most (D/δ)² mistakes, D = max ‖φ‖ and δ the best margin through the origin, both in the
 space in which the rule runs: φ(x) = [x, 1] with an intercept, x without. On other classes it never stops by itself.
 
-Reference: Novikoff (1962); Freund and Schapire (1999), PerceptronMachine Learning 37; Gallant (1990), IEEE TNN 1.
+Reference: Novikoff (1962); Freund and Schapire (1999), Machine Learning 37; Gallant (1990), IEEE TNN 1.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Perceptron(SparseCoefficients, LinearRule):
         Stop when the mean loss of an epoch has not fallen by this much for `n_iter_no_change` epochs, separable or not;
         ``None`` goes on to an epoch without a mistake, or to `max_iter`.
     shuffle : bool, default=True
-        Whether every epoch has an order of its own. VisitRows in memory are shuffled as a whole, others within their block.
+        Whether every epoch has an order of its own. Rows in memory are shuffled all together, others within their block.
     verbose : int, default=0
         Positive: report every epoch.
     eta0 : float, default=1.0
@@ -357,7 +357,7 @@ class Perceptron(SparseCoefficients, LinearRule):
         Parameters
         ----------
         X, y, sample_weight : the rows that the model was fitted to
-            VisitRows of weight 0 do not count.
+            Rows of weight 0 do not count.
 
         Returns
         -------
