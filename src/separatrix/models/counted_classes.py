@@ -86,18 +86,8 @@ def warn_of_one_class(classes: NDArray[Any]) -> None:
 def among_all(scores: Float, places: Codes, n_classes: int, *, halved: bool, fill: float = -np.inf) -> Float:
     """(n, K) or, for two classes, (n, 1) scores of all classes from those of the classes that have weight.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n, k) or (n, 1)
-        Of the k classes that have weight; of one class they are not looked at.
-    places : ndarray of shape (k,)
-        Where these stand among all.
-    n_classes : int
-        K > k.
-    halved : bool
-        Whether one score for two classes is a difference (log-odds), or the second's own.
-    fill : float, default=-inf
-        The score of the others.
+    These stand at `places` among the K = `n_classes`; the others score `fill`. `halved`: one score for two classes is a
+    difference (log-odds), not the second's own.
     """
     if len(places) == 1:
         if n_classes == 2:
@@ -148,6 +138,9 @@ class CountedClasses:
         self.classes_, self._places = source.classes, None
         warn_of_one_class(self.classes_)
         return source
+
+    def _label(self, source: Source) -> Source:
+        return self._count_classes(source.labelled(), getattr(self, "class_weight", None))
 
     def _place_classes(self, source: Source) -> None:
         """The labels of all rows in `classes_`, at the end of a fit."""

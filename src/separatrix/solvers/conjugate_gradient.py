@@ -40,7 +40,6 @@ def minimise_ridge(
     max_iter: int,
     dtype: np.dtype[Any] = np.dtype(np.float64),  # noqa: B008  # immutable
     extra: Callable[[Float], float] = lambda theta: 0.0,
-    callback: Callable[[dict[str, Any]], None] | None = None,
 ) -> tuple[Float, Status, Certificate, int, list[dict[str, Any]]]:
     """Coefficients (m, d) rounded to `dtype`, status, certificate, steps and trace.
 
@@ -74,8 +73,6 @@ def minimise_ridge(
             fresh = np.einsum("ij,ij->i", residual, white)
             gap = _gap(residual, alpha)
             trace.append({"iteration": steps, "gap": gap, "objective": float(value.sum())})
-            if callback is not None:
-                callback(trace[-1])
             if proven and gap <= tol * max(float(value.sum()), _TINY):
                 status = Status.CONVERGED
                 break

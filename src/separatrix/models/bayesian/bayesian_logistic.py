@@ -247,9 +247,6 @@ class BayesianLogisticRegression(PosteriorPrediction, LinearRule):
         self._warn()
         return self
 
-    def _label(self, source: Source) -> Source:
-        return self._count_classes(source.labelled())
-
     def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:
             self.n_iter_, self.draws_ = np.zeros(1, dtype=np.int32), None

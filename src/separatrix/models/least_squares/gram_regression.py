@@ -17,6 +17,7 @@ from separatrix.models.generative import in_parts
 from separatrix.models.least_squares.task import LeastSquaresTask, describe, fit_by_cg, polish
 from separatrix.models.regressor import Regressor
 from separatrix.models.stopwatch import Stopwatch
+from separatrix.settings import one_blas_thread
 from separatrix.statistics.gram import Gram, NormalEquations
 from separatrix.statistics.triangular import Triangular
 
@@ -63,6 +64,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         return ""
 
     @available_if(in_parts)
+    @one_blas_thread()
     def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows to what has been learned; the result equals one `fit` on all rows so far.
 
@@ -102,6 +104,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         self._unpack(watch, source, before=before)
 
     @available_if(in_parts)
+    @one_blas_thread()
     def merge(self, other: Self) -> Self:
         """The model of both data sets.
 

@@ -26,7 +26,7 @@ from separatrix.errors import Message
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import class_counts, class_factors
 from separatrix.models.counted_classes import check_class_weight, check_some_class, check_two_classes, warn_of_one_class
-from separatrix.models.generative import MomentEstimator
+from separatrix.models.generative import MomentEstimator, labelled_by_all
 from separatrix.models.least_squares.task import (
     SOLVERS,
     LeastSquaresTask,
@@ -101,6 +101,7 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
 
     alpha_: float
     masked_classes_: NDArray[Any]
+    _multi_label = False
 
     _keeps_single = True
     _parameter_constraints: dict[str, list[Any]] = {
@@ -158,7 +159,7 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
         return super()._read_rows(replace(call, y=y))
 
     def _label(self, source: Source) -> Source:
-        return source.valued() if self._multi_label else super()._label(source)
+        return source.valued() if self._multi_label else labelled_by_all(source)
 
     def _solve(self, source: Source, call: FitCall) -> None:
         if self._multi_label:
@@ -320,11 +321,11 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
         )
 
     def decision_function(self, X: Any) -> Float:
-        if getattr(self, "_multi_label", False):
+        if self._multi_label:
             return self._as_given(X, self._scores(X))
         return super().decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        if getattr(self, "_multi_label", False):
+        if self._multi_label:
             return (self._scores(X) > 0).astype(np.intp)
         return super().predict(X)

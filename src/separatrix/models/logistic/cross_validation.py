@@ -199,9 +199,6 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         _raise_for_params(params, self, "fit")
         return self._fit(X, y, sample_weight, **params)
 
-    def _label(self, source: Source) -> Source:
-        return self._count_classes(source.labelled(), self.class_weight)
-
     def _solve(self, rows: Source, call: FitCall) -> None:
         X, y, sample_weight, watch = call.X, call.y, call.sample_weight, call.watch
         self.Cs_ = grid_of(self.Cs)

@@ -240,7 +240,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         return self._label(self._read(X, y, sample_weight, reset=True))
 
     def _label(self, source: Source) -> Source:
-        return self._weighted(self._count_classes(source.labelled(), self.class_weight))
+        return self._weighted(super()._label(source))
 
     def _weighted(self, source: Source) -> Source:
         if self.class_weight is None:

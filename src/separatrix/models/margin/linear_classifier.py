@@ -159,9 +159,6 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         tags.classifier_tags.poor_score = self.loss == "perceptron"  # a constant rule
         return tags
 
-    def _label(self, source: Source) -> Source:
-        return self._count_classes(source.labelled(), self.class_weight)
-
     def _solve(self, source: Source, call: FitCall) -> None:
         self.machines_: list[Fit] = []
         if len(self.classes_) == 1:

@@ -211,9 +211,6 @@ class Perceptron(SparseCoefficients, LinearRule):
         """
         return self._fit(X, y, sample_weight, coef_init=coef_init, intercept_init=intercept_init)
 
-    def _label(self, source: Source) -> Source:
-        return self._count_classes(source.labelled(), self.class_weight)
-
     def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:
             self._machines, self.n_mistakes_, self.margin_ = [], np.zeros(0, dtype=np.int64), np.zeros(0)
