@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import threading
 import warnings
@@ -37,6 +38,7 @@ from separatrix.comparison.fitting import by_name, certificate_of, fit_sentence,
 from separatrix.comparison.scores import Candidate, Score, measure, rank, recommend, standard_error
 from separatrix.comparison.validation import stratified_folds
 from separatrix.data import number_text
+from separatrix.errors import ClassName, Message
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.schema import TableSchema
 
@@ -712,14 +714,14 @@ def test_balance_is_judged_by_the_number_of_classes(n_classes, rarest, unbalance
 
 
 def test_sentences():
-    assert in_words(ValueError("Class 1 is rare;\n class 12 is not"), np.array(["a", "b"])) == (
-        "Class 'b' is rare; class 12 is not"
-    )
-    assert by_name("Rows of the machine for class 1: separability(X, y == 1)", np.array(["a", "b"])) == (
-        "Rows of the machine for class 'b': separability(X, y == 'b')"
-    )
-    assert by_name("The rule never predicts 0, 2 on its training data", np.array(["a", "b", "c"])) == (
-        "The rule never predicts 'a', 'c' on its training data"
-    )
+    names = np.array(["a", "b", "c"])
+    rare = Message.of("Class ", ClassName(np.int64(1)), " is rare; class ", ClassName(12), " is not, nor are 1 and 2")
+    assert in_words(ValueError(rare), names) == "Class 'b' is rare; class 12 is not, nor are 1 and 2"
+    assert pickle.loads(pickle.dumps(rare)).named(names) == rare.named(names)
+    never = Message.of("The rule never predicts ", Message.listing([0, 2], plain=True))
+    assert never == "The rule never predicts 0, 2"
+    assert by_name(Message.joined("", never, "So."), names) == "The rule never predicts 'a', 'c' So."
+    assert by_name("class 1 in the text of others", names) == "class 1 in the text of others"
+    assert in_words(ValueError("Two\n  lines"), names) == "Two lines"
     assert in_words(RuntimeError(), np.array(["a"])) == "RuntimeError: RuntimeError"
     assert gathered(["gap 1.5e-3 left", "gap 2.0e-4 left", "other"]) == ["gap 1.5e-3 left", "other"]

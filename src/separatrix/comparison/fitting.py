@@ -18,19 +18,14 @@ from numpy.typing import NDArray
 
 from separatrix.comparison.families import ModelFamily
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import shown
-from separatrix.result import Fit, Status
+from separatrix.errors import Message, message_of
+from separatrix.result import ConvergenceWarning, Fit, Status
 
 _CLOSED = {
     Status.EXACT: "exact, closed form",
     Status.PSEUDO: "exact, where the rows vary",
     Status.RANK_DEFICIENT: "exact, of least norm",
 }
-# Where sentences of the models name classes, which they are given as numbers.
-_BY_NUMBER = re.compile(
-    r"\b(?:[Cc]lass|y ==) \d+\b|\b(?:never predicts|singular covariance:|This is so for) \d+(?:, \d+)*\b"
-    r"|\bclasses \(\d+(?:, \d+)* and \d+\)"
-)
 
 
 @dataclass(frozen=True)
@@ -59,11 +54,15 @@ def train(
         chosen = tune(X, y, seed) if parameters is None else parameters
         estimator = build(**chosen).fit(X, y)
     seconds, fit = perf_counter() - start, getattr(estimator, "fit_", None)
-    notes = [str(one.message) for one in caught]
-    if fit is not None:
-        own = f"{fit.status} {fit.detail}".strip()
-        notes = [note.replace(own, fit_sentence(fit)) for note in notes]
-    return Trained(estimator, chosen, seconds, notes)
+    return Trained(estimator, chosen, seconds, [_note(one.message, fit) for one in caught])
+
+
+def _note(warning: Warning | str, fit: Fit | None) -> str:
+    """A warning in words; for the fit that is kept, in those for the readers of a comparison."""
+    if isinstance(warning, ConvergenceWarning):
+        words = warning.fit.message(fit_sentence(fit) if fit is not None and warning.fit is fit else None)
+        return Message.of(f"{warning.estimator}: ", words)
+    return message_of(warning) if isinstance(warning, Warning) else warning
 
 
 def predictions(estimator: Any, X: Any) -> tuple[Codes, Float | None]:
@@ -78,30 +77,28 @@ def gathered(notes: list[str]) -> list[str]:
     """One sentence for warnings that differ in their numbers only."""
     first: dict[str, str] = {}
     for note in notes:
-        sentence = " ".join(note.split())
+        sentence = note.on_one_line() if isinstance(note, Message) else " ".join(note.split())
         first.setdefault(re.sub(r"[\d.e+-]+", "", sentence), sentence)
     return list(first.values())
 
 
 def in_words(error: Exception, classes: NDArray[Any]) -> str:
-    """Why a family failed, in a sentence with the labels of the classes; the models are given numbers."""
-    text = by_name(" ".join(str(error).split()) or type(error).__name__, classes)
+    """Why a family failed, in a sentence that names classes by their labels; the models know them by number."""
+    message = message_of(error)
+    text = by_name(message, classes) if isinstance(message, Message) else " ".join(message.split())
+    text = text or type(error).__name__
     return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
 
 
 def by_name(text: str, classes: NDArray[Any]) -> str:
-    """A sentence of a model with the labels of its classes in place of their numbers."""
-
-    def label(code: re.Match[str]) -> str:
-        return shown(classes[int(code[0])]) if int(code[0]) < len(classes) else code[0]
-
-    return _BY_NUMBER.sub(lambda found: re.sub(r"\d+", label, found[0]), text)
+    """A sentence of a model with the labels of the classes it is about."""
+    return text.named(classes) if isinstance(text, Message) else text
 
 
 def fit_sentence(fit: Fit) -> str:
     """The status of a fit in a sentence, without advice on parameters: these were chosen, and are listed elsewhere."""
     if fit.status is Status.EXACT:
-        return f"Solved exactly, in closed form. {fit.detail}".strip()
+        return Message.joined("Solved exactly, in closed form.", fit.detail)
     if fit.status is Status.SEPARATES:
         return f"After {fit.iterations} epochs the average of all rules has every training row on its side."
     if fit.status is Status.MISTAKES_LEFT and fit.certificate is not None:
@@ -109,7 +106,7 @@ def fit_sentence(fit: Fit) -> str:
             f"After {fit.iterations} epochs the average of all rules has {fit.certificate.gap:.0f} training rows on the wrong "
             "side; with more than two classes a row counts once for each class whose rule has it wrong."
         )
-    return f"{fit.status} {fit.detail}".strip()
+    return Message.joined(str(fit.status), fit.detail)
 
 
 def certificate_of(estimator: Any, X: Any, y: Codes) -> str:

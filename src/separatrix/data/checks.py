@@ -94,7 +94,7 @@ def _check_dtype(dtype: np.dtype[Any], name: str) -> None:
 
 
 def _check_objects(values: Any, name: str) -> None:
-    """Python objects are numbers of their own kinds; the first that cannot be a double is told."""
+    """Python objects are numbers of their own kinds; the first that cannot be a double is refused."""
     from datetime import date, time, timedelta
 
     for value in np.asarray(values, dtype=object).ravel().tolist():
@@ -114,7 +114,7 @@ def _check_objects(values: Any, name: str) -> None:
 def _checked_sparse(X: Any) -> Any:
     _check_dtype(X.dtype, "X")
     if len(X.shape) != 2:
-        return X  # told by its shape
+        return X  # refused later, by its shape
     if X.format not in ("csr", "csc", "bsr", "coo"):
         X = X.tocsr()  # made of Python objects or diagonals: its indices are looked at as they come out
     if X.format == "coo":

@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from separatrix.errors import Message
 from separatrix.export.registry import class_named, name_of
 from separatrix.models.naive_bayes.families import ColumnFamily
 
@@ -51,6 +52,8 @@ class _Encoder:
     def node(self, value: Any, where: str) -> Any:
         if value is None or type(value) in (bool, int, str):
             return value
+        if type(value) is Message:
+            return str(value)
         if type(value) is float:
             return value if np.isfinite(value) else {"$": "float", "value": repr(value)}
         if id(value) in self._open:

@@ -30,6 +30,7 @@ from separatrix.data.block import Block, Float
 from separatrix.data.dispatch import as_source
 from separatrix.data.labels import shown
 from separatrix.data.source import Source
+from separatrix.errors import ClassName, Message
 from separatrix.geometry.separating_direction import Design, class_margins, find_direction
 
 # More classes than this are counted, not listed.
@@ -74,14 +75,19 @@ class Separability:
     feature_names: NDArray[Any] | None = None
 
     def __str__(self) -> str:
+        return str(self.message())
+
+    def message(self) -> Message:
+        """The verdict in words, with the classes it names."""
         labels = self.classes.tolist()
-        *first, last_label = map(shown, labels)
-        which = f"{', '.join(first)} and {last_label}" if len(labels) <= _NAMED else f"all {len(labels)} of them"
+        which = Message.of(Message.listing(labels[:-1]), " and ", ClassName(labels[-1]))
+        which = which if len(labels) <= _NAMED else Message.of(f"all {len(labels)} of them")
         if self.verdict == "overlap":
-            return (
-                f"The classes ({which}) overlap: no linear rule is right about some rows without being wrong about "
-                "others, so the maximum-likelihood coefficients are finite."
+            what = (
+                "overlap: no linear rule is right about some rows without being wrong about others, so the maximum-likelihood "
+                "coefficients are finite."
             )
+            return Message.of("The classes (", which, ") ", what)
         columns = self.columns
         names = [str(j) if self.feature_names is None else repr(str(self.feature_names[j])) for j in columns[:5]]
         last = f"{len(columns) - 5} more" if len(columns) > 5 else names.pop() if len(names) > 1 else ""
@@ -91,10 +97,11 @@ class Separability:
             if self.verdict == "complete"
             else "are quasi-separable: a linear rule gets no row wrong, though it has some only on its boundary"
         )
-        return (
-            f"The classes ({which}) {what}. So the maximum-likelihood estimate does not exist: it runs away to infinity "
-            f"along {named}. Add an L2 penalty (a finite C), or use Firth's penalty: both keep it finite."
+        advice = (
+            f" {what}. So the maximum-likelihood estimate does not exist: it runs away to infinity along {named}. Add an L2 "
+            "penalty (a finite C), or use Firth's penalty: both keep it finite."
         )
+        return Message.of("The classes (", which, ")", advice)
 
 
 def separability(

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
-from separatrix.data.labels import listed, shown
+from separatrix.data.labels import listed
+from separatrix.errors import ClassName, Message
 from separatrix.models.counted_classes import Undetermined
 from separatrix.settings import outside
 
@@ -38,7 +39,8 @@ def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any],
         given = given / given.sum()
     empty = np.flatnonzero((counts == 0) & (given > 0))
     if len(empty) and waiting:
-        raise Undetermined(f"Class {shown(classes[empty[0]])} has a positive prior but no rows to learn from.")
+        name = ClassName(classes[empty[0]])
+        raise Undetermined(Message.of("Class ", name, " has a positive prior but no rows to learn from."))
     if len(empty):
         given = np.where(counts > 0, given, 0.0)
         if not given.any():

@@ -42,6 +42,13 @@ def in_parts(model: Any) -> bool:
     return True
 
 
+def labelled_by_all(source: Source) -> Source:
+    """Rows under the labels of all of them: a class without weight has the moments of no rows."""
+    found = source.labelled()
+    assert found.classes is not None and found.known_classes is not None
+    return found if len(found.classes) == len(found.known_classes) else source.labelled(found.known_classes)
+
+
 class MomentEstimator(Estimator):
     """A model read from class moments: `fit`, `partial_fit` and `merge` differ only in where these come from."""
 
@@ -128,9 +135,6 @@ class MomentEstimator(Estimator):
 
     _of_some_fits: ClassVar[tuple[str, ...]] = ("_moments",)
 
-    def _label(self, source: Source) -> Source:
-        return self._of_all_classes(source)
-
     def _solve(self, source: Source, call: FitCall) -> None:
         assert source.classes is not None
         check_two_classes(source.classes)
@@ -138,11 +142,8 @@ class MomentEstimator(Estimator):
         self._moments = self.statistic_of(source)
         self._finish(call.watch, source)
 
-    def _of_all_classes(self, given: Source) -> Source:
-        """Rows under the labels of all of them: a class without weight has the moments of no rows."""
-        found = given.labelled()
-        assert found.classes is not None and found.known_classes is not None
-        return found if len(found.classes) == len(found.known_classes) else given.labelled(found.known_classes)
+    def _label(self, source: Source) -> Source:
+        return labelled_by_all(source)
 
     def _weights_of_classes(self) -> Float:
         """(K,) total weight of every class."""
@@ -185,7 +186,7 @@ class MomentEstimator(Estimator):
     def _add_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         first = not hasattr(self, "_moments")
         given = self._read(X, y, sample_weight, reset=first)
-        source = self._of_all_classes(given)
+        source = labelled_by_all(given)
         assert source.classes is not None
         part, labels = self.statistic_of(source), source.classes
         if classes is not None:
@@ -257,6 +258,7 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
 
     priors_: Float
     outlier_threshold_: float
+    _label = MomentEstimator._label
 
     @abstractmethod
     def _log_joint(self, X: Any) -> Float:

@@ -32,8 +32,8 @@ from sklearn.utils import check_random_state
 
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.folds import block_keys, held_out
-from separatrix.data.labels import shown
 from separatrix.data.source import Source
+from separatrix.errors import ClassName, Message
 from separatrix.online.visits import Mask, Visits, salt, turns, visited
 
 Variant = Literal["plain", "averaged", "pocket"]
@@ -218,7 +218,7 @@ class Training:
 
     def sentence(
         self, rule: Rule, machines: list[BinaryPerceptron], wrong: NDArray[np.int64], classes: NDArray[Any]
-    ) -> str:
+    ) -> Message:
         """Why the epochs ended, and how many rows each machine has on the wrong side."""
         if self.interrupted:
             why = f"Ctrl-C ended it in epoch {self.epochs + 1}."
@@ -229,14 +229,17 @@ class Training:
         else:
             why = f"It made {self.epochs} epoch{'s' if self.epochs > 1 else ''}, as many as it may."
         if not wrong.any():
-            return f"{why} Every row is on its side."
+            return Message.of(f"{why} Every row is on its side.")
         worst = int(np.argmax(wrong))
-        label = shown(classes[machines[worst].code])
-        where, asked = ("", "y") if len(wrong) == 1 else (f" of the machine for class {label}", f"y == {label}")
-        rows = f"{wrong[worst]} row{' is' if wrong[worst] == 1 else 's are'} on the wrong side{where}"
-        return (
-            f"{why} {rows}. separability(X, {asked}) can prove whether any hyperplane has all of them right; if one does, "
-            "the plain rule finds it with tol=None, a larger max_iter and no penalty."
+        label = ClassName(classes[machines[worst].code])
+        several = len(wrong) > 1
+        return Message.of(
+            f"{why} {wrong[worst]} row{' is' if wrong[worst] == 1 else 's are'} on the wrong side",
+            *(" of the machine for class ", label) * several,
+            ". separability(X, y",
+            *(" == ", label) * several,
+            ") can prove whether any hyperplane has all of them right; if one does, the plain rule finds it with tol=None, a "
+            "larger max_iter and no penalty.",
         )
 
 

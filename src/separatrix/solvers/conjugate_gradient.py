@@ -1,17 +1,17 @@
 """Conjugate gradients for ridge regression whose Gram matrix does not fit: many columns, many rows.
 
-    (S + αI) w = c,  one product with S a step, preconditioned by the diagonal
+    (S + αI) w = c,  one product with S per step, preconditioned by the diagonal
 
 Every target has its own step lengths but all share each pass.
 
 The gap is taken from the data at the coefficients that are published. F(w) − F* = rᵀ(S+αI)⁻¹r ≤ ‖r‖²/α with r = c − (S+αI)w.
 r = Xᵀe − αw is computed from rounded rows e = y − Xw: with u the relative rounding of a sum over the rows, it is off by at most
 u‖x_j‖‖e‖ in entry j, and by Xᵀp with ‖p‖ ≤ u(‖y‖ + Σ‖x_j‖|w_j|), which adds at most ‖p‖ to the root of the gap, since
-(Xᵀp)ᵀ(S+αI)⁻¹Xᵀp ≤ ‖p‖². Without a penalty only F ≥ 0 bounds the gap, and the status says so.
+(Xᵀp)ᵀ(S+αI)⁻¹Xᵀp ≤ ‖p‖². Without a penalty only F ≥ 0 bounds the gap, and the status is `UNPROVEN`.
 
 Reference: Hestenes and Stiefel (1952), J. Research NBS 49.
 
-**Complexity** O(nnz · m) a step. **Passes over the data** one a step, and two to start.
+**Complexity** O(nnz · m) per step. **Passes over the data** one per step, and two to start.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ def minimise_ridge(
     max_iter: int,
     dtype: np.dtype[Any] = np.dtype(np.float64),  # noqa: B008  # immutable
     extra: Callable[[Float], float] = lambda theta: 0.0,
-    callback: Callable[[dict[str, Any]], None] | None = None,
 ) -> tuple[Float, Status, Certificate, int, list[dict[str, Any]]]:
     """Coefficients (m, d) rounded to `dtype`, status, certificate, steps and trace.
 
@@ -74,8 +73,6 @@ def minimise_ridge(
             fresh = np.einsum("ij,ij->i", residual, white)
             gap = _gap(residual, alpha)
             trace.append({"iteration": steps, "gap": gap, "objective": float(value.sum())})
-            if callback is not None:
-                callback(trace[-1])
             if proven and gap <= tol * max(float(value.sum()), _TINY):
                 status = Status.CONVERGED
                 break

@@ -19,7 +19,7 @@ from separatrix.data.block import Float
 from separatrix.result import Certificate
 from separatrix.solvers.normal_equations import (
     DOUBLE,
-    Solution,
+    LeastSquaresSolution,
     objective,
     rounding_of_gradient,
     rounding_of_intercept,
@@ -30,7 +30,7 @@ from separatrix.solvers.row_factors import EPS, unit
 from separatrix.statistics.gram import NormalEquations
 
 
-def solve_nonnegative(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any]) -> Solution:
+def solve_nonnegative(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any]) -> LeastSquaresSolution:
     """Coefficients ≥ 0 (m, d) for one penalty a target."""
     from scipy.optimize import nnls  # a slow import that only this needs
 
@@ -64,7 +64,7 @@ def solve_nonnegative(equations: NormalEquations, alpha: Float, dtype: np.dtype[
         complementary_slackness=slackness,
     )
     size = float(equations.target_squares.sum())
-    return Solution(coef, equations.intercept(coef), d, certificate, size, min(before, most) + last)
+    return LeastSquaresSolution(coef, equations.intercept(coef), d, certificate, size, min(before, most) + last)
 
 
 def _gap_at(

@@ -19,7 +19,7 @@ from separatrix.data.block import Float
 from separatrix.result import Certificate
 from separatrix.solvers.normal_equations import (
     DOUBLE,
-    Solution,
+    LeastSquaresSolution,
     Spectrum,
     objective,
     rounding_of_intercept,
@@ -34,7 +34,7 @@ _NEAR = 1e-12
 _LAST_LOGARITHM = 650.0
 
 
-def solve_norm_ball(equations: NormalEquations, radius: float, dtype: np.dtype[Any] = DOUBLE) -> Solution:
+def solve_norm_ball(equations: NormalEquations, radius: float, dtype: np.dtype[Any] = DOUBLE) -> LeastSquaresSolution:
     """Least squares under ‖w‖ ≤ radius (Frobenius norm for several targets)."""
     m = equations.cross.shape[1]
     free = solve_ridge(equations, np.zeros(m), dtype)
@@ -59,7 +59,7 @@ def solve_norm_ball(equations: NormalEquations, radius: float, dtype: np.dtype[A
         complementary_slackness=abs(alpha * (float(np.square(coef).sum()) - radius**2)),
     )
     before = gap if dtype == DOUBLE else min(gap, ridge.gap_before_rounding + rounding)
-    return Solution(
+    return LeastSquaresSolution(
         coef,
         equations.intercept(coef),
         len(coef[0]),

@@ -44,7 +44,7 @@ _PROVES = 0.1
 
 
 @dataclass(frozen=True)
-class Solution:
+class LeastSquaresSolution:
     """Coefficients of least squares and what is known of them.
 
     Attributes
@@ -108,8 +108,8 @@ class _Part:
     stationarity: float
 
 
-def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] = DOUBLE) -> Solution:
-    """The ridge answer for one penalty a target (m,), rounded to the type it will be published in."""
+def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] = DOUBLE) -> LeastSquaresSolution:
+    """The ridge answer for one penalty per target (m,), rounded to the type it will be published in."""
     d, m = equations.cross.shape
     coef, wide, parts = np.empty((m, d)), np.empty((m, d)), []
     by_rows = equations.scatter.thin
@@ -127,7 +127,7 @@ def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] =
         gap = before = np.inf
     gap = min(gap, value + rounding_of_value(equations, coef))  # since F ≥ 0
     before = min(before, objective(equations, wide, alpha) + rounding_of_value(equations, wide))
-    return Solution(
+    return LeastSquaresSolution(
         coef,
         equations.intercept(coef),
         rank,

@@ -4,10 +4,10 @@
     F(w, b) − F* = rᵀ(S+αI)⁻¹r + r₀²/n,     r₀ = Σ sᵢ(yᵢ − wᵀxᵢ − b)
 
 The second line is exact for the quadratic F when x̄ is the mean; a double x̄ is off by μ ≤ 4ε|x̄|, which adds r₀μ to r. With a
-factor of the rows the first line gains as many digits a step as the condition number leaves (16 − log₁₀ κ), until the
+factor of the rows the first line gains as many digits per step as the condition number leaves (16 − log₁₀ κ), until the
 coefficients are the doubles next to the answer, however large the residuals are. Reference: Björck (1967), BIT 7.
 
-**Complexity** O(nd·m) a step, some thirty operations an entry. **Passes over the data** one a step, at most five.
+**Complexity** O(nd·m) per step, some thirty operations per entry. **Passes over the data** one per step, at most five.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from separatrix.data.block import Float
 from separatrix.data.source import Source
 from separatrix.objectives.compensated_least_squares import published_gradient
 from separatrix.result import Certificate
-from separatrix.solvers.normal_equations import DOUBLE, Solution
+from separatrix.solvers.normal_equations import DOUBLE, LeastSquaresSolution
 from separatrix.solvers.row_factors import EPS, RowFactor, row_factor
 from separatrix.statistics.gram import NormalEquations
 
@@ -30,13 +30,13 @@ _LAST = 1e-14  # the rounding of the bound itself
 
 
 def refine(
-    solution: Solution,
+    solution: LeastSquaresSolution,
     equations: NormalEquations,
     alpha: Float,
     source: Source,
     fit_intercept: bool,
     dtype: np.dtype[Any] = DOUBLE,
-) -> Solution:
+) -> LeastSquaresSolution:
     """The best answer of a few steps, with its proof from the data. `equations` hold rows and are of full rank."""
     rows_of = equations.scatter.rows
     factors = {float(a): row_factor(rows_of, float(a), True, equations.rounding) for a in np.unique(alpha)}
@@ -46,18 +46,18 @@ def refine(
 
     def at(coef: Float, intercept: Float) -> tuple[Certificate, Float, Float]:
         """The certificate at a point, and the step from there."""
-        seen = published_gradient(source, coef, intercept, centre, sizes, heights)
-        residual = seen.gradient - alpha[:, None] * coef
-        noise = EPS * (np.abs(seen.gradient) + 2.0 * alpha[:, None] * np.abs(coef))
-        shift = seen.sums / equations.total if fit_intercept else np.zeros_like(seen.sums)
+        found = published_gradient(source, coef, intercept, centre, sizes, heights)
+        residual = found.gradient - alpha[:, None] * coef
+        noise = EPS * (np.abs(found.gradient) + 2.0 * alpha[:, None] * np.abs(coef))
+        shift = found.sums / equations.total if fit_intercept else np.zeros_like(found.sums)
         if fit_intercept:
-            noise += 4.0 * EPS * np.abs(seen.sums)[:, None] * np.abs(centre)
+            noise += 4.0 * EPS * np.abs(found.sums)[:, None] * np.abs(centre)
         gap, step = equations.total * float(np.square(shift).sum()), np.empty_like(coef)
         for penalty, factor in factors.items():
             rows = alpha == penalty
             step[rows] = factor.step(residual[rows])
             gap += float(np.square(_length(factor, residual[rows], noise[rows])).sum())
-        value = float(seen.squares.sum() + (alpha * np.square(coef).sum(axis=1)).sum())
+        value = float(found.squares.sum() + (alpha * np.square(coef).sum(axis=1)).sum())
         gap = (1.0 + _LAST) * min(gap, value)
         method, stationarity = "Newton decrement from the data", 2.0 * float(np.abs(residual).max(initial=0.0))
         return Certificate(gap, value, method, stationarity), step, shift - step @ centre

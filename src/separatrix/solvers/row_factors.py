@@ -80,14 +80,14 @@ class PrimalFactor(RowFactor):
         self._scale = np.sqrt(np.square(rows).sum(axis=0) + alpha)
         varies = self._scale > 0
         self._scale = np.where(varies, self._scale, 1.0)
-        whole = rows / self._scale
+        stacked = rows / self._scale
         if alpha > 0:
-            whole = np.concatenate([whole, np.diag(np.sqrt(alpha) / self._scale)])
-        basis, self._factor = np.linalg.qr(whole)
+            stacked = np.concatenate([stacked, np.diag(np.sqrt(alpha) / self._scale)])
+        basis, self._factor = np.linalg.qr(stacked)
         self._basis = basis[:r]
         left, singular, right = np.linalg.svd(self._factor)
         # A column's norm has a relative error of rounding; a matrix of such columns, √d times as much.
-        floor = rounding * unit(len(whole)) * np.sqrt(d) * singular.max(initial=0.0)
+        floor = rounding * unit(len(stacked)) * np.sqrt(d) * singular.max(initial=0.0)
         kept = singular > floor
         self.rank = int(kept.sum())
         self.complete = self.rank == int(varies.sum())
@@ -145,8 +145,8 @@ class DualFactor(RowFactor):
             lower, failed = lapack.dpotrf(rows @ rows.T + alpha * np.eye(r), lower=1)
             self._lower = None if failed else np.tril(lower)
         if self._lower is None:
-            whole = np.concatenate([rows.T, np.sqrt(alpha) * np.eye(r)])
-            self._solver = _SortedFactor(whole)
+            stacked = np.concatenate([rows.T, np.sqrt(alpha) * np.eye(r)])
+            self._solver = _SortedFactor(stacked)
 
     def coef(self, targets: Float) -> Float:
         A, alpha = self._rows, self._alpha

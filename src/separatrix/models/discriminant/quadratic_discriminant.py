@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.errors import ClassName, Message
 from separatrix.geometry import Quadric
 from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
@@ -177,8 +178,12 @@ class QuadraticDiscriminantAnalysis(QuadraticRule):
         for label, count in zip(self.classes_, counts, strict=True):
             if count <= 1 and (count > 0 or source is None):
                 raise Undetermined(
-                    f"y has only {count:g} sample in class {label}, covariance is ill defined. Give the class more rows, "
-                    "or use RegularizedDiscriminantAnalysis, which borrows from the other classes."
+                    Message.of(
+                        f"y has only {count:g} sample in class ",
+                        ClassName(label, plain=True),
+                        ", covariance is ill defined. Give the class more rows, or use RegularizedDiscriminantAnalysis, "
+                        "which borrows from the other classes.",
+                    )
                 )
         covariances = self._class_covariances(source)
         pseudo = self.singular == "pseudo"
@@ -189,17 +194,20 @@ class QuadraticDiscriminantAnalysis(QuadraticRule):
             more = len(lacking) - 1
             others = {0: "", 1: " So is that of 1 more class."}.get(more, f" So are those of {more} more classes.")
             raise SingularCovariance(
-                f"The covariance matrix of class {self.classes_[k]} is not full rank: its {counts[k]:g} rows vary in "
-                f"{metrics[k].rank} of {self.n_features_in_} directions.{others} Regularise it (reg_param > 0, shrinkage with "
-                "solver='eigen', or RegularizedDiscriminantAnalysis), or set singular='pseudo' to ignore the directions "
-                "without variance."
+                Message.of(
+                    "The covariance matrix of class ",
+                    ClassName(self.classes_[k], plain=True),
+                    f" is not full rank: its {counts[k]:g} rows vary in {metrics[k].rank} of {self.n_features_in_} directions."
+                    f"{others} Regularise it (reg_param > 0, shrinkage with solver='eigen', or "
+                    "RegularizedDiscriminantAnalysis), or set singular='pseudo' to ignore the directions without variance.",
+                )
             )
         self._covariances, self._metrics = covariances, metrics
         self.means_ = self._moments.means
         if not lacking:
             return Status.EXACT, ""
-        names = ", ".join(str(self.classes_[k]) for k in lacking[:5]) + (" …" if len(lacking) > 5 else "")
-        return Status.PSEUDO, f"Classes with a singular covariance: {names}."
+        names = Message.listing(self.classes_[lacking[:5]], " …" if len(lacking) > 5 else "", plain=True)
+        return Status.PSEUDO, Message.of("Classes with a singular covariance: ", names, ".")
 
     @property
     def covariance_(self) -> list[Float]:

@@ -17,8 +17,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import block_keys, dealt_folds, number_of_folds, splits
-from separatrix.data.labels import shown
 from separatrix.data.views import Mapped, Regrouped
+from separatrix.errors import ClassName, Message
 from separatrix.geometry import Hyperplane
 from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
@@ -183,8 +183,12 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
                 shared = metric_of(*parts, tol=self.tol)
             if shared.singular and moments.counts[k] > 0:
                 raise SingularCovariance(
-                    f"The covariance matrix of class {self.classes_[k]} is not full rank at alpha={self.alpha_:g}, "
-                    f"gamma={gamma:g}: it has {shared.rank} of {self.n_features_in_} directions. Lower gamma to shrink it."
+                    Message.of(
+                        "The covariance matrix of class ",
+                        ClassName(self.classes_[k], plain=True),
+                        f" is not full rank at alpha={self.alpha_:g}, gamma={gamma:g}: it has {shared.rank} of "
+                        f"{self.n_features_in_} directions. Lower gamma to shrink it.",
+                    )
                 )
             self._metrics.append(shared)
         self.means_ = moments.means
@@ -241,10 +245,8 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
         assert source.classes is not None
         lonely = np.flatnonzero(moments.counts < 2)
         if len(lonely):
-            raise Undetermined(
-                f"Class {shown(source.classes[lonely[0]])} has {moments.counts[lonely[0]]:g} rows; leaving one out needs "
-                "at least two per class."
-            )
+            few = f" has {moments.counts[lonely[0]]:g} rows; leaving one out needs at least two per class."
+            raise Undetermined(Message.of("Class ", ClassName(source.classes[lonely[0]]), few))
         if not any(moments.of_class(k).thin for k in range(moments.n_classes)) or self.target == "diagonal":
             return loo_losses(source, moments, grid)
         scatter = moments.total_scatter()

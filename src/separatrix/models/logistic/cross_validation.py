@@ -33,7 +33,7 @@ from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.classifier import Probabilities
 from separatrix.models.linear_rule import LinearRule
-from separatrix.models.logistic.logistic_regression import LogisticRegression
+from separatrix.models.logistic.logistic_regression import PARAMETERS, LogisticRegression
 from separatrix.models.logistic.path import grid_of, solve_along
 from separatrix.models.logistic.path_scores import PathScores, ScoredChoice, labelled_scorer, legacy_attributes
 from separatrix.models.sparse_coefficients import SparseCoefficients
@@ -117,11 +117,7 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{
-            name: value
-            for name, value in LogisticRegression._parameter_constraints.items()
-            if name not in ("C", "l1_ratio", "warm_start", "prior")
-        },
+        **{name: value for name, value in PARAMETERS.items() if name not in ("C", "l1_ratio", "warm_start", "prior")},
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "l1_ratios": ["array-like", None],
         "cv": ["cv_object", StrOptions({"alo"})],
@@ -202,9 +198,6 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         """
         _raise_for_params(params, self, "fit")
         return self._fit(X, y, sample_weight, **params)
-
-    def _label(self, source: Source) -> Source:
-        return self._count_classes(source.labelled(), self.class_weight)
 
     def _solve(self, rows: Source, call: FitCall) -> None:
         X, y, sample_weight, watch = call.X, call.y, call.sample_weight, call.watch

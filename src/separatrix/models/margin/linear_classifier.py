@@ -24,6 +24,7 @@ from separatrix.data.affine import Intercept
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
 from separatrix.data.views import Regrouped, Reweighted
+from separatrix.errors import Message
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.linear_rule import LinearRule
@@ -155,9 +156,6 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         tags.classifier_tags.poor_score = self.loss == "perceptron"  # a constant rule
         return tags
 
-    def _label(self, source: Source) -> Source:
-        return self._count_classes(source.labelled(), self.class_weight)
-
     def _solve(self, source: Source, call: FitCall) -> None:
         self.machines_: list[Fit] = []
         if len(self.classes_) == 1:
@@ -204,7 +202,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
             solution = replace(solution, status=Status.INTERRUPTED)
         published = problem.publish(solution, tol)
         status, detail = self._verdict(replace(solution, status=published.status), source)
-        detail = f"{detail} {problem.detail}".strip()
+        detail = Message.joined(detail, problem.detail)
         fit = watch.fit(status, source.passes, detail, published.certificate, solution.iterations)
         fit.trace.extend(solution.trace)
         coef, intercept = published.coef[0], float(published.intercept[0])
@@ -255,25 +253,26 @@ class LinearClassifier(SparseCoefficients, LinearRule):
             except ProgrammeFailed as reason:
                 return solution.status, f"Whether the classes can be separated is not known. {reason}"
             if verdict.verdict != "overlap":
-                return Status.SEPARATED, str(verdict)
+                return Status.SEPARATED, verdict.message()
         return solution.status, ""
 
     def _joined(self, watch: Stopwatch, passes: int) -> Fit:
         """One record for all machines."""
-        fits, labels = self.machines_, [shown(label) for label in self.classes_[-len(self.machines_) :]]
+        fits, labels = self.machines_, self.classes_[-len(self.machines_) :].tolist()
         worst = Status.worst(fit.status for fit in fits)
         named = [label for label, fit in zip(labels, fits, strict=True) if fit.status is worst]
         detail = next(fit.detail for fit in fits if fit.status is worst)
         if len(named) < len(fits):
             more = f" and {len(named) - 5} more" if len(named) > 5 else ""
-            detail = f"This is so for {', '.join(named[:5])}{more} against the rest. {detail}".rstrip()
+            which = Message.of("This is so for ", Message.listing(named[:5], more), " against the rest.")
+            detail = Message.joined(which, detail)
         proofs = [fit.certificate for fit in fits if fit.certificate is not None]
         certificate = Certificate.together(proofs)
         if len(proofs) > 1:
             certificate = replace(certificate, method=f"sum of {len(proofs)} machines: {certificate.method}")
         joined = watch.fit(worst, passes, detail, certificate, sum(fit.iterations for fit in fits))
         for label, fit in zip(labels, fits, strict=True):
-            joined.trace.extend({**entry, "machine": label} for entry in fit.trace)
+            joined.trace.extend({**entry, "machine": shown(label)} for entry in fit.trace)
         return joined
 
     def _warn(self) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.checks import real_numbers
-from separatrix.data.labels import shown
+from separatrix.errors import ClassName, Message
 from separatrix.geometry import Hyperplane, Quadratic, Quadric, ScoreForm
 from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
@@ -110,8 +110,11 @@ class GaussianNB(SignedDistance, QuadraticBoundaries, JointScores):
         if len(flat):
             k, j = flat[0]
             raise Undetermined(
-                f"{self._column(int(j))} does not vary in class {shown(self.classes_[k])}, so it has no density there; give "
-                "more rows, leave the column out, or raise var_smoothing."
+                Message.of(
+                    f"{self._column(int(j))} does not vary in class ",
+                    ClassName(self.classes_[k]),
+                    ", so it has no density there; give more rows, leave the column out, or raise var_smoothing.",
+                )
             )
         self.var_[counts == 0] = 1.0
         return Status.EXACT, ""

@@ -22,7 +22,8 @@ from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.checks import check_rows
 from separatrix.data.frames import is_frame
-from separatrix.data.labels import listed, shown
+from separatrix.data.labels import listed
+from separatrix.errors import ClassName, Message
 from separatrix.geometry import ScoreForm
 from separatrix.geometry.additive_form import Additive, ColumnKind, TableTerm, Term
 from separatrix.models.class_priors import class_priors
@@ -245,10 +246,9 @@ class MixedNB(NaiveBayesClassifier):
                 reader = kinds.GaussianReader(part, floor)
                 flat = np.flatnonzero((reader.variance <= 0) & (statistic.counts > 0))
                 if len(flat):
-                    raise Undetermined(
-                        f"column {key[0]!r} does not vary in class {shown(self.classes_[flat[0]])}; leave it out or raise "
-                        "var_smoothing."
-                    )
+                    name = ClassName(self.classes_[flat[0]])
+                    advice = "; leave it out or raise var_smoothing."
+                    raise Undetermined(Message.of(f"column {key[0]!r} does not vary in class ", name, advice))
                 self._readers[key] = reader
             else:
                 family = "multinomial" if len(key) > 1 else str(self.families_[key[0]])

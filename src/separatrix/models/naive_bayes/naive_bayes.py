@@ -24,6 +24,12 @@ from separatrix.result import Status
 from separatrix.statistics.counts import ClassCounts
 
 _TINY_ALPHA = 1e-10
+COUNT_PARAMETERS: dict[str, list[Any]] = {
+    "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
+    "force_alpha": ["boolean"],
+    "fit_prior": ["boolean"],
+    "class_prior": ["array-like", None],
+}
 
 SMOOTHING_CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],

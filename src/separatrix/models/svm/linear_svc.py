@@ -141,7 +141,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
             raise ValueError("penalty='l1' goes with loss='squared_hinge' and multi_class='ovr' only.")
 
     def _label(self, source: Source) -> Source:
-        return source if self._way(source) == "primal" else self._count_classes(source.labelled(), self.class_weight)
+        return source if self._way(source) == "primal" else super()._label(source)
 
     def _solve(self, source: Source, call: FitCall) -> None:
         way = self._way(source)

@@ -194,9 +194,6 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
             check_classification_targets(call.y)
         return source
 
-    def _label(self, source: Source) -> Source:
-        return self._count_classes(source.labelled(), self.class_weight)
-
     def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:
             self._fit_one_class(source, call.watch)
