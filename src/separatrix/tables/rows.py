@@ -61,16 +61,7 @@ class TableRows:
         return self.n
 
     def take(self, at: NDArray[Any]) -> TableRows:
-        """The rows at these places, or where a mask is true.
-
-        Parameters
-        ----------
-        at : ndarray of int or bool
-
-        Returns
-        -------
-        TableRows
-        """
+        """The rows at these places, or where a mask is true."""
         places = np.flatnonzero(at) if at.dtype == bool else at
         return TableRows({name: values[places] for name, values in self.columns.items()}, self.booleans, len(places))
 
@@ -79,13 +70,7 @@ class TableRows:
         return TableRows({name: self.columns[name] for name in names}, self.booleans & set(names), self.n)
 
     def frame(self) -> Any:
-        """The same columns as a data frame, for models that read one.
-
-        Returns
-        -------
-        pyarrow.Table
-            Numbers as float64, flags as bool, categories as strings; what is missing is null.
-        """
+        """The same columns as a pyarrow table: float64, bool for flags, strings; what is missing is null."""
         import pyarrow as pa
 
         arrays = {}

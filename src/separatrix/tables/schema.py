@@ -100,9 +100,8 @@ class TableSchema:
 
         Parameters
         ----------
-        table : pandas, polars or pyarrow table
-        target : str
-            The column that holds the class.
+        table, target
+            As for `infer`.
 
         Returns
         -------
@@ -156,9 +155,9 @@ class TableSchema:
         self._check_names(table, [column.name for column in self.used])
         columns = {}
         for column in self.used:
-            empty = np.empty(0, dtype=object if column.kind == "categorical" else np.float64)
             parts = list(_chunks(table, column.name, partial(self._read, column)))
-            columns[column.name] = parts[0] if len(parts) == 1 else np.concatenate([empty, *parts])
+            parts = parts or [np.empty(0, dtype=object if column.kind == "categorical" else np.float64)]
+            columns[column.name] = parts[0] if len(parts) == 1 else np.concatenate(parts)
         flags = frozenset(column.name for column in self.used if column.kind == "boolean")
         return TableRows(columns, flags, table.num_rows)
 
