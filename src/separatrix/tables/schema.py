@@ -6,6 +6,7 @@ the same thing in a file read whole, in a batch of a stream, and in the rows to 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -187,10 +188,7 @@ class TableSchema:
         -------
         dict
         """
-        plain_values = asdict(self)
-        for column in plain_values["columns"]:
-            column["categories"] = list(column["categories"])
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in plain_values.items()}
+        return json.loads(json.dumps(asdict(self)))
 
     @classmethod
     def from_json(cls, d: dict[str, Any]) -> TableSchema:
