@@ -134,7 +134,7 @@ class ParquetReader:
 
 
 class CsvReader:
-    """CSV files, for a source: the first rows of a file suggest the types of its columns, and its delimiter if it is None."""
+    """CSV files, for a source: the first rows suggest the types of the columns, and the delimiter unless it is given."""
 
     suffix = ".csv"
 
@@ -191,7 +191,7 @@ def _typed(column: Any, dtype: Any, decimal: str, label: bool) -> Any:
 
     what = kind(dtype)
     if not label and what in ("numeric", "empty"):
-        return pa.array(read_floats(column, decimal), from_pandas=True)
+        return pa.array(read_floats(column, decimal))
     text = plain(column, NO_LABEL) if label else plain(column)
     if what in ("text", "empty"):
         return text

@@ -63,17 +63,13 @@ def check_column(column: Column, family: str) -> None:
             f"{column} contains infinity in {int(np.isinf(values).sum())} rows; only what is missing is left out."
         )
     if family == "bernoulli" and not np.isin(values, (0.0, 1.0)).all():
-        raise ValueError(
-            f"{column} holds values other than 0 and 1, but its family is 'bernoulli'; use 'categorical'."
-        )
+        raise ValueError(f"{column} holds values other than 0 and 1, but its family is 'bernoulli'; use 'categorical'.")
     if family in ("poisson", "multinomial") and (values < 0).any():
         raise ValueError(
             f"{column} holds negative numbers, but its family is {family!r}, which counts; use 'gaussian'."
         )
     if family in ("poisson", "multinomial") and (values != np.floor(values)).any():
-        raise ValueError(
-            f"{column} holds numbers that are not whole, but its family is {family!r}; use 'gaussian'."
-        )
+        raise ValueError(f"{column} holds numbers that are not whole, but its family is {family!r}; use 'gaussian'.")
 
 
 def count(family: str, columns: list[Column], codes: Codes, weights: Float, n_classes: int) -> Moments | Sums | Table:

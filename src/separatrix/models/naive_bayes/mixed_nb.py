@@ -150,9 +150,7 @@ class MixedNB(NaiveBayesClassifier):
             elif family in FAMILIES:
                 self.families_[column.name] = Family(family, "it was named so")
             else:
-                raise ValueError(
-                    f"{column} has the unknown family {family!r}; the families are {', '.join(FAMILIES)}."
-                )
+                raise ValueError(f"{column} has the unknown family {family!r}; the families are {', '.join(FAMILIES)}.")
         grouped = {name for group in self._groups for name in group}
         loose = tuple(
             name for name, family in self.families_.items() if family == "multinomial" and name not in grouped
