@@ -26,10 +26,9 @@ def run(
     data: Path, target: str, loss: Path | None, families: str | None, folds: int, seed: int, out: Path, quiet: bool
 ) -> None:
     """Compare, show, and write the report and the recommended model to `out`."""
-    chosen = [name.strip() for name in families.split(",")] if families else None
     with replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
         comparison = compare(
-            data, target, families=chosen, loss=loss, folds=folds, random_state=seed, progress=progress
+            data, target, families=families or None, loss=loss, folds=folds, random_state=seed, progress=progress
         )
         progress("writing the report", None)
         write_report(comparison, part / REPORT)

@@ -170,8 +170,7 @@ class TableModel:
         -------
         ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes)
         """
-        scores: NDArray[np.float64] = self.estimator.decision_function(self.encode(table_or_rows))
-        return scores
+        return self.estimator.decision_function(self.encode(table_or_rows))
 
     def predict(self, table_or_rows: Any) -> NDArray[Any]:
         """The class of every row; with a loss, the action of least expected loss.

@@ -62,8 +62,7 @@ class _Affine(Block):
     def column_squares(self, weights: Float | None = None) -> Float:
         if self._centre.any():
             squares = np.square(self.dense())
-            result: Float = (np.ones(self.n) if weights is None else weights) @ squares
-            return result
+            return (np.ones(self.n) if weights is None else weights) @ squares
         inner = self._block.column_squares(weights) / np.square(self._scale)
         total = float(self.n) if weights is None else float(weights.sum())
         return np.append(inner, total) if self._ones else inner

@@ -233,12 +233,10 @@ class StoredBlock(Block):
         return self.X.astype(np.float64, copy=False)
 
     def matvec(self, v: Float) -> Float:
-        result: Float = self._double() @ v
-        return result
+        return self._double() @ v
 
     def rmatvec(self, r: Float) -> Float:
-        result: Float = self._double().T @ r
-        return result
+        return self._double().T @ r
 
     @abstractmethod
     def _of(self, X: Any, y: NDArray[Any] | None, weights: Float | None, start: int) -> StoredBlock:

@@ -246,8 +246,7 @@ class DenseBlock(StoredBlock):
 
     def column_squares(self, weights: Float | None = None) -> Float:
         squares = np.square(self._double())
-        result: Float = (np.ones(self.n) if weights is None else weights) @ squares
-        return result
+        return (np.ones(self.n) if weights is None else weights) @ squares
 
     def columns(self, which: Codes) -> DenseBlock:
         return DenseBlock(np.take(self.X, which, axis=1), self.y, self.weights, self.start)

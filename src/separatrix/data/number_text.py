@@ -42,12 +42,12 @@ def _form(mark: str, groups: bool = True) -> str:
     return rf"^[+-]?(?:(?:{digits})(?:[eE][+-]?[0-9]+)?|(?i:inf(?:inity)?))$"
 
 
-def cast_to_numbers(text: Any) -> Any | None:
-    """Text that is all numbers in the computer's own way of writing them, as float64; else None."""
+def cast_to_numbers(text: Any, dtype: Any = "float64") -> Any | None:
+    """Text that is all numbers (or of another type) in the computer's own way of writing them, cast to it; else None."""
     import pyarrow as pa
 
     try:
-        return text.cast(pa.float64())
+        return text.cast(dtype)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # the second: dictionaries and views, before they are plain
         return None
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from separatrix.data.arrow_columns import NO_LABEL, UnreadableValue, kind, plain
-from separatrix.data.number_text import NumberText, decimal_mark, first_refused, read_floats
+from separatrix.data.number_text import NumberText, cast_to_numbers, decimal_mark, first_refused, read_floats
 from separatrix.data.text_files import TextFormat, UnreadableFile, check_names, text_batches, text_format
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -134,7 +134,7 @@ class ParquetReader:
 
 
 class CsvReader:
-    """CSV files, for a source: the first rows of a file suggest the types of its columns, and its delimiter if it is None."""
+    """CSV files, for a source: the first rows suggest the types of the columns, and the delimiter unless it is given."""
 
     suffix = ".csv"
 
@@ -177,7 +177,7 @@ def _suggested_type(text: NumberText, decimal: str) -> Any:
 
     if not text.n_observed:
         return pa.null()
-    if text.floats is not None and _cast(text.text, pa.int64()) is not None:
+    if text.floats is not None and cast_to_numbers(text.text, pa.int64()) is not None:
         return pa.int64()
     if text.parsed(decimal) is not None:
         return pa.float64()
@@ -191,21 +191,12 @@ def _typed(column: Any, dtype: Any, decimal: str, label: bool) -> Any:
 
     what = kind(dtype)
     if not label and what in ("numeric", "empty"):
-        return pa.array(read_floats(column, decimal), from_pandas=True)
+        return pa.array(read_floats(column, decimal))
     text = plain(column, NO_LABEL) if label else plain(column)
     if what in ("text", "empty"):
         return text
-    found = _cast(text, dtype)
+    found = cast_to_numbers(text, dtype)
     if found is None:
-        at = first_refused(text, lambda part: _cast(part, dtype) is not None)
+        at = first_refused(text, lambda part: cast_to_numbers(part, dtype) is not None)
         raise UnreadableValue(text[at].as_py(), at, f"is not of the type of the first rows, {dtype}")
     return found
-
-
-def _cast(text: Any, dtype: Any) -> Any | None:
-    import pyarrow as pa
-
-    try:
-        return text.cast(dtype)
-    except pa.ArrowInvalid:
-        return None

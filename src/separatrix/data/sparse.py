@@ -130,8 +130,7 @@ class SparseBlock(StoredBlock):
     def gram(self, weights: Float | None = None) -> Float:
         X = self._double()
         scaled = X if weights is None else sp.diags_array(weights) @ X
-        result: Float = (X.T @ scaled).toarray()
-        return result
+        return (X.T @ scaled).toarray()
 
     def gram_of(self, which: Codes, weights: Float) -> Float:
         if self.X.nnz < _CURVED_FROM:
@@ -158,19 +157,16 @@ class SparseBlock(StoredBlock):
         return sp.csr_array((np.square(X.data), X.indices, X.indptr), shape=X.shape)
 
     def column_squares(self, weights: Float | None = None) -> Float:
-        result: Float = self._squared().T @ (np.ones(self.n) if weights is None else weights)
-        return result
+        return self._squared().T @ (np.ones(self.n) if weights is None else weights)
 
     def columns(self, which: Codes) -> SparseBlock:
         return SparseBlock(self.X[:, which], self.y, self.weights, self.start)
 
     def row_squares(self, metric: Float) -> Float:
-        result: Float = self._squared() @ metric
-        return result
+        return self._squared() @ metric
 
     def dense(self) -> Float:
-        result: Float = self._double().toarray()
-        return result
+        return self._double().toarray()
 
     def stored_rows(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         return self.X.data, self.X.indices, self.X.indptr

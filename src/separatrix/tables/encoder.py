@@ -106,21 +106,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.standardise = standardise
 
     def fit(self, rows: TableRows, y: Any = None) -> Self:
-        """Learn fills, levels, centres and scales.
-
-        Parameters
-        ----------
-        rows : TableRows
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
+        """Learn fills, levels, centres and scales; y is ignored."""
         if not len(rows):
             raise ValueError("There are no rows to learn from; give at least one.")
         self.medians_, self.levels_ = {}, {}
-        self.features_ = _told_apart(self._found(rows))
+        self.features_ = _distinct_names(self._found(rows))
         if self.standardise:
             matrix = self._matrix(rows)
             self.features_ = [_standard(feature, matrix[:, j]) for j, feature in enumerate(self.features_)]
@@ -145,23 +135,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 holes = np.isnan(values)
                 self.medians_[name] = 0.0 if holes.all() else float(np.median(values[~holes]))
                 yield EncodedFeature(name, name, "value", fill=self.medians_[name])
-            # Measurements that are always missing together need one mark: copies of it would tell a model nothing more.
+            # Measurements that are always missing together need one mark: copies of it would add nothing to a model.
             if holes.any() and holes.tobytes() not in marked:
                 marked.add(holes.tobytes())
                 yield EncodedFeature(f"{name} is missing", name, "missing")
 
     def transform(self, rows: TableRows) -> NDArray[np.float64]:
-        """The rows as a matrix.
-
-        Parameters
-        ----------
-        rows : TableRows
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
-            Without NaN.
-        """
+        """The rows as a matrix of shape (n_rows, n_features), without NaN."""
         check_is_fitted(self, "features_")
         return self._matrix(rows)
 
@@ -188,21 +168,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return matrix
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of the features.
-
-        Parameters
-        ----------
-        input_features : ignored
-
-        Returns
-        -------
-        ndarray of str
-        """
+        """The names of the features, as an array."""
         check_is_fitted(self, "features_")
         return np.asarray(self.feature_names_, dtype=object)
 
 
-def _told_apart(features: Iterable[EncodedFeature]) -> list[EncodedFeature]:
+def _distinct_names(features: Iterable[EncodedFeature]) -> list[EncodedFeature]:
     """The features, each with a name of its own: a column may be called like the category of another one."""
     taken: dict[str, EncodedFeature] = {}
     for feature in features:

@@ -9,6 +9,7 @@ Text is read by kernels over all rows. Only when a value cannot be read is it lo
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,16 +62,7 @@ class TableRows:
         return self.n
 
     def take(self, at: NDArray[Any]) -> TableRows:
-        """The rows at these places, or where a mask is true.
-
-        Parameters
-        ----------
-        at : ndarray of int or bool
-
-        Returns
-        -------
-        TableRows
-        """
+        """The rows at these places, or where a mask is true."""
         places = np.flatnonzero(at) if at.dtype == bool else at
         return TableRows({name: values[places] for name, values in self.columns.items()}, self.booleans, len(places))
 
@@ -79,13 +71,7 @@ class TableRows:
         return TableRows({name: self.columns[name] for name in names}, self.booleans & set(names), self.n)
 
     def frame(self) -> Any:
-        """The same columns as a data frame, for models that read one.
-
-        Returns
-        -------
-        pyarrow.Table
-            Numbers as float64, flags as bool, categories as strings; what is missing is null.
-        """
+        """The same columns as a pyarrow table: float64, bool for flags, strings; what is missing is null."""
         import pyarrow as pa
 
         arrays = {}
@@ -109,25 +95,22 @@ def as_arrow(table: Any) -> Any:
             raise TypeError(
                 f"A table is a pandas, polars or pyarrow one, not {type(table).__name__}; read files with read_table."
             ) from None
-        columns = {}
+        columns = []
         for name, series in zip(frame.columns, frame.iter_columns(), strict=True):  # without pandas' index
             try:
-                columns[str(name)] = _series(series)
+                columns.append(_series(series))
             except (pa.ArrowException, TypeError) as error:
-                if series.dtype == nw.Object:
-                    raise ValueError(
-                        f"column {name!r} mixes types ({error}); make it all numbers or all text."
-                    ) from None
-                raise ValueError(
-                    f"column {name!r} is of type {series.to_native().dtype}, which is neither numbers nor text that can be "
-                    f"read ({error}); turn it into one of them, or remove it."
-                ) from None
-        if len(columns) < len(frame.columns):
-            raise ValueError("two columns have the same name; rename one of them.")
-        table = pa.table(columns)
-    if len(set(table.column_names)) < table.num_columns:
-        twice = next(name for name in table.column_names if table.column_names.count(name) > 1)
-        raise ValueError(f"there are several columns named {twice!r}; rename all but one.")
+                what = (
+                    f"mixes types ({error}); make it all numbers or all text."
+                    if series.dtype == nw.Object
+                    else f"is of type {series.to_native().dtype}, which is neither numbers nor text that can be read "
+                    f"({error}); turn it into one of them, or remove it."
+                )
+                raise ValueError(f"column {name!r} {what}") from None
+        table = pa.table(columns, names=[str(name) for name in frame.columns])
+    for name, count in Counter(table.column_names).items():
+        if count > 1:
+            raise ValueError(f"there are several columns named {name!r}; rename all but one.")
     return table
 
 

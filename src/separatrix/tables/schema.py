@@ -6,6 +6,7 @@ the same thing in a file read whole, in a batch of a stream, and in the rows to 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -100,9 +101,8 @@ class TableSchema:
 
         Parameters
         ----------
-        table : pandas, polars or pyarrow table
-        target : str
-            The column that holds the class.
+        table, target
+            As for `infer`.
 
         Returns
         -------
@@ -156,9 +156,9 @@ class TableSchema:
         self._check_names(table, [column.name for column in self.used])
         columns = {}
         for column in self.used:
-            empty = np.empty(0, dtype=object if column.kind == "categorical" else np.float64)
             parts = list(_chunks(table, column.name, partial(self._read, column)))
-            columns[column.name] = parts[0] if len(parts) == 1 else np.concatenate([empty, *parts])
+            parts = parts or [np.empty(0, dtype=object if column.kind == "categorical" else np.float64)]
+            columns[column.name] = parts[0] if len(parts) == 1 else np.concatenate(parts)
         flags = frozenset(column.name for column in self.used if column.kind == "boolean")
         return TableRows(columns, flags, table.num_rows)
 
@@ -188,10 +188,7 @@ class TableSchema:
         -------
         dict
         """
-        plain_values = asdict(self)
-        for column in plain_values["columns"]:
-            column["categories"] = list(column["categories"])
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in plain_values.items()}
+        return json.loads(json.dumps(asdict(self)))
 
     @classmethod
     def from_json(cls, d: dict[str, Any]) -> TableSchema:

@@ -33,23 +33,21 @@ def infer_labels(target: str, column: Any) -> Labels:
     if what not in ("text", *NUMERIC):
         raise ValueError(f"The target {target!r} is of type {values.type}; a class is text, a number or a boolean.")
     levels, places = coded(values)
-    counts = np.bincount(places[places >= 0], minlength=len(levels)).tolist()
-    absent = {level for level in levels if is_missing(level) or level in NO_LABEL}
-    observed = [level for level in levels if level not in absent]
-    n_observed = sum(count for level, count in zip(levels, counts, strict=True) if level not in absent)
-    classes = _checked_classes(target, observed, n_observed, what)
-    unlabelled = {level: count for level, count in zip(levels, counts, strict=True) if level in absent and level}
+    counts = dict(enumerate(np.bincount(places[places >= 0], minlength=len(levels)).tolist()))
+    absent = {level: counts.pop(place) for place, level in enumerate(levels) if _is_no_label(level)}
+    classes = _checked_classes(target, [levels[place] for place in counts], sum(counts.values()), what)
     codes = np.array([*label_codes(levels, classes), -1], dtype=np.intp)[places]
-    return Labels(classes, codes, Counter(unlabelled) if what == "text" else Counter())
+    return Labels(classes, codes, Counter({level: n for level, n in absent.items() if level and what == "text"}))
+
+
+def _is_no_label(level: Any) -> bool:
+    return is_missing(level) or level in NO_LABEL
 
 
 def label_codes(levels: list[Any], classes: tuple[Any, ...]) -> list[int]:
     """The code of each label, −1 for one that is missing, −2 for one that is no class."""
     place = {label: code for code, label in enumerate(classes)}
-    missing = (is_missing(level) or level in NO_LABEL for level in levels)
-    return [
-        -1 if none else place.get(as_label(level, classes[0]), -2) for level, none in zip(levels, missing, strict=True)
-    ]
+    return [-1 if _is_no_label(level) else place.get(as_label(level, classes[0]), -2) for level in levels]
 
 
 def _checked_classes(target: str, values: list[Any], n_rows: int, what: str) -> tuple[Any, ...]:
