@@ -34,7 +34,7 @@ from separatrix.models.class_weights import ClassWeight, class_counts, class_fac
 from separatrix.models.classifier import Probabilities
 from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.logistic_regression import PARAMETERS
-from separatrix.models.logistic.path import grid_of
+from separatrix.models.logistic.path import RegressionOnGrid, grid_of
 from separatrix.models.logistic.path_scores import PathScores, ScoredChoice, labelled_scorer, legacy_attributes
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
