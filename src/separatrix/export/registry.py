@@ -53,7 +53,7 @@ _OURS = {
     "models.svm.score_calibration": ["Isotonic", "Platt"],
     "models.logistic.summary_table": ["Inference"],
     "models.svm.svc": ["SVC"],
-    "online.perceptron": ["online.Machine"],
+    "online.perceptron": ["PerceptronMachine"],
     "result": ["Certificate", "Fit", "Status"],
     "statistics.columns": ["MixedCounts", "Moments", "Sums", "Table"],
     "statistics.counts": ["CategoryCounts", "ClassCounts"],
