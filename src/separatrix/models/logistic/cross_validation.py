@@ -297,7 +297,7 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
             model.classes_ = own
 
         if len(own) == 1:
-            model.read(part, rows.y[train])
+            model.read(part)
             for c in range(len(self.Cs_)):
                 put(c, (np.zeros((1, self.n_features_in_)), np.zeros(1)), None)
             return

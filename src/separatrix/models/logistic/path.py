@@ -53,9 +53,10 @@ class RegressionOnGrid(LogisticRegression):
     """A logistic regression whose fit is taken apart: the rows are read once, and solved for one penalty after another."""
 
     def read(self, X: Any, y: Any = None, sample_weight: Any = None) -> Source:
-        """The rows as they are fitted to, with class codes and weights."""
+        """The rows as they are fitted to, with class codes and weights; without labels where there are none."""
         self._check_parameters()
-        return self._label(self._read(X, y, sample_weight, reset=True))
+        rows = self._read(X, y, sample_weight, reset=True)
+        return rows if y is None and not isinstance(X, Source) else self._label(rows)
 
     def along(
         self, source: Source, Cs: Float, offset: Float | None = None
