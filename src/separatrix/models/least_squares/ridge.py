@@ -22,8 +22,8 @@ from separatrix.data.checks import real_numbers
 from separatrix.models.least_squares.gram_regression import LeastSquaresRegressor
 from separatrix.models.least_squares.task import SOLVERS, LeastSquaresTask, StepCount, polish, wants_cg
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.leave_one_out import ridge_loo
-from separatrix.solvers.normal_equations import Spectrum
+from separatrix.solvers.least_squares.leave_one_out import ridge_loo
+from separatrix.solvers.least_squares.normal_equations import Spectrum
 from separatrix.statistics.gram import Gram, NormalEquations
 from separatrix.statistics.triangular import Triangular
 

@@ -42,7 +42,7 @@ from separatrix.models.linear_rule import LinearRule
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.normal_equations import LeastSquaresSolution
+from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution
 from separatrix.statistics.gram import Gram, NormalEquations, class_normal_equations
 from separatrix.statistics.moments import Form
 from separatrix.statistics.triangular import Triangular

@@ -15,11 +15,11 @@ from separatrix.objectives.least_squares import LeastSquares
 from separatrix.result import Fit, Status
 from separatrix.settings import one_blas_thread
 from separatrix.solvers.choose import choose_least_squares
-from separatrix.solvers.conjugate_gradient import minimise_ridge
-from separatrix.solvers.nonnegative import solve_nonnegative
-from separatrix.solvers.norm_ball import solve_norm_ball
-from separatrix.solvers.normal_equations import LeastSquaresSolution, solve_ridge
-from separatrix.solvers.refinement import refine
+from separatrix.solvers.least_squares.conjugate_gradient import minimise_ridge
+from separatrix.solvers.least_squares.nonnegative import solve_nonnegative
+from separatrix.solvers.least_squares.norm_ball import solve_norm_ball
+from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution, solve_ridge
+from separatrix.solvers.least_squares.refinement import refine
 from separatrix.statistics.gram import Gram, NormalEquations, check_targets
 from separatrix.statistics.moments import ClassMoments
 from separatrix.statistics.triangular import Triangular

@@ -14,7 +14,7 @@ import numpy as np
 from separatrix.data.affine import Standardised
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
-from separatrix.solvers.normal_equations import Spectrum
+from separatrix.solvers.least_squares.normal_equations import Spectrum
 from separatrix.statistics.gram import NormalEquations
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from separatrix.data.block import Float
 from separatrix.result import Certificate
-from separatrix.solvers.row_factors import EPS, row_factor, unit, without_part_in
+from separatrix.solvers.least_squares.row_factors import EPS, row_factor, unit, without_part_in
 from separatrix.statistics.gram import NormalEquations
 from separatrix.statistics.metric import Metric, metric_of
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from separatrix.data.block import Float
 from separatrix.result import Certificate
-from separatrix.solvers.normal_equations import (
+from separatrix.solvers.least_squares.normal_equations import (
     DOUBLE,
     LeastSquaresSolution,
     objective,
@@ -26,7 +26,7 @@ from separatrix.solvers.normal_equations import (
     rounding_of_value,
     unit_of_rows,
 )
-from separatrix.solvers.row_factors import EPS, unit
+from separatrix.solvers.least_squares.row_factors import EPS, unit
 from separatrix.statistics.gram import NormalEquations
 
 

@@ -25,7 +25,7 @@ from separatrix.data.block import Float
 from separatrix.data.source import Source
 from separatrix.objectives.least_squares import LeastSquares
 from separatrix.result import Certificate, Status
-from separatrix.solvers.row_factors import EPS, unit
+from separatrix.solvers.least_squares.row_factors import EPS, unit
 
 _TINY = float(np.finfo(np.float64).tiny)
 

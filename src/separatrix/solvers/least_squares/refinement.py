@@ -21,8 +21,8 @@ from separatrix.data.block import Float
 from separatrix.data.source import Source
 from separatrix.objectives.compensated_least_squares import published_gradient
 from separatrix.result import Certificate
-from separatrix.solvers.normal_equations import DOUBLE, LeastSquaresSolution
-from separatrix.solvers.row_factors import EPS, RowFactor, row_factor
+from separatrix.solvers.least_squares.normal_equations import DOUBLE, LeastSquaresSolution
+from separatrix.solvers.least_squares.row_factors import EPS, RowFactor, row_factor
 from separatrix.statistics.gram import NormalEquations
 
 _STEPS = 4
