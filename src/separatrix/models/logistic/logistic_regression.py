@@ -32,6 +32,7 @@ from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.firth import FirthPenalty
 from separatrix.models.logistic.summary import Summarised
 from separatrix.models.progress import Progress
+from separatrix.models.scikit_learn import RegisteredName
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear_problem import LinearProblem
@@ -52,7 +53,7 @@ PARAMETERS: dict[str, Any] = {
     "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
     "class_weight": [dict, StrOptions({"balanced"}), None],
     "random_state": ["random_state"],
-    "solver": [StrOptions(method_names())],
+    "solver": [RegisteredName(method_names)],
     "max_iter": [Interval(Integral, 0, None, closed="left")],
     "verbose": ["verbose"],
     "warm_start": ["boolean"],
