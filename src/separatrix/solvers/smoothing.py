@@ -193,7 +193,7 @@ def _pulled(penalty: Penalty, theta: Float, pull: Float) -> Penalty:
     if penalty.matrix is not None:
         added = np.tile(pull, len(theta))
         matrix = penalty.matrix + np.diag(added)
-        mean: Float = np.linalg.solve(matrix, penalty.matrix @ penalty.mean.ravel() + added * theta.ravel())
+        mean = np.linalg.solve(matrix, penalty.matrix @ penalty.mean.ravel() + added * theta.ravel()).astype(np.float64)
         return replace(penalty, matrix=matrix, mean=mean.reshape(theta.shape))
     quadratic = np.maximum(penalty.quadratic, pull)
     share = penalty.quadratic / quadratic
