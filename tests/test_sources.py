@@ -530,7 +530,7 @@ with separatrix.config(threads=2):
 def test_a_map_function_may_use_a_model_itself() -> None:
     """A worker that waits for workers must not wait for ever."""
     try:
-        run = subprocess.run([sys.executable, "-c", NESTED], check=True, capture_output=True, text=True, timeout=8)
+        run = subprocess.run([sys.executable, "-c", NESTED], check=True, capture_output=True, text=True, timeout=60)
     except subprocess.TimeoutExpired:
         pytest.fail("a pass inside a pass waits for its own worker")
     assert int(run.stdout) % 12 == 0
