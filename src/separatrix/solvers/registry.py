@@ -56,14 +56,9 @@ def pick(problem: LinearProblem, asked: str = "auto") -> Method:
     if found is None and asked not in method_names():
         raise ValueError(f"solver={asked!r} is not known; the solvers are {', '.join(sorted(method_names()))}.")
     m, p = problem.shape
-    held = (
-        problem.objective.penalty.matrix is not None
-        or not problem.objective.penalty.free[:, : len(problem.scale)].any()
-    )
-    chosen = choose_solver(source.n_rows, p, m, smooth="smooth" in offers, penalised=bool(held))
+    chosen = choose_solver(source.n_rows, p, m, smooth="smooth" in offers, penalised="held" in offers)
     # Pairs of gradients across a kink, or a jump of the curvature, tell L-BFGS little.
-    jumps = problem.objective.loss.concordance is None
-    return NEWTON if jumps and chosen == "lbfgs" else METHODS[chosen]
+    return NEWTON if "curved" not in offers and chosen == "lbfgs" else METHODS[chosen]
 
 
 @one_blas_thread()
@@ -105,7 +100,7 @@ def minimise(
         return problem.expanded(found)
     start = Start(theta, previous is not None, None if previous is None else previous.loss_gradient)
     trace, method = Trace(callback), pick(problem, solver)
-    if problem.objective.loss.concordance is None:
+    if "curved" not in problem.offers:
         method = smoothed(method)
     found = run(method, problem, start, tol=tol, max_iter=max_iter, trace=trace)
     return _proven(problem, found, trace, tol, max_iter)
