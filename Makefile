@@ -21,6 +21,7 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/mypy --strict benchmarks
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_house.py
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run $(if $(WORKLOAD),--workload $(WORKLOAD))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from separatrix.bayes.evidence import log_evidence, maximise_evidence
 from separatrix.bayes.laplace import choose_covariance, laplace
 from separatrix.data import as_source
 from separatrix.data.affine import Intercept
+from separatrix.data.labels import UnknownLabel
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.losses import Logistic, Softmax
@@ -122,7 +124,7 @@ def test_two_classes_of_a_softmax_are_the_binary_model():
         prior[:, -1] = 0.0
         objective = LinearObjective(loss, replace(Penalty.none(prior.shape), quadratic=prior))
         problem = replace(LinearProblem.of(source, C=1.0, l1_ratio=0.0, fit_intercept=True), objective=objective)
-        theta = problem.solve("newton", np.zeros(prior.shape), 1e-15, 100).theta
+        theta = minimise(problem, "newton", tol=1e-15, max_iter=100).theta
         found, value = laplace(objective, rows, theta, "full")
         return found, log_evidence(value, found, objective)
 
@@ -573,7 +575,7 @@ def test_what_is_given_is_checked_in_sentences():
         with pytest.raises(ValueError, match="how many draws"):
             model.sample_coef(n)
     for prior, words in (
-        ((1.0, 2.0, 3.0), "a list has one precision a column"),
+        ((1.0, 2.0, 3.0), "a list one precision per column"),
         (["a", "b", "c"], "give numbers"),
         ((0.0, [1.0, 1.0, np.inf]), "give finite variances"),
     ):
@@ -655,3 +657,10 @@ def test_the_search_for_a_prior_counts_its_passes():
     found = maximise_evidence(problem.objective, problem.source, np.zeros(3, dtype=int), mode, np.zeros(3))
     assert found.converged
     assert BayesianLogisticRegression().fit(X, y).fit_.passes >= 4
+
+
+def test_a_label_that_is_no_class_is_carried_by_its_error():
+    with pytest.raises(UnknownLabel, match="The label 'c' in y is not among the classes") as caught:
+        as_source([[0.0], [1.0]], ["a", "c"]).labelled(np.array(["a", "b"]))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert again.label == "c" and again.classes.tolist() == ["a", "b"] and str(again) == str(caught.value)

@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 from separatrix import load_model
 from separatrix.cli import inspect as inspect_command
 from separatrix.cli.main import app
-from separatrix.data.tables import read_table
+from separatrix.tables.reading import read_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PENGUINS = ROOT / "examples" / "data" / "penguins.csv"
@@ -214,7 +214,7 @@ def test_a_messy_file_from_end_to_end(tmp_path):
     # Other columns, another order, another delimiter that the values need quotes for, and a colour never seen.
     new.write_text('colour,extra,size\nviolet,1,"4,5"\n"blue;green",2,"1,0"\n,3,\nred,4,-\n', encoding="utf-8")
     result = done("predict", out / "model.safetensors", new, "-o", tmp_path / "p.tsv", "--keep", "extra,colour")
-    assert "Column 'colour': 1 value of no category that the model knows, such as 'violet'." in result.stderr
+    assert "Column 'colour': 1 value of no category that the model has, such as 'violet'." in result.stderr
     assert "Column 'colour': 1 value missing." in result.stderr
     assert "Column 'size': 2 values missing." in result.stderr
     written = pd.read_csv(tmp_path / "p.tsv", sep="\t")
@@ -231,8 +231,7 @@ def test_an_unseen_value_of_a_flag_is_missing_and_counted(tmp_path):
     result = done("predict", tmp_path / "m.safetensors", new, "-o", tmp_path / "p.csv")
     assert "Column 'flag': 1 value missing." in result.stderr
     assert (
-        "Column 'flag': 2 values of no category that the model knows, such as 'maybe', read as missing."
-        in result.stderr
+        "Column 'flag': 2 values of no category that the model has, such as 'maybe', read as missing." in result.stderr
     )
     assert "100% 4 rows" in result.stderr
     assert len(pd.read_csv(tmp_path / "p.csv")) == 4

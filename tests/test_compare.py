@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import threading
 import warnings
@@ -11,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
@@ -31,12 +33,14 @@ from separatrix import (
     expected_calibration_error,
 )
 from separatrix.comparison.costs import as_loss, read_loss
-from separatrix.comparison.encoder import TableEncoder
-from separatrix.comparison.families import FAMILIES, Family, build
+from separatrix.comparison.families import FAMILIES, ModelFamily, build
 from separatrix.comparison.fitting import by_name, certificate_of, fit_sentence, gathered, in_words, stoppable
-from separatrix.comparison.schema import TableSchema
 from separatrix.comparison.scores import Candidate, Score, measure, rank, recommend, standard_error
 from separatrix.comparison.validation import stratified_folds
+from separatrix.data import number_text
+from separatrix.errors import ClassName, Message
+from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.schema import TableSchema
 
 QUICK = ["baseline", "naive-bayes", "least-squares", "lda", "qda", "perceptron"]
 
@@ -423,6 +427,40 @@ def test_untidy_table(messy, tmp_path):
     assert set(found.best.predict(messy)) == {"<b>ill</b>", "well"}
 
 
+def test_every_text_column_is_parsed_once(tmp_path, monkeypatch):
+    rng = np.random.default_rng(8)
+    n = 90
+    table = {
+        "age": np.where(rng.random(n) < 0.1, "NA", rng.integers(20, 80, n).astype(str)),
+        "height": rng.normal(1.7, 0.1, n).round(3).astype(str),
+        "pay": [f'"{value:,}"' for value in rng.integers(900, 90_000, n)],
+        "rate": ["unknown" if i % 9 == 0 else f"{value:.1f} %" for i, value in enumerate(rng.normal(5, 1, n))],
+        "city": rng.choice(["Oslo", "Rome", "Bern"], n),
+        "smoker": rng.choice(["yes", "no"], n),
+        "ill": rng.choice(["never", "often"], n),
+    }
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join([",".join(table), *map(",".join, zip(*table.values(), strict=True))]))
+    stripped, converted = [], []
+    strip, cast = pc.utf8_trim_whitespace, number_text.cast_to_numbers
+    monkeypatch.setattr(pc, "utf8_trim_whitespace", lambda column: stripped.append(len(column)) or strip(column))
+
+    def counted(text):
+        found = cast(text)
+        if found is not None:
+            converted.append(len(text))
+        return found
+
+    monkeypatch.setattr(number_text, "cast_to_numbers", counted)
+    families = ["baseline", "lda", "naive-bayes", "logistic"]
+    found = compare(path, "ill", families=families, folds=3)
+    kinds = {column.name: column.kind for column in found.schema.columns}
+    assert [name for name, kind in kinds.items() if kind == "numeric"] == ["age", "height", "pay", "rate"]
+    assert stripped == [n] * len(table)
+    assert converted == [n] * 4
+    assert {candidate.family for candidate in found.candidates} == set(families)
+
+
 def test_html_is_escaped(messy):
     found = compare(messy.rename(columns={"state": "<u>"}), "<u>", families=["lda", "baseline"])
     found.failures["x"] = "<script>"
@@ -481,7 +519,7 @@ def test_warnings_become_notes(iris, monkeypatch, recwarn):
             warnings.warn(f"there are {len(y)} rows", UserWarning, stacklevel=2)
             return super().fit(X, y)
 
-    monkeypatch.setitem(FAMILIES, "lda", Family("lda", "loud", 0, True, Loud))
+    monkeypatch.setitem(FAMILIES, "lda", ModelFamily("lda", "loud", 0, True, Loud))
     found = compare(iris, "target", families=["lda"])
     assert found.candidates[0].notes == ["there are 120 rows"] and not recwarn.list
     assert "loud: there are 120 rows" in str(found)
@@ -564,7 +602,7 @@ def test_a_solver_that_swallows_an_interruption_is_stopped_all_the_same(iris, mo
                 signal.raise_signal(signal.SIGINT)
             return super().fit(X, y)
 
-    monkeypatch.setitem(FAMILIES, "lda", Family("lda", "deaf", 0, True, Deaf))
+    monkeypatch.setitem(FAMILIES, "lda", ModelFamily("lda", "deaf", 0, True, Deaf))
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         compare(iris, "target", families=["lda", "baseline"])
@@ -676,14 +714,14 @@ def test_balance_is_judged_by_the_number_of_classes(n_classes, rarest, unbalance
 
 
 def test_sentences():
-    assert in_words(ValueError("Class 1 is rare;\n class 12 is not"), np.array(["a", "b"])) == (
-        "Class 'b' is rare; class 12 is not"
-    )
-    assert by_name("Rows of the machine for class 1: separability(X, y == 1)", np.array(["a", "b"])) == (
-        "Rows of the machine for class 'b': separability(X, y == 'b')"
-    )
-    assert by_name("The rule never predicts 0, 2 on its training data", np.array(["a", "b", "c"])) == (
-        "The rule never predicts 'a', 'c' on its training data"
-    )
+    names = np.array(["a", "b", "c"])
+    rare = Message.of("Class ", ClassName(np.int64(1)), " is rare; class ", ClassName(12), " is not, nor are 1 and 2")
+    assert in_words(ValueError(rare), names) == "Class 'b' is rare; class 12 is not, nor are 1 and 2"
+    assert pickle.loads(pickle.dumps(rare)).named(names) == rare.named(names)
+    never = Message.of("The rule never predicts ", Message.listing([0, 2], plain=True))
+    assert never == "The rule never predicts 0, 2"
+    assert by_name(Message.joined("", never, "So."), names) == "The rule never predicts 'a', 'c' So."
+    assert by_name("class 1 in the text of others", names) == "class 1 in the text of others"
+    assert in_words(ValueError("Two\n  lines"), names) == "Two lines"
     assert in_words(RuntimeError(), np.array(["a"])) == "RuntimeError: RuntimeError"
     assert gathered(["gap 1.5e-3 left", "gap 2.0e-4 left", "other"]) == ["gap 1.5e-3 left", "other"]

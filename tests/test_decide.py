@@ -680,7 +680,7 @@ def test_gaussian_summaries():
     [
         ({"loss": np.zeros((2, 3))}, r"shape \(2, 3\), but there are 3 classes"),
         ({"loss": np.zeros((3, 2))}, "name the columns with actions"),
-        ({"loss": np.zeros(3)}, "one row a class"),
+        ({"loss": np.zeros(3)}, "one row per class"),
         ({"loss": np.zeros((3, 2)), "actions": ["a"]}, "1 actions are named"),
         ({"loss": np.zeros((3, 2)), "actions": ["a", "a"]}, "named twice"),
         ({"loss": [[0, 1, 1], [1, np.nan, 1], [1, 1, 0]]}, "action 1 when the truth is 1 is nan"),
@@ -689,7 +689,7 @@ def test_gaussian_summaries():
         ({"actions": ["yes", "no"]}, "every action is a class"),
         ({"reject_below": 1.5}, "reject_below"),
         ({"reject_cost": 0.1, "reject_action": 2}, "also the name of an action"),
-        ({"priors": [0.5, 0.5]}, "one prior a class"),
+        ({"priors": [0.5, 0.5]}, "one prior per class"),
         ({"priors": [0.5, 0.6, 0.1]}, "sum to 1"),
         ({"calibration": "platt"}, "calibration"),
     ],
@@ -759,7 +759,7 @@ def test_bad_thresholds_and_summaries():
         posterior_summary(np.zeros((1, 2)), weights=[0.0, 0.0])
     with pytest.raises(ValueError, match="belong to draws"):
         posterior_summary(([0.0], [1.0]), weights=[1.0])
-    with pytest.raises(ValueError, match="one a draw"):
+    with pytest.raises(ValueError, match="one per draw"):
         posterior_summary(np.zeros((1, 2)), weights=[1.0])
 
 

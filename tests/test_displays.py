@@ -25,7 +25,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as ReferenceSVC
 
 import separatrix as sx
-from separatrix.report import style
+from separatrix import plots
+from separatrix.data.text import one_line
+from separatrix.plots import style
 
 mpl.use("Agg")
 
@@ -55,43 +57,43 @@ def tumours() -> tuple[pd.DataFrame, np.ndarray]:
 
 def decision_boundary(X, y, ax):
     model = sx.LogisticRegression().fit(X, y)
-    return sx.DecisionBoundaryDisplay.from_estimator(model, X, y, features=[0, 1], grid_resolution=20, ax=ax)
+    return plots.DecisionBoundaryDisplay.from_estimator(model, X, y, features=[0, 1], grid_resolution=20, ax=ax)
 
 
 def support_vectors(X, y, ax):
     model = sx.SVC().fit(X.iloc[:, :2], y)
-    return sx.DecisionBoundaryDisplay.from_estimator(model, X.iloc[:, :2], y, grid_resolution=20, ax=ax)
+    return plots.DecisionBoundaryDisplay.from_estimator(model, X.iloc[:, :2], y, grid_resolution=20, ax=ax)
 
 
 def coefficient_path(X, y, ax):
-    return sx.CoefficientPathDisplay.from_path(sx.logistic_path(X, y, Cs=4), feature_names=list(X), ax=ax)
+    return plots.CoefficientPathDisplay.from_path(sx.logistic_path(X, y, Cs=4), feature_names=list(X), ax=ax)
 
 
 def calibration(X, y, ax):
-    return sx.CalibrationDisplay.from_estimator(sx.GaussianNB().fit(X, y), X, y, pos_label=y[0], name=ODD[0], ax=ax)
+    return plots.CalibrationDisplay.from_estimator(sx.GaussianNB().fit(X, y), X, y, pos_label=y[0], name=ODD[0], ax=ax)
 
 
 def risk_coverage(X, y, ax):
-    return sx.RiskCoverageDisplay.from_estimator(sx.GaussianNB().fit(X, y), X, y, name=ODD[0], ax=ax)
+    return plots.RiskCoverageDisplay.from_estimator(sx.GaussianNB().fit(X, y), X, y, name=ODD[0], ax=ax)
 
 
 def posterior_predictive(X, y, ax):
     model = sx.BayesianLogisticRegression(1.0).fit(X, y)
-    return sx.PosteriorPredictiveDisplay.from_estimator(model, X, feature=0, class_of_interest=y[0], ax=ax)
+    return plots.PosteriorPredictiveDisplay.from_estimator(model, X, feature=0, class_of_interest=y[0], ax=ax)
 
 
 def discriminant_coordinates(X, y, ax):
-    return sx.DiscriminantCoordinatesDisplay.from_estimator(
+    return plots.DiscriminantCoordinatesDisplay.from_estimator(
         sx.LinearDiscriminantAnalysis().fit(X, y), X, y, grid_resolution=20, ax=ax
     )
 
 
 def coefficients(X, y, ax):
-    return sx.CoefficientDisplay.from_estimator(sx.RidgeClassifier().fit(X, y), ax=ax)
+    return plots.CoefficientDisplay.from_estimator(sx.RidgeClassifier().fit(X, y), ax=ax)
 
 
 def score_distribution(X, y, ax):
-    return sx.ScoreDistributionDisplay.from_estimator(sx.LinearDiscriminantAnalysis().fit(X, y), X, y, ax=ax)
+    return plots.ScoreDistributionDisplay.from_estimator(sx.LinearDiscriminantAnalysis().fit(X, y), X, y, ax=ax)
 
 
 DRAWN = [
@@ -157,7 +159,7 @@ def test_the_look_can_be_changed_by_any_of_matplotlibs_names(draw):
 
 
 def test_nothing_is_drawn_with_before_it_is_asked_for():
-    code = "import sys, separatrix.report.coefficients, separatrix.report.decision_boundary; print('matplotlib' in sys.modules)"
+    code = "import sys, separatrix, separatrix.plots; print('matplotlib' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
 
@@ -202,8 +204,8 @@ def test_colours_stand_out_on_light_and_on_dark_pages():
 
 
 def test_names_are_kept_to_one_line():
-    assert style.told("a\nb\tc\x00d") == "a b c·d"
-    assert style.told("x" * 100) == "x" * 39 + "…"
+    assert one_line("a\nb\tc\x00d") == "a b c·d"
+    assert one_line("x" * 100) == "x" * 39 + "…"
 
 
 # Decision boundaries
@@ -215,7 +217,7 @@ def test_regions_are_the_predictions_at_the_means_of_the_other_columns(n_classes
     X, y = flowers(n_classes)
     table = frame(X)
     model = sx.QuadraticDiscriminantAnalysis().fit(table, y)
-    display = sx.DecisionBoundaryDisplay.from_estimator(
+    display = plots.DecisionBoundaryDisplay.from_estimator(
         model, table, y, features=[3, 1], grid_resolution=30, ax=Figure().subplots()
     )
     a, b = np.meshgrid(display.regions.x, display.regions.y)
@@ -236,7 +238,7 @@ def test_columns_by_name_and_columns_that_are_no_numbers():
     X, y = flowers(2)
     table = X.assign(kind=pd.Categorical(np.where(np.arange(len(X)) % 3, "often", "seldom")))
     model = sx.MixedNB().fit(table, y)
-    display = sx.DecisionBoundaryDisplay.from_estimator(
+    display = plots.DecisionBoundaryDisplay.from_estimator(
         model, table, features=[ODD[2], ODD[3]], grid_resolution=15, ax=Figure().subplots()
     )
     a, b = np.meshgrid(display.regions.x, display.regions.y)
@@ -245,7 +247,7 @@ def test_columns_by_name_and_columns_that_are_no_numbers():
     expected = model.predict(rows.assign(kind=pd.Categorical(["often"] * 225, ["often", "seldom"])))
     np.testing.assert_array_equal(display.regions.actions.ravel(), expected)
     with pytest.raises(ValueError, match="Column 'kind' is of type Categorical; give numeric columns"):
-        sx.DecisionBoundaryDisplay.from_estimator(model, table, features=["kind", ODD[0]])
+        plots.DecisionBoundaryDisplay.from_estimator(model, table, features=["kind", ODD[0]])
 
 
 def contour_points(ax, at: int) -> np.ndarray:
@@ -258,7 +260,7 @@ def test_margins_and_support_vectors_of_a_machine(kind):
     X, y = flowers(2)
     X = X.iloc[:, 2:]
     model = kind(kernel="linear").fit(X, y)
-    display = sx.DecisionBoundaryDisplay.from_estimator(model, X, y, ax=Figure().subplots())
+    display = plots.DecisionBoundaryDisplay.from_estimator(model, X, y, ax=Figure().subplots())
     assert display.margins
     for at, size in ((0, 0.0), (1, 1.0)):  # a linear score is linear between the points of the grid
         rows = pd.DataFrame(contour_points(display.ax_, at), columns=X.columns)
@@ -272,9 +274,9 @@ def test_support_vectors_behind_a_pipeline_are_rows_of_the_table():
     X, y = flowers(2)
     X = X.iloc[:, 2:]
     model = make_pipeline(StandardScaler(), sx.SVC()).fit(X, y)
-    display = sx.DecisionBoundaryDisplay.from_estimator(model, X, y, ax=Figure().subplots())
+    display = plots.DecisionBoundaryDisplay.from_estimator(model, X, y, ax=Figure().subplots())
     np.testing.assert_array_equal(display.support, X.to_numpy()[model[-1].support_])
-    other = sx.DecisionBoundaryDisplay.from_estimator(model, X.iloc[::-1], y[::-1], ax=Figure().subplots())
+    other = plots.DecisionBoundaryDisplay.from_estimator(model, X.iloc[::-1], y[::-1], ax=Figure().subplots())
     assert other.support is None  # as many rows, but not those it was fitted on
 
 
@@ -282,7 +284,7 @@ def test_boundaries_lie_where_the_model_says_they_do():
     X, y = flowers(3)
     X = X.iloc[:, 2:]
     model = sx.LinearDiscriminantAnalysis().fit(X, y)
-    display = sx.DecisionBoundaryDisplay.from_estimator(model, X, y, ax=Figure().subplots())
+    display = plots.DecisionBoundaryDisplay.from_estimator(model, X, y, ax=Figure().subplots())
     planes = [model.boundary(k, other) for k, other in combinations(model.classes_, 2)]
     points = contour_points(display.ax_, 0)
     lengths = np.array([np.linalg.norm(plane.normal) for plane in planes])
@@ -297,7 +299,7 @@ def test_actions_beside_the_classes_have_a_region():
     X, y = flowers(2)
     X = X.iloc[:, 2:]
     rule = sx.BayesRule(sx.LogisticRegression(), reject_cost=0.2).fit(X, y)
-    display = sx.DecisionBoundaryDisplay.from_estimator(rule, X, y, grid_resolution=40, ax=Figure().subplots())
+    display = plots.DecisionBoundaryDisplay.from_estimator(rule, X, y, grid_resolution=40, ax=Figure().subplots())
     assert display.classes == [*rule.classes_.tolist(), "reject"] and display.scores is None
     assert "reject" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
 
@@ -306,8 +308,7 @@ def test_a_wide_table_is_shown_in_parts(monkeypatch):
     X, y = flowers(3)
     whole = decision_boundary(X, y, Figure().subplots()).regions.actions
     coordinates = discriminant_coordinates(X, y, Figure().subplots()).regions.actions
-    monkeypatch.setattr("separatrix.report.decision_boundary.NUMBERS_AT_ONCE", 37)
-    monkeypatch.setattr("separatrix.report.discriminant_coordinates.NUMBERS_AT_ONCE", 37)
+    monkeypatch.setattr("separatrix.plots.section.NUMBERS_AT_ONCE", 37)
     np.testing.assert_array_equal(decision_boundary(X, y, Figure().subplots()).regions.actions, whole)
     again = discriminant_coordinates(X, y, Figure().subplots()).regions.actions
     np.testing.assert_array_equal(again, coordinates)
@@ -316,7 +317,7 @@ def test_a_wide_table_is_shown_in_parts(monkeypatch):
 def test_a_plane_that_cannot_be_shown_is_refused():
     X, y = flowers(3)
     model = sx.GaussianNB().fit(X, y)
-    show = sx.DecisionBoundaryDisplay.from_estimator
+    show = plots.DecisionBoundaryDisplay.from_estimator
     with pytest.raises(ValueError, match="X has 4 columns: name the two columns to show with features="):
         show(model, X)
     with pytest.raises(ValueError, match="'width', which is not one of the 4 columns"):
@@ -337,7 +338,7 @@ def test_a_plane_that_cannot_be_shown_is_refused():
 def test_reliability_points_are_those_of_numpy_and_scikit_learn():
     X, y = tumours()
     model = sx.GaussianNB().fit(X[::2], y[::2])
-    display = sx.CalibrationDisplay.from_estimator(model, X[1::2], y[1::2], n_bins=7, ax=Figure().subplots())
+    display = plots.CalibrationDisplay.from_estimator(model, X[1::2], y[1::2], n_bins=7, ax=Figure().subplots())
     p, happened = model.predict_proba(X[1::2])[:, 1], y[1::2] == "malignant"
     places = np.minimum(np.ceil(p * 7).astype(int), 7).clip(1)
     filled = np.unique(places)
@@ -355,7 +356,7 @@ def test_reliability_points_are_those_of_numpy_and_scikit_learn():
 def test_reliability_of_the_likeliest_class_of_one_class_and_of_weighted_rows():
     X, y = flowers(3)
     proba = sx.GaussianNB().fit(X, y).predict_proba(X)
-    draw = sx.CalibrationDisplay.from_predictions
+    draw = plots.CalibrationDisplay.from_predictions
     likeliest = draw(y, proba, ax=Figure().subplots())
     assert likeliest.event == "the likeliest class"
     top = proba.max(axis=1)
@@ -371,14 +372,14 @@ def test_reliability_of_the_likeliest_class_of_one_class_and_of_weighted_rows():
 def test_curves_on_the_same_axes_differ_and_share_one_diagonal():
     X, y = tumours()
     ax = Figure().subplots()
-    first = sx.CalibrationDisplay.from_estimator(sx.GaussianNB().fit(X, y), X, y, ax=ax)
-    second = sx.CalibrationDisplay.from_estimator(sx.LogisticRegression().fit(X, y), X, y, ax=ax)
+    first = plots.CalibrationDisplay.from_estimator(sx.GaussianNB().fit(X, y), X, y, ax=ax)
+    second = plots.CalibrationDisplay.from_estimator(sx.LogisticRegression().fit(X, y), X, y, ax=ax)
     assert first.line_.get_color() != second.line_.get_color()
     told = [text.get_text() for text in ax.get_legend().get_texts()]
     assert told == ["perfectly calibrated", "GaussianNB", "LogisticRegression"]
     ax = Figure().subplots()
-    first = sx.RiskCoverageDisplay.from_estimator(sx.GaussianNB().fit(X, y), X, y, ax=ax)
-    second = sx.RiskCoverageDisplay.from_estimator(sx.LogisticRegression().fit(X, y), X, y, ax=ax)
+    first = plots.RiskCoverageDisplay.from_estimator(sx.GaussianNB().fit(X, y), X, y, ax=ax)
+    second = plots.RiskCoverageDisplay.from_estimator(sx.LogisticRegression().fit(X, y), X, y, ax=ax)
     assert first.line_.get_linestyle() != second.line_.get_linestyle()
 
 
@@ -386,7 +387,7 @@ def test_curves_on_the_same_axes_differ_and_share_one_diagonal():
 def test_risk_and_coverage_are_running_means_over_the_surest_rows(n_classes):
     X, y = flowers(n_classes)
     model = sx.LinearDiscriminantAnalysis().fit(X[::2], y[::2])
-    display = sx.RiskCoverageDisplay.from_estimator(model, X[1::2], y[1::2], ax=Figure().subplots())
+    display = plots.RiskCoverageDisplay.from_estimator(model, X[1::2], y[1::2], ax=Figure().subplots())
     proba = model.predict_proba(X[1::2])
     order = np.argsort(-proba.max(axis=1), kind="stable")
     wrong = (model.predict(X[1::2]) != y[1::2])[order]
@@ -402,7 +403,7 @@ def test_risk_and_coverage_are_running_means_over_the_surest_rows(n_classes):
 
 def test_rows_that_tie_are_kept_at_random():
     proba = np.array([[0.9, 0.1]] * 4 + [[0.6, 0.4]] * 4)
-    display = sx.RiskCoverageDisplay.from_predictions([0, 0, 0, 0, 0, 0, 1, 1], proba, ax=Figure().subplots())
+    display = plots.RiskCoverageDisplay.from_predictions([0, 0, 0, 0, 0, 0, 1, 1], proba, ax=Figure().subplots())
     # Of 6 rows kept two are drawn from the last four, one of them wrong on average.
     np.testing.assert_allclose(display.risk_at([0.25, 0.5, 0.75, 1.0]), [0.0, 0.0, 1.0 / 6.0, 0.25])
 
@@ -411,7 +412,7 @@ def test_rows_that_tie_are_kept_at_random():
 def test_the_posterior_band_is_that_of_the_model_along_the_column(n_classes):
     X, y = flowers(n_classes)
     model = make_pipeline(StandardScaler(), sx.BayesianLogisticRegression(1.0)).fit(X, y)
-    display = sx.PosteriorPredictiveDisplay.from_estimator(
+    display = plots.PosteriorPredictiveDisplay.from_estimator(
         model, X, feature=ODD[2], level=0.8, grid_resolution=9, ax=Figure().subplots()
     )
     rows = pd.DataFrame(np.tile(X.to_numpy().mean(axis=0), (9, 1)), columns=ODD)
@@ -429,7 +430,7 @@ def test_the_posterior_band_is_that_of_the_model_along_the_column(n_classes):
 def test_the_posterior_band_of_two_classes_is_that_of_a_gaussian_score():
     X, y = flowers(2)
     model = sx.BayesianLogisticRegression(1.0).fit(X, y)
-    display = sx.PosteriorPredictiveDisplay.from_estimator(model, X, feature=1, ax=Figure().subplots())
+    display = plots.PosteriorPredictiveDisplay.from_estimator(model, X, feature=1, ax=Figure().subplots())
     rows = np.tile(np.append(X.to_numpy().mean(axis=0), 1.0), (200, 1))
     rows[:, 1] = display.values
     score = rows @ np.append(model.coef_[0], model.intercept_)
@@ -441,12 +442,12 @@ def test_the_posterior_band_of_two_classes_is_that_of_a_gaussian_score():
 def test_a_model_without_a_posterior_has_no_band():
     X, y = flowers(2)
     with pytest.raises(ValueError, match="GaussianNB has no intervals of its probabilities"):
-        sx.PosteriorPredictiveDisplay.from_estimator(sx.GaussianNB().fit(X, y), X, feature=0)
+        plots.PosteriorPredictiveDisplay.from_estimator(sx.GaussianNB().fit(X, y), X, feature=0)
     model = sx.BayesianLogisticRegression(1.0).fit(X, y)
     with pytest.raises(ValueError, match="name the one column to show"):
-        sx.PosteriorPredictiveDisplay.from_estimator(model, X)
+        plots.PosteriorPredictiveDisplay.from_estimator(model, X)
     with pytest.raises(ValueError, match="class_of_interest is 'none'; give one of"):
-        sx.PosteriorPredictiveDisplay.from_estimator(model, X, feature=0, class_of_interest="none")
+        plots.PosteriorPredictiveDisplay.from_estimator(model, X, feature=0, class_of_interest="none")
 
 
 # Coefficients
@@ -455,7 +456,7 @@ def test_a_model_without_a_posterior_has_no_band():
 def test_paths_are_drawn_as_they_are_with_the_weakest_penalty_on_the_right():
     X, y = tumours()
     path = sx.logistic_path(X, y, Cs=[1.0, 0.01, 0.1], l1_ratio=1.0)
-    display = sx.CoefficientPathDisplay.from_path(path, feature_names=list(X), ax=Figure().subplots())
+    display = plots.CoefficientPathDisplay.from_path(path, feature_names=list(X), ax=Figure().subplots())
     assert len(display.lines_) == X.shape[1]
     for j, line in enumerate(display.lines_):
         np.testing.assert_array_equal(line.get_xdata(), [0.01, 0.1, 1.0])
@@ -465,7 +466,7 @@ def test_paths_are_drawn_as_they_are_with_the_weakest_penalty_on_the_right():
     largest = np.argsort(-np.abs(path.coefs[:, 0]).max(axis=0))[:8]
     assert set(named) == set(X.columns[largest])
     alphas = [0.0, 1.0, 100.0]
-    ridge = sx.CoefficientPathDisplay.from_path(
+    ridge = plots.CoefficientPathDisplay.from_path(
         sx.ridge_path(X, y == "benign", alphas=alphas), alphas=alphas, ax=Figure().subplots()
     )
     assert ridge.ax_.xaxis_inverted() and ridge.ax_.get_xscale() == "symlog"  # 0 has its place
@@ -475,19 +476,19 @@ def test_paths_are_drawn_as_they_are_with_the_weakest_penalty_on_the_right():
 def test_a_path_of_many_classes_shows_one_or_the_length_of_all():
     X, y = flowers(3)
     path = sx.logistic_path(X, y, Cs=5)
-    length = sx.CoefficientPathDisplay.from_path(path, ax=Figure().subplots())
+    length = plots.CoefficientPathDisplay.from_path(path, ax=Figure().subplots())
     np.testing.assert_allclose(length.coefs**2, (path.coefs**2).sum(axis=1))
-    one = sx.CoefficientPathDisplay.from_path(path, class_of_interest="<b>", ax=Figure().subplots())
+    one = plots.CoefficientPathDisplay.from_path(path, class_of_interest="<b>", ax=Figure().subplots())
     np.testing.assert_array_equal(one.coefs, path.coefs[:, 0])
     with pytest.raises(ValueError, match="class_of_interest is 'none'; give one of"):
-        sx.CoefficientPathDisplay.from_path(path, class_of_interest="none")
+        plots.CoefficientPathDisplay.from_path(path, class_of_interest="none")
     with pytest.raises(ValueError, match="3 names for 4 columns"):
-        sx.CoefficientPathDisplay.from_path(path, feature_names=["a", "b", "c"])
+        plots.CoefficientPathDisplay.from_path(path, feature_names=["a", "b", "c"])
     coefs = sx.ridge_path(X, np.arange(len(X)), alphas=[1.0, 2.0])
     with pytest.raises(ValueError, match="give them as alphas="):
-        sx.CoefficientPathDisplay.from_path(coefs)
+        plots.CoefficientPathDisplay.from_path(coefs)
     with pytest.raises(ValueError, match="2 sets of coefficients and 3 penalties"):
-        sx.CoefficientPathDisplay.from_path(coefs, alphas=[1.0, 2.0, 3.0])
+        plots.CoefficientPathDisplay.from_path(coefs, alphas=[1.0, 2.0, 3.0])
 
 
 def forest(display) -> dict[str, tuple[float, ...]]:
@@ -502,7 +503,7 @@ def test_a_forest_plot_of_maximum_likelihood_has_the_intervals_of_statsmodels():
     X, y = tumours()
     X = X[["mean radius", "mean texture", "mean smoothness"]]
     model = sx.LogisticRegression(C=np.inf).fit(X, y)
-    display = sx.CoefficientDisplay.from_estimator(model, level=0.9, ax=Figure().subplots())
+    display = plots.CoefficientDisplay.from_estimator(model, level=0.9, ax=Figure().subplots())
     reference = sm.Logit((y == "malignant").astype(float), sm.add_constant(X)).fit(disp=0, tol=1e-10)
     limits = reference.conf_int(0.1)
     for name, drawn in forest(display).items():
@@ -514,7 +515,7 @@ def test_a_forest_plot_of_maximum_likelihood_has_the_intervals_of_statsmodels():
 def test_a_forest_plot_of_a_posterior_has_its_intervals():
     X, y = flowers(3)
     model = sx.BayesianLogisticRegression(1.0).fit(X, y)
-    display = sx.CoefficientDisplay.from_estimator(model, class_of_interest="<b>", ax=Figure().subplots())
+    display = plots.CoefficientDisplay.from_estimator(model, class_of_interest="<b>", ax=Figure().subplots())
     half = ndtri(0.975) * np.sqrt(np.diag(model.coef_cov_)[:4])
     np.testing.assert_allclose(display.lower, model.coef_[0] - half, rtol=1e-6)
     np.testing.assert_allclose(display.upper, model.coef_[0] + half, rtol=1e-6)
@@ -523,26 +524,26 @@ def test_a_forest_plot_of_a_posterior_has_its_intervals():
 def test_a_forest_plot_without_errors_has_points_only():
     X, y = tumours()
     model = make_pipeline(StandardScaler(), ReferenceLogistic()).fit(X, y)
-    display = sx.CoefficientDisplay.from_estimator(model, ax=Figure().subplots())
+    display = plots.CoefficientDisplay.from_estimator(model, ax=Figure().subplots())
     assert display.lower is None and not display.ax_.collections
     coef = dict(zip(X.columns, model[-1].coef_[0], strict=True))
     assert {name: value for name, (value,) in forest(display).items()} == coef
-    penalised = sx.CoefficientDisplay.from_estimator(sx.LogisticRegression().fit(X, y), ax=Figure().subplots())
+    penalised = plots.CoefficientDisplay.from_estimator(sx.LogisticRegression().fit(X, y), ax=Figure().subplots())
     assert penalised.lower is None
 
 
 def test_a_forest_plot_of_many_classes_names_class_and_column():
     X, y = flowers(3)
     X.columns = list("abcd")
-    softmax = sx.CoefficientDisplay.from_estimator(sx.LogisticRegression().fit(X, y), ax=Figure().subplots())
+    softmax = plots.CoefficientDisplay.from_estimator(sx.LogisticRegression().fit(X, y), ax=Figure().subplots())
     assert set(softmax.names) == {f"{column}, {label}" for column in "abcd" for label in np.unique(y)}
     pairs = sx.SVC(kernel="linear").fit(X, y)
-    display = sx.CoefficientDisplay.from_estimator(pairs, ax=Figure().subplots())
+    display = plots.CoefficientDisplay.from_estimator(pairs, ax=Figure().subplots())
     assert len(display.names) == 12
-    regression = sx.CoefficientDisplay.from_estimator(sx.Ridge().fit(X, np.arange(len(X))), ax=Figure().subplots())
+    regression = plots.CoefficientDisplay.from_estimator(sx.Ridge().fit(X, np.arange(len(X))), ax=Figure().subplots())
     assert list(regression.names) == list("abcd")
     four = np.array(["p", "q", "r", "s"])[np.arange(len(y)) % 4]
-    six = sx.CoefficientDisplay.from_estimator(sx.SVC(kernel="linear").fit(X, four), ax=Figure().subplots())
+    six = plots.CoefficientDisplay.from_estimator(sx.SVC(kernel="linear").fit(X, four), ax=Figure().subplots())
     assert six.names[:4] == [f"{column}, p against q" for column in "abcd"]
 
 
@@ -551,7 +552,7 @@ def test_contrasts_are_told_as_such():
     X = rng.standard_normal((300, 2))
     y = np.array(["a", "b", "c"])[rng.integers(3, size=300)]
     model = sx.LogisticRegression(C=np.inf).fit(X, y)
-    display = sx.CoefficientDisplay.from_estimator(model, ax=Figure().subplots())
+    display = plots.CoefficientDisplay.from_estimator(model, ax=Figure().subplots())
     np.testing.assert_allclose(display.estimates, (model.coef_[1:] - model.coef_[0]).ravel(), rtol=1e-6)
     assert "against a" in display.ax_.get_xlabel() and display.names[0] == "x0, b"
 
@@ -560,22 +561,22 @@ def test_a_forest_plot_says_how_many_it_leaves_out():
     rng = np.random.default_rng(1)
     sizes = rng.standard_normal(100)
     named = [f"c{j}" for j in range(100)]
-    display = sx.CoefficientDisplay(named, sizes, sizes - 1, sizes + 1, xlabel="$" * 200).plot()
+    display = plots.CoefficientDisplay(named, sizes, sizes - 1, sizes + 1, xlabel="$" * 200).plot()
     np.testing.assert_array_equal(display.order_, np.argsort(-np.abs(sizes))[:30])
     assert "70 smaller ones are left out" in display.ax_.get_xlabel()
     assert len(forest(display.plot(max_rows=5))) == 5
-    endless = sx.CoefficientDisplay(["a", "b"], [3.0, 1.0], [-np.inf, 0.5], [np.inf, 1.5]).plot(Figure().subplots())
+    endless = plots.CoefficientDisplay(["a", "b"], [3.0, 1.0], [-np.inf, 0.5], [np.inf, 1.5]).plot(Figure().subplots())
     assert np.isfinite(np.array(list(forest(endless).values()))).all()
 
 
 def test_models_and_names_that_do_not_fit_a_forest_plot_are_refused():
     X, y = flowers(2)
     with pytest.raises(ValueError, match="GaussianNB has no coef_"):
-        sx.CoefficientDisplay.from_estimator(sx.GaussianNB().fit(X, y))
+        plots.CoefficientDisplay.from_estimator(sx.GaussianNB().fit(X, y))
     with pytest.raises(ValueError, match="2 names for 4 columns"):
-        sx.CoefficientDisplay.from_estimator(sx.RidgeClassifier().fit(X, y), feature_names=["a", "b"])
+        plots.CoefficientDisplay.from_estimator(sx.RidgeClassifier().fit(X, y), feature_names=["a", "b"])
     with pytest.raises(ValueError, match="level is 95; give a probability"):
-        sx.CoefficientDisplay.from_estimator(sx.RidgeClassifier().fit(X, y), level=95)
+        plots.CoefficientDisplay.from_estimator(sx.RidgeClassifier().fit(X, y), level=95)
 
 
 # Classes apart
@@ -586,7 +587,9 @@ def test_models_and_names_that_do_not_fit_a_forest_plot_are_refused():
 def test_canonical_variates_are_those_of_scikit_learn_up_to_sign(n_classes, solver):
     X, y = flowers(n_classes)
     model = sx.LinearDiscriminantAnalysis(solver=solver).fit(X, y)
-    display = sx.DiscriminantCoordinatesDisplay.from_estimator(model, X, y, grid_resolution=25, ax=Figure().subplots())
+    display = plots.DiscriminantCoordinatesDisplay.from_estimator(
+        model, X, y, grid_resolution=25, ax=Figure().subplots()
+    )
     reference = ReferenceLDA(solver=solver).fit(X, y).transform(X)
     sign = np.sign((display.coordinates * reference).sum(axis=0))
     np.testing.assert_allclose(display.coordinates * sign, reference, rtol=1e-6, atol=1e-6)
@@ -602,7 +605,7 @@ def test_regions_in_the_plane_are_those_of_the_nearest_mean(kind):
     codes = rng.choice(5, size=400, p=[0.4, 0.3, 0.1, 0.1, 0.1])
     X = centres[codes] + rng.standard_normal((400, 4)) @ rng.standard_normal((4, 4))
     model = kind().fit(X, codes)
-    display = sx.DiscriminantCoordinatesDisplay.from_estimator(
+    display = plots.DiscriminantCoordinatesDisplay.from_estimator(
         model, X, codes, grid_resolution=40, ax=Figure().subplots()
     )
     all_means = model.transform(model.means_)  # in these coordinates the common covariance is the identity
@@ -614,25 +617,25 @@ def test_regions_in_the_plane_are_those_of_the_nearest_mean(kind):
 
 def test_fishers_coordinates_have_no_regions_and_those_of_a_pipeline_are_of_its_last_step():
     X, y = flowers(3)
-    fisher = sx.DiscriminantCoordinatesDisplay.from_estimator(
+    fisher = plots.DiscriminantCoordinatesDisplay.from_estimator(
         sx.FisherDiscriminant().fit(X, y), X, y, ax=Figure().subplots()
     )
     assert fisher.regions is None and not fisher.ax_.images
     model = make_pipeline(StandardScaler(), sx.LinearDiscriminantAnalysis()).fit(X, y)
-    behind = sx.DiscriminantCoordinatesDisplay.from_estimator(model, X, y, ax=Figure().subplots())
+    behind = plots.DiscriminantCoordinatesDisplay.from_estimator(model, X, y, ax=Figure().subplots())
     np.testing.assert_allclose(np.abs(behind.coordinates), np.abs(fisher.coordinates), rtol=1e-6)
     assert behind.regions is not None and "99.1 %" in behind.ax_.get_xlabel()
     with pytest.raises(ValueError, match="GaussianNB has no canonical variates"):
-        sx.DiscriminantCoordinatesDisplay.from_estimator(sx.GaussianNB().fit(X, y), X, y)
+        plots.DiscriminantCoordinatesDisplay.from_estimator(sx.GaussianNB().fit(X, y), X, y)
     with pytest.raises(ValueError, match="with solver='svd' or 'eigen'"):
         lsqr = sx.LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
-        sx.DiscriminantCoordinatesDisplay.from_estimator(lsqr, X, y)
+        plots.DiscriminantCoordinatesDisplay.from_estimator(lsqr, X, y)
 
 
 def test_score_distributions_are_numpys_histograms():
     X, y = tumours()
     model = sx.LinearDiscriminantAnalysis().fit(X, y)
-    draw = sx.ScoreDistributionDisplay.from_estimator
+    draw = plots.ScoreDistributionDisplay.from_estimator
     display = draw(model, X, y, bins=12, ax=Figure().subplots())
     scores = model.decision_function(X)
     for k, label in enumerate(display.classes):
@@ -651,20 +654,20 @@ def test_score_distributions_are_numpys_histograms():
 def test_the_lead_of_the_own_class_is_positive_where_the_row_is_right():
     X, y = flowers(3)
     model = sx.GaussianNB().fit(X, y)
-    display = sx.ScoreDistributionDisplay.from_predictions(
+    display = plots.ScoreDistributionDisplay.from_predictions(
         y, model.predict_proba(X), bins=[-1.0, 0.0, 1.0], ax=Figure().subplots()
     )
     shares = [(model.predict(X) == y)[y == label].mean() for label in display.classes]
     np.testing.assert_allclose(display.densities[:, 1], shares)
     assert display.threshold == 0.0
-    one = sx.ScoreDistributionDisplay.from_estimator(model, X, y, pos_label="<b>", ax=Figure().subplots())
+    one = plots.ScoreDistributionDisplay.from_estimator(model, X, y, pos_label="<b>", ax=Figure().subplots())
     assert one.threshold is None and one.xlabel == "score of <b>"
     weights = np.arange(len(y)) % 4
     proba, bins = model.predict_proba(X), np.linspace(-1, 1, 9)
-    weighted = sx.ScoreDistributionDisplay.from_predictions(
+    weighted = plots.ScoreDistributionDisplay.from_predictions(
         y, proba, bins=bins, sample_weight=weights, ax=Figure().subplots()
     )
-    repeated = sx.ScoreDistributionDisplay.from_predictions(
+    repeated = plots.ScoreDistributionDisplay.from_predictions(
         np.repeat(y, weights), np.repeat(proba, weights, axis=0), bins=bins, ax=Figure().subplots()
     )
     np.testing.assert_allclose(weighted.densities, repeated.densities)
@@ -673,22 +676,22 @@ def test_the_lead_of_the_own_class_is_positive_where_the_row_is_right():
 def test_scores_that_cannot_be_shown_are_refused():
     X, y = flowers(3)
     model = sx.SVC(decision_function_shape="ovr").fit(X, y)
-    draw = sx.ScoreDistributionDisplay.from_predictions
-    with pytest.raises(ValueError, match="give one column a class"):
+    draw = plots.ScoreDistributionDisplay.from_predictions
+    with pytest.raises(ValueError, match="give one column per class"):
         draw(y, model.decision_function(X)[:, :2])
     with pytest.raises(ValueError, match="pos_label is 'none'; give one of"):
         draw(y, model.decision_function(X), pos_label="none")
     with pytest.raises(ValueError, match="1 scores are NaN or infinite"):
         draw([0, 1, 1], [0.5, np.inf, 1.0])
     with pytest.raises(ValueError, match="Ridge has no decision_function and no predict_proba"):
-        sx.ScoreDistributionDisplay.from_estimator(sx.Ridge().fit(X, np.arange(len(X))), X, y)
+        plots.ScoreDistributionDisplay.from_estimator(sx.Ridge().fit(X, np.arange(len(X))), X, y)
 
 
 # Margin losses
 
 
 def test_losses_are_their_formulas_and_bound_the_misclassification():
-    display = sx.MarginLossDisplay.from_losses()
+    display = plots.MarginLossDisplay.from_losses()
     m, values = display.margins, display.values
     np.testing.assert_allclose(values["logistic"], np.logaddexp(0.0, -m), rtol=1e-14)
     np.testing.assert_allclose(values["hinge"], np.maximum(0.0, 1.0 - m))
@@ -699,14 +702,14 @@ def test_losses_are_their_formulas_and_bound_the_misclassification():
 
 
 def test_the_plot_shows_these_numbers():
-    display = sx.MarginLossDisplay.from_losses(["hinge", "logistic"]).plot()
+    display = plots.MarginLossDisplay.from_losses(["hinge", "logistic"]).plot()
     lines = {line.get_label(): line for line in display.ax_.get_lines()}
     assert set(lines) == {"misclassification", "hinge", "logistic"}
     np.testing.assert_array_equal(lines["hinge"].get_ydata(), display.values["hinge"])
-    again = sx.MarginLossDisplay.from_losses().plot(display.ax_)
+    again = plots.MarginLossDisplay.from_losses().plot(display.ax_)
     assert again.figure_ is display.figure_
 
 
 def test_an_unknown_loss_is_named():
     with pytest.raises(ValueError, match="'cubic' is not a loss; the losses are logistic"):
-        sx.MarginLossDisplay.from_losses(["cubic"])
+        plots.MarginLossDisplay.from_losses(["cubic"])

@@ -16,13 +16,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from separatrix import BayesRule, LinearDiscriminantAnalysis, LogisticRegression, MixedNB, Perceptron
-from separatrix.comparison.encoder import TableEncoder
-from separatrix.comparison.rows import Rows
-from separatrix.comparison.schema import TableSchema
 from separatrix.comparison.table_model import TableModel
+from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.rows import TableRows
+from separatrix.tables.schema import TableSchema
 
 
-def schema_of(columns: dict) -> tuple[TableSchema, Rows]:
+def schema_of(columns: dict) -> tuple[TableSchema, TableRows]:
     n = len(next(iter(columns.values())))
     table = pa.table(columns | {"y": ["u", "v"] + ["u"] * (n - 2)})
     schema = TableSchema.infer(table, "y")
@@ -101,7 +101,7 @@ def tables(draw) -> dict:
     return columns | {"always": list(np.arange(n) ** 2.0)}
 
 
-def by_hand(encoder: TableEncoder, rows: Rows) -> np.ndarray:
+def by_hand(encoder: TableEncoder, rows: TableRows) -> np.ndarray:
     """The formula of a feature, one value at a time."""
     matrix = np.empty((len(rows), len(encoder.features_)))
     for j, feature in enumerate(encoder.features_):

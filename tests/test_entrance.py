@@ -21,9 +21,9 @@ from typer.testing import CliRunner
 
 import separatrix as sx
 from separatrix.cli.main import app
-from separatrix.comparison.schema import TableSchema
 from separatrix.comparison.table_model import TableModel
-from separatrix.data.tables import read_table
+from separatrix.tables.reading import read_table
+from separatrix.tables.schema import TableSchema
 
 RNG = np.random.default_rng(0)
 X = np.abs(np.round(2.0 * RNG.standard_normal((40, 6))))

@@ -480,7 +480,7 @@ def test_models_that_cut_columns_into_flags_are_found_out():
     X = rng.integers(0, 2, (60, 3)).astype(float)
     y = (X[:, 0] + rng.random(60) > 0.8).astype(int)
     model = BernoulliNB().fit(X, y)
-    with pytest.raises(ValueError, match="does not decide as its linear form says"):
+    with pytest.raises(ValueError, match="does not decide by its linear form"):
         counterfactual(model, [1.0, 1.0, 1.0], 0, bounds=(0.01, None))  # all flags stay set
     counts = MultinomialNB().fit(X, y)  # linear in x: nothing to find
     assert counts.predict(counterfactual(counts, X[0] + 1.0).x[None])[0] != counts.predict(X[:1] + 1.0)[0]

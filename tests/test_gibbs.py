@@ -20,7 +20,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 import separatrix
 from separatrix import as_source
 from separatrix.bayes.diagnostics import bulk_ess, rhat
-from separatrix.bayes.gibbs import Draws, _Sampler, draw_polya_gamma, sample_gibbs
+from separatrix.bayes.gibbs import Draws, GibbsSampler, draw_polya_gamma, sample_gibbs
 from separatrix.data.affine import Intercept
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.losses import Hinge, Logistic, Loss, Softmax
@@ -379,7 +379,7 @@ def test_starts_have_the_covariance_that_was_given() -> None:
     X, y = rows(30, 2)
     factor = np.array([[2.0, 0.0], [3.0, 0.5]])
     source = as_source(X, y).labelled()
-    sampler = _Sampler(LinearObjective(Logistic(), prior([[1.0, 1.0]])), source, np.random.SeedSequence(0))
+    sampler = GibbsSampler(LinearObjective(Logistic(), prior([[1.0, 1.0]])), source, np.random.SeedSequence(0))
     starts = sampler.starts(np.array([[5.0, -5.0]]), factor, 20_000)[:, 0]
     np.testing.assert_allclose(np.cov(starts.T), factor @ factor.T, rtol=0.05)
     np.testing.assert_allclose(starts.mean(axis=0), [5.0, -5.0], atol=0.1)

@@ -35,7 +35,7 @@ from separatrix import (
 )
 from separatrix.data import as_source
 from separatrix.data.dense import DenseBlock
-from separatrix.solvers.normal_equations import solve_ridge
+from separatrix.solvers.least_squares.normal_equations import solve_ridge
 from separatrix.statistics.gram import Gram
 from separatrix.statistics.triangular import Triangular
 

@@ -667,7 +667,7 @@ def test_pipelines_searches_and_routing() -> None:
         ({"C": 0.0}, "'C' parameter"),
         ({"C": -1.0}, "'C' parameter"),
         ({"l1_ratio": 1.5}, "'l1_ratio' parameter"),
-        ({"solver": "saga"}, "'solver' parameter"),
+        ({"solver": "simplex"}, "'solver' parameter"),
         ({"max_iter": -1}, "'max_iter' parameter"),
         ({"tol": -1.0}, "'tol' parameter"),
         ({"class_weight": {0: -1.0}}, "weights must be finite and ≥ 0"),

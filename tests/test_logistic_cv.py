@@ -157,11 +157,11 @@ def test_a_fold_with_one_class_to_learn_from():
 
 @pytest.mark.parametrize("cv", [5, "alo"])
 def test_an_interrupted_choice_keeps_what_it_has(cv, monkeypatch):
-    import separatrix.models.logistic.cross_validation as module
+    from separatrix.models.logistic.path import RegressionOnGrid
     from separatrix.result import Status
 
     X, y = data(load_iris)
-    solve, count = module.solve_along, 0
+    solve, count = RegressionOnGrid.along, 0
 
     def interrupted(*arguments: Any) -> Any:
         nonlocal count
@@ -171,7 +171,7 @@ def test_an_interrupted_choice_keeps_what_it_has(cv, monkeypatch):
             count += 1
             yield c, problem, replace(solution, status=Status.INTERRUPTED) if count == stop else solution
 
-    monkeypatch.setattr(module, "solve_along", interrupted)
+    monkeypatch.setattr(RegressionOnGrid, "along", interrupted)
     for stop, folds in ((3, 1), (8, 1 if cv == "alo" else 2)):
         count = 0
         model = LogisticRegressionCV(Cs=CS, cv=cv)

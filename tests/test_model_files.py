@@ -740,7 +740,7 @@ def test_a_file_does_not_choose_how_wide_texts_are():
 def test_headers_without_end(content, tmp_path):
     path = tmp_path / "model.safetensors"
     path.write_bytes((1 << 62).to_bytes(8, "little") + content[8:])
-    with pytest.raises(ValueError, match="shorter than its beginning says"):
+    with pytest.raises(ValueError, match="shorter than its header states"):
         sx.load_model(path)
     with open(path, "wb") as file:  # a sparse file: its length costs nothing
         file.write((model_file.LARGEST_HEADER + 1).to_bytes(8, "little"))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from separatrix.comparison.schema import TableSchema
-from separatrix.data.tables import read_table, table_batches
+from separatrix.tables.reading import read_table, table_batches
+from separatrix.tables.schema import TableSchema
 
 
 def inferred(folder, delimiter: str, columns: dict[str, list[str]], quote: str = "") -> tuple[TableSchema, pa.Table]:

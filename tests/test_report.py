@@ -18,12 +18,15 @@ from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_s
 
 import separatrix as sx
 from separatrix.cli import inspect
-from separatrix.report import style
+from separatrix.comparison.families import FAMILIES
+from separatrix.comparison.planes import Plane, discriminant_plane
+from separatrix.comparison.table_model import TableModel
+from separatrix.plots import style
 from separatrix.report.figures import Drawing
-from separatrix.report.planes import Plane, discriminant_plane
-from separatrix.report.sections import Ground, cross_table, mistake_table, model_section, out_of_fold_scores
+from separatrix.report.sections import cross_table, mistake_table, model_section, outlier_table
 from separatrix.report.svg import inline_svg, page_style
 from separatrix.report.tables import count, number, percent
+from separatrix.tables.encoder import TableEncoder
 
 SCRIPT, BOLD = "<script>alert(1)</script>", "<b>x</b>"
 
@@ -261,8 +264,8 @@ def test_confusion_is_that_of_scikit_learn(comparison):
 
 
 def test_the_largest_mistakes_are_the_surest_ones(comparison):
-    ground, candidate = Ground.of(comparison), next(one for one in comparison.candidates if one.family == "lda")
-    table = mistake_table(ground, candidate, candidate.proba)
+    candidate = next(one for one in comparison.candidates if one.family == "lda")
+    table = mistake_table(comparison, candidate)
     rows = np.array([int(row[0]) - 1 for row in table.rows])
     codes, predicted, proba = comparison.codes, candidate.predicted, candidate.proba
     assert (predicted[rows] != codes[rows]).all()
@@ -275,13 +278,12 @@ def test_the_largest_mistakes_are_the_surest_ones(comparison):
     assert {row[table.head.index("ringed")] for row in table.rows} <= {"yes", "no"}
     never_wrong = sx.compare(hostile_table(), "kind", families=["lda"], folds=2)
     never_wrong.recommended.predicted = never_wrong.codes
-    assert mistake_table(Ground.of(never_wrong), never_wrong.recommended, None) is None
+    assert mistake_table(never_wrong, never_wrong.recommended) is None
 
 
 def test_outliers_have_the_tail_of_their_distance(comparison):
-    ground = Ground.of(comparison)
-    table = ground.pooled_outliers()
-    X, codes = ground.encoded, comparison.codes
+    table = outlier_table(comparison, comparison.outliers, "distance")
+    X, codes = comparison.encoded, comparison.codes
     within = X - np.stack([X[codes == k].mean(axis=0) for k in range(3)])[codes]
     inverse = np.linalg.pinv(within.T @ within / len(X))
     means = np.stack([X[codes == k].mean(axis=0) for k in range(3)])
@@ -310,7 +312,7 @@ def test_doubts_are_sentences(comparison):
 def model_section_of(comparison, family):
     candidate = next(one for one in comparison.candidates if one.family == family)
     with page_style():
-        return model_section(Ground.of(comparison), candidate, 100)
+        return model_section(comparison, candidate, 100)
 
 
 def test_intervals_of_the_logistic_are_laplace_s(two_classes):
@@ -357,7 +359,7 @@ def test_a_constant_model_has_no_curves(comparison):
     section = model_section_of(comparison, "baseline")
     starts = [drawing.caption.split(",")[0] for drawing in section.drawings]
     assert not any(start.startswith(("ROC", "Precision", "The lead")) for start in starts)
-    assert any("same of every row" in note for note in section.notes)
+    assert any("same for every row" in note for note in section.notes)
     assert any(drawing.caption.startswith("ROC") for drawing in model_section_of(comparison, "lda").drawings)
 
 
@@ -392,7 +394,7 @@ def test_letters_that_a_font_lacks_are_no_warning(tmp_path):
 
 def test_models_without_probabilities_are_shown_by_their_scores(two_classes):
     candidate = next(one for one in two_classes.candidates if one.family == "perceptron")
-    scores = out_of_fold_scores(two_classes, candidate)
+    scores = candidate.decision_scores
     assert (scores.argmax(axis=1) == candidate.predicted).all()
     section = model_section_of(two_classes, "perceptron")
     assert any("no probabilities" in note for note in section.notes)
@@ -413,8 +415,7 @@ def test_a_loss_shows_its_matrix_and_the_actions():
 
 
 def test_the_plane_of_two_classes_has_a_second_axis_without_difference(two_classes):
-    ground = Ground.of(two_classes)
-    plane = ground.plane
+    plane = two_classes.plane
     assert isinstance(plane, Plane) and plane.points.shape == (len(two_classes.codes), 2)
     centred = plane.points - plane.points.mean(axis=0)
     assert abs(centred[:, 0] @ centred[:, 1]) < 1e-8 * len(centred)
@@ -443,9 +444,8 @@ def test_many_columns_show_those_that_tell_the_classes_apart(tmp_path):
     table = pd.DataFrame(rng.normal(size=(80, 20)), columns=[f"noise {j}" for j in range(20)])
     table["noise 17"] += 2 * codes
     found = sx.compare(table.assign(y=codes), "y", families=["lda"], folds=2)
-    ground = Ground.of(found)
-    assert len(ground.columns) == 12 and "noise 17" in [column.name for column in ground.columns]
-    assert "12 of 20 columns" in ground.pooled_outliers().caption
+    assert len(found.columns) == 12 and "noise 17" in [column.name for column in found.columns]
+    assert "12 of 20 columns" in outlier_table(found, found.outliers, "distance").caption
 
 
 @pytest.mark.parametrize("n_columns", [30, 31])
@@ -463,7 +463,7 @@ def test_long_names_are_cut_where_they_head_a_narrow_column():
     name = "a very long name of a column " * 5 + "of length"
     table = hostile_table().rename(columns={SCRIPT: name})
     found = sx.compare(table, "kind", families=["lda"], folds=2)
-    heads = Ground.of(found).pooled_outliers().head
+    heads = outlier_table(found, found.outliers, "distance").head
     assert max(map(len, heads)) <= 48 and any(head.endswith("of length") for head in heads)
 
 
@@ -498,6 +498,46 @@ def test_a_report_depends_on_the_comparison_alone(tmp_path):
         sx.write_report(found, tmp_path / "styled.html")
         assert mpl.rcParams["font.size"] == 31  # what the user has set stays as it is
     assert (tmp_path / "plain.html").read_bytes() == (tmp_path / "styled.html").read_bytes()
+
+
+def test_a_report_fits_encodes_and_predicts_nothing(tmp_path, monkeypatch):
+    """The comparison keeps what it has computed, and the report only draws it."""
+    table = hostile_table(90, 2)
+    found = sx.compare(table, "kind", folds=2)
+    assert {one.family for one in found.candidates} | set(found.failures) == set(FAMILIES)
+    called = []
+
+    def count_calls(cls, method):
+        def counted(self, *args, **kwargs):
+            called.append(f"{cls.__name__}.{method}")
+            return own(self, *args, **kwargs)
+
+        own = getattr(cls, method)
+        monkeypatch.setattr(cls, method, counted)
+
+    models = {type(one.model.estimator) for one in found.candidates} | {sx.FisherDiscriminant, TableEncoder, TableModel}
+    methods = ("fit", "transform", "encode", "predict", "predict_proba", "decision_function", "mahalanobis")
+    for cls in models:
+        for method in methods:
+            if hasattr(cls, method):
+                count_calls(cls, method)
+    sx.write_report(found, tmp_path / "report.html")
+    assert str(found) and found._repr_html_() and found.table() and called == []
+    next(one for one in found.candidates if one.family == "lda").model.predict(table)
+    assert "TableModel.encode" in called and "TableEncoder.transform" in called  # calls are counted
+
+
+def test_what_is_kept_is_what_the_models_give(two_classes):
+    np.testing.assert_array_equal(two_classes.encoded, two_classes.encoder.transform(two_classes.rows))
+    for candidate in two_classes.candidates:
+        assert len(candidate.fold_models) == 3
+        for k, model in enumerate(candidate.fold_models):
+            left_out = two_classes.rows.take(np.flatnonzero(two_classes.folds == k))
+            if candidate.proba is None:
+                kept, given = candidate.decision_scores[:, 1], model.decision_function(left_out)
+            else:
+                kept, given = candidate.proba, model.predict_proba(left_out)
+            np.testing.assert_array_equal(kept[two_classes.folds == k], given)
 
 
 def test_svg_text_is_escaped_and_ids_are_its_own():

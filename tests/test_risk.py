@@ -265,7 +265,7 @@ def test_named_actions_functions_and_absent_labels():
     [
         (([0, 1], [0, 1], [[0, 1, 1], [1, 0, 1]]), "name the columns"),
         (([0, 1], [0, 2], [[0, 1], [1, 0]]), "2 is not among the actions"),
-        (([0, 1], [0]), "one action a row"),
+        (([0, 1], [0]), "one action per row"),
         (([0, 1], ["0", "1"]), "one type"),
         (([0, 1], np.array([0, "reject"], dtype=object)), "set reject_cost"),
         (([0, 1], [0.0, np.nan]), "by reject_action"),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from estimators import having
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
@@ -71,6 +71,12 @@ def test_the_form_is_the_classifier(name, n_classes, weights):
         assert form.link == "none"
         with pytest.raises(ValueError, match="no probabilities"):
             form.probabilities(X)
+
+
+def test_every_public_classifier_is_here():
+    public = {getattr(sx, name) for name in sx.__all__ if isinstance(getattr(sx, name), type)}
+    classifiers = {kind for kind in public if issubclass(kind, ClassifierMixin)}
+    assert classifiers <= {type(model) for model in CLASSIFIERS.values()}
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "sigmoid", "precomputed"])

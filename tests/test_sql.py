@@ -30,7 +30,7 @@ from sklearn.preprocessing import PolynomialFeatures
 import separatrix as sx
 from separatrix.comparison.families import FAMILIES
 from separatrix.comparison.table_model import TableModel
-from separatrix.export.sql_words import WHITESPACE, identifier, total
+from separatrix.export.sql_dialects import WHITESPACE, identifier, total
 
 AWKWARD = "a\"b'; DROP TABLE x; --"
 DUCKDB = duckdb.connect(config={"threads": 1})

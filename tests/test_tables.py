@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from separatrix.comparison.rows import MISSING, NO_LABEL
-from separatrix.comparison.schema import ColumnSchema, TableSchema
-from separatrix.data.tables import read_table, table_batches
+from separatrix.data.arrow_columns import MISSING, NO_LABEL
+from separatrix.tables.reading import read_table, table_batches
+from separatrix.tables.schema import ColumnSchema, TableSchema
 
 
 def write(folder, name: str, text: str | bytes) -> str:

@@ -15,9 +15,7 @@ from separatrix.statistics import ClassMoments, Gram, condition_gaussian
 
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison, compare
-    from separatrix.comparison.schema import TableSchema
     from separatrix.comparison.table_model import TableModel
-    from separatrix.data.tables import read_table, table_batches
     from separatrix.decide.bayes_risk import GaussianClasses, bayes_risk
     from separatrix.decide.bayes_rule import BayesRule
     from separatrix.decide.calibration import Reliability, expected_calibration_error, reliability_diagram
@@ -63,16 +61,20 @@ if TYPE_CHECKING:
     from separatrix.models.perceptron.perceptron import Perceptron
     from separatrix.models.svm.linear_svc import LinearSVC
     from separatrix.models.svm.svc import SVC
-    from separatrix.report.calibration_display import CalibrationDisplay
-    from separatrix.report.coefficient_path import CoefficientPathDisplay
-    from separatrix.report.coefficients import CoefficientDisplay
-    from separatrix.report.decision_boundary import DecisionBoundaryDisplay
-    from separatrix.report.discriminant_coordinates import DiscriminantCoordinatesDisplay
-    from separatrix.report.margin_losses import MarginLossDisplay
+    from separatrix.plots import (
+        CalibrationDisplay,
+        CoefficientDisplay,
+        CoefficientPathDisplay,
+        DecisionBoundaryDisplay,
+        DiscriminantCoordinatesDisplay,
+        MarginLossDisplay,
+        PosteriorPredictiveDisplay,
+        RiskCoverageDisplay,
+        ScoreDistributionDisplay,
+    )
     from separatrix.report.page import write_report
-    from separatrix.report.posterior_predictive import PosteriorPredictiveDisplay
-    from separatrix.report.risk_coverage_display import RiskCoverageDisplay
-    from separatrix.report.score_distribution import ScoreDistributionDisplay
+    from separatrix.tables.reading import read_table, table_batches
+    from separatrix.tables.schema import TableSchema
 
 __version__ = "0.1.0"
 
@@ -177,9 +179,7 @@ __all__ = [
 
 _HOMES = {
     "comparison.comparison": ["Comparison", "compare"],
-    "comparison.schema": ["TableSchema"],
     "comparison.table_model": ["TableModel"],
-    "data.tables": ["read_table", "table_batches"],
     "decide.bayes_risk": ["GaussianClasses", "bayes_risk"],
     "decide.bayes_rule": ["BayesRule"],
     "decide.calibration": ["Reliability", "expected_calibration_error", "reliability_diagram"],
@@ -217,17 +217,21 @@ _HOMES = {
     "models.svm.linear_svc": ["LinearSVC"],
     "models.svm.svc": ["SVC"],
     "dual.kernels": ["Kernel", "LaplacianKernel", "LinearKernel", "PolynomialKernel", "RBFKernel", "SigmoidKernel"],
-    "report.calibration_display": ["CalibrationDisplay"],
-    "report.coefficient_path": ["CoefficientPathDisplay"],
-    "report.coefficients": ["CoefficientDisplay"],
-    "report.decision_boundary": ["DecisionBoundaryDisplay"],
-    "report.discriminant_coordinates": ["DiscriminantCoordinatesDisplay"],
-    "report.margin_losses": ["MarginLossDisplay"],
+    "plots": [
+        "CalibrationDisplay",
+        "CoefficientDisplay",
+        "CoefficientPathDisplay",
+        "DecisionBoundaryDisplay",
+        "DiscriminantCoordinatesDisplay",
+        "MarginLossDisplay",
+        "PosteriorPredictiveDisplay",
+        "RiskCoverageDisplay",
+        "ScoreDistributionDisplay",
+    ],
     "report.page": ["write_report"],
-    "report.posterior_predictive": ["PosteriorPredictiveDisplay"],
-    "report.risk_coverage_display": ["RiskCoverageDisplay"],
-    "report.score_distribution": ["ScoreDistributionDisplay"],
     "geometry.separability": ["Separability", "canonical", "geometric_margin", "separability"],
+    "tables.reading": ["read_table", "table_batches"],
+    "tables.schema": ["TableSchema"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -15,6 +15,10 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal, Self
 
+from sklearn import exceptions
+
+from separatrix.errors import Message
+
 
 class Status(Enum):
     """Why a fit ended, from the best outcome to the worst. Each value is a sentence with advice where there is any."""
@@ -181,10 +185,32 @@ class Fit:
     certificate: Certificate | None = None
     trace: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
+    def message(self, sentence: str | None = None) -> Message:
+        """The record in words, with `sentence` in place of the status and the detail where it is given."""
+        cost = f"\n{self.passes} pass{'' if self.passes == 1 else 'es'} over the data, {self.seconds:.3g} s"
+        steps = f", {self.iterations} iterations" if self.iterations else ""
+        proof = f"\nCertificate: {self.certificate}" if self.certificate is not None else ""
+        first = Message.joined(str(self.status), self.detail) if sentence is None else sentence
+        return Message.of(first, cost + steps + proof)
+
     def __str__(self) -> str:
-        lines = [str(self.status) + (f" {self.detail}" if self.detail else "")]
-        cost = f"{self.passes} pass{'' if self.passes == 1 else 'es'} over the data, {self.seconds:.3g} s"
-        lines.append(f"{cost}, {self.iterations} iterations" if self.iterations else cost)
-        if self.certificate is not None:
-            lines.append(f"Certificate: {self.certificate}")
-        return "\n".join(lines)
+        return str(self.message())
+
+
+class ConvergenceWarning(exceptions.ConvergenceWarning):  # type: ignore[misc]  # scikit-learn ships no types
+    """A fit that fell short of what was asked for.
+
+    Attributes
+    ----------
+    estimator : str
+        Name of the estimator.
+    fit : Fit
+        Its record.
+    """
+
+    def __init__(self, estimator: str, fit: Fit) -> None:
+        super().__init__(estimator, fit)
+        self.estimator, self.fit = estimator, fit
+
+    def __str__(self) -> str:
+        return f"{self.estimator}: {self.fit}"

@@ -7,8 +7,8 @@ whatever the number of threads.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -158,7 +158,7 @@ _OURS = (os.path.dirname(__file__), contextlib.__file__)
 
 def outside() -> int:
     """The `stacklevel` of a warning that is to name the user's line: the first outside this library."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         level, frame = level + 1, frame.f_back
     return level

@@ -53,30 +53,19 @@ _TERMS, _ALL_REST, _LARGEST_TILT = 6, 12.0, 1e50
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws of θ after warm-up, with diagnostics of whether they can be trusted.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (chains, draws, m, p)
-        In the units of the objective's θ.
-    rhat : ndarray of shape (m, p)
-        Split rank-normalised R-hat: above 1.01 the chains do not agree yet. NaN for too few draws.
-    ess : ndarray of shape (m, p)
-        Bulk effective sample size over all chains.
-    passes : int
-        How many times the rows were read.
-    interrupted : bool
-        Whether the run was stopped before all draws were made.
-    accepted : float
-        Share of the proposals of Laplace's Gaussian that were accepted; NaN when none were made.
-    """
+    """Draws of θ after warm-up, with diagnostics of whether they can be trusted."""
 
     theta: Float
+    """(chains, draws, m, p) in the units of the objective's θ."""
     rhat: Float
+    """(m, p) split rank-normalised R-hat: above 1.01 the chains do not agree yet. NaN for too few draws."""
     ess: Float
+    """(m, p) bulk effective sample size over all chains."""
     passes: int
     interrupted: bool
+    """Whether the run was stopped before all draws were made."""
     accepted: float = np.nan
+    """Share of the proposals of Laplace's Gaussian that were accepted; NaN when none were made."""
 
 
 def sample_gibbs(
@@ -108,17 +97,13 @@ def sample_gibbs(
     spread : ndarray of shape (mp, mp)
         F with FFᵀ the covariance of the starts, wider than the posterior so that R-hat means something.
     n_chains, n_warmup, n_draws : int
-        Chains, iterations of each that are thrown away, and iterations that are kept.
+        Chains, and the iterations of each that are thrown away and that are kept.
     seed : SeedSequence
         The draws depend on it and on the rows alone, not on the number of threads.
     proposals : Proposals, optional
         A Gaussian near the posterior. Where it is near enough, nine of ten iterations are steps that it proposes.
     callback : callable, optional
         Called with the iterations done and their total after each; KeyboardInterrupt ends the run with what there is.
-
-    Returns
-    -------
-    Draws
 
     Examples
     --------
@@ -138,7 +123,7 @@ def sample_gibbs(
     for name, value, least in limits:
         if value < least:
             raise ValueError(f"{name} is {value}; it has to be at least {least}.")
-    sampler = _Sampler(objective, source, seed)
+    sampler = GibbsSampler(objective, source, seed)
     theta = sampler.starts(start, spread, n_chains)
     kept = np.empty((n_chains, n_draws, *start.shape))
     before, done, total, offered, accepted = source.passes, 0, n_warmup + n_draws, 0, 0
@@ -172,7 +157,7 @@ def sample_gibbs(
     )
 
 
-class _Sampler:
+class GibbsSampler:
     """One sweep over the classes, for all chains at once; θ is (C, m, p)."""
 
     def __init__(self, objective: LinearObjective, source: Source, seed: np.random.SeedSequence) -> None:
@@ -189,8 +174,8 @@ class _Sampler:
             self.baseline, self.classes = 0, [1]
         else:
             raise ValueError(
-                f"The loss {type(loss).__name__} is not one that the Gibbs sampler has draws for; use the logistic loss or "
-                "the softmax."
+                f"The loss {type(loss).__name__} is not a negative log-likelihood of this Gibbs sampler; use the logistic "
+                "loss or the softmax."
             )
         self.objective, self.source = objective, source
         self.entropy = seed.generate_state(8).tolist()  # not the seed itself: a caller may spawn children of it

@@ -70,7 +70,7 @@ def pareto_k(log_ratios: Float) -> float:
     Returns
     -------
     float
-        Negative for bounded ratios; infinite when one ratio is larger than all the others together can tell.
+        Negative for bounded ratios; infinite when one ratio dwarfs all the others.
 
     Examples
     --------

@@ -4,14 +4,15 @@
 
     without row i:   A₋ = A (I − B A)⁻¹,   η₋ = η + A₋ g         g, B = E ∇ℓᵢ, E ∇²ℓᵢ,   A = (I ⊗ xᵢᵀ)(E ∇²F)⁻¹(I ⊗ xᵢ)
 
-A Gaussian with the greatest bound of the evidence is the prior times one Gaussian factor for every row, of curvature B; divided
-by the factor of a row it is the Gaussian without it, and the loss of the row there is a left-out loss. The average over the
-posterior is the best prediction where the prior is right. Where coefficients are many for the rows the prior counts most,
-and an isotropic one claims too much: that all directions are as likely, when the data have a few that matter. Averages are
-then far too timid, and the left-out losses show it. Averaging must not cost anything: τ is the largest of a grid whose loss
-is no more than that of the mean alone, to within the noise (one standard error of the differences, row by row). One step
-is optimistic where rows are few, more so for a mean alone (0.15 where fits without the row have 0.23, beside 0.25 for 0.29 at
-τ = 1, with 40 rows of three separable classes), and rows to come may differ more from those seen than left-out ones.
+A Gaussian with the greatest bound of the evidence is the prior times one Gaussian factor for every row, of curvature B;
+divided by the factor of a row it is the Gaussian without it, and the loss of the row there is a left-out loss. The average
+over the posterior is the best prediction where the prior is right. Where coefficients are many for the rows the prior counts
+most, and an isotropic one claims too much: that all directions are as likely, when the data have a few that matter. Averages
+are then far too timid, and the left-out losses show it. Averaging must not cost anything: τ is the largest of a grid whose
+loss is no more than that of the mean alone, to within the noise (one standard error of the differences, row by row). The doubt
+is the wider's: one step is optimistic where rows are few, more so for a mean alone (0.15 where fits without the row have 0.23,
+beside 0.25 for 0.29 at τ = 1, with 40 rows of three separable classes), and rows to come may differ more from those seen than
+left-out ones.
 
 Reference: Vehtari, Mononen, Tolvanen, Sivula and Winther (2016), J. Machine Learning Research 17(103), section 3, for the
 left-out Gaussian; Breiman, Friedman, Olshen and Stone (1984), Classification and Regression Trees, section 3.4.3, for the rule

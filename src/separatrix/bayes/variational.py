@@ -23,7 +23,6 @@ and 3; Khan and Lin (2017), AISTATS, for the step.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from separatrix.bayes.posterior import FullPosterior
 from separatrix.data.block import Codes, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
+from separatrix.result import Status
 from separatrix.settings import one_blas_thread
 from separatrix.solvers.curvature import without_gauge
 
@@ -81,18 +81,18 @@ class VariationalState:
         return 0.5 * float(pull @ pull) + 0.25 * float(np.square(off).sum())
 
 
-Ending = Literal["stationary", "level", "stalled", "limit", "interrupted"]
-"""The gradient is small; the last steps changed L by at most `_RISE` a coefficient; no step helped; `max_steps`; Ctrl-C."""
-
-
 @dataclass(frozen=True)
 class Variational:
-    """The best Gaussian that was found, and how."""
+    """The best Gaussian that was found, and why the search ended.
+
+    STATIONARY: the gradient is small; LEVEL: the last steps changed L by at most `_RISE` per coefficient; STALLED: no step
+    helped.
+    """
 
     state: VariationalState
     log_alpha: Float
     steps: int
-    ending: Ending
+    status: Status
 
 
 @dataclass(frozen=True)
@@ -131,29 +131,20 @@ def nearest_gaussian(
     free: FreePrecisions | None,
     max_steps: int,
 ) -> Variational | None:
-    """Maximise L over the Gaussian, and over the precisions that are free.
+    """Maximise L over the Gaussian, and over the precisions that are free; ``None`` after an interrupt in the first pass.
 
     Parameters
     ----------
     unit : LinearObjective
         Its penalty is that of log α = 0.
     source : Source
-    mean : ndarray of shape (m, p)
-        Where to start: the mode.
-    loss : ndarray of shape (mp, mp)
-        The Hessian of the loss there.
+    mean, loss, log_alpha : ndarrays of shape (m, p), (mp, mp) and (G,)
+        Where to start: the mode, the Hessian of the loss there, and the precisions.
     gauge : ndarray of shape (r, mp)
         Directions that no score notices.
-    log_alpha : ndarray of shape (G,)
-        Where to start.
     free : FreePrecisions or None
         ``None`` keeps the precisions.
     max_steps : int
-
-    Returns
-    -------
-    Variational or None
-        ``None`` after an interrupt in the first pass.
     """
 
     def at(
@@ -172,18 +163,17 @@ def nearest_gaussian(
         return state.bound + (0.0 if free is None else float(free.tilt @ log_alpha))
 
     step, rho, target, unnoticed = 0, 0.5, max(_LEAST, _EACH * mean.size), _RISE * mean.size
-    state: VariationalState | None = None
-    ending: Ending = "limit"
+    state, status = None, Status.MAX_ITER
     try:
         state = at(mean, loss, log_alpha)
         gap, value, heights = state.gap, height(state, log_alpha), list[float]()
         while True:
             move, level = (np.zeros_like(log_alpha), True) if free is None else free.step(state, log_alpha)
             if gap <= target and level:
-                ending = "stationary"
+                status = Status.STATIONARY
                 break
             if len(heights) >= _LAST and value - heights[-_LAST] <= unnoticed:
-                ending = "level"
+                status = Status.LEVEL
                 break
             if step >= max_steps:
                 break
@@ -204,9 +194,9 @@ def nearest_gaussian(
                     break
                 rho *= 0.5
             else:
-                ending = "level" if least <= unnoticed else "stalled"
+                status = Status.LEVEL if least <= unnoticed else Status.STALLED
                 break
             state, log_alpha, gap, value = new, goal, new.gap, height(new, goal)
     except KeyboardInterrupt:
-        ending = "interrupted"
-    return None if state is None else Variational(state, log_alpha, step, ending)
+        status = Status.INTERRUPTED
+    return None if state is None else Variational(state, log_alpha, step, status)

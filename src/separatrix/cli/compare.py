@@ -1,15 +1,22 @@
-"""`separatrix compare`: the whole family on one table; a ranked table on the terminal, a report and a model in a folder."""
+"""`separatrix compare`: all families on one table; a ranked table on the terminal, a report and a model in a folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
 
 from separatrix.cli.progress import ProgressLine
-
-if TYPE_CHECKING:
-    from separatrix.comparison.comparison import Comparison
-    from separatrix.comparison.scores import Candidate
+from separatrix.comparison.comparison import Comparison, compare
+from separatrix.comparison.listing import measured_scores
+from separatrix.comparison.scores import SCORE_LABELS
+from separatrix.data.text import printable
+from separatrix.data.writing import replacing_folder
+from separatrix.export.model_file import save_model
+from separatrix.report.page import write_report
+from separatrix.tables.findings import few
 
 REPORT, MODEL = "report.html", "model.safetensors"
 _WIDE = 120
@@ -19,15 +26,9 @@ def run(
     data: Path, target: str, loss: Path | None, families: str | None, folds: int, seed: int, out: Path, quiet: bool
 ) -> None:
     """Compare, show, and write the report and the recommended model to `out`."""
-    from separatrix.comparison.comparison import compare
-    from separatrix.data.writing import replacing_folder
-    from separatrix.export.model_file import save_model
-    from separatrix.report.page import write_report
-
-    chosen = [name.strip() for name in families.split(",")] if families else None
     with replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
         comparison = compare(
-            data, target, families=chosen, loss=loss, folds=folds, random_state=seed, progress=progress
+            data, target, families=families or None, loss=loss, folds=folds, random_state=seed, progress=progress
         )
         progress("writing the report", None)
         write_report(comparison, part / REPORT)
@@ -38,10 +39,6 @@ def run(
 
 def show(comparison: Comparison) -> None:
     """Print the ranked table, the recommendation with its reason, and what was found in the data."""
-    from rich.console import Console
-
-    from separatrix.comparison.listing import printable
-
     console = Console(markup=False, highlight=False, emoji=False)  # names of columns and classes are text, not markup
     wide = console.width >= _WIDE
     n_folds = int(comparison.folds.max()) + 1
@@ -64,20 +61,17 @@ def show(comparison: Comparison) -> None:
 
 def _ranking(comparison: Comparison, wide: bool) -> Any:
     """The candidates best first. A narrow terminal has no room for more than three scores."""
-    from separatrix.comparison.scores import SCORE_LABELS
-
-    measured = [name for name in SCORE_LABELS if any(name in one.scores for one in comparison.candidates)]
-    measured.sort(key=lambda name: name != comparison.ranked_by)
-    if not wide:
-        measured = measured[:3]
+    measured = measured_scores(comparison)[: None if wide else 3]
     heads = [SCORE_LABELS[name].replace("calibration error", "calibration") for name in measured]
     table = _table("", "model", *heads, "fit", *(("certificate", "separability") if wide else ()))
-    for one in comparison.candidates:
-        mark = "*" if one is comparison.recommended else "=" if one.tied else " "
-        scores = [_score(one, name) for name in measured]
-        says = (one.certificate, one.separability) if wide else ()
-        style = "bold" if one is comparison.recommended else None
-        table.add_row(f"{one.rank:>2}{mark}", one.family, *scores, _seconds(one.fit_seconds), *says, style=style)
+    for row in comparison.table():
+        mark = "*" if row["recommended"] else "=" if row["tied"] else " "
+        scores = [_score(row[name], row[f"{name}_error"]) for name in measured]
+        more = (row["certificate"], row["separability"]) if wide else ()
+        style = "bold" if row["recommended"] else None
+        table.add_row(
+            f"{row['rank']:>2}{mark}", row["family"], *scores, _seconds(row["fit_seconds"]), *more, style=style
+        )
     return table
 
 
@@ -90,8 +84,6 @@ def _fits(comparison: Comparison) -> Any:
 
 
 def _remarks(comparison: Comparison) -> dict[str, list[str]]:
-    from separatrix.comparison.findings import few
-
     fits = [f"{one.family}: {note}" for one in comparison.candidates for note in one.notes]
     left_out = [f"{column.name}: {column.reason}" for column in comparison.schema.columns if column.kind == "left_out"]
     return {
@@ -102,9 +94,8 @@ def _remarks(comparison: Comparison) -> dict[str, list[str]]:
     }
 
 
-def _score(candidate: Candidate, name: str) -> str:
-    score = candidate.scores.get(name)
-    return "–" if score is None else f"{score.mean:.3f} ± {score.error:.3f}"
+def _score(mean: float | None, error: float | None) -> str:
+    return "–" if mean is None else f"{mean:.3f} ± {error:.3f}"
 
 
 def _seconds(seconds: float) -> str:
@@ -112,8 +103,6 @@ def _seconds(seconds: float) -> str:
 
 
 def _table(*heads: str) -> Any:
-    from rich.table import Table
-
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:
         table.add_column(head, overflow="fold")
@@ -121,10 +110,6 @@ def _table(*heads: str) -> Any:
 
 
 def _points(sentences: list[str]) -> Any:
-    from rich.table import Table
-
-    from separatrix.comparison.listing import printable
-
     grid = Table.grid(padding=(0, 1, 0, 0))
     for sentence in sentences:
         grid.add_row("-", printable(sentence))

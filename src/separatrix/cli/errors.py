@@ -16,7 +16,7 @@ FAILED, STOPPED, PIPE_CLOSED = 1, 130, 141
 
 
 class Stopped(BaseException):
-    """Ctrl-C. Not a KeyboardInterrupt: the solvers answer that one with their best fit so far, and work would go on."""
+    """Ctrl-C. Not a KeyboardInterrupt: solvers end with their best fit so far on that one, and work would go on."""
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -51,23 +51,16 @@ def _stop(*_: Any) -> NoReturn:
     raise Stopped
 
 
-def _warn(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: Any = None,
-    line: str | None = None,
-) -> None:
-    _say(str(message))
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    _print_error(str(message))
 
 
 def _end(sentence: str, code: int) -> NoReturn:
-    _say(sentence)
+    _print_error(sentence)
     raise SystemExit(code) from None
 
 
-def _say(sentence: str) -> None:
+def _print_error(sentence: str) -> None:
     print(f"separatrix: {' '.join(sentence.split())}", file=sys.stderr)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+import separatrix
+from separatrix.data.writing import destination, replacing
+
 
 def run(
     model: Path,
@@ -14,9 +17,6 @@ def run(
     output: Path,
 ) -> None:
     """Write the model in the form asked for."""
-    import separatrix
-    from separatrix.data.writing import destination, replacing
-
     destination(output)  # before the work
     fitted = separatrix.load_model(model)
     if to == "sql":

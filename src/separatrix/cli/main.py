@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -24,7 +25,7 @@ Loss = Annotated[
     typer.Option(
         "--loss",
         metavar="COSTS.csv",
-        help="What each decision costs: one row a true class (its name in the first column), one column an action.",
+        help="What each decision costs: one row per true class (its name in the first column), one column per action.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
@@ -34,6 +35,11 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 def main() -> None:
     """Run the command line."""
     app()
+
+
+def _run(command: str, *arguments: Any) -> None:
+    """Call `run` of the file of this name; what it needs is imported by then, not before."""
+    import_module(f"separatrix.cli.{command}").run(*arguments)
 
 
 def _version(wanted: bool) -> None:
@@ -70,9 +76,7 @@ def compare(
     debug: Debug = False,
 ) -> None:
     """Compare the whole family by cross-validation; write a report and the recommended model."""
-    from separatrix.cli import compare as command
-
-    command.run(data, target, loss, families, folds, seed, out, quiet)
+    _run("compare", data, target, loss, families, folds, seed, out, quiet)
 
 
 @app.command()
@@ -90,9 +94,7 @@ def fit(
     debug: Debug = False,
 ) -> None:
     """Fit one model and write it to a file."""
-    from separatrix.cli import fit as command
-
-    command.run(data, target, model, settings or [], loss, output)
+    _run("fit", data, target, model, settings or [], loss, output)
 
 
 @app.command()
@@ -111,18 +113,14 @@ def predict(
     debug: Debug = False,
 ) -> None:
     """Predict every row of a table of any size: the label, and the probability of each class."""
-    from separatrix.cli import predict as command
-
-    command.run(model, data, output, keep, quiet)
+    _run("predict", model, data, output, keep, quiet)
 
 
 @app.command()
 @guarded
 def inspect(model: Model, debug: Debug = False) -> None:
-    """Say what is in a model file: family, classes, columns, scores, checksum."""
-    from separatrix.cli import inspect as command
-
-    command.run(model)
+    """Show what is in a model file: family, classes, columns, scores, checksum."""
+    _run("inspect", model)
 
 
 @app.command()
@@ -138,6 +136,4 @@ def export(
     debug: Debug = False,
 ) -> None:
     """Write a model as a SQL query, an ONNX graph or readable JSON."""
-    from separatrix.cli import export as command
-
-    command.run(model, to, dialect, table, output)
+    _run("export", model, to, dialect, table, output)

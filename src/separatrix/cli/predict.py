@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+from pyarrow.types import is_nested
 
 from separatrix.cli.progress import ProgressLine
 from separatrix.cli.writers import DELIMITERS, SUFFIXES, table_writer
-
-if TYPE_CHECKING:
-    from separatrix.comparison.rows import Rows
-    from separatrix.comparison.table_model import TableModel
+from separatrix.comparison.table_model import TableModel
+from separatrix.data.arrow_columns import decoded, plain
+from separatrix.data.checks import nearest_name
+from separatrix.data.readers import TEXT
+from separatrix.data.writing import destination, replacing
+from separatrix.decide.losses import best_actions
+from separatrix.export.model_file import load_model
+from separatrix.tables.findings import few
+from separatrix.tables.reading import table_batches
+from separatrix.tables.rows import TableRows
 
 
 def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> None:
     """Write the prediction and the probabilities of every row of `data`."""
-    from separatrix.data.tables import table_batches
-    from separatrix.data.writing import destination, replacing
-
     suffix = ".csv" if output == "-" else Path(output).suffix.lower()
     if suffix not in SUFFIXES:
         raise ValueError(f"{output} does not say what to write; end its name in one of {', '.join(SUFFIXES)}.")
@@ -45,9 +53,6 @@ def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> 
 
 def load(path: Path) -> TableModel:
     """The model of a file, if it is one that reads tables."""
-    from separatrix.comparison.table_model import TableModel
-    from separatrix.export.model_file import load_model
-
     model = load_model(path)
     if not isinstance(model, TableModel):
         raise ValueError(
@@ -61,33 +66,27 @@ def followed(batches: Iterator[Any], path: Path, progress: ProgressLine) -> Iter
     total = _size(path)
     rows = done = 0
     for batch in batches:
-        if rows:  # the last batch is told of when it is done, below
+        if rows:  # the last batch is shown when it is done, below
             progress(f"{rows} rows", None if total is None else min(done / total, 1.0))
         yield batch
         rows += batch.num_rows
-        done += _text_bytes(batch) if path.suffix.lower() in (".csv", ".tsv", ".txt") else batch.num_rows
+        done += _text_bytes(batch) if path.suffix.lower() in TEXT else batch.num_rows
     progress(f"{rows} rows", 1.0)
 
 
 def _size(path: Path) -> int | None:
-    """Rows of a Parquet file, bytes of a text file; None for the others."""
+    """TableRows of a Parquet file, bytes of a text file; None for the others."""
     if path.suffix.lower() == ".parquet":
-        from pyarrow import parquet
-
         return int(parquet.read_metadata(path).num_rows)
-    return path.stat().st_size if path.suffix.lower() in (".csv", ".tsv", ".txt") else None
+    return path.stat().st_size if path.suffix.lower() in TEXT else None
 
 
 def _text_bytes(batch: Any) -> int:
     """About how much of a file this batch was: its values, and a delimiter behind each."""
-    import pyarrow.compute as pc
-
     return sum((pc.sum(pc.binary_length(column)).as_py() or 0) + batch.num_rows for column in batch.columns)
 
 
 def _write(batches: Iterator[Any], sink: BinaryIO, suffix: str) -> None:
-    from pyarrow.types import is_nested
-
     first = next(batches)
     nested = next((field.name for field in first.schema if suffix in DELIMITERS and is_nested(field.type)), None)
     if nested is not None:
@@ -102,8 +101,6 @@ class Prediction:
     """Batches of a table in, batches of predictions out; counts the values that the model had to do without."""
 
     def __init__(self, model: TableModel, keep: list[str]) -> None:
-        import pyarrow as pa
-
         self._model, self._keep, self.n_rows = model, keep, 0
         self._labels = pa.array((model.classes_ if model.actions is None else model.actions).tolist())
         classes = model.classes_.tolist() if model.has_probabilities else []
@@ -118,8 +115,6 @@ class Prediction:
 
     def of(self, batch: Any) -> Any:
         """The kept columns, the prediction and the probabilities of a batch."""
-        import pyarrow as pa
-
         kept = [self._kept(batch, name) for name in self._keep]
         rows = self._model.schema.read(batch)
         self.n_rows += len(rows)
@@ -128,11 +123,9 @@ class Prediction:
         return pa.record_batch([*kept, labels, *(pa.array(column) for column in proba)], names=self._names)
 
     def notes(self) -> list[str]:
-        """What was missing or new, a sentence a column."""
-        from separatrix.comparison.findings import few
-
+        """What was missing or new, a sentence per column."""
         unseen = (
-            f"Column {name!r}: {_counted(n)} of no category that the model knows, such as {self._example[name]!r}"
+            f"Column {name!r}: {_counted(n)} of no category that the model has, such as {self._example[name]!r}"
             f"{', read as missing' if name in self._flags else ''}."
             for name, n in self._unseen.items()
         )
@@ -144,12 +137,8 @@ class Prediction:
             )
         return notes
 
-    def _decide(self, rows: Rows) -> tuple[Any, Any]:
+    def _decide(self, rows: TableRows) -> tuple[Any, Any]:
         """The labels, and the probabilities class by class; the table is encoded once for both."""
-        import pyarrow as pa
-
-        from separatrix.decide.losses import best_actions
-
         model = self._model
         if not model.has_probabilities:
             return pa.array(model.predict(rows).tolist(), self._labels.type), ()
@@ -157,12 +146,7 @@ class Prediction:
         codes = proba.argmax(axis=1) if model.loss is None else best_actions(proba, model.loss)
         return self._labels.take(pa.array(codes)), proba.T
 
-    def _count(self, rows: Rows, batch: Any) -> None:
-        import numpy as np
-        import pyarrow as pa
-
-        from separatrix.comparison.rows import plain
-
+    def _count(self, rows: TableRows, batch: Any) -> None:
         for name, values in rows.columns.items():
             if name not in self._known:
                 holes = np.isnan(values)
@@ -184,13 +168,8 @@ class Prediction:
     @staticmethod
     def _kept(batch: Any, name: str) -> Any:
         if name not in batch.schema.names:
-            near = difflib.get_close_matches(name, batch.schema.names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(batch.schema.names[:10])}."
-            raise ValueError(f"There is no column {name!r} to keep; {hint}")
-        column = batch.column(name)
-        return (
-            column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
-        )  # one schema for all batches
+            raise ValueError(f"There is no column {name!r} to keep; {nearest_name(name, batch.schema.names)}")
+        return decoded(batch.column(name))  # one schema for all batches
 
 
 def _counted(n: int) -> str:

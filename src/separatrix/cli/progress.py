@@ -1,4 +1,4 @@
-"""How far a command is, on stderr: a bar where somebody watches, a plain line now and then where not."""
+"""How far a command is, on stderr: a bar on a terminal, a plain line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SECONDS_BETWEEN_LINES = 2.0
 
 
 class ProgressLine:
-    """Called with a label and the fraction done (None when nobody knows); a context manager, which clears the bar."""
+    """Called with a label and the fraction done (None when it is not known); a context manager, which clears the bar."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet

@@ -31,10 +31,10 @@ def _text(sink: BinaryIO, delimiter: str, schema: Any) -> Write:
     import pyarrow.compute as pc
     import pyarrow.csv
 
-    from separatrix.comparison.rows import is_text
+    from separatrix.data.arrow_columns import kind
 
     special = f'[{delimiter}"\r\n]'
-    texts = [j for j, field in enumerate(schema) if is_text(field.type)]
+    texts = [j for j, field in enumerate(schema) if kind(field.type) == "text"]
     sink.write((delimiter.join(_quoted(name, delimiter) for name in schema.names) + "\n").encode())
 
     def write(batch: Any) -> None:

@@ -1,8 +1,8 @@
-"""The whole family on one table: the same folds for all, one ranking, one recommendation.
+"""All families on one table: the same folds for all, one ranking, one recommendation.
 
-Read the table once; learn, in every fold, the encoding and the penalty from its training part; predict what was left out; rank
-by what mistakes cost, or by the log-loss; fit all rows again with every family. See scores.py for the measures and the rule of
-one standard error.
+Read the table once; in every fold, learn encoding and penalty from its training part and predict what was left out; rank by
+what mistakes cost, or by the log-loss; fit all rows again with every family. The measures and the rule of one standard error
+are in scores.py.
 """
 
 from __future__ import annotations
@@ -19,19 +19,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.comparison.costs import as_loss
-from separatrix.comparison.encoder import TableEncoder
 from separatrix.comparison.families import FAMILIES, find_family
 from separatrix.comparison.fitting import Steps, by_name, certificate_of, gathered, in_words, stoppable, train
-from separatrix.comparison.listing import as_html, as_text, plain_rows
-from separatrix.comparison.rows import Rows
-from separatrix.comparison.schema import TableSchema
+from separatrix.comparison.inspection import (
+    Outliers,
+    coefficient_intervals,
+    discriminating_columns,
+    find_outliers,
+    pooled_outliers,
+)
+from separatrix.comparison.listing import as_html, as_text, ranking
+from separatrix.comparison.planes import MOST_CURVES, Plane, fit_in_plane
 from separatrix.comparison.scores import Candidate, measure, rank, recommend
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import (
     LEARNING_SHARES,
     Task,
     Trial,
-    aligned,
+    aligned_coefs,
     cross_validate,
     learning_curve,
     start_trials,
@@ -39,9 +44,14 @@ from separatrix.comparison.validation import (
 )
 from separatrix.data.block import Float
 from separatrix.data.labels import as_names
-from separatrix.data.tables import read_table
+from separatrix.decide.calibration import reliability_diagram
 from separatrix.decide.losses import best_actions
 from separatrix.geometry.separability import separability
+from separatrix.tables.columns import ColumnSchema
+from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.reading import read_table
+from separatrix.tables.rows import TableRows
+from separatrix.tables.schema import TableSchema
 
 # A linear programme of so many unknowns takes about a second for two classes and ten for twelve.
 _UNKNOWNS = 600
@@ -53,7 +63,7 @@ class Comparison:
 
     Parameters
     ----------
-    rows : Rows
+    rows : TableRows
         The columns that were learnt from, rows with a target only.
     schema : TableSchema
         What each column means, and the findings about the data.
@@ -79,13 +89,23 @@ class Comparison:
     learning_curve : dict
         Of the recommended family: "score" (its name), "sizes", and lists of "train_mean", "train_error", "test_mean",
         "test_error".
+    encoder : TableEncoder
+        Learnt from all rows.
+    encoded : ndarray of shape (n, n_features)
+        All rows as numbers, as the encoder gives them.
+    columns : tuple of ColumnSchema
+        The columns to show of a row: those in which the classes differ most, where there are many.
+    plane : Plane or str
+        The encoded rows in the plane in which the classes differ most, or a sentence why there is none.
+    outliers : Outliers or str
+        The rows farthest from every class under the pooled covariance, or a sentence why there are none.
     table_name : str
         The name of the file, if there was one.
     notes : list of str
         What else should be known.
     """
 
-    rows: Rows
+    rows: TableRows
     schema: TableSchema
     codes: NDArray[np.intp]
     classes: NDArray[Any]
@@ -99,6 +119,11 @@ class Comparison:
     actions: list[Any] | None
     separability: str
     learning_curve: dict[str, Any]
+    encoder: TableEncoder
+    encoded: Float
+    columns: tuple[ColumnSchema, ...]
+    plane: Plane | str
+    outliers: Outliers | str
     table_name: str
     notes: list[str] = field(default_factory=list)
 
@@ -108,13 +133,13 @@ class Comparison:
         return self.recommended.model
 
     def table(self) -> list[dict[str, Any]]:
-        """One dictionary of plain values a candidate, the best first.
+        """One dictionary of plain values per candidate, the best first.
 
         Returns
         -------
         list of dict
         """
-        return plain_rows(self)
+        return ranking(self)
 
     def __str__(self) -> str:
         return as_text(self)
@@ -195,17 +220,18 @@ def compare(
         trials, failures, substituted = start_trials(wanted, task)
         fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials)
         steps = Steps(progress, check, fits + len(LEARNING_SHARES) * task.n_folds + 1)
-        encoder = TableEncoder(task.schema).fit(task.rows)
         steps("separability")
-        verdict, sentence = _separability(encoder, task)
+        verdict, sentence = _separability(task)
         failures |= cross_validate(task, trials, steps)
         candidates = []
         for name, trial in trials.items():
             steps(f"all rows: {trial.family.label}")
             try:
-                candidates.append(_candidate(task, trial, encoder, verdict))
+                candidates.append(_candidate(task, trial, verdict))
             except Exception as error:  # whatever it is, the other families go on
                 failures[name] = in_words(error, task.classes)
+            else:
+                _inspect(task, candidates[-1])
         if not candidates:
             reasons = " ".join(f"{name}: {reason}" for name, reason in failures.items())
             raise ValueError(f"No family could be fitted to these data. {reasons}")
@@ -221,6 +247,7 @@ def compare(
         chosen, reason = recommend(ordered, by, task.n_folds)
         curve = learning_curve(task, trials[chosen.family], steps)
         steps.end()
+    pooled = next((one.outliers for one in candidates if one.family == "lda"), None)
     return Comparison(
         rows=task.rows,
         schema=task.schema,
@@ -236,6 +263,11 @@ def compare(
         actions=task.actions,
         separability=sentence,
         learning_curve=curve,
+        encoder=task.encoder,
+        encoded=task.encoded,
+        columns=discriminating_columns(task.schema, task.encoded, task.encoder.origin_, task.codes),
+        plane=task.plane,
+        outliers=pooled or pooled_outliers(task.encoded, task.codes, task.rank),
         table_name=Path(data).name if from_file else "",
         notes=[*notes, *substituted, *dict.fromkeys(str(one.message) for one in caught)],
     )
@@ -244,24 +276,23 @@ def compare(
 def _task(
     table: Any, target: str, loss: Any, actions: Iterable[Any] | None, folds: int, repeats: int, seed: int
 ) -> tuple[Task, list[str]]:
-    schema = TableSchema.infer(table, target)
-    codes, known = schema.read_target(table)
-    rows, codes, classes = schema.read(table).take(known), codes[known], as_names(schema.classes)
+    schema, rows, codes = TableSchema.infer_and_read(table, target)
+    classes = as_names(schema.classes)
     matrix, names = as_loss(loss, classes, actions)
     numbers, notes = stratified_folds(codes, classes, folds, repeats, seed)
     return Task(rows, schema, codes, classes, numbers, matrix, names, seed), notes
 
 
-def _candidate(task: Task, trial: Trial, encoder: TableEncoder, verdict: str) -> Candidate:
+def _candidate(task: Task, trial: Trial, verdict: str) -> Candidate:
     """The scores of a trial, and its model of all rows."""
     family, loss = trial.family, None if trial.proba is None else task.loss
-    X = encoder.transform(task.rows) if family.encoded else task.rows.frame()
+    X = task.encoded if family.encoded else task.rows.frame()
     trained = train(family, trial.build, X, task.codes, task.seed)
     scores = measure(task.codes, task.folds, trial.predicted, trial.proba, loss)
     proba = None if trial.proba is None else trial.proba[0]
     model = TableModel(
         task.schema,
-        encoder if family.encoded else None,
+        task.encoder if family.encoded else None,
         trained.estimator,
         family=family.name,
         loss=loss,
@@ -280,19 +311,40 @@ def _candidate(task: Task, trial: Trial, encoder: TableEncoder, verdict: str) ->
         separability=verdict,
         predicted=trial.predicted[0],
         proba=proba,
+        decision_scores=trial.decision_scores,
         taken=None if proba is None or loss is None else best_actions(proba, loss),
-        fold_coefs=aligned(trial.coefs, encoder.feature_names_),
+        fold_models=trial.models,
+        fold_coefs=aligned_coefs(trial.models, task.encoder.feature_names_),
         notes=[by_name(note, task.classes) for note in gathered(trial.notes + trained.notes)],
     )
 
 
-def _separability(encoder: TableEncoder, task: Task) -> tuple[str, str]:
+def _inspect(task: Task, candidate: Candidate) -> None:
+    """Keep with a candidate what a report shows of it; what its extra fits warn of concerns the pictures alone."""
+    estimator, codes, n_classes = candidate.model.estimator, task.codes, len(task.classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if candidate.proba is not None:
+            candidate.reliability = reliability_diagram(codes, candidate.proba, classes=np.arange(n_classes))
+        if candidate.fold_coefs is not None:
+            names, folds = task.encoder.feature_names_, candidate.fold_coefs
+            candidate.coefficients = coefficient_intervals(
+                candidate.family, estimator, names, folds, task.encoded, codes
+            )
+        if candidate.model.encoder is not None and hasattr(estimator, "mahalanobis"):
+            candidate.outliers = find_outliers(estimator, task.encoded, task.rank)
+        if isinstance(task.plane, Plane) and n_classes <= MOST_CURVES:
+            candidate.plane_model = fit_in_plane(task.plane, codes, estimator, n_classes)
+
+
+def _separability(task: Task) -> tuple[str, str]:
     """The verdict in a word and in a sentence, unless it would take long: that depends on the unknowns, not on the rows."""
+    encoder = task.encoder
     unknowns = (len(encoder.features_) + 1) * (1 if len(task.classes) == 2 else len(task.classes))
     if unknowns > _UNKNOWNS:
         return "not examined", f"Separability was not examined: a rule with {unknowns} unknowns would take long."
     try:
-        found = separability(encoder.transform(task.rows), task.codes)
+        found = separability(task.encoded, task.codes)
     except RuntimeError as error:  # a remark on the data that fails must not stop the work on them
         return "not examined", f"Separability was not examined. {error}"
     return found.verdict, str(replace(found, classes=task.classes, feature_names=np.array(encoder.feature_names_)))

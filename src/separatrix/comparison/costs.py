@@ -1,6 +1,6 @@
 """A loss in a file beside the data; what is in memory is read by `decide.losses.loss_table`, and so are the labels of a file.
 
-costs.csv     truth, send home, call back        L[k, a]: one row a class, one column an action
+costs.csv     truth, send home, call back        L[k, a]: one row per class, one column per action
               benign, 0, 1
               malignant, 50, 0
 
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Float
 from separatrix.data.labels import as_names, shown
-from separatrix.data.tables import DELIMITER, read_table
 from separatrix.decide.loss_labels import as_number, place_of
 from separatrix.decide.losses import loss_table
+from separatrix.tables.reading import DELIMITER, read_table
 
 
 def read_loss(path: str | os.PathLike[str], classes: Iterable[Any]) -> tuple[Float, list[Any]]:
@@ -49,9 +49,9 @@ def read_loss(path: str | os.PathLike[str], classes: Iterable[Any]) -> tuple[Flo
     >>> read_loss(path, ["no", "yes"])
     (array([[ 0.,  1.], [50.,  0.]]), ['no', 'yes'])
     """
-    said = os.fspath(path)
-    rows, actions = _written(read_table(path), said)
-    matrix, names = loss_table(rows, as_names(classes), None, said)
+    source = os.fspath(path)
+    rows, actions = _costs(read_table(path), source)
+    matrix, names = loss_table(rows, as_names(classes), None, source)
     order = np.array([place_of(action, names.tolist()) for action in actions], dtype=np.intp)
     return matrix[:, order], names[order].tolist()
 
@@ -69,35 +69,37 @@ def as_loss(loss: Any, classes: NDArray[Any], actions: Iterable[Any] | None) -> 
     return matrix, names.tolist()
 
 
-def _written(table: Any, said: str) -> tuple[dict[Any, dict[str, float]], list[str]]:
+def _costs(table: Any, source: str) -> tuple[dict[Any, dict[str, float]], list[str]]:
     """{truth: {action: cost}} of a table whose first column is the truth, and the actions as they stand in its head."""
     truth, *actions = table.column_names
     if not actions:
-        raise ValueError(f"{said} has one column only; give the true class in the first and one column an action.")
+        raise ValueError(f"{source} has one column only; give the true class in the first and one column per action.")
     listed = table.to_pylist()
     texts = [row[action] for row in listed for action in actions if isinstance(row[action], str)]
     comma = any("," in text for text in texts) and (table.schema.metadata or {}).get(DELIMITER) != b","
     rows: dict[Any, dict[str, float]] = {}
     for row in listed:
         if row[truth] in rows:
-            raise ValueError(f"{said} has more than one row of a class in column {truth!r}; give one row a class.")
+            raise ValueError(f"{source} has more than one row of a class in column {truth!r}; give one row per class.")
         rows[row[truth]] = {
-            action: _number(row[action], f"{said}: the cost of {action!r} when the truth is {shown(row[truth])}", comma)
+            action: _number(
+                row[action], f"{source}: the cost of {action!r} when the truth is {shown(row[truth])}", comma
+            )
             for action in actions
         }
     return rows, actions
 
 
-def _number(value: Any, said: str, decimal_comma: bool) -> float:
+def _number(value: Any, name: str, decimal_comma: bool) -> float:
     text = value
     if decimal_comma and isinstance(value, str):
         if "." in value or re.fullmatch(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*", value):
             raise ValueError(
-                f"{said} is {value!r}, which can be read in two ways: write thousands without a separator, and decimals "
+                f"{name} is {value!r}, which can be read in two ways: write thousands without a separator, and decimals "
                 "with a point everywhere."
             )
         text = value.replace(",", ".")
     try:
-        return as_number(text, said)
+        return as_number(text, name)
     except ValueError:
-        raise ValueError(f"{said} is {value!r}; give a number.") from None
+        raise ValueError(f"{name} is {value!r}; give a number.") from None

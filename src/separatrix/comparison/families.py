@@ -5,7 +5,7 @@
     machines               C by three folds and the share of right answers
     the others             nothing to choose, or chosen by the fit itself (the evidence, for the Bayesian one)
 
-A choice sees the training part of a fold and nothing else. Among equal choices the stronger penalty wins.
+A choice is made from the training part of a fold alone. Among equal choices the stronger penalty wins.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ def _nothing_to_tune(X: Any, y: Codes, seed: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Family:
+class ModelFamily:
     """A kind of model.
 
     Parameters
     ----------
     name : str
-        What it is called on the command line.
+        The name on the command line.
     label : str
-        What it is called in a table.
+        The name in a table.
     simplicity : int
         Among models that predict equally well the one with the smallest number is recommended.
     encoded : bool
@@ -134,11 +134,11 @@ def _tune_machine(estimator: Any, Cs: list[float], X: Any, y: Codes, seed: int) 
 _LINEAR_CS = [0.01, 0.1, 1.0, 10.0]
 _CALIBRATED: dict[str, Any] = {"calibration": "platt", "random_state": 0}
 _LISTED = [
-    Family("baseline", "class shares", 0, True, partial(DummyClassifier, strategy="prior")),
-    Family("naive-bayes", "naive Bayes", 1, False, MixedNB),
-    Family("least-squares", "least squares", 2, True, RidgeClassifier, _tune_least_squares),
-    Family("lda", "linear discriminant analysis", 3, True, LinearDiscriminantAnalysis),
-    Family(
+    ModelFamily("baseline", "class shares", 0, True, partial(DummyClassifier, strategy="prior")),
+    ModelFamily("naive-bayes", "naive Bayes", 1, False, MixedNB),
+    ModelFamily("least-squares", "least squares", 2, True, RidgeClassifier, _tune_least_squares),
+    ModelFamily("lda", "linear discriminant analysis", 3, True, LinearDiscriminantAnalysis),
+    ModelFamily(
         "logistic-l1",
         "logistic regression, L1",
         4,
@@ -146,7 +146,7 @@ _LISTED = [
         partial(LogisticRegression, l1_ratio=1.0, tol=_TOLERANCE),
         partial(_tune_logistic, 1.0),
     ),
-    Family(
+    ModelFamily(
         "logistic",
         "logistic regression",
         5,
@@ -154,9 +154,9 @@ _LISTED = [
         partial(LogisticRegression, tol=_TOLERANCE),
         partial(_tune_logistic, 0.0),
     ),
-    Family("bayesian-logistic", "Bayesian logistic regression", 6, True, BayesianLogisticRegression),
-    Family("perceptron", "averaged perceptron", 7, True, partial(Perceptron, variant="averaged")),
-    Family(
+    ModelFamily("bayesian-logistic", "Bayesian logistic regression", 6, True, BayesianLogisticRegression),
+    ModelFamily("perceptron", "averaged perceptron", 7, True, partial(Perceptron, variant="averaged")),
+    ModelFamily(
         "linear-svm",
         "linear support vector machine",
         8,
@@ -167,9 +167,9 @@ _LISTED = [
         partial(LinearSVC, random_state=0),
         partial(_tune_machine, LinearSVC(random_state=0), _LINEAR_CS),
     ),
-    Family("rda", "regularised discriminant analysis", 9, True, RegularizedDiscriminantAnalysis, _tune_rda),
-    Family("qda", "quadratic discriminant analysis", 10, True, QuadraticDiscriminantAnalysis),
-    Family(
+    ModelFamily("rda", "regularised discriminant analysis", 9, True, RegularizedDiscriminantAnalysis, _tune_rda),
+    ModelFamily("qda", "quadratic discriminant analysis", 10, True, QuadraticDiscriminantAnalysis),
+    ModelFamily(
         "svm-rbf",
         "support vector machine, RBF kernel",
         11,
@@ -179,11 +179,11 @@ _LISTED = [
         RBF_ROWS,
     ),
 ]
-FAMILIES: dict[str, Family] = {family.name: family for family in _LISTED}
+FAMILIES: dict[str, ModelFamily] = {family.name: family for family in _LISTED}
 """The families by name, the simplest first."""
 
 
-def find_family(name: str) -> Family:
+def find_family(name: str) -> ModelFamily:
     """The family of this name; an unknown one is an error with the name that was probably meant."""
     if name not in FAMILIES:
         raise ValueError(f"There is no family {name!r}{_meant(name, list(FAMILIES))}")

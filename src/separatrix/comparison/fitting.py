@@ -16,21 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.families import Family
+from separatrix.comparison.families import ModelFamily
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import shown
-from separatrix.result import Fit, Status
+from separatrix.errors import Message, message_of
+from separatrix.result import ConvergenceWarning, Fit, Status
 
 _CLOSED = {
     Status.EXACT: "exact, closed form",
     Status.PSEUDO: "exact, where the rows vary",
     Status.RANK_DEFICIENT: "exact, of least norm",
 }
-# Where sentences of the models speak of classes, which they know by number.
-_BY_NUMBER = re.compile(
-    r"\b(?:[Cc]lass|y ==) \d+\b|\b(?:never predicts|singular covariance:|This is so for) \d+(?:, \d+)*\b"
-    r"|\bclasses \(\d+(?:, \d+)* and \d+\)"
-)
 
 
 @dataclass(frozen=True)
@@ -42,16 +37,14 @@ class Trained:
     seconds: float
     notes: list[str]
 
-    def predict(self, X: Any) -> tuple[Codes, Float | None]:
-        """Class codes, and probabilities where the model has them."""
-        if not hasattr(self.estimator, "predict_proba"):
-            return np.asarray(self.estimator.predict(X), dtype=np.intp), None
-        proba = self.estimator.predict_proba(X)
-        return proba.argmax(axis=1), proba
-
 
 def train(
-    family: Family, build: Callable[..., Any], X: Any, y: Codes, seed: int, parameters: dict[str, Any] | None = None
+    family: ModelFamily,
+    build: Callable[..., Any],
+    X: Any,
+    y: Codes,
+    seed: int,
+    parameters: dict[str, Any] | None = None,
 ) -> Trained:
     """Choose the parameters of a family, unless they are given, and fit it."""
     start = perf_counter()
@@ -61,41 +54,51 @@ def train(
         chosen = tune(X, y, seed) if parameters is None else parameters
         estimator = build(**chosen).fit(X, y)
     seconds, fit = perf_counter() - start, getattr(estimator, "fit_", None)
-    notes = [str(one.message) for one in caught]
-    if fit is not None:
-        own = f"{fit.status} {fit.detail}".strip()
-        notes = [note.replace(own, fit_sentence(fit)) for note in notes]
-    return Trained(estimator, chosen, seconds, notes)
+    return Trained(estimator, chosen, seconds, [_note(one.message, fit) for one in caught])
+
+
+def _note(warning: Warning | str, fit: Fit | None) -> str:
+    """A warning in words; for the fit that is kept, in those for the readers of a comparison."""
+    if isinstance(warning, ConvergenceWarning):
+        words = warning.fit.message(fit_sentence(fit) if fit is not None and warning.fit is fit else None)
+        return Message.of(f"{warning.estimator}: ", words)
+    return message_of(warning) if isinstance(warning, Warning) else warning
+
+
+def predictions(estimator: Any, X: Any) -> tuple[Codes, Float | None]:
+    """Class codes, and probabilities where the model has them."""
+    if not hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict(X), dtype=np.intp), None
+    proba = estimator.predict_proba(X)
+    return proba.argmax(axis=1), proba
 
 
 def gathered(notes: list[str]) -> list[str]:
     """One sentence for warnings that differ in their numbers only."""
     first: dict[str, str] = {}
     for note in notes:
-        sentence = " ".join(note.split())
+        sentence = note.on_one_line() if isinstance(note, Message) else " ".join(note.split())
         first.setdefault(re.sub(r"[\d.e+-]+", "", sentence), sentence)
     return list(first.values())
 
 
 def in_words(error: Exception, classes: NDArray[Any]) -> str:
     """Why a family failed, in a sentence that names classes by their labels; the models know them by number."""
-    text = by_name(" ".join(str(error).split()) or type(error).__name__, classes)
+    message = message_of(error)
+    text = by_name(message, classes) if isinstance(message, Message) else " ".join(message.split())
+    text = text or type(error).__name__
     return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
 
 
 def by_name(text: str, classes: NDArray[Any]) -> str:
-    """A sentence of a model with the labels of the classes it speaks of."""
-
-    def label(code: re.Match[str]) -> str:
-        return shown(classes[int(code[0])]) if int(code[0]) < len(classes) else code[0]
-
-    return _BY_NUMBER.sub(lambda found: re.sub(r"\d+", label, found[0]), text)
+    """A sentence of a model with the labels of the classes it is about."""
+    return text.named(classes) if isinstance(text, Message) else text
 
 
 def fit_sentence(fit: Fit) -> str:
-    """What a fit says of itself, to a reader who sees what was chosen for it elsewhere, and chooses no other estimator."""
+    """The status of a fit in a sentence, without advice on parameters: these were chosen, and are listed elsewhere."""
     if fit.status is Status.EXACT:
-        return f"Solved exactly, in closed form. {fit.detail}".strip()
+        return Message.joined("Solved exactly, in closed form.", fit.detail)
     if fit.status is Status.SEPARATES:
         return f"After {fit.iterations} epochs the average of all rules has every training row on its side."
     if fit.status is Status.MISTAKES_LEFT and fit.certificate is not None:
@@ -103,7 +106,7 @@ def fit_sentence(fit: Fit) -> str:
             f"After {fit.iterations} epochs the average of all rules has {fit.certificate.gap:.0f} training rows on the wrong "
             "side; with more than two classes a row counts once for each class whose rule has it wrong."
         )
-    return f"{fit.status} {fit.detail}".strip()
+    return Message.joined(str(fit.status), fit.detail)
 
 
 def certificate_of(estimator: Any, X: Any, y: Codes) -> str:
@@ -116,9 +119,16 @@ def certificate_of(estimator: Any, X: Any, y: Codes) -> str:
     if fit.status in (Status.SEPARATES, Status.MISTAKES_LEFT):  # of several machines each counts mistakes of its own
         wrong = int((estimator.predict(X) != y).sum())
         return f"no proof; {wrong} training row{'' if wrong == 1 else 's'} wrong" if wrong else "no training row wrong"
-    gap = math.inf if fit.certificate is None else fit.certificate.relative_gap
+    gap = proven_gap(fit)
     early = "" if fit.status is Status.CONVERGED else "stopped early, "
-    return f"{early}relative gap ≤ {_rounded_up(gap)}" if math.isfinite(gap) else "no proof of an optimum"
+    return "no proof of an optimum" if gap is None else f"{early}relative gap ≤ {_rounded_up(gap)}"
+
+
+def proven_gap(fit: Fit) -> float | None:
+    """The relative gap to the optimum of an iterative fit; None where nothing bounds it, or nothing need to."""
+    if fit.certificate is None or fit.status in (*_CLOSED, Status.SEPARATES, Status.MISTAKES_LEFT):
+        return None
+    return fit.certificate.relative_gap if math.isfinite(fit.certificate.relative_gap) else None
 
 
 def _rounded_up(gap: float) -> str:

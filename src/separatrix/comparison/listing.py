@@ -1,36 +1,32 @@
-"""A comparison as rows of plain values, as text and as HTML. Whatever comes from the data is escaped."""
+"""The ranking of a comparison: rows of plain values, and these as text and as HTML. What comes from the data is escaped."""
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from separatrix.comparison.scores import SCORE_LABELS, Candidate
+from markupsafe import Markup
+
+from separatrix.comparison.scores import SCORE_LABELS, Candidate, plus_minus
+from separatrix.data.text import printable
 
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
 
 
-def printable(text: str) -> str:
-    r"""The text with escapes for what would move a cursor, colour a terminal or turn the direction of reading.
-
-    Examples
-    --------
-    >>> from separatrix.comparison.listing import printable
-    >>> print(printable("red: \x1b[31m"))
-    red: \x1b[31m
-    """
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+def measured_scores(comparison: Comparison) -> list[str]:
+    """The scores that some candidate has, the one that ranks first."""
+    known = [name for name in SCORE_LABELS if any(name in one.scores for one in comparison.candidates)]
+    return sorted(known, key=lambda name: name != comparison.ranked_by)
 
 
-def plain_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """One dictionary a candidate, the best first."""
-    return [_plain_row(comparison, candidate) for candidate in comparison.candidates]
+def ranking(comparison: Comparison) -> list[dict[str, Any]]:
+    """One dictionary per candidate, the best first: the one table that text, HTML, the report and the command line show."""
+    return [_row(comparison, candidate) for candidate in comparison.candidates]
 
 
-def _plain_row(comparison: Comparison, candidate: Candidate) -> dict[str, Any]:
+def _row(comparison: Comparison, candidate: Candidate) -> dict[str, Any]:
     row: dict[str, Any] = {"rank": candidate.rank, "family": candidate.family, "label": candidate.label}
-    for name in _measured(comparison):
+    for name in measured_scores(comparison):
         score = candidate.scores.get(name)
         row[name] = None if score is None else score.mean
         row[f"{name}_error"] = None if score is None else score.error
@@ -45,23 +41,16 @@ def _plain_row(comparison: Comparison, candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _measured(comparison: Comparison) -> list[str]:
-    """The scores that some candidate has, the one that ranks first."""
-    known = [name for name in SCORE_LABELS if any(name in one.scores for one in comparison.candidates)]
-    return sorted(known, key=lambda name: name != comparison.ranked_by)
-
-
-def _cells(comparison: Comparison) -> list[list[str]]:
-    measured = _measured(comparison)
-    head = ["", "model", *(SCORE_LABELS[name] for name in measured), "fit", "chosen", "certificate"]
-    rows = [head]
-    for candidate in comparison.candidates:
-        mark = "*" if candidate is comparison.recommended else "=" if candidate.tied else ""
-        scores = [str(candidate.scores[name]) if name in candidate.scores else "–" for name in measured]
-        tuned = ", ".join(f"{name}={_short(value)}" for name, value in candidate.tuned.items()) or "–"
-        seconds = f"{candidate.fit_seconds:.2g} s"
-        rows.append([f"{candidate.rank}{mark}", candidate.label, *scores, seconds, tuned, candidate.certificate])
-    return [[printable(cell) for cell in row] for row in rows]
+def _cells(comparison: Comparison, rows: list[dict[str, Any]]) -> list[list[str]]:
+    measured = measured_scores(comparison)
+    cells = [["", "model", *(SCORE_LABELS[name] for name in measured), "fit", "chosen", "certificate"]]
+    for row in rows:
+        mark = "*" if row["recommended"] else "=" if row["tied"] else ""
+        scores = ["–" if row[name] is None else plus_minus(row[name], row[f"{name}_error"]) for name in measured]
+        tuned = ", ".join(f"{name}={_short(value)}" for name, value in row["tuned"].items()) or "–"
+        fit = f"{row['fit_seconds']:.2g} s"
+        cells.append([f"{row['rank']}{mark}", row["label"], *scores, fit, tuned, row["certificate"]])
+    return [[printable(cell) for cell in line] for line in cells]
 
 
 def _short(value: Any) -> str:
@@ -87,7 +76,7 @@ def _title(comparison: Comparison) -> str:
 
 def as_text(comparison: Comparison) -> str:
     """A table in columns; * is the recommended candidate, = one that is as good as the best."""
-    cells = _cells(comparison)
+    cells = _cells(comparison, ranking(comparison))
     widths = [max(len(row[j]) for row in cells) for j in range(len(cells[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
     key = "* recommended, = within one standard error of the best"
@@ -96,14 +85,19 @@ def as_text(comparison: Comparison) -> str:
 
 def as_html(comparison: Comparison) -> str:
     """The same as a table for notebooks."""
-    head, *rows = _cells(comparison)
-    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    body = []
-    for candidate, row in zip(comparison.candidates, rows, strict=True):
-        style = ' style="font-weight:bold"' if candidate is comparison.recommended else ""
-        body.append(f"<tr{style}>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>")
-    sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in _sentences(comparison))
-    return (
-        f"<div><p>{escape(_title(comparison))}</p><table><thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-        f"<ul>{sentences}</ul></div>"
+    rows = ranking(comparison)
+    head, *body = _cells(comparison, rows)
+    lines = [
+        Markup('<tr style="font-weight:bold">{}</tr>' if row["recommended"] else "<tr>{}</tr>").format(
+            _each("td", cells)
+        )
+        for row, cells in zip(rows, body, strict=True)
+    ]
+    return Markup("<div><p>{}</p><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table><ul>{}</ul></div>").format(
+        _title(comparison), _each("th", head), Markup().join(lines), _each("li", _sentences(comparison))
     )
+
+
+def _each(tag: str, texts: list[str]) -> Markup:
+    """Every text in an element of its own."""
+    return Markup().join(Markup(f"<{tag}>{{}}</{tag}>").format(text) for text in texts)

@@ -25,9 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 
+from separatrix.comparison.inspection import CoefficientIntervals, Outliers
+from separatrix.comparison.planes import PlaneModel
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.block import Codes, Float
-from separatrix.decide.calibration import expected_calibration_error
+from separatrix.decide.calibration import Reliability, expected_calibration_error
 from separatrix.decide.losses import best_actions
 
 SCORE_LABELS = {
@@ -42,6 +44,12 @@ _WHY_ACCURACY_DISAGREES = {
     "log_loss": "A few confident mistakes, often on outliers, ruin a log-loss and hardly change an accuracy.",
     "cost": "What mistakes cost is not how many there are.",
 }
+
+
+def plus_minus(mean: float, error: float) -> str:
+    """A mean with its standard error, as text."""
+    mean, error = (0.0 if abs(value) < _ROUNDING else value for value in (mean, error))
+    return f"{mean:.4g} ± {error:.2g}"
 
 
 @dataclass
@@ -63,8 +71,7 @@ class Score:
     folds: Float
 
     def __str__(self) -> str:
-        mean, error = (0.0 if abs(value) < _ROUNDING else value for value in (self.mean, self.error))
-        return f"{mean:.4g} ± {error:.2g}"
+        return plus_minus(self.mean, self.error)
 
 
 @dataclass
@@ -93,10 +100,22 @@ class Candidate:
         Class codes, each row left out (in the first repeat).
     proba : ndarray of shape (n, n_classes) or None
         Probabilities, likewise.
+    decision_scores : ndarray of shape (n, n_classes) or None
+        Scores of a model without probabilities, likewise.
     taken : ndarray of shape (n,) or None
         Codes of the actions of least expected loss, likewise; None without a loss or without probabilities.
+    fold_models : list of TableModel
+        The model of every fold, repeat after repeat.
     fold_coefs : ndarray of shape (folds, m, n_features) or None
         Coefficients in every fold, in the columns of the model of all rows; 0 for a column that a fold did not have.
+    reliability : Reliability or None
+        Predicted probabilities and observed frequencies of the rows left out.
+    coefficients : CoefficientIntervals or None
+        Of a model that is linear in the encoded columns.
+    outliers : Outliers or None
+        The rows farthest from every class, by a model that has densities.
+    plane_model : PlaneModel, str or None
+        The family fitted to the plane of the comparison; a sentence where that failed; None where there is no plane.
     notes : list of str
         What the fits warned of.
     tied : bool
@@ -116,11 +135,22 @@ class Candidate:
     separability: str
     predicted: NDArray[np.intp]
     proba: Float | None = None
+    decision_scores: Float | None = None
     taken: NDArray[np.intp] | None = None
+    fold_models: list[TableModel] = field(default_factory=list)
     fold_coefs: Float | None = None
+    reliability: Reliability | None = None
+    coefficients: CoefficientIntervals | None = None
+    outliers: Outliers | None = None
+    plane_model: PlaneModel | str | None = None
     notes: list[str] = field(default_factory=list)
     tied: bool = False
     rank: int = 0
+
+    @property
+    def left_out_scores(self) -> Float | None:
+        """Probabilities of the rows left out, or scores where there are none: the largest is the prediction."""
+        return self.decision_scores if self.proba is None else self.proba
 
 
 def standard_error(values: Float, n_folds: int) -> float:
@@ -129,16 +159,7 @@ def standard_error(values: Float, n_folds: int) -> float:
 
 
 def measure(codes: Codes, folds: Codes, predicted: Codes, proba: Float | None, loss: Float | None) -> dict[str, Score]:
-    """All scores of left-out predictions.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        True classes.
-    folds, predicted : ndarray of shape (repeats, n)
-        The fold that leaves out each row, and the class it was given there.
-    proba : ndarray of shape (repeats, n, n_classes) or None
-    loss : ndarray of shape (n_classes, n_actions) or None
+    """All scores of left-out predictions: for true classes (n,), folds and predicted classes (repeats, n), and probabilities.
 
     Examples
     --------
@@ -175,10 +196,10 @@ def _calibration(codes: Codes, folds: Codes, proba: Float, parts: list[tuple[int
         return expected_calibration_error(codes[at], proba[r, at], classes=labels)
 
     n_folds = int(folds.max()) + 1
-    whole = np.mean([error(r, slice(None)) for r in range(len(folds))])
+    pooled = np.mean([error(r, slice(None)) for r in range(len(folds))])
     without = np.array([[error(r, folds[r] != k) for k in range(n_folds)] for r in range(len(folds))])
     jackknife = np.sqrt((n_folds - 1) * without.var(axis=1).mean())
-    return Score(float(whole), float(jackknife), np.array([error(r, at) for r, at in parts]))
+    return Score(float(pooled), float(jackknife), np.array([error(r, at) for r, at in parts]))
 
 
 def rank(candidates: list[Candidate], by: str, n_folds: int) -> list[Candidate]:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from separatrix.comparison.encoder import TableEncoder
-from separatrix.comparison.rows import Rows
-from separatrix.comparison.schema import TableSchema
 from separatrix.data.labels import as_names
 from separatrix.decide.losses import best_actions, check_proba, loss_table
+from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.rows import TableRows
+from separatrix.tables.schema import TableSchema
 
 
 class TableModel:
@@ -113,12 +113,10 @@ class TableModel:
         -------
         TableModel
         """
-        schema = TableSchema.infer(table, target)
-        codes, known = schema.read_target(table)
-        rows = schema.read(table).take(known)
+        schema, rows, codes = TableSchema.infer_and_read(table, target)
         encoder = TableEncoder(schema, standardise=standardise).fit(rows) if encode else None
         model = cls(schema, encoder, clone(estimator), family=family, loss=loss, actions=actions)
-        model.estimator.fit(model.encode(rows), codes[known])
+        model.estimator.fit(model.encode(rows), codes)
         return model
 
     @property
@@ -131,13 +129,13 @@ class TableModel:
 
         Parameters
         ----------
-        table_or_rows : pandas, polars or pyarrow table, pyarrow.RecordBatch or Rows
+        table_or_rows : pandas, polars or pyarrow table, pyarrow.RecordBatch or TableRows
 
         Returns
         -------
         ndarray of shape (n_rows, n_features), or pyarrow.Table where there is no encoder
         """
-        rows = table_or_rows if isinstance(table_or_rows, Rows) else self.schema.read(table_or_rows)
+        rows = table_or_rows if isinstance(table_or_rows, TableRows) else self.schema.read(table_or_rows)
         return rows.frame() if self.encoder is None else self.encoder.transform(rows)
 
     def predict_proba(self, table_or_rows: Any) -> NDArray[np.float64]:
@@ -145,7 +143,7 @@ class TableModel:
 
         Parameters
         ----------
-        table_or_rows : pandas, polars or pyarrow table, pyarrow.RecordBatch or Rows
+        table_or_rows : pandas, polars or pyarrow table, pyarrow.RecordBatch or TableRows
 
         Returns
         -------
@@ -166,21 +164,20 @@ class TableModel:
 
         Parameters
         ----------
-        table_or_rows : pandas, polars or pyarrow table, pyarrow.RecordBatch or Rows
+        table_or_rows : pandas, polars or pyarrow table, pyarrow.RecordBatch or TableRows
 
         Returns
         -------
         ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes)
         """
-        scores: NDArray[np.float64] = self.estimator.decision_function(self.encode(table_or_rows))
-        return scores
+        return self.estimator.decision_function(self.encode(table_or_rows))
 
     def predict(self, table_or_rows: Any) -> NDArray[Any]:
         """The class of every row; with a loss, the action of least expected loss.
 
         Parameters
         ----------
-        table_or_rows : pandas, polars or pyarrow table, pyarrow.RecordBatch or Rows
+        table_or_rows : pandas, polars or pyarrow table, pyarrow.RecordBatch or TableRows
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Stratified folds, shared by all families, and what each family says of the rows that a fold leaves out.
+"""Stratified folds, shared by all families, and the predictions of each family for the rows that a fold leaves out.
 
 Everything that is learnt, the encoding of the columns and the penalty included, is learnt from the training part of the fold.
 """
@@ -15,14 +15,17 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import StratifiedKFold
 
-from separatrix.comparison.encoder import TableEncoder
-from separatrix.comparison.families import Family
-from separatrix.comparison.fitting import Trained, in_words, train
-from separatrix.comparison.rows import Rows
-from separatrix.comparison.schema import TableSchema
+from separatrix.comparison.families import ModelFamily
+from separatrix.comparison.fitting import in_words, predictions, train
+from separatrix.comparison.inspection import rank_within_classes
+from separatrix.comparison.planes import Plane, discriminant_plane, score_columns
 from separatrix.comparison.scores import standard_error
+from separatrix.comparison.table_model import TableModel
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import shown
+from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.rows import TableRows
+from separatrix.tables.schema import TableSchema
 
 LEARNING_SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 Step = Callable[[str], None]
@@ -32,18 +35,19 @@ Step = Callable[[str], None]
 class Part:
     """The rows that are learnt from and those that are left out, as each kind of family reads them."""
 
-    rows: Rows
+    rows: TableRows
     schema: TableSchema
     inside: Codes
     outside: Codes
+    fitted: TableEncoder | None = None
 
     @cached_property
     def encoder(self) -> TableEncoder:
-        """Learnt from the rows inside."""
-        return TableEncoder(self.schema).fit(self._rows[0])
+        """Learnt from the rows inside, unless it is known."""
+        return TableEncoder(self.schema).fit(self._rows[0]) if self.fitted is None else self.fitted
 
     @cached_property
-    def _rows(self) -> tuple[Rows, Rows]:
+    def _rows(self) -> tuple[TableRows, TableRows]:
         return self.rows.take(self.inside), self.rows.take(self.outside)
 
     @cached_property
@@ -54,7 +58,7 @@ class Part:
     def _frames(self) -> tuple[Any, Any]:
         return self._rows[0].frame(), self._rows[1].frame()
 
-    def of(self, family: Family) -> tuple[Any, Any]:
+    def of(self, family: ModelFamily) -> tuple[Any, Any]:
         """The inside and the outside, for a family."""
         return self._encoded if family.encoded else self._frames
 
@@ -63,7 +67,7 @@ class Part:
 class Task:
     """The table, its classes, the folds of every repeat, and what actions cost."""
 
-    rows: Rows
+    rows: TableRows
     schema: TableSchema
     codes: Codes
     classes: NDArray[Any]
@@ -77,20 +81,41 @@ class Task:
         """Of each repeat."""
         return int(self.folds.max()) + 1
 
-    def part(self, inside: Codes, outside: Codes) -> Part:
-        """Rows to learn from and rows that are left out."""
-        return Part(self.rows, self.schema, inside, outside)
+    @cached_property
+    def encoder(self) -> TableEncoder:
+        """Learnt from all rows."""
+        return TableEncoder(self.schema).fit(self.rows)
+
+    @cached_property
+    def encoded(self) -> Float:
+        """All rows as numbers."""
+        return self.encoder.transform(self.rows)
+
+    @cached_property
+    def plane(self) -> Plane | str:
+        """The plane in which the classes differ most, or a sentence why there is none."""
+        return discriminant_plane(self.encoded, self.codes)
+
+    @cached_property
+    def rank(self) -> int:
+        """The dimension of the encoded rows within their classes."""
+        return rank_within_classes(self.encoded, self.codes)
+
+    def part(self, inside: Codes, outside: Codes, fitted: TableEncoder | None = None) -> Part:
+        """Rows to learn from and rows that are left out, with the encoder learnt from the first where it is known."""
+        return Part(self.rows, self.schema, inside, outside, fitted)
 
 
 @dataclass
 class Trial:
     """A family on its way through the folds."""
 
-    family: Family
+    family: ModelFamily
     build: Callable[..., Any]
     predicted: Codes
     proba: Float | None = None
-    coefs: list[tuple[list[str], Float]] = field(default_factory=list)
+    decision_scores: Float | None = None
+    models: list[TableModel] = field(default_factory=list)
     parameters: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -121,7 +146,7 @@ def stratified_folds(
     return found, notes
 
 
-def start_trials(wanted: list[Family], task: Task) -> tuple[dict[str, Trial], dict[str, str], list[str]]:
+def start_trials(wanted: list[ModelFamily], task: Task) -> tuple[dict[str, Trial], dict[str, str], list[str]]:
     """What will be tried, what is left out for its cost, and notes on what stands in."""
     trials: dict[str, Trial] = {}
     failures: dict[str, str] = {}
@@ -165,37 +190,44 @@ def _try(task: Task, trial: Trial, part: Part, r: int) -> None:
     family = trial.family
     X, X_left_out = part.of(family)
     trained = train(family, trial.build, X, task.codes[part.inside], task.seed)
-    predicted, proba = trained.predict(X_left_out)
+    predicted, proba = predictions(trained.estimator, X_left_out)
     if proba is not None:
         if not np.isfinite(proba).all():
             raise ValueError("Its probabilities of left-out rows are not finite.")
         if trial.proba is None:
             trial.proba = np.empty((*task.folds.shape, len(task.classes)))
         trial.proba[r, part.outside] = proba
+    elif r == 0 and hasattr(trained.estimator, "decision_function"):
+        if trial.decision_scores is None:
+            trial.decision_scores = np.zeros((len(task.codes), len(task.classes)))
+        scores = score_columns(trained.estimator.decision_function(X_left_out))
+        trial.decision_scores[np.ix_(part.outside, trained.estimator.classes_)] = scores
     trial.predicted[r, part.outside] = predicted
     trial.parameters.append(trained.parameters)
     trial.notes.extend(trained.notes)
-    coef = getattr(trained.estimator, "coef_", None)
-    if coef is not None and family.encoded:
-        trial.coefs.append((part.encoder.feature_names_, np.atleast_2d(coef)))
+    encoder = part.encoder if family.encoded else None
+    trial.models.append(TableModel(task.schema, encoder, trained.estimator, family=family.name))
 
 
-def aligned(coefs: list[tuple[list[str], Float]], names: list[str]) -> Float | None:
-    """(folds, m, p) coefficients in the columns of these names; 0 where a fold had no such column."""
-    if not coefs:
-        return None
-    result = np.zeros((len(coefs), len(coefs[0][1]), len(names)))
+def aligned_coefs(models: list[TableModel], names: list[str]) -> Float | None:
+    """(folds, m, p) coefficients in the encoded columns of these names; 0 where a fold had no such column."""
     places = {name: j for j, name in enumerate(names)}
-    for one, (own, coef) in zip(result, coefs, strict=True):
-        shared = [(i, places[name]) for i, name in enumerate(own) if name in places]
-        one[:, [j for _, j in shared]] = coef[:, [i for i, _ in shared]]
-    return result
+    found = []
+    for model in models:
+        if model.encoder is None or not hasattr(model.estimator, "coef_"):
+            return None
+        coef = np.atleast_2d(model.estimator.coef_)
+        shared = [(i, places[name]) for i, name in enumerate(model.encoder.feature_names_) if name in places]
+        found.append(np.zeros((len(coef), len(names))))
+        found[-1][:, [j for _, j in shared]] = coef[:, [i for i, _ in shared]]
+    return np.stack(found)
 
 
 def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
     """Scores on the rows learnt from and on those left out, for five sizes of the training part of each fold.
 
-    The parameters are those that the whole training part of the fold chose. A size too small to fit is left out.
+    The parameters are those that the full training part of the fold chose; its model is known. A size too small to fit is
+    left out.
     """
     folds, codes, family = task.folds[0], task.codes, trial.family
     found: list[tuple[float, Float]] = []
@@ -204,12 +236,14 @@ def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
         for k in range(task.n_folds):
             step(f"learning curve: {share:.0%} of the rows")
             inside = _first(np.flatnonzero(folds != k), codes, share, task.seed)
-            part = task.part(inside, np.flatnonzero(folds == k))
+            known = trial.models[k] if share == 1.0 else None
+            part = task.part(inside, np.flatnonzero(folds == k), None if known is None else known.encoder)
             try:
                 X, X_left_out = part.of(family)
-                trained = train(family, trial.build, X, codes[inside], task.seed, trial.parameters[k])
-                scores.append([_score(trained, X, codes[inside]), _score(trained, X_left_out, codes[part.outside])])
-            except Exception:  # too few rows for this family, which is what the gap in the curve says
+                y, given = codes[inside], trial.parameters[k]
+                model = known or train(family, trial.build, X, y, task.seed, given)
+                scores.append([_score(model.estimator, X, y), _score(model.estimator, X_left_out, codes[part.outside])])
+            except Exception:  # too few rows for this family, hence a gap in the curve
                 break
             sizes.append(len(inside))
         if len(sizes) == task.n_folds:
@@ -222,8 +256,8 @@ def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
     return curve
 
 
-def _score(trained: Trained, X: Any, codes: Codes) -> float:
-    predicted, proba = trained.predict(X)
+def _score(estimator: Any, X: Any, codes: Codes) -> float:
+    predicted, proba = predictions(estimator, X)
     if proba is None:
         return float(accuracy_score(codes, predicted))
     return float(log_loss(codes, proba, labels=np.arange(proba.shape[1])))

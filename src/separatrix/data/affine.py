@@ -62,8 +62,7 @@ class _Affine(Block):
     def column_squares(self, weights: Float | None = None) -> Float:
         if self._centre.any():
             squares = np.square(self.dense())
-            result: Float = (np.ones(self.n) if weights is None else weights) @ squares
-            return result
+            return (np.ones(self.n) if weights is None else weights) @ squares
         inner = self._block.column_squares(weights) / np.square(self._scale)
         total = float(self.n) if weights is None else float(weights.sum())
         return np.append(inner, total) if self._ones else inner
@@ -110,15 +109,14 @@ class _Affine(Block):
 class Standardised(View):
     """(X − 1cᵀ) D⁻¹ for a given centre c and scale D, sparse rows staying sparse inside the products."""
 
+    _sampled = True
+
     def __init__(self, source: Source, centre: Float | None = None, scale: Float | None = None) -> None:
         super().__init__(source, source.n_features, source.feature_names)
         self.centre = np.zeros(self.n_features) if centre is None else centre
         self.scale = np.ones(self.n_features) if scale is None else scale
 
-    def sample(self, rows: int) -> tuple[Source, Codes] | None:
-        return self._sampled(rows)
-
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         return self.block(block, self.centre, self.scale)
 
     @staticmethod
@@ -148,11 +146,11 @@ class _WithOnes(_Affine):
     def gram(self, weights: Float | None = None) -> Float:
         s = np.ones(self.n) if weights is None else weights
         d = self._block.shape[1]
-        whole = np.empty((d + 1, d + 1))
-        whole[:d, :d] = self._block.gram(weights)
-        whole[d, :d] = whole[:d, d] = self._block.rmatvec(s)
-        whole[d, d] = s.sum()
-        return whole
+        full = np.empty((d + 1, d + 1))
+        full[:d, :d] = self._block.gram(weights)
+        full[d, :d] = full[:d, d] = self._block.rmatvec(s)
+        full[d, d] = s.sum()
+        return full
 
     def gram_of(self, which: Codes, weights: Float) -> Float:
         d = self._block.shape[1]
@@ -180,16 +178,15 @@ class _WithOnes(_Affine):
 class Intercept(View):
     """[X, 1]: a last column of ones."""
 
+    _sampled = True
+
     def __init__(self, source: Source) -> None:
         super().__init__(source, source.n_features + 1)
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         return self.block(block)
 
     @staticmethod
     def block(block: Block) -> Block:
         """One block with its ones."""
         return _WithOnes(block)
-
-    def sample(self, rows: int) -> tuple[Source, Codes] | None:
-        return self._sampled(rows)

@@ -51,7 +51,7 @@ class MemorySource(Source):
         view = copy(self)
         target = self._target()
         view.classes, view._y = encode(target, classes, self._weights)
-        view._known = known_labels(target, view.classes, self._weights) if classes is None else None
+        view.all_classes = known_labels(target, view.classes, self._weights) if classes is None else None
         return view
 
     def valued(self) -> Self:
@@ -124,7 +124,7 @@ class SparseSource(MemorySource):
         self._X = sp.csr_array(X)  # shares the three arrays
         self._parts: dict[tuple[int, int], Any] = {}
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        # A sparse block does far less arithmetic a row, so it holds more of them.
+        # A sparse block does far less arithmetic per row, so it holds more of them.
         self._rows_per_block = max(4096, self._rows_per_block)
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:

@@ -205,11 +205,6 @@ class Block(ABC):
     def stored_entries(self) -> Entries:
         """Values with their rows and columns; zeros that are not stored are left out."""
 
-    @property
-    def total_weight(self) -> float:
-        """Sum of the weights."""
-        return float(self.n) if self.weights is None else float(self.weights.sum())
-
     def repetitions(self) -> Float:
         """Weights as numbers of repeated rows; others cannot be left out one at a time."""
         if self.weights is None:
@@ -220,6 +215,44 @@ class Block(ABC):
                 "use cross-validation instead."
             )
         return self.weights
+
+
+class StoredBlock(Block):
+    """Rows of a matrix that lies in memory, dense or sparse."""
+
+    X: Any
+
+    def __init__(self, X: Any, y: NDArray[Any] | None = None, weights: Float | None = None, start: int = 0) -> None:
+        self.X, self.y, self.weights, self.start = X, y, weights, start
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape[0], self.X.shape[1]
+
+    def _double(self) -> Any:
+        return self.X.astype(np.float64, copy=False)
+
+    def matvec(self, v: Float) -> Float:
+        return self._double() @ v
+
+    def rmatvec(self, r: Float) -> Float:
+        return self._double().T @ r
+
+    @abstractmethod
+    def _of(self, X: Any, y: NDArray[Any] | None, weights: Float | None, start: int) -> StoredBlock:
+        """A block of other rows, stored alike."""
+
+    def _rows(self, at: Any, start: int) -> StoredBlock:
+        y = None if self.y is None else self.y[at]
+        return self._of(self.X[at], y, None if self.weights is None else self.weights[at], start)
+
+    def counted(self) -> StoredBlock:
+        return (
+            self if self.weights is None or self.weights.all() else self._rows(np.flatnonzero(self.weights), self.start)
+        )
+
+    def part(self, rows: slice) -> StoredBlock:
+        return self._rows(rows, self.start + rows.start)
 
 
 def class_runs(codes: Codes, n_classes: int, weights: Float | None) -> tuple[NDArray[Any], Codes, Codes, Float | None]:

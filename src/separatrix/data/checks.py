@@ -7,7 +7,9 @@ storage     rows that are there: not a query still to be run, not dates
 
 from __future__ import annotations
 
+import difflib
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -56,6 +58,16 @@ def check_rows(X: Any) -> Any:
     return X
 
 
+def nearest_name(name: Any, names: Iterable[str], most: int = 10) -> str:
+    """A hint at the end of a sentence on a column that is not there: the name that was probably meant, or those there are."""
+    known = list(names)
+    near = difflib.get_close_matches(str(name), known, n=1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return f"the columns are {', '.join(map(repr, known[:most]))}{more}."
+
+
 def real_numbers(values: Any, name: str) -> Float:
     """`values` as float64; complex numbers, dates and what double precision cannot hold are refused in the name given."""
     given = np.asarray(values)
@@ -82,7 +94,7 @@ def _check_dtype(dtype: np.dtype[Any], name: str) -> None:
 
 
 def _check_objects(values: Any, name: str) -> None:
-    """Python objects are numbers of their own kinds; the first that cannot be a double is told."""
+    """Python objects are numbers of their own kinds; the first that cannot be a double is refused."""
     from datetime import date, time, timedelta
 
     for value in np.asarray(values, dtype=object).ravel().tolist():
@@ -102,7 +114,7 @@ def _check_objects(values: Any, name: str) -> None:
 def _checked_sparse(X: Any) -> Any:
     _check_dtype(X.dtype, "X")
     if len(X.shape) != 2:
-        return X  # told by its shape
+        return X  # refused later, by its shape
     if X.format not in ("csr", "csc", "bsr", "coo"):
         X = X.tocsr()  # made of Python objects or diagonals: its indices are looked at as they come out
     if X.format == "coo":

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.block import Block, Centred, Codes, Entries, Float, class_runs
+from separatrix.data.block import Centred, Codes, Entries, Float, StoredBlock, class_runs
 
 # Long runs of one class are summed by BLAS, short ones by one vectorised reduction.
 _LONG_SEGMENT = 32
@@ -218,7 +218,7 @@ class _StreamedCentred(Centred):
         return (rows - self._shift[k]) * np.sqrt(weights)[:, None]
 
 
-class DenseBlock(Block):
+class DenseBlock(StoredBlock):
     """Rows of a dense array of any real dtype and order.
 
     `scratch` rows are ours alone, float64 in C order, used once: they may be centred in place.
@@ -232,20 +232,11 @@ class DenseBlock(Block):
         start: int = 0,
         scratch: bool = False,
     ) -> None:
-        self.X, self.y, self.weights, self.start, self._scratch = X, y, weights, start, scratch
+        super().__init__(X, y, weights, start)
+        self._scratch = scratch
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.X.shape[0], self.X.shape[1]
-
-    def _double(self) -> Float:
-        return self.X.astype(np.float64, copy=False)
-
-    def matvec(self, v: Float) -> Float:
-        return self._double() @ v
-
-    def rmatvec(self, r: Float) -> Float:
-        return self._double().T @ r
+    def _of(self, X: Any, y: NDArray[Any] | None, weights: Float | None, start: int) -> DenseBlock:
+        return DenseBlock(X, y, weights, start)
 
     def gram(self, weights: Float | None = None) -> Float:
         X: Float = self._double()
@@ -255,8 +246,7 @@ class DenseBlock(Block):
 
     def column_squares(self, weights: Float | None = None) -> Float:
         squares = np.square(self._double())
-        result: Float = (np.ones(self.n) if weights is None else weights) @ squares
-        return result
+        return (np.ones(self.n) if weights is None else weights) @ squares
 
     def columns(self, which: Codes) -> DenseBlock:
         return DenseBlock(np.take(self.X, which, axis=1), self.y, self.weights, self.start)
@@ -283,18 +273,6 @@ class DenseBlock(Block):
         joined[:, : self.shape[1]] = self.X
         joined[:, self.shape[1] :] = columns
         return DenseBlock(joined, self.y, self.weights, self.start, scratch=True)
-
-    def counted(self) -> DenseBlock:
-        if self.weights is None or self.weights.all():
-            return self
-        kept = np.flatnonzero(self.weights)
-        return DenseBlock(self.X[kept], None if self.y is None else self.y[kept], self.weights[kept], self.start)
-
-    def part(self, rows: slice) -> DenseBlock:
-        y = None if self.y is None else self.y[rows]
-        return DenseBlock(
-            self.X[rows], y, None if self.weights is None else self.weights[rows], self.start + rows.start
-        )
 
     def least(self) -> float:
         return min(0.0, float(self.X.min(initial=0.0))) if self.X.dtype.kind != "u" else 0.0

@@ -26,9 +26,9 @@ def as_source(
         NumPy arrays of any real dtype and order (memory-mapped ones too), SciPy sparse matrices, pandas, polars
         and pyarrow tables. A source is returned as it is; it then has its own targets and weights.
     y : array-like, optional
-        Targets, one a row.
+        Targets, one per row.
     sample_weight : array-like, optional
-        Weights ≥ 0, one a row; 2 means the same as the row standing twice, 0 the same as its not being there.
+        Weights ≥ 0, one per row; 2 means the same as the row standing twice, 0 the same as its not being there.
     numeric : bool, default=True
         Whether columns of a data frame that are not numbers are refused at once, or only when they are read as such.
 
@@ -57,7 +57,7 @@ def as_source(
 def source_of(
     X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, numeric: bool = True
 ) -> Source:
-    """`as_source` of rows that `check_rows` has seen."""
+    """`as_source` of rows that `check_rows` has checked."""
     if sp.issparse(X):
         n_rows = X.shape[0]
     elif is_frame(X):
@@ -66,8 +66,8 @@ def source_of(
         X = np.asarray(X)
         if X.ndim != 2:
             raise ValueError(
-                f"Expected 2D array, got {X.ndim}D array instead (shape {X.shape}). Reshape your data: one row a "
-                "sample, one column a feature."
+                f"Expected 2D array, got {X.ndim}D array instead (shape {X.shape}). Reshape your data: one row per "
+                "sample, one column per feature."
             )
         if X.dtype.kind not in "fiub" or X.dtype.itemsize > 8:
             X = real_numbers(X, "X")

@@ -9,7 +9,6 @@ one data page a column (at most 2 MiB with the usual writers) however long the r
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -20,27 +19,28 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.block import Block, Codes, Float
-from separatrix.data.checks import DATES
+from separatrix.data.arrow_columns import NUMERIC, coded, decoded, kind, numbers
+from separatrix.data.block import Block, Codes, Float, StoredBlock
+from separatrix.data.checks import DATES, nearest_name
 from separatrix.data.dense import DenseBlock
 from separatrix.data.labels import check_weights, encode
-from separatrix.data.readers import (
-    NUMERIC,
-    CsvReader,
-    Names,
-    ParquetReader,
-    Paths,
-    decoded_column,
-    expand,
-    kind,
-    missing,
-    named,
-    numbers,
-)
+from separatrix.data.readers import CsvReader, Names, ParquetReader, Paths, expand, index_columns, named
 from separatrix.data.source import Source, rows_per_block
 
 # Smaller than in memory: here every block in flight is memory that was not there before.
 _BLOCK_BYTES = 1 << 20
+
+
+def _missing(column: Any) -> NDArray[Any]:
+    """Which rows of a target are null, NaN or infinite."""
+    if kind(column.type) == "text":
+        return np.from_dlpack(column.is_null().cast("uint8")).astype(bool)
+    return np.asarray(~np.isfinite(numbers(column)))
+
+
+def _labels(values: list[Any], dtype: Any) -> NDArray[Any]:
+    """Values of an Arrow column of this type as an array of labels."""
+    return np.array(values, dtype=str if kind(dtype) == "text" else dtype.to_pandas_dtype())
 
 
 class FileSource(Source):
@@ -69,8 +69,7 @@ class FileSource(Source):
                 self._stats[path] = os.stat(path)
                 schema, n_rows = reader.describe(path)
                 if features is None and not self._types:
-                    index = (schema.pandas_metadata or {}).get("index_columns", [])  # stored, but no column to pandas
-                    apart = [*self._targets, *self._weights, *index]
+                    apart = [*self._targets, *self._weights, *index_columns(schema)]
                     self._features = [name for name in schema.names if name not in apart]
                 self._types[path] = self._check(schema)
             self.n_rows = None if n_rows is None or self.n_rows is None else self.n_rows + n_rows
@@ -91,9 +90,7 @@ class FileSource(Source):
             if needed[name] > 1:
                 raise ValueError(f"column {name!r} is named twice in features, target and weight; name it once.")
             if not present[name]:
-                near = difflib.get_close_matches(str(name), schema.names)
-                hint = f"did you mean one of {near}?" if near else f"the columns are {', '.join(schema.names[:10])}."
-                raise ValueError(f"there is no column {name!r}; {hint}")
+                raise ValueError(f"there is no column {name!r}; {nearest_name(name, schema.names)}")
         types = {name: schema.field(name).type for name in needed}
         from pyarrow.types import is_temporal
 
@@ -110,7 +107,7 @@ class FileSource(Source):
         return types
 
     def _batches(self, columns: list[str]) -> Iterator[tuple[str, Any]]:
-        """Record batches of every file in turn, each with a phrase that says where it stands."""
+        """Record batches of every file in turn, each with the place where it stands."""
         total, rows = 0, rows_per_block(self.n_features, target=_BLOCK_BYTES)
         labels = self._targets if self._role == "labels" else []
         for path in self._files:
@@ -149,10 +146,10 @@ class FileSource(Source):
         y = {"": None, "labels": np.empty(n, dtype=np.intp), "values": np.empty((n, len(self._targets)))}[self._role]
         return DenseBlock(X, y, np.empty(n) if self._weights else None, start)
 
-    def _decode(self, batch: Any, where: str, block: DenseBlock) -> bool:
+    def _decode(self, batch: Any, where: str, block: StoredBlock) -> bool:
         """Write a batch into the rows of a block; whether any row has a weight above zero."""
         for j, name in enumerate(self._features):
-            block.X[:, j] = numbers(decoded_column(batch, name), self.dtype.name)
+            block.X[:, j] = numbers(batch.column(name), self.dtype.name)
         weights = self._weigh(batch, where)
         if block.weights is not None:
             block.weights[:] = weights
@@ -160,14 +157,14 @@ class FileSource(Source):
             block.codes[:] = self._encode(batch, weights, where)[1]
         elif block.y is not None:
             for j, name in enumerate(self._targets):
-                block.y[:, j] = numbers(decoded_column(batch, name))
+                block.y[:, j] = numbers(decoded(batch.column(name)))
             if not np.isfinite(block.y).all():
                 raise self._without_target()
         return weights is None or bool(weights.any())
 
     def _weigh(self, batch: Any, where: str) -> Float | None:
         for name in self._weights:
-            weights = numbers(decoded_column(batch, name))
+            weights = numbers(batch.column(name))
             with named(f"{where}, column {name!r}"):
                 check_weights(weights)
             return weights
@@ -175,32 +172,24 @@ class FileSource(Source):
 
     def _encode(self, batch: Any, weights: Float | None, where: str) -> tuple[NDArray[Any], Codes]:
         """The classes, which are those of the batch alone while the source has none, and the codes of the rows."""
-        column = decoded_column(batch, self._targets[0])
+        column = decoded(batch.column(self._targets[0]))
         counted = slice(None) if weights is None else weights > 0
-        if missing(column)[counted].any():
+        if _missing(column)[counted].any():
             raise self._without_target()
-        encoded = column.dictionary_encode()  # labels are few: NumPy sees each of them once a batch
-        index = np.from_dlpack(encoded.indices.fill_null(0) if column.null_count else encoded.indices)
-        used = np.zeros(max(1, len(encoded.dictionary)), dtype=bool)
-        used[index[counted]] = True
-        dtype = str if kind(column.type) == "text" else column.type.to_pandas_dtype()
-        labels = np.array(encoded.dictionary.to_pylist(), dtype=dtype)[used[: len(encoded.dictionary)]]
-        code_of = np.zeros(len(used), dtype=np.intp)  # stays 0 for labels of rows of weight zero: no one looks at them
+        levels, places = coded(column)  # labels are few: NumPy sees each of them once per batch
+        used = np.zeros(max(1, len(levels)), dtype=bool)
+        used[places[counted]] = True
+        code_of = np.zeros(len(used), dtype=np.intp)  # stays 0 for labels of rows of weight zero: they do not count
         with named(f"{where}, column {self._targets[0]!r}"):
+            labels = _labels(levels, column.type)[used[: len(levels)]]
             classes, code_of[used] = encode(labels, self.classes, None)
-        return classes, code_of[index]
-
-    def _labels_of(self, batch: Any) -> NDArray[Any]:
-        """The different labels of a batch, missing ones aside."""
-        column = decoded_column(batch, self._targets[0])
-        dtype = str if kind(column.type) == "text" else column.type.to_pandas_dtype()
-        return np.array(column.filter(~missing(column)).unique().to_pylist(), dtype=dtype)
+        return classes, code_of[places]
 
     def _without_target(self) -> ValueError:
         """The error for rows without a target: the target is read once more, to count them all."""
         count, first = 0, ""
         for where, batch in self._batches(self._targets):
-            bad = np.logical_or.reduce([missing(decoded_column(batch, name)) for name in self._targets])
+            bad = np.logical_or.reduce([_missing(decoded(batch.column(name))) for name in self._targets])
             count, first = count + int(bad.sum()), first or (where if bad.any() else "")
         names = ", ".join(map(repr, self._targets))
         return ValueError(f"{first}: the target {names} is missing, NaN or infinite in {count} of the rows; drop them.")
@@ -236,11 +225,12 @@ class FileSource(Source):
             new = view._encode(batch, weights, where)[0]
             found = [np.unique(np.concatenate([*found, new]))] if len(new) else found
             if weights is not None and not weights.all():
-                idle.append(self._labels_of(batch.filter(weights == 0)))
+                column = decoded(batch.column(self._targets[0])).filter(weights == 0)
+                idle.append(_labels(column.filter(~_missing(column)).unique().to_pylist(), column.type))
         if not found:
             raise ValueError(f"{self._files[0]}: no row has a weight above zero; at least one must count.")
         view.classes, self.n_rows = found[0], view.n_rows
-        view._known = np.unique(np.concatenate([*found, *idle])) if idle else None
+        view.all_classes = np.unique(np.concatenate([*found, *idle])) if idle else None
         self.passes = view.passes = self.passes + 1
         return view
 
@@ -291,18 +281,19 @@ def scan_csv(
     target: Names | None = None,
     features: Names | None = None,
     weight: str | None = None,
-    delimiter: str = ",",
+    delimiter: str | None = None,
 ) -> FileSource:
     r"""CSV files with a header line as a source of rows that are read when needed and never all at once.
 
-    Empty fields and the usual spellings of a missing value (NA, NaN, null, …) are missing values.
+    The encoding (UTF-8 or UTF-16), the delimiter, the decimal mark and quotation marks are found as by `read_table`. Empty
+    fields and the usual spellings of a missing value (NA, NaN, null, ?, …) are missing values.
 
     Parameters
     ----------
     paths, target, features, weight
         As for `scan_parquet`, with ``*.csv`` for folders.
-    delimiter : str
-        The character between fields.
+    delimiter : str, optional
+        The character between fields; by default it is found in each file.
 
     Returns
     -------
@@ -320,6 +311,6 @@ def scan_csv(
     ...     source.n_rows, source.classes.tolist(), next(source.blocks()).codes.tolist()
     (2, ['a', 'b'], [0, 1])
     """
-    if len(delimiter) != 1:
+    if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"delimiter is {delimiter!r}; give one character.")
     return FileSource(CsvReader(delimiter), paths, target, features, weight)

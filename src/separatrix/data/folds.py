@@ -11,7 +11,7 @@ different contents, which 2⁶⁴ values make rare, would share a fold too, whic
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from numbers import Integral
 from typing import Any
@@ -31,7 +31,7 @@ Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 _STEP, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 # Entries whose hashes are held at once.
 _AT_ONCE = 1 << 20
-# Equal kernel rows stay equal and most different points are told apart after so many rounds.
+# Equal kernel rows stay equal, and most different points differ after so many rounds.
 _ROUNDS = 2
 
 
@@ -64,7 +64,7 @@ def row_keys(X: Any) -> Keys:
     Parameters
     ----------
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        Numbers are told apart by their values as doubles, anything else by how it is written.
+        Numbers differ where their values as doubles do, anything else where its text does.
 
     Returns
     -------
@@ -82,14 +82,14 @@ def row_keys(X: Any) -> Keys:
         if sp.issparse(X):
             return _mixed(_sparse_sums(X))
         if is_frame(X):
-            return _mixed(_frame_sums(X))
+            import narwhals.stable.v1 as nw
+
+            frame = nw.from_native(as_table(X), eager_only=True)
+            return _mixed(_column_sums((np.asarray(column.to_numpy()) for column in frame.iter_columns()), frame.shape))
         rows = np.asarray(X)
         rows = rows.reshape(len(rows), -1)
         if rows.dtype.kind not in "fiub":
-            sums = np.zeros(len(rows), dtype=np.uint64)
-            for j, a in enumerate(_multipliers(rows.shape[1])):
-                sums += _mixed(_column_bits(rows[:, j]) * a)
-            return _mixed(sums)
+            return _mixed(_column_sums(rows.T, rows.shape))
         sums, multipliers = np.zeros(len(rows), dtype=np.uint64), _multipliers(rows.shape[1])
         step = max(1, _AT_ONCE // max(1, rows.shape[1]))
         for start in range(0, len(rows), step):
@@ -108,18 +108,15 @@ def _sparse_sums(X: Any) -> Keys:
     return total[rows.indptr[1:]] - total[rows.indptr[:-1]]  # modulo 2⁶⁴ differences of running sums are exact
 
 
-def _frame_sums(X: Any) -> Keys:
-    import narwhals.stable.v1 as nw
-
-    frame = nw.from_native(as_table(X), eager_only=True)
-    sums = np.zeros(frame.shape[0], dtype=np.uint64)
-    for column, a in zip(frame.iter_columns(), _multipliers(frame.shape[1]), strict=True):
-        sums += _mixed(_column_bits(np.asarray(column.to_numpy())) * a)
+def _column_sums(columns: Iterable[NDArray[Any]], shape: tuple[int, ...]) -> Keys:
+    sums = np.zeros(shape[0], dtype=np.uint64)
+    for column, a in zip(columns, _multipliers(shape[1]), strict=True):
+        sums += _mixed(_column_bits(column) * a)
     return sums
 
 
 def _column_bits(values: NDArray[Any]) -> Keys:
-    """Of a column of any type: numbers as numbers, anything else by how it is written."""
+    """Of a column of any type: numbers as numbers, anything else as its text."""
     if values.dtype.kind in "fiub":
         return _bits(values)
     try:
@@ -134,7 +131,7 @@ def _column_bits(values: NDArray[Any]) -> Keys:
 def kernel_keys(values: Float, codes: Codes) -> tuple[Keys, Keys]:
     """Of the (n, n) values of a kernel among rows: which rows are the same point, and an order that does not depend on theirs.
 
-    Points are told apart by their values with all others, round by round with what was found of these. Points that stay
+    Points differ in their values with all others, round by round with what was found of these. Points that stay
     alike are placed alike among the others, so that any order of them gives the same machines.
     """
     same = row_keys(values)
@@ -157,33 +154,26 @@ def stratified_folds(
 ) -> NDArray[np.intp]:
     """(n,) the fold that leaves out each row: equal rows together, classes spread evenly, see the head of the file.
 
-    Parameters
-    ----------
-    keys : ndarray of shape (n,)
-        Equal for equal rows: `row_keys`.
-    codes : ndarray of shape (n,)
-        Classes 0…K−1.
-    n_folds : int
-    order : ndarray of shape (n,), optional
-        What the different rows of a class are sorted by; the keys by default.
-    seed : int, default=0
-        Another number gives other folds.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    `keys` are equal for equal rows (`row_keys`); the different rows of a class are sorted by `order`, the keys by default.
+    Another seed gives other folds.
     """
-    with np.errstate(over="ignore"):
-        sorting = _mixed((keys if order is None else order) + np.uint64(seed) * _STEP)
     folds, dealt = np.empty(len(keys), dtype=np.intp), 0
+    for own, ranks in _ranked(keys, codes, keys if order is None else order, seed):
+        folds[own] = (ranks + dealt) % n_folds
+        dealt += int(ranks.max()) + 1
+    return folds
+
+
+def _ranked(keys: Keys, codes: Codes, order: Keys, seed: int) -> Iterator[tuple[Codes, Codes]]:
+    """Of every class its rows, and the rank of each among the different rows of the class in a random order."""
+    with np.errstate(over="ignore"):
+        sorting = _mixed(order + np.uint64(seed) * _STEP)
     for code in np.unique(codes):
         own = np.flatnonzero(codes == code)
         _, first, at = np.unique(keys[own], return_index=True, return_inverse=True)
-        place = np.empty(len(first), dtype=np.intp)
-        place[np.lexsort((first, sorting[own][first]))] = np.arange(len(first))
-        folds[own] = (place[at] + dealt) % n_folds
-        dealt += len(first)
-    return folds
+        rank = np.empty(len(first), dtype=np.intp)
+        rank[np.lexsort((first, sorting[own][first]))] = np.arange(len(first))
+        yield own, rank[at]
 
 
 def held_out(keys: Keys, codes: Codes, share: float, seed: int = 0) -> NDArray[np.bool_]:
@@ -203,15 +193,9 @@ def held_out(keys: Keys, codes: Codes, share: float, seed: int = 0) -> NDArray[n
             f"A share of {share:g} of {different.sum()} different rows leaves no row to hold out beside one of every class to "
             "learn from; give more rows."
         )
-    with np.errstate(over="ignore"):
-        sorting = _mixed(keys + np.uint64(seed) * _STEP)
     mask = np.zeros(len(keys), dtype=bool)
-    for code, number in zip(classes, numbers, strict=True):
-        own = np.flatnonzero(codes == code)
-        _, first, at = np.unique(keys[own], return_index=True, return_inverse=True)
-        place = np.empty(len(first), dtype=np.intp)
-        place[np.argsort(sorting[own][first])] = np.arange(len(first))
-        mask[own] = place[at] < number
+    for (own, ranks), number in zip(_ranked(keys, codes, keys, seed), numbers, strict=True):
+        mask[own] = ranks < number
     return mask
 
 
@@ -244,7 +228,7 @@ def dealt_folds(keys: Keys, codes: Codes, n_folds: int) -> NDArray[np.intp]:
 
 
 def number_of_folds(cv: Any) -> int | None:
-    """What `cv` says as a number (None is 5, as in scikit-learn); ``None`` for splitters and lists of splits."""
+    """`cv` as a number (None is 5, as in scikit-learn); ``None`` for splitters and lists of splits."""
     if cv is None:
         return 5
     return int(cv) if isinstance(cv, Integral) and not isinstance(cv, bool) else None
@@ -253,22 +237,9 @@ def number_of_folds(cv: Any) -> int | None:
 def splits(cv: Any, X: Any, codes: Codes, kept: NDArray[np.intp], n_rows: int, **params: Any) -> Iterator[Fold]:
     """Training and test rows of every fold, as positions among the rows that count.
 
-    Parameters
-    ----------
-    cv : int, splitter, iterable or None
-        A number draws `stratified_folds`. A splitter keeps scikit-learn's meaning: it sees the rows that count, as they are
-        given, so that the copies of a row may part. So does a list of (train, test) positions, which are those of all rows;
-        rows of weight zero are left out of them.
-    X : array-like, sparse matrix or data frame of shape (n, d)
-        The rows that count.
-    codes : ndarray of shape (n,)
-        Their classes.
-    kept : ndarray of shape (n,)
-        Which of all rows they are.
-    n_rows : int
-        How many rows there are in all.
-    **params
-        For a splitter's `split`, such as groups; one entry for each row that counts.
+    A number `cv` draws `stratified_folds`. A splitter keeps scikit-learn's meaning: it is given the rows that count, X and
+    codes, and `params` such as groups, so that the copies of a row may part. So does a list of (train, test) positions,
+    which are those of all `n_rows` rows; of these `kept` count, and rows of weight zero are left out.
     """
     number = number_of_folds(cv)
     if number is not None:

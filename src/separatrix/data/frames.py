@@ -22,15 +22,9 @@ from separatrix.data.source import COPIED_BYTES, rows_per_block
 
 def is_frame(X: Any) -> bool:
     """Whether X is a pandas, polars or pyarrow table, without importing any of them."""
-    for module, names in (
-        ("pandas", ("DataFrame",)),
-        ("polars", ("DataFrame",)),
-        ("pyarrow", ("Table", "RecordBatch")),
-    ):
-        loaded = sys.modules.get(module)
-        if loaded is not None and any(isinstance(X, getattr(loaded, name)) for name in names):
-            return True
-    return False
+    frames = {"pandas": ("DataFrame",), "polars": ("DataFrame",), "pyarrow": ("Table", "RecordBatch")}
+    loaded = {sys.modules[module]: names for module, names in frames.items() if sys.modules.get(module)}
+    return any(isinstance(X, getattr(module, name)) for module, names in loaded.items() for name in names)
 
 
 def as_table(X: Any) -> Any:
@@ -70,7 +64,7 @@ def _numbers(column: Any, name: Any) -> NDArray[Any]:
 
 
 class FrameBlock(DenseBlock):
-    """Rows of a data frame; they become numbers when somebody asks for them."""
+    """Rows of a data frame; they become numbers when they are read."""
 
     def __init__(self, frame: Any, y: NDArray[Any] | None, weights: Float | None, start: int) -> None:
         self._frame, self.y, self.weights, self.start, self._scratch = frame, y, weights, start, False
@@ -86,7 +80,7 @@ class FrameBlock(DenseBlock):
         return rows, columns
 
     @cached_property
-    def X(self) -> NDArray[Any]:  # type: ignore[override]  # made on demand
+    def X(self) -> NDArray[Any]:  # made on demand
         """The rows as numbers."""
         values = self._frame.to_numpy()
         if values.dtype.kind in "fiu" and values.dtype.itemsize <= 8:

@@ -16,18 +16,6 @@ from separatrix.data.checks import real_numbers
 _TABLE_FACTOR = 4
 
 
-class UnknownLabel(ValueError):
-    """A label in y that is not among the given classes."""
-
-    def __init__(self, label: Any, classes: NDArray[Any]) -> None:
-        super().__init__(label, classes)
-        self.label, self.classes = label, classes
-
-    def __str__(self) -> str:
-        known = listed(self.classes)
-        return f"The label {shown(self.label)} in y is not among the classes {known}; list it in `classes`."
-
-
 def as_target(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     """`y` as a one- or two-dimensional array with as many rows as X."""
     target = np.asarray(y)
@@ -38,7 +26,7 @@ def as_target(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     if target.shape[0] != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows and y has "
-            f"{target.shape[0]}; give one target a row."
+            f"{target.shape[0]}; give one target per row."
         )
     if target.dtype.kind == "f" and not np.isfinite(target).all():
         raise ValueError(
@@ -58,7 +46,7 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Float | None:
     if weights.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, got an array of shape {weights.shape}.")
     if weights.shape[0] != n_rows:
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: give one weight a row.")
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: give one weight per row.")
     check_weights(weights)
     if not weights.any():
         raise ValueError("The total of sample_weight is zero, so no row counts; give at least one positive weight.")
@@ -68,6 +56,22 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Float | None:
 def shown(label: Any) -> str:
     """A label as a person would write it: no NumPy types."""
     return repr(label.item() if hasattr(label, "item") else label)
+
+
+class UnknownLabel(ValueError):
+    """A label in y that is none of the classes."""
+
+    def __init__(self, label: Any, classes: NDArray[Any]) -> None:
+        super().__init__(label, classes)
+        self.label, self.classes = label, classes
+
+    @property
+    def fact(self) -> str:
+        """What is wrong, without advice."""
+        return f"The label {shown(self.label)} in y is not among the classes {listed(self.classes)}"
+
+    def __str__(self) -> str:
+        return f"{self.fact}; list it in `classes`."
 
 
 def as_plain_number(value: Any) -> int | float:
@@ -192,11 +196,11 @@ def _encode_by_table(y: NDArray[Any], counted: NDArray[Any]) -> tuple[NDArray[An
     low, high = int(integers.min()), int(integers.max())
     if high - low > _TABLE_FACTOR * len(y) + 1024 or high >= 2**62 or low <= -(2**62):
         return None
-    seen = np.zeros(high - low + 1, dtype=bool)
+    occurs = np.zeros(high - low + 1, dtype=bool)
     shifted = integers.astype(np.intp) - low
     present = shifted if counted is y else counted.astype(np.intp) - low
-    seen[present] = True
-    values = np.flatnonzero(seen)
+    occurs[present] = True
+    values = np.flatnonzero(occurs)
     code_of = np.zeros(high - low + 1, dtype=np.intp)
     code_of[values] = np.arange(len(values))
     return (values + low).astype(y.dtype), code_of[shifted]

@@ -1,28 +1,28 @@
-"""Reading Parquet and CSV with pyarrow: which files, which columns, batches of rows, and errors that name the place.
+"""Files as Arrow record batches: which files, which columns, and errors that name the place.
 
-Nothing here knows of blocks or targets; pyarrow is imported when a file is first opened.
+Text is parsed by text_files.py; here a column of it becomes numbers, booleans or labels, for sources that need types. pyarrow
+is imported when a file is first opened.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-import re
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from separatrix.data.arrow_columns import NO_LABEL, UnreadableValue, kind, plain
+from separatrix.data.number_text import NumberText, cast_to_numbers, decimal_mark, first_refused, read_floats
+from separatrix.data.text_files import TextFormat, UnreadableFile, check_names, text_batches, text_format
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Names = str | Sequence[str]
-NUMERIC = ("numeric", "boolean", "empty")
-
-
+TEXT = (".csv", ".tsv", ".txt")
+ARROW = (".arrow", ".feather", ".ipc")
+_FIRST_ROWS = 10_000  # that suggest the types of a CSV file's columns
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
 
 
@@ -33,7 +33,7 @@ def irregular(mode: int) -> str:
 
 def check_regular(path: str | os.PathLike[str]) -> None:
     """Refuse to read what is no file: a pipe would wait without a word, and has its content only once."""
-    with suppress(OSError):  # what is not there is told where it is opened
+    with suppress(OSError):  # what is not there is refused where it is opened
         what = irregular(os.stat(path).st_mode)
         if what:
             raise ValueError(
@@ -68,112 +68,135 @@ def named(where: str) -> Iterator[None]:
     """Put the place in front of what went wrong there."""
     try:
         yield
+    except UnreadableFile:  # it has the place already
+        raise
     except OSError as error:
         reason = f"{error.strerror or error}; has the file moved or changed since it was scanned?"
         raise type(error)(f"{where} cannot be read: {reason}") from error
     except (ValueError, NotImplementedError) as error:
-        advice = "; write the file in UTF-8." if isinstance(error, UnicodeError) else ""
-        raise ValueError(f"{where}: {error}{advice}") from error
+        raise ValueError(f"{where}: {error}") from error
 
 
-def kind(dtype: Any) -> str:
-    """What a column of this Arrow type holds; types that we have no use for are called by their own name."""
-    from pyarrow import types
+def _open_parquet(path: str) -> Any:
+    from pyarrow.parquet import ParquetFile
 
-    dtype = dtype.value_type if types.is_dictionary(dtype) else dtype
-    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
-        return "numeric"
-    if types.is_string(dtype) or types.is_large_string(dtype):
-        return "text"
-    return "boolean" if types.is_boolean(dtype) else "empty" if types.is_null(dtype) else str(dtype)
+    # The defaults (pre_buffer, no buffer) read a whole row group before its first row comes out.
+    return ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)
 
 
-def decoded_column(batch: Any, name: str) -> Any:
-    """A column of a batch, dictionary codes replaced by what they stand for."""
-    column = batch.column(name)
-    return column.dictionary_decode() if hasattr(column.type, "value_type") else column
+def index_columns(schema: Any) -> list[str]:
+    """The columns that pandas stored for its index: columns of the file, not of the table."""
+    return [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
 
 
-def numbers(column: Any, dtype: str = "float64") -> NDArray[Any]:
-    """An Arrow column as floating numbers, a view where it holds them already; nulls become NaN."""
-    if column.type != dtype:
-        column = column.cast(dtype, safe=False)  # integers beyond 2⁵³ are rounded, as NumPy does
-    # Arrow's own to_numpy imports pandas: half a second and 45 MB.
-    return np.from_dlpack(column.fill_null(float("nan")) if column.null_count else column)
+def parquet_batches(path: str, rows: int, columns: list[str] | None = None) -> Iterator[Any]:
+    """The columns of a Parquet file, or those named, as Arrow record batches of bounded size."""
+    with _open_parquet(path) as file:
+        if columns is None:
+            check_names(path, file.schema_arrow.names)
+            index = index_columns(file.schema_arrow)
+            columns = [name for name in file.schema_arrow.names if name not in index]
+        # Decoding on Arrow's threads as well is no faster beside our workers, and each of them keeps some memory.
+        yield from file.iter_batches(min(rows, max(4096, rows // 4)), columns=columns, use_threads=False)
 
 
-def missing(column: Any) -> NDArray[Any]:
-    """Which rows of a target are null, NaN or infinite."""
-    if kind(column.type) == "text":
-        return np.from_dlpack(column.is_null().cast("uint8")).astype(bool)
-    return np.asarray(~np.isfinite(numbers(column)))
+def arrow_batches(path: str) -> Iterator[Any]:
+    """An Arrow file or stream as its record batches."""
+    import pyarrow as pa
+    from pyarrow import ipc
+
+    with open(path, "rb") as file:
+        magic = file.read(6)
+    with pa.memory_map(path) as file:
+        if magic == b"ARROW1":
+            reader = ipc.open_file(file)
+            check_names(path, reader.schema.names)
+            yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+        else:
+            with ipc.open_stream(file) as stream:
+                check_names(path, stream.schema.names)
+                yield from stream
 
 
 class ParquetReader:
-    """Parquet files, a batch of rows at a time."""
+    """Parquet files, for a source."""
 
     suffix = ".parquet"
 
-    def _open(self, path: str) -> Any:
-        from pyarrow.parquet import ParquetFile
-
-        # The defaults (pre_buffer, no buffer) read a whole row group before its first row comes out.
-        return ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)
-
     def describe(self, path: str) -> tuple[Any, int | None]:
-        """The Arrow schema of a file, and its number of rows where it is written there."""
-        with self._open(path) as file:
+        """The Arrow schema of a file, and its number of rows where it is stored there."""
+        with _open_parquet(path) as file:
             return file.schema_arrow, file.metadata.num_rows
 
     def read(self, path: str, types: dict[str, Any], labels: list[str], rows: int) -> Iterator[Any]:
         """The columns of `types` as Arrow record batches of bounded size."""
-        # Decoding on Arrow's threads as well is no faster beside our workers, and each of them keeps some memory.
-        with self._open(path) as file:
-            yield from file.iter_batches(min(rows, max(4096, rows // 4)), columns=list(types), use_threads=False)
+        return parquet_batches(path, rows, list(types))
 
 
-@dataclass(frozen=True)
 class CsvReader:
-    """CSV files with a header line, a batch of rows at a time."""
+    """CSV files, for a source: the first rows suggest the types of the columns, and the delimiter unless it is given."""
 
-    delimiter: str
-    suffix: ClassVar = ".csv"
+    suffix = ".csv"
 
-    @contextmanager
-    def _open(self, path: str, types: dict[str, Any]) -> Iterator[Any]:
-        import pyarrow as pa
-        from pyarrow import csv
-
-        with open(path, "rb") as file:
-            header = len(file.readline(1 << 24))
-        # Some thirty blocks are read ahead: small ones, but each must hold the longest row. On one thread errors come
-        # with the row, and the speed is the same.
-        read = csv.ReadOptions(block_size=max(1 << 18, 32 * header), use_threads=False)
-        parse = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
-        convert = csv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=True)
-        try:
-            with csv.open_csv(path, read, parse, convert) as reader:
-                yield reader
-        except pa.ArrowInvalid as error:
-            message = f"{error} (the header is row 1). Correct the file, or delimiter=."
-            if "Empty CSV file" in message:
-                message = "the file is empty; it needs a header line and rows below it."
-            elif "straddling" in message:
-                message = f"there is a row of more than {read.block_size} bytes; is a quotation mark left open?"
-            elif at := re.match(r"In CSV column #(\d+)", message):
-                message = f"in column {self.describe(path)[0].names[int(at[1])]!r}{message[at.end() :]}"
-            raise ValueError(message) from None
+    def __init__(self, delimiter: str | None) -> None:
+        self._delimiter = delimiter
+        self._forms: dict[str, tuple[TextFormat, str]] = {}  # with the decimal mark
 
     def describe(self, path: str) -> tuple[Any, int | None]:
         """The Arrow schema as the first rows suggest it."""
-        with self._open(path, {}) as reader:
-            return reader.schema, None
+        import pyarrow as pa
+
+        form = text_format(path, self._delimiter)
+        with closing(text_batches(path, form)) as batches:
+            first = next((batch.slice(0, _FIRST_ROWS) for batch in batches), None)
+        texts = {} if first is None else {name: NumberText(plain(first.column(name))) for name in form.names}
+        decimal = decimal_mark(texts.values(), form.delimiter)
+        self._forms[path] = form, decimal
+        found = {name: _suggested_type(text, decimal) for name, text in texts.items()}
+        return pa.schema([(name, found.get(name, pa.null())) for name in form.names]), None
 
     def read(self, path: str, types: dict[str, Any], labels: list[str], rows: int) -> Iterator[Any]:
         """The columns of `types` as Arrow record batches; numbers as doubles, unless they are labels."""
-        # Integers in the first rows promise nothing for the later ones, and empty fields even less.
-        kinds = {name: kind(dtype) for name, dtype in types.items()}
-        doubles = {name: "double" for name, kind in kinds.items() if kind in ("numeric", "empty")}
-        asked = {name: "string" if kinds[name] == "empty" else types[name] for name in labels}
-        with self._open(path, types | doubles | asked) as reader:
-            yield from reader
+        import pyarrow as pa
+
+        (form, decimal), start = self._forms[path], 0
+        for batch in text_batches(path, form, list(types)):
+            columns = []
+            for name, dtype in types.items():
+                try:
+                    columns.append(_typed(batch.column(name), dtype, decimal, name in labels))
+                except UnreadableValue as error:
+                    raise UnreadableFile(path, error.sentence(name, start)) from None
+            yield pa.record_batch(columns, names=list(types))
+            start += batch.num_rows
+
+
+def _suggested_type(text: NumberText, decimal: str) -> Any:
+    """Null for a column without values, else whole numbers, numbers, booleans or text."""
+    import pyarrow as pa
+
+    if not text.n_observed:
+        return pa.null()
+    if text.floats is not None and cast_to_numbers(text.text, pa.int64()) is not None:
+        return pa.int64()
+    if text.parsed(decimal) is not None:
+        return pa.float64()
+    words = text.text.drop_null().unique().to_pylist()
+    return pa.bool_() if {word.lower() for word in words} <= {"true", "false"} else pa.string()
+
+
+def _typed(column: Any, dtype: Any, decimal: str, label: bool) -> Any:
+    """A column of text in the type of its first rows; numbers that are no labels as doubles, which later rows may need."""
+    import pyarrow as pa
+
+    what = kind(dtype)
+    if not label and what in ("numeric", "empty"):
+        return pa.array(read_floats(column, decimal))
+    text = plain(column, NO_LABEL) if label else plain(column)
+    if what in ("text", "empty"):
+        return text
+    found = cast_to_numbers(text, dtype)
+    if found is None:
+        at = first_refused(text, lambda part: cast_to_numbers(part, dtype) is not None)
+        raise UnreadableValue(text[at].as_py(), at, f"is not of the type of the first rows, {dtype}")
+    return found

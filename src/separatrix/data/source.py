@@ -99,7 +99,7 @@ def _ordered(
 
 
 def in_parallel(work: Callable[[Item], None], items: Iterable[Item], stop: Event | None = None) -> None:
-    """Do the work of every item on the thread pool, with one BLAS thread a worker. Ctrl-C sets `stop` for those at work."""
+    """Do the work of every item on the thread pool, with one BLAS thread per worker. Ctrl-C sets `stop` for those at work."""
     with one_blas_thread():
         for _ in _ordered(work, items, _threads(), stop):
             pass
@@ -130,7 +130,8 @@ class Source(ABC):
     n_features: int
     feature_names: NDArray[Any] | None = None
     classes: NDArray[Any] | None = None
-    _known: NDArray[Any] | None = None
+    all_classes: NDArray[Any] | None = None
+    """`known_classes`, where these are not `classes`."""
     passes: int = 0
     dtype: np.dtype[Any] = np.dtype(np.float64)
 
@@ -154,7 +155,7 @@ class Source(ABC):
     @property
     def known_classes(self) -> NDArray[Any] | None:
         """Sorted labels of all rows, those of weight zero included."""
-        return self.classes if self._known is None else self._known
+        return self.classes if self.all_classes is None else self.all_classes
 
     def coarse(self) -> Self:
         """The same rows in blocks sized by what is stored, for sums that never make them dense."""
@@ -177,10 +178,10 @@ class Source(ABC):
         self.passes += 1
 
     def _pieces(self) -> Iterator[Block]:
-        """What the calling thread hands to the workers: cheap to make, turned into a block by `_see`."""
+        """What the calling thread hands to the workers: cheap to make, turned into a block by `_block_of`."""
         return self.blocks()
 
-    def _see(self, piece: Block) -> Block:
+    def _block_of(self, piece: Block) -> Block:
         """A piece as a block; runs in the worker."""
         return piece
 
@@ -191,7 +192,7 @@ class Source(ABC):
     def map(self, block_fn: Callable[[Block], Result], rows: int | None = None) -> Iterator[Result]:
         """block_fn of every block, in block order, computed on the thread pool; at most a few blocks are alive.
 
-        `rows` cuts the blocks finer, for work that is heavy a row.
+        `rows` cuts the blocks finer, for work that is heavy per row.
         """
         self.count_pass()
         threads = _threads()
@@ -200,7 +201,7 @@ class Source(ABC):
         def work(piece: Block) -> Result:
             # NaN, infinity and overflow are found in the result of the pass, and reported by column.
             with np.errstate(invalid="ignore", over="ignore"):
-                return block_fn(self._see(piece))
+                return block_fn(self._block_of(piece))
 
         with one_blas_thread():
             yield from _ordered(work, blocks, threads)

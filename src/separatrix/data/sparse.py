@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.data.block import Block, Centred, Codes, Entries, Float, class_runs
+from separatrix.data.block import Block, Centred, Codes, Entries, Float, StoredBlock, class_runs
 
 # A sparse column that would lose more than three digits by Σx² − n·mean² is centred explicitly.
 _CANCELLATION = 1e3
@@ -107,29 +107,17 @@ class _SparseCentred(Centred):
         return self._dense_rows(self._runs.get(k, slice(0, 0)))
 
 
-class SparseBlock(Block):
+class SparseBlock(StoredBlock):
     """Rows of a SciPy CSR array."""
 
     _least: float | None = None  # seen on the way through the entries, by class_sums
 
-    def __init__(self, X: Any, y: NDArray[Any] | None = None, weights: Float | None = None, start: int = 0) -> None:
-        self.X, self.y, self.weights, self.start = X, y, weights, start
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.X.shape[0], self.X.shape[1]
-
-    def _double(self) -> Any:
-        return self.X if self.X.dtype == np.float64 else self.X.astype(np.float64)
-
-    def matvec(self, v: Float) -> Float:
-        result: Float = self._double() @ v
-        return result
+    def _of(self, X: Any, y: NDArray[Any] | None, weights: Float | None, start: int) -> SparseBlock:
+        return SparseBlock(X, y, weights, start)
 
     def rmatvec(self, r: Float) -> Float:
         if self.X.nnz < _CURVED_FROM:
-            result: Float = self._double().T @ r
-            return result
+            return super().rmatvec(r)
         # SciPy copies a slice of a larger matrix before it transposes it.
         from separatrix.kernels.sparse_rows import add_transposed, add_transposed_columns
 
@@ -142,8 +130,7 @@ class SparseBlock(Block):
     def gram(self, weights: Float | None = None) -> Float:
         X = self._double()
         scaled = X if weights is None else sp.diags_array(weights) @ X
-        result: Float = (X.T @ scaled).toarray()
-        return result
+        return (X.T @ scaled).toarray()
 
     def gram_of(self, which: Codes, weights: Float) -> Float:
         if self.X.nnz < _CURVED_FROM:
@@ -170,19 +157,16 @@ class SparseBlock(Block):
         return sp.csr_array((np.square(X.data), X.indices, X.indptr), shape=X.shape)
 
     def column_squares(self, weights: Float | None = None) -> Float:
-        result: Float = self._squared().T @ (np.ones(self.n) if weights is None else weights)
-        return result
+        return self._squared().T @ (np.ones(self.n) if weights is None else weights)
 
     def columns(self, which: Codes) -> SparseBlock:
         return SparseBlock(self.X[:, which], self.y, self.weights, self.start)
 
     def row_squares(self, metric: Float) -> Float:
-        result: Float = self._squared() @ metric
-        return result
+        return self._squared() @ metric
 
     def dense(self) -> Float:
-        result: Float = self._double().toarray()
-        return result
+        return self._double().toarray()
 
     def stored_rows(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         return self.X.data, self.X.indices, self.X.indptr
@@ -193,18 +177,6 @@ class SparseBlock(Block):
     def join(self, columns: Float) -> SparseBlock:
         joined = sp.hstack([self._double(), sp.csr_array(columns)], format="csr")
         return SparseBlock(joined, self.y, self.weights, self.start)
-
-    def counted(self) -> SparseBlock:
-        if self.weights is None or self.weights.all():
-            return self
-        kept = np.flatnonzero(self.weights)
-        return SparseBlock(self.X[kept], None if self.y is None else self.y[kept], self.weights[kept], self.start)
-
-    def part(self, rows: slice) -> SparseBlock:
-        y = None if self.y is None else self.y[rows]
-        return SparseBlock(
-            self.X[rows], y, None if self.weights is None else self.weights[rows], self.start + rows.start
-        )
 
     def pieces(self, size: int) -> Iterator[Block]:
         yield self  # what is stored of it is small already

@@ -1,10 +1,10 @@
-"""Lazy views: the same rows, seen through an affine map or a transformer, a block at a time.
+"""Lazy views: the same rows under another map, targets or weights, block by block.
 
     Mapped          φ(X)                          expanded block by block, never stored
     Selected        X, some of its columns
     Regrouped       X, with other classes         made of the classes of y, mostly two
 
-A view is a source; models and objectives do not know that they look through one.
+A view is a source like any other.
 """
 
 from __future__ import annotations
@@ -28,25 +28,28 @@ from separatrix.data.sparse import SparseBlock
 class View(Source):
     """A source made of another's blocks."""
 
+    _sampled = False
+    """Whether solvers may start on a sample of the view."""
+
     def __init__(self, source: Source, n_features: int, feature_names: NDArray[Any] | None = None) -> None:
         self.source = source
         self.n_rows, self.n_features = source.n_rows, n_features
         self.feature_names, self.classes, self.dtype = feature_names, source.classes, source.dtype
-        self._known = source._known
+        self.all_classes = source.all_classes
 
     @abstractmethod
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         """The view of one block."""
 
     def blocks(self) -> Iterator[Block]:
-        return (self._see(piece) for piece in self._pieces())
+        return (self._block_of(piece) for piece in self._pieces())
 
     def _pieces(self) -> Iterator[Block]:
         return self.source._pieces()
 
-    def _see(self, piece: Block) -> Block:
+    def _block_of(self, piece: Block) -> Block:
         # In the worker: expanding a block is part of the parallel work.
-        return self.see(self.source._see(piece))
+        return self.map_block(self.source._block_of(piece))
 
     def count_pass(self) -> None:
         super().count_pass()
@@ -59,7 +62,7 @@ class View(Source):
     def _over(self, source: Source) -> Self:
         view = copy(self)
         view.source, view.classes, view.n_rows = source, source.classes, source.n_rows
-        view._known = source._known
+        view.all_classes = source.all_classes
         return view
 
     def coarse(self) -> Self:
@@ -77,10 +80,17 @@ class View(Source):
     def explain_range(self) -> str:
         return self.source.explain_range()
 
-    def _sampled(self, rows: int) -> tuple[Source, Codes] | None:
-        """A sample seen through this view, for views that are the same map on any rows."""
-        drawn = self.source.sample(rows)
+    def sample(self, rows: int) -> tuple[Source, Codes] | None:
+        drawn = self.source.sample(rows) if self._sampled else None
         return None if drawn is None else (self._over(drawn[0]), drawn[1])
+
+
+def _reweighted(block: Block, factor: Float | None) -> Block:
+    """A copy that shares the rows, its weights times a factor of each."""
+    view = copy(block)
+    if factor is not None:
+        view.weights = factor if block.weights is None else block.weights * factor
+    return view
 
 
 class Regrouped(View):
@@ -89,9 +99,11 @@ class Regrouped(View):
     Rows of classes that are left out have weight zero.
     """
 
+    _sampled = True
+
     def __init__(self, source: Source, groups: Codes) -> None:
         super().__init__(source, source.n_features, source.feature_names)
-        self._groups, self.classes, self._known = groups, np.arange(2), None
+        self._groups, self.classes, self.all_classes = groups, np.arange(2), None
 
     @classmethod
     def one_against_rest(cls, source: Source, k: int) -> Self:
@@ -108,59 +120,56 @@ class Regrouped(View):
         groups = np.full(len(source.classes), -1, dtype=np.intp)
         groups[classes] = np.arange(len(classes))
         view = cls(source, groups)
-        view.classes, view._known = source.classes[classes], source.known_classes
+        view.classes, view.all_classes = source.classes[classes], source.known_classes
         return view
 
-    def see(self, block: Block) -> Block:
-        seen, groups = copy(block), self._groups[block.codes]
-        seen.y = np.maximum(groups, 0)
-        if (self._groups < 0).any():
-            kept = (groups >= 0).astype(np.float64)
-            seen.weights = kept if block.weights is None else block.weights * kept
-        return seen
+    def map_block(self, block: Block) -> Block:
+        groups = self._groups[block.codes]
+        view = _reweighted(block, (groups >= 0).astype(np.float64) if (self._groups < 0).any() else None)
+        view.y = np.maximum(groups, 0)
+        return view
 
     def labelled(self, classes: NDArray[Any] | None = None) -> Self:
         return self
 
     def _over(self, source: Source) -> Self:
         view = super()._over(source)
-        view.classes, view._known = self.classes, self._known
+        view.classes, view.all_classes = self.classes, self.all_classes
         return view
-
-    def sample(self, rows: int) -> tuple[Source, Codes] | None:
-        return self._sampled(rows)
 
 
 class Selected(View):
     """Some of the columns."""
+
+    _sampled = True
 
     def __init__(self, source: Source, which: Codes) -> None:
         names = None if source.feature_names is None else source.feature_names[which]
         super().__init__(source, len(which), names)
         self._which = which
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         return block.columns(self._which)
-
-    def sample(self, rows: int) -> tuple[Source, Codes] | None:
-        return self._sampled(rows)
 
 
 class Reweighted(View):
     """Weights multiplied by a factor of the row's class."""
 
+    _sampled = True
+
     def __init__(self, source: Source, class_weight: Float) -> None:
         super().__init__(source, source.n_features, source.feature_names)
         self._class_weight = class_weight
 
-    def see(self, block: Block) -> Block:
-        seen = copy(block)
-        factor = self._class_weight[block.codes]
-        seen.weights = factor if block.weights is None else block.weights * factor
-        return seen
+    def map_block(self, block: Block) -> Block:
+        return _reweighted(block, self._class_weight[block.codes])
 
-    def sample(self, rows: int) -> tuple[Source, Codes] | None:
-        return self._sampled(rows)
+
+def native_rows(block: Block) -> Any:
+    """The rows as they were given, a frame or a sparse matrix where they were one: what transformers take."""
+    if isinstance(block, FrameBlock):
+        return block.native
+    return block.X if isinstance(block, SparseBlock) else block.dense()
 
 
 class Mapped(View):
@@ -180,15 +189,8 @@ class Mapped(View):
         # A block that was cut for the narrow rows is cut again for the wide ones.
         return cut_finer(super()._pieces(), rows_per_block(self.n_features, 256, COPIED_BYTES))
 
-    def see(self, block: Block) -> Block:
-        rows = (
-            block.native
-            if isinstance(block, FrameBlock)
-            else block.X
-            if isinstance(block, SparseBlock)
-            else block.dense()
-        )
-        mapped = self._transform(rows)
+    def map_block(self, block: Block) -> Block:
+        mapped = self._transform(native_rows(block))
         if sp.issparse(mapped):
             return SparseBlock(sp.csr_array(mapped), block.y, block.weights, block.start)
         return DenseBlock(np.asarray(mapped), block.y, block.weights, block.start)
@@ -201,13 +203,10 @@ class Coded(View):
         super().__init__(source, source.n_features, source.feature_names)
         self._table, self._class_weight = table, class_weight
 
-    def see(self, block: Block) -> Block:
-        seen = copy(block)
-        seen.y = self._table[block.codes]
-        if self._class_weight is not None:
-            factor = self._class_weight[block.codes]
-            seen.weights = factor if block.weights is None else block.weights * factor
-        return seen
+    def map_block(self, block: Block) -> Block:
+        view = _reweighted(block, None if self._class_weight is None else self._class_weight[block.codes])
+        view.y = self._table[block.codes]
+        return view
 
 
 class Signed(View):
@@ -216,11 +215,11 @@ class Signed(View):
     def __init__(self, source: Source) -> None:
         super().__init__(source, source.n_features, source.feature_names)
 
-    def see(self, block: Block) -> Block:
-        seen = copy(block)
+    def map_block(self, block: Block) -> Block:
         assert block.y is not None
-        seen.y = 2.0 * block.y - 1.0
-        return seen
+        view = copy(block)
+        view.y = 2.0 * block.y - 1.0
+        return view
 
 
 class Binarised(View):
@@ -230,7 +229,7 @@ class Binarised(View):
         super().__init__(source, source.n_features, source.feature_names)
         self._threshold = threshold
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         return self.block(block, self._threshold)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The one writer of files: a file is there whole or not at all, and what is no file is left alone.
+"""The one writer of files: a file is there with all its content or not at all, and what is no file is left alone.
 
     write beside the place → flush to the disk → give it the mode of the old file → rename
 
@@ -57,9 +57,7 @@ def destination(path: str | os.PathLike[str]) -> Path:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A name beside `path` to write to; it becomes `path` when the block ends well, and is removed when it does not."""
     target = destination(path)
-    _clear(target.parent)
-    part = target.with_name(f".separatrix-{secrets.token_hex(8)}")
-    held = -1
+    part, held = _beside(target.parent), -1
     try:
         # Until it has the mode of the old file, nobody else reads it; a new file has the usual one.
         held = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600 if target.exists() else 0o666)
@@ -100,8 +98,7 @@ def replacing_folder(path: Path, names: tuple[str, ...]) -> Iterator[Path]:
     made = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     places = {name: destination(path / name) for name in names}
-    _clear(path)
-    part, held = path / f".separatrix-{secrets.token_hex(8)}", -1
+    part, held = _beside(path), -1
     try:
         part.mkdir(0o700)
         if fcntl is not None:
@@ -120,6 +117,12 @@ def replacing_folder(path: Path, names: tuple[str, ...]) -> Iterator[Path]:
         if held >= 0:
             os.close(held)
     part.rmdir()
+
+
+def _beside(folder: Path) -> Path:
+    """A new name in a folder, which is cleared of what killed writers left."""
+    _clear(folder)
+    return folder / f".separatrix-{secrets.token_hex(8)}"
 
 
 def _lock(held: int) -> bool:

@@ -108,20 +108,10 @@ class GaussianClasses:
         return all(metric is self._metrics[0] for metric in self._metrics)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Codes]:
-        """Draw rows and their classes.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        y : ndarray of shape (n_samples,)
-        """
+        """Rows drawn from the model, and their classes."""
         rng = check_random_state(random_state)
-        return gaussian_rows(self.means_, self._covariances, self.priors_, n_samples, rng)
+        codes = rng.choice(len(self.priors_), size=n_samples, p=self.priors_ / self.priors_.sum())
+        return gaussian_rows(self.means_, self._covariances, codes, rng), codes
 
     def mahalanobis(self, X: ArrayLike) -> Float:
         """Squared Mahalanobis distance of every row to every class mean."""
@@ -179,7 +169,7 @@ def bayes_risk(
     """
     if not isinstance(model, GenerativeClassifier | GaussianClasses):
         raise TypeError(
-            f"{type(model).__name__} is not a generative model of this library, so it does not say where rows lie: give a "
+            f"{type(model).__name__} is not a generative model of this library, so it has no density of the rows: give a "
             "fitted LDA, QDA, RDA or naive Bayes model, or GaussianClasses."
         )
     if isinstance(model, GenerativeClassifier):
@@ -223,7 +213,7 @@ def _closed_form(
 ) -> float:
     """Σ over intervals of Λ and classes: prior × probability of the interval × loss of its action."""
     breakpoints, codes = envelope(matrix, reject_cost, reject_below)
-    if distance == 0.0 or priors.min() == 0.0:  # rows tell nothing that the priors do not
+    if distance == 0.0 or priors.min() == 0.0:  # the rows add nothing to the priors
         codes = codes[[np.searchsorted(breakpoints, priors[1])]]
         breakpoints = breakpoints[:0]
     losses = np.where(codes == REJECTED, 0.0 if reject_cost is None else reject_cost, matrix[:, codes])

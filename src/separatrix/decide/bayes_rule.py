@@ -30,8 +30,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import as_names, as_weights, shown
-from separatrix.decide.calibrated import fit_clone
+from separatrix.data.labels import as_weights
+from separatrix.decide.calibrated import calibrated, fit_clone
 from separatrix.decide.losses import (
     REJECTED,
     Loss,
@@ -42,6 +42,7 @@ from separatrix.decide.losses import (
     loss_table,
     row_losses,
     suffered_losses,
+    with_rejection,
 )
 from separatrix.decide.prior_shift import (
     PriorEstimate,
@@ -52,7 +53,7 @@ from separatrix.decide.prior_shift import (
     priors_in_use,
     shift_priors,
 )
-from separatrix.decide.regions import PlaneRegions, PosteriorRegions, envelope, plane_regions, reject
+from separatrix.decide.regions import PlaneRegions, PosteriorRegions, plane_regions, posterior_regions, reject
 from separatrix.geometry.score_form import ScoreForm, score_form_of
 
 
@@ -75,7 +76,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
     actions : array-like of shape (n_actions,), optional
         Names of the columns of the loss; by default they are the classes.
     reject_action : label, default="reject"
-        What `predict` says of a rejected row. Where rejection is possible predictions have one type, whatever the rows: that
+        What `predict` gives for a rejected row. Where rejection is possible predictions have one type, whatever the rows: that
         of the actions where this name has it too (-1 or NaN among numbers, a string among strings), else objects.
     priors : array-like of shape (n_classes,), optional
         Class frequencies where the rule is used, when they differ from those in training; see `with_priors`.
@@ -87,7 +88,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
     Attributes
     ----------
     estimator_ : fitted classifier
-        Calibrated, if so asked.
+        Calibrated where `calibration` is set.
     classes_ : ndarray of shape (n_classes,)
     actions_ : ndarray of shape (n_actions,)
     loss_matrix_ : ndarray of shape (n_classes, n_actions)
@@ -163,19 +164,12 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         -------
         MetadataRouter
         """
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(
-            estimator=self._probabilistic(), method_mapping=MethodMapping().add(caller="fit", callee="fit")
-        )
+        router, mapping = MetadataRouter(owner=self), MethodMapping().add(caller="fit", callee="fit")
+        return router.add_self_request(self).add(estimator=self._probabilistic(), method_mapping=mapping)
 
     def _probabilistic(self) -> Any:
-        """The estimator, calibrated if so asked; not fitted."""
-        if self.calibration is None:
-            return self.estimator
-        from sklearn.calibration import CalibratedClassifierCV  # a slow import that a plain rule does not need
-
-        calibrated = CalibratedClassifierCV(self.estimator, method=self.calibration, cv=self.cv)
-        return calibrated.set_fit_request(sample_weight=True) if _routing_enabled() else calibrated
+        """The estimator, calibrated where `calibration` is set; not fitted."""
+        return self.estimator if self.calibration is None else calibrated(self.estimator, self.calibration, self.cv)
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Fit the estimator, and check the loss against its classes.
@@ -201,8 +195,9 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
             )
         if isinstance(X, Source):
             if not (y is None and sample_weight is None and self.calibration is None):
-                said = "A Source carries its own y and weights and has no folds"
-                raise ValueError(f"{said}: leave out y, sample_weight and calibration.")
+                raise ValueError(
+                    "A Source carries its own y and weights and has no folds: leave out y, sample_weight and calibration."
+                )
             fitted = clone(self.estimator).fit(X, **params)
         else:
             if y is None:
@@ -211,7 +206,8 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
             fitted = fit_clone(self._probabilistic(), X, y, self._routed(sample_weight, params), self.calibration)
         classes = fitted.classes_
         matrix, actions = loss_table(self.loss, classes, self.actions)
-        self._names = self._predictions(actions)
+        rejects = self.reject_cost is not None or self.reject_below is not None
+        self._names = with_rejection(actions, self.reject_action) if rejects else actions
         trained_on = priors_behind(fitted, classes, lambda: class_counts(X, y, sample_weight, classes))
         self.training_priors_, self.priors_ = trained_on, priors_in_use(self.priors, trained_on, classes)
         self.estimator_, self.loss_matrix_, self.actions_ = fitted, matrix, actions
@@ -235,23 +231,13 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
             )
         return {"sample_weight": sample_weight}
 
-    def _predictions(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """What `predict` may say: the actions, and last, where the code REJECTED points to, the mark of a rejection."""
-        if self.reject_cost is None and self.reject_below is None:
-            return actions
-        if self.reject_action in actions.tolist():
-            raise ValueError(
-                f"reject_action={shown(self.reject_action)} is also the name of an action: give rejections another name."
-            )
-        return as_names([*actions, self.reject_action])
-
     @property
     def classes_(self) -> NDArray[Any]:
         """Labels of the classes."""
         return self.estimator_.classes_
 
     def predict_proba(self, X: Any) -> Float:
-        """Posterior of every class under ``priors_``, calibrated if so asked.
+        """Posterior of every class under ``priors_``.
 
         Parameters
         ----------
@@ -273,22 +259,18 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         Returns
         -------
         ScoreForm
-            A `NoScoreForm` error where the estimator is calibrated, or not one of separatrix.
+            With the ``probabilities`` of `predict_proba`; a `NoScoreForm` error for an estimator of another library.
 
         Examples
         --------
         >>> from sklearn.datasets import load_iris
         >>> from separatrix import BayesRule, GaussianNB
-        >>> X, y = load_iris(return_X_y=True)
-        >>> rule = BayesRule(GaussianNB(), priors=[0.1, 0.2, 0.7]).fit(X, y)
-        >>> bool(abs(rule.score_form().probabilities(X) - rule.predict_proba(X)).max() < 1e-12)
-        True
+        >>> BayesRule(GaussianNB()).fit(*load_iris(return_X_y=True)).score_form().link
+        'softmax'
         """
         check_is_fitted(self, "estimator_")
-        form = score_form_of(self.estimator_)
-        if np.array_equal(self.priors_, self.training_priors_):
-            return form
-        return form.with_priors(self.priors_, self.training_priors_)
+        form, moved = score_form_of(self.estimator_), not np.array_equal(self.priors_, self.training_priors_)
+        return form.with_priors(self.priors_, self.training_priors_) if moved else form
 
     def expected_loss(self, X: Any, costs: ArrayLike | None = None) -> Float:
         """Posterior expected loss of every action, for every row.
@@ -414,9 +396,5 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         """
         check_is_fitted(self, "estimator_")
         if X is None:
-            if len(self.classes_) != 2:
-                there = f"Intervals of one posterior exist for two classes only, and there are {len(self.classes_)}"
-                raise ValueError(f"{there}: give X, rows of two features, for a map of the plane.")
-            breakpoints, codes = envelope(self.loss_matrix_, self.reject_cost, self.reject_below)
-            return PosteriorRegions(breakpoints, self._names[codes])
+            return posterior_regions(self.loss_matrix_, self._names, self.reject_cost, self.reject_below)
         return plane_regions(self.predict, X, n_points)

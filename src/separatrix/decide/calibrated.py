@@ -13,16 +13,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
+from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import different_rows, number_of_folds, row_keys, splits, stratified_folds
 from separatrix.data.labels import as_target, as_weights, encode, known_labels, shown
-from separatrix.models.counted_classes import check_two_classes, shares_among_all, warn_of_one_class
+from separatrix.geometry.combined_forms import shares_among_all
+from separatrix.models.counted_classes import check_two_classes, warn_of_one_class
 
 
 class AllClasses(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """A fitted classifier among more classes than it has seen: these have probability 0.
+    """A fitted classifier among more classes than it was fitted to: these have probability 0.
 
     Parameters
     ----------
@@ -42,18 +44,17 @@ class AllClasses(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no 
         return int(self.estimator.n_features_in_)
 
     def predict_proba(self, X: Any) -> Float:
-        """Probabilities of all classes.
-
-        Parameters
-        ----------
-        X : whatever the estimator takes, of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """(n, K) probabilities of all classes."""
         places = np.searchsorted(self.classes, self.estimator.classes_)
         return shares_among_all(self.estimator.predict_proba(X), places, len(self.classes))
+
+
+def calibrated(estimator: Any, method: str, cv: Any) -> Any:
+    """A `CalibratedClassifierCV`, not fitted, which takes weights under metadata routing too."""
+    from sklearn.calibration import CalibratedClassifierCV  # a slow import that a plain rule does not need
+
+    made = CalibratedClassifierCV(estimator, method=method, cv=cv)
+    return made.set_fit_request(sample_weight=True) if _routing_enabled() else made
 
 
 def fit_clone(model: Any, X: Any, y: Any, params: dict[str, Any], calibration: str | None) -> Any:
@@ -64,7 +65,7 @@ def fit_clone(model: Any, X: Any, y: Any, params: dict[str, Any], calibration: s
     return clone(model).fit(X, y, **params) if calibration is None else _fit_calibrated(model, X, y, params)
 
 
-def _fit_calibrated(calibrated: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+def _fit_calibrated(model: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
     n_rows = _num_samples(X)
     target, weights = as_target(y, n_rows), as_weights(params.get("sample_weight"), n_rows)
     classes, codes = encode(target, None, weights)
@@ -80,9 +81,9 @@ def _fit_calibrated(calibrated: Any, X: Any, y: Any, params: dict[str, Any]) -> 
         X = X.tocsr() if sp.issparse(X) else X
         params = _check_method_params(X, params, kept)
         X, target = _safe_indexing(X, kept), target[kept]
-    fitted = clone(calibrated)
-    fitted.set_params(cv=_splits(calibrated.cv, X, codes[kept], classes, kept, n_rows)).fit(X, target, **params)
-    fitted.set_params(cv=calibrated.cv)  # as it was asked for: the splits were its meaning
+    fitted = clone(model)
+    fitted.set_params(cv=_splits(model.cv, X, codes[kept], classes, kept, n_rows)).fit(X, target, **params)
+    fitted.set_params(cv=model.cv)  # as it was given: the splits are its meaning
     return fitted if len(known) == len(classes) else AllClasses(fitted, known)
 
 

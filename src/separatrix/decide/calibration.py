@@ -1,4 +1,4 @@
-"""Do probabilities mean what they say? Of the rows given p, a share p should be so.
+"""Calibration: of the rows given probability p, a share p should be of that class.
 
     ECE = Σ_b (S_b/S) |observed_b − predicted_b|,      over bins b of the predicted probability
 
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from separatrix.data.block import Float
 from separatrix.data.labels import as_weights, listed, shown
 from separatrix.decide.intervals import wilson_interval
-from separatrix.decide.losses import check_proba, class_codes
+from separatrix.decide.losses import check_rows_of, class_codes
 
 
 @dataclass(frozen=True)
@@ -159,12 +159,7 @@ def _events(
     if np.ndim(proba) == 1:
         second = np.asarray(proba, dtype=np.float64)
         proba = np.column_stack([1.0 - second, second])
-    given = check_proba(proba, known)
-    if truth.shape != given.shape[:1] or given.shape[1] != len(known):
-        raise ValueError(
-            f"proba has {given.shape[1]} columns and {len(given)} rows, y_true {len(truth)} rows of the classes "
-            f"{listed(known)}: give one column a class, and all classes with classes=[…] if some have no row here."
-        )
+    given = check_rows_of(proba, known, len(truth))
     if label is not None and label not in known.tolist():
         raise ValueError(f"label={shown(label)} is not one of the classes {listed(known)}.")
     if label is None and len(known) > 2:

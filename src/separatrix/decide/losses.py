@@ -29,7 +29,7 @@ REJECTED = -1
 
 
 def loss_table(
-    loss: Loss, classes: NDArray[Any], actions: Iterable[Any] | None, said: str = "loss"
+    loss: Loss, classes: NDArray[Any], actions: Iterable[Any] | None, name: str = "loss"
 ) -> tuple[Float, NDArray[Any]]:
     """The K×A matrix of a loss and the names of its A actions; by default the actions are the classes.
 
@@ -37,20 +37,20 @@ def loss_table(
     actions; the rows of a bare array are in the order of the classes.
     """
     named = None if actions is None else _check_names(as_names(actions))
-    labelled = labels_of(loss, classes, named, said)
+    labelled = labels_of(loss, classes, named, name)
     if isinstance(loss, str):
         if loss != "zero-one":
             raise ValueError(f"loss={loss!r} is not known: give 'zero-one', a matrix or a function of (truth, action).")
-        strange = [] if named is None else [name for name in named.tolist() if name not in classes.tolist()]
-        if strange:
+        unknown = [] if named is None else [action for action in named.tolist() if action not in classes.tolist()]
+        if unknown:
             raise ValueError(
-                f"Under the 0–1 loss every action is a class, but {strange[0]!r} is not one of {listed(classes)}: give the "
+                f"Under the 0–1 loss every action is a class, but {unknown[0]!r} is not one of {listed(classes)}: give the "
                 "losses of this action in a matrix or a function."
             )
         loss = _zero_one
     if labelled is not None:
-        matrix, written = aligned(labelled, classes, named, said)
-        names = classes if written == classes.tolist() else _check_names(as_names(written))
+        matrix, columns = aligned(labelled, classes, named, name)
+        names = classes if columns == classes.tolist() else _check_names(as_names(columns))
     elif callable(loss):
         names = classes if named is None else named
         matrix = np.array([[float(loss(k, a)) for a in names.tolist()] for k in classes.tolist()])
@@ -67,16 +67,16 @@ def loss_table(
     return matrix, names
 
 
-def classes_with(loss: Loss, labels: NDArray[Any], said: str = "loss") -> NDArray[Any]:
+def classes_with(loss: Loss, labels: NDArray[Any], name: str = "loss") -> NDArray[Any]:
     """The labels among some rows and those that a labelled loss has besides: a class may have no row in a sample."""
     # An index that counts from 0 may stand for integer classes of which some have no row here, but never for text.
-    labelled = labels_of(loss, None if labels.dtype.kind in "iuf" else labels, None, said)
+    labelled = labels_of(loss, None if labels.dtype.kind in "iuf" else labels, None, name)
     if labelled is None:
         return labels
     known = labels.tolist()
     absent = [truth for truth in labelled.truths if place_of(truth, known) is None]
     if not absent or len({isinstance(label, str) for label in [*known, *absent]}) > 1:
-        return labels  # labels of another type are nobody's classes, as `loss_table` will say
+        return labels  # labels of another type are no classes: `loss_table` refuses them
     return unique_labels(as_names([*known, *absent]))
 
 
@@ -99,7 +99,7 @@ def _columns(matrix: Float, classes: NDArray[Any], named: NDArray[Any] | None) -
     order = classes.tolist()
     if matrix.ndim != 2 or len(matrix) != len(classes) or matrix.shape[1] == 0:
         raise ValueError(
-            f"loss has shape {matrix.shape}, but there are {len(classes)} classes: give a matrix with one row a class (the "
+            f"loss has shape {matrix.shape}, but there are {len(classes)} classes: give a matrix with one row per class (the "
             f"truth), in the order {order}, and one column per action."
         )
     if named is None and matrix.shape[1] != len(classes):
@@ -148,6 +148,17 @@ def check_proba(proba: ArrayLike, classes: NDArray[Any] | None = None) -> Float:
         raise ValueError(
             f"{int(wrong.sum())} rows of probabilities are not numbers from 0 to 1 that sum to 1 (first: row {i}, "
             f"{listed(given[i])}); give posterior probabilities, not scores."
+        )
+    return given
+
+
+def check_rows_of(proba: ArrayLike, classes: NDArray[Any], n_rows: int) -> Float:
+    """Posteriors as an array with a row for each of `n_rows` and a column for each class."""
+    given = check_proba(proba, classes)
+    if given.shape != (n_rows, len(classes)):
+        raise ValueError(
+            f"proba has shape {given.shape} for {n_rows} rows and the classes {listed(classes)}: give one row per sample and "
+            "one column per class, and all classes with classes=[…] if some have no row here."
         )
     return given
 
@@ -212,10 +223,10 @@ def action_codes(actions: ArrayLike, names: NDArray[Any], reject_action: Any) ->
     codes[_equal(taken, reject_action)] = REJECTED
     for a, name in enumerate(names.tolist()):
         codes[_equal(taken, name)] = a
-    strange = np.flatnonzero(codes == len(names))
-    if len(strange):
+    unknown = np.flatnonzero(codes == len(names))
+    if len(unknown):
         raise ValueError(
-            f"{shown(taken[strange[0]])} is not among the actions {listed(names)}, nor does it stand for a rejection "
+            f"{shown(taken[unknown[0]])} is not among the actions {listed(names)}, nor does it stand for a rejection "
             f"({reject_action!r}): name all actions, or set reject_action."
         )
     return codes
@@ -230,6 +241,15 @@ def distinct_actions(actions: ArrayLike, reject_action: Any) -> NDArray[Any]:
             f"actions contains NaN or None in {missing} rows: if these are rejections, say so by reject_action."
         )
     return as_names(name for name in dict.fromkeys(taken) if name != reject_action and not is_missing(name))
+
+
+def with_rejection(actions: NDArray[Any], reject_action: Any) -> NDArray[Any]:
+    """The names of the actions, and last, where the code `REJECTED` points to, that of a rejection."""
+    if reject_action in actions.tolist():
+        raise ValueError(
+            f"reject_action={shown(reject_action)} is also the name of an action: give rejections another name."
+        )
+    return as_names([*actions, reject_action])
 
 
 def _equal(taken: NDArray[Any], name: Any) -> NDArray[np.bool_]:

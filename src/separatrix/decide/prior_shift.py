@@ -7,7 +7,7 @@ concave, and EM (average the posteriors, re-weight, repeat) climbs to its maximu
 
     π'_k ← mean_i p'(k|xᵢ) = π'_k g_k,      g_k = mean_i rᵢₖ / Σ_l π'_l rᵢₗ,      max − now ≤ n (max_k g_k − 1)
 
-The last inequality, from concavity, says how far the maximum can be; it is the rule for stopping. References: Saerens, Latinne,
+The last inequality, from concavity, bounds how far the maximum can be: the rule for stopping. References: Saerens, Latinne,
 Decaestecker, Neural Computation 14, 2002; Lindsay, Annals of Statistics 11, 1983.
 """
 
@@ -35,7 +35,9 @@ def check_priors(priors: ArrayLike, n_classes: int, name: str = "priors", classe
     """Priors as an array that sums to 1; those of a Series or dictionary are matched to the classes by their labels."""
     given = real_numbers(by_class(priors, classes, name), name)
     if given.shape != (n_classes,):
-        raise ValueError(f"{name} has shape {given.shape}, but there are {n_classes} classes: give one prior a class.")
+        raise ValueError(
+            f"{name} has shape {given.shape}, but there are {n_classes} classes: give one prior per class."
+        )
     if not np.isfinite(given).all() or (given < 0).any() or abs(given.sum() - 1.0) > 1e-6:
         raise ValueError(f"{name} must be non-negative and sum to 1, got {given.tolist()}.")
     return given / given.sum()
@@ -158,7 +160,7 @@ def estimate_priors(
         priors = priors / priors.sum()
     else:
         warnings.warn(
-            f"EM stopped after {max_iter} iterations with a log likelihood up to {gap:.2g} a row below its maximum: raise "
+            f"EM stopped after {max_iter} iterations with a log likelihood up to {gap:.2g} per row below its maximum: raise "
             "max_iter, or raise tol to accept this.",
             ConvergenceWarning,
             stacklevel=outside(),
@@ -191,8 +193,8 @@ def priors_in_use(priors: ArrayLike | None, trained_on: Float, classes: NDArray[
 def priors_behind(estimator: Any, classes: NDArray[Any], count: Callable[[], Float]) -> Float:
     """The class frequencies that a fitted estimator's posteriors refer to.
 
-    A generative model says so itself. Others learn the shares of the classes in their data, multiplied by class_weight; only
-    for these are the rows of the classes counted.
+    A generative model has them as an attribute. Others learn the shares of the classes in their data, multiplied by
+    class_weight; only for these are the rows of the classes counted.
     """
     model = estimator
     while model is not None:

@@ -78,6 +78,19 @@ def envelope(matrix: Float, reject_cost: float | None = None, reject_below: floa
     return points[changes], codes[np.concatenate([[0], changes + 1])]
 
 
+def posterior_regions(
+    matrix: Float, names: NDArray[Any], reject_cost: float | None, reject_below: float | None
+) -> PosteriorRegions:
+    """The intervals of a K×A loss matrix of two classes, with the names of the actions."""
+    if len(matrix) != 2:
+        raise ValueError(
+            f"Intervals of one posterior exist for two classes only, and there are {len(matrix)}: give X, rows of two "
+            "features, for a map of the plane."
+        )
+    breakpoints, codes = envelope(matrix, reject_cost, reject_below)
+    return PosteriorRegions(breakpoints, names[codes])
+
+
 @dataclass(frozen=True)
 class PlaneRegions:
     """The action of a rule on a grid over two features.

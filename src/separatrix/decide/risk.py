@@ -4,7 +4,7 @@
 
 A weight sᵢ counts repetitions, S = Σ sᵢ. R ± z standard errors is no interval here: without an error among 20 rows it has no
 length, and for rare errors it holds the truth too seldom. `intervals` uses the range of the loss instead. The bootstrap draws
-how often each *different* loss occurs (one multinomial draw a resample), which is the same as drawing rows; its interval is
+how often each *different* loss occurs (one multinomial draw per resample), which is the same as drawing rows; its interval is
 BCa: bias-corrected, with the acceleration
 Σ(lᵢ−R)³ / 6(Σ(lᵢ−R)²)^{3/2}. Reference: Efron and Tibshirani, An Introduction to the Bootstrap, ch. 14.
 
@@ -23,13 +23,13 @@ from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import as_weights, listed, shown
+from separatrix.data.labels import as_weights, shown
 from separatrix.decide.intervals import bounded_interval, wilson_interval
 from separatrix.decide.losses import (
     Loss,
     action_codes,
     best_actions,
-    check_proba,
+    check_rows_of,
     class_codes,
     classes_with,
     distinct_actions,
@@ -104,7 +104,7 @@ def risk(
     method : {"auto", "wilson", "exact", "bootstrap"}, default="auto"
         The interval. "wilson" is for losses of two values, such as 0 and 1; "exact" is that of Clopper and Pearson, carried
         over to any losses in a known range; "auto" is "wilson" where it can be, else "exact". They never leave the range of
-        the loss, and count losses that did not occur. "bootstrap" (BCa) knows only those that did; where all are equal it is
+        the loss, and count losses that did not occur. "bootstrap" (BCa) uses only those that did; where all are equal it is
         "exact" instead.
     confidence_level : float, default=0.95
     n_resamples : int, default=9999
@@ -130,7 +130,7 @@ def risk(
     weights = as_weights(sample_weight, len(taken))
     labels, truth = _coded(y_true, classes, loss, weights)
     if truth.shape != taken.shape:
-        raise ValueError(f"y_true has {len(truth)} rows and actions has shape {taken.shape}: give one action a row.")
+        raise ValueError(f"y_true has {len(truth)} rows and actions has shape {taken.shape}: give one action per row.")
     if action_names is None and (isinstance(loss, str) or callable(loss)) and costs is None:
         # Only a matrix has columns for actions that nobody took, and only of its classes is the list complete.
         names = distinct_actions(taken, reject_action)
@@ -276,12 +276,7 @@ def risk_coverage_curve(
     """
     weights = as_weights(sample_weight, len(proba))  # type: ignore[arg-type]  # rows have a number
     labels, truth = _coded(y_true, classes, loss, weights)
-    given = check_proba(proba, labels)
-    if truth.shape != given.shape[:1] or given.shape[1] != len(labels):
-        raise ValueError(
-            f"proba has shape {given.shape} for {len(truth)} rows and the classes {listed(labels)}: give one row a sample and "
-            "one column a class, and all classes with classes=[…] if some have no row here."
-        )
+    given = check_rows_of(proba, labels, len(truth))
     matrix, _ = loss_table(loss, labels, None if action_names is None else np.asarray(action_names))
     losses = suffered_losses(truth, best_actions(given, matrix), matrix, None)
     doubt = expected_losses(given, matrix).min(axis=1) if uncertainty is None else np.asarray(uncertainty, np.float64)

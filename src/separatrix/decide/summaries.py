@@ -36,7 +36,7 @@ def posterior_summary(
     posterior : array-like of shape (n_samples, n_draws), or a tuple (mean, std)
         Draws from the posterior of every row, or the mean and the standard deviation of a Gaussian one.
     loss : "squared", "absolute" or ("pinball", q), default="squared"
-        With 0 < q < 1: being too low costs q a unit, being too high 1 − q.
+        With 0 < q < 1: being too low costs q per unit, being too high 1 − q.
     weights : array-like of shape (n_draws,) or (n_samples, n_draws), optional
         Weights of the draws; a weight of 2 means the same as the draw standing twice.
 
@@ -94,7 +94,7 @@ def _shares(weights: ArrayLike | None, shape: tuple[int, ...]) -> Float:
     given = np.asarray(weights, dtype=np.float64)
     if given.shape not in (shape, shape[1:]):
         raise ValueError(
-            f"weights has shape {given.shape}: give one a draw, {shape[1:]}, or one a row and draw, {shape}."
+            f"weights has shape {given.shape}: give one per draw, {shape[1:]}, or one per row and draw, {shape}."
         )
     check_weights(given)
     total = given.sum(axis=-1, keepdims=True)

@@ -94,7 +94,7 @@ class CostCurve:
 
     @property
     def area(self) -> float:
-        """Area under the curve: the mean cost when all c are equally likely; 1/4 for a classifier that knows nothing."""
+        """Area under the curve: the mean cost when all c are equally likely; 1/4 for one that guesses."""
         return float(np.trapezoid(self.normalized_cost, self.probability_cost))
 
 

@@ -1,1 +1,1 @@
-"""The dual: one coordinate a row."""
+"""The dual: one coordinate per row."""

@@ -36,11 +36,11 @@ _SMALL = 2_000_000
 _UNSIGNED = {4: np.uint32, 8: np.uint64}
 
 
-def stored_parts(X: Any, centre: Float) -> Any:
-    """What the compiled loops take for rows: the three arrays of a CSR matrix, or dense rows and their centre."""
+def stored_parts(X: Any, centre: Float) -> tuple[Any, Any, Any, Any]:
+    """What the compiled loops take for rows: the three arrays of a CSR matrix, or dense rows; and the centre."""
     if sp.issparse(X):
-        return X.data, X.indices.view(_UNSIGNED[X.indices.dtype.itemsize]), X.indptr
-    return X, centre
+        return X.data[None], X.indices.view(_UNSIGNED[X.indices.dtype.itemsize]), X.indptr, centre
+    return X, None, None, centre
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ held near a centre c that moves from step to step.
 Reference: Yu, Huang, Lin (2011), Machine Learning 85, section 3; Shalev-Shwartz and Zhang (2016), Math. Programming 155, for
 proximal points.
 
-**Complexity** O(nnz) a sweep, O(np²) with a `turn`. **Passes over the data** one a sweep, and one for new coordinates; memory
-O(n + p). Sequential.
+**Complexity** O(nnz) per sweep, O(np²) with a `turn`. **Passes over the data** one per sweep, and one for new coordinates;
+memory O(n + p). Sequential.
 """
 
 from __future__ import annotations

@@ -16,14 +16,13 @@ the dual is one: the best is taken.
 
 Reference: Crammer and Singer (2001), JMLR 2; Keerthi et al. (2008), KDD.
 
-**Complexity** O(nnz·K) a sweep. **Passes over the data** one a sweep and two a proof; memory O(nK + dK). Sequential.
+**Complexity** O(nnz·K) per sweep. **Passes over the data** one per sweep and two per proof; memory O(nK + dK). Sequential.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -160,14 +159,13 @@ class _JointAscent(Ascent):
         return self._W, self._beta, -self._alpha
 
     def sweep(self, rng: np.random.Generator) -> float:
-        from separatrix.kernels.crammer_singer import sweep_dense, sweep_sparse  # numba takes a while to import
+        from separatrix.kernels.crammer_singer import sweep  # numba takes a while to import
 
         machine, rows = self._machine, self._machine.rows
         rng.shuffle(self._order)
-        sweep: Any = sweep_sparse if sp.issparse(rows.X) else sweep_dense  # their rows are three arrays or two
-        per_row = (machine.codes, machine.price, rows.squares, self._reach, self._order)
+        parts, sides = stored_parts(rows.X, rows.centre), (machine.codes, machine.price, rows.squares)
         with np.errstate(over="ignore"):
-            rise = sweep(*stored_parts(rows.X, rows.centre), *per_row, self._alpha, self._W, self._beta)
+            rise = sweep(*parts, sides, self._reach, self._order, self._alpha, self._W, self._beta)
         if machine.scaling is None:
             self._moved = self._reach * self._alpha.sum(axis=0)
         self._beta = self._beta + self._moved

@@ -72,7 +72,7 @@ class SoftMargin:
         """The mean over the margin vectors, the middle of its interval, or the best for a β that is no optimum."""
         if violation > tol and not self.hard:
             return self.best_intercept(v)
-        # A multiplier that rounding keeps from its bound does not tell the intercept, which may be anywhere in an interval.
+        # A multiplier that rounding keeps from its bound does not fix the intercept, which may be anywhere in an interval.
         room = _ROUNDING * (self.high - self.low)
         rises, falls = beta < self.high - room, beta > self.low + room
         if (rises & falls).any():

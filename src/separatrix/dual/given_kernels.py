@@ -19,8 +19,8 @@ from separatrix.dual.points import Points
 class Function(Kernel):
     """Any function of two matrices that gives the matrix of values, dense or sparse.
 
-    Where the rows that were fitted are sparse it is given sparse rows on both sides, as scikit-learn does: `matrices` tells
-    whether of the older kind, whose ``*`` is the product of matrices.
+    Where the rows that were fitted are sparse it is given sparse rows on both sides, as scikit-learn does; with `matrices`
+    of the older kind, whose ``*`` is the product of matrices.
     """
 
     function: Callable[[Any, Any], Any]
@@ -38,7 +38,7 @@ class Function(Kernel):
         if values.shape != (len(one), len(two)):
             raise ValueError(
                 f"The kernel function returned an array of shape {values.shape} for {len(one)} and {len(two)} rows; it must "
-                f"return one value a pair, of shape {(len(one), len(two))}."
+                f"return one value per pair, of shape {(len(one), len(two))}."
             )
         if not np.isfinite(values).all():
             raise ValueError(
@@ -51,7 +51,7 @@ class Function(Kernel):
 class Precomputed(Kernel):
     """The rows are the values themselves: row i holds k(xᵢ, z) for every training row z.
 
-    The second argument is told by the numbers of training rows that it stands for: its rows are rows of the same matrix.
+    The second argument is given by the numbers of training rows that it stands for: its rows are rows of the same matrix.
     """
 
     positive = None
@@ -70,7 +70,7 @@ class Precomputed(Kernel):
 
 
 class Columns(Points):
-    """Rows of a precomputed matrix that know which training rows they are."""
+    """Rows of a precomputed matrix, with the numbers of the training rows they are."""
 
     def __init__(self, X: Any, columns: NDArray[np.intp]) -> None:
         self.X, self.columns, self.centre, self.sparse = X, columns, None, False

@@ -30,7 +30,7 @@ one system of pK equations. Where intercepts are free, adding one number to all 
 
 Reference: Mehrotra (1992), SIAM J. Optimization 2; Ferris and Munson (2002), SIAM J. Optimization 13.
 
-**Complexity** O(n p²) a step, O(n p²K² + p³K³) for K classes. **Passes over the data** about six a step; memory O(n p),
+**Complexity** O(n p²) per step, O(n p²K² + p³K³) for K classes. **Passes over the data** about six per step; memory O(n p),
 and O(nK + p²K²).
 """
 
@@ -124,7 +124,7 @@ def on_the_margin(
 ) -> tuple[Float, float, Float] | None:
     """The hinge's (θ, intercept, α) from the equations of the rows on the margin, by a point near the optimum; or ``None``.
 
-    Nothing is promised of it: it has to be proven.
+    It need not be better: that has to be proven.
     """
     X, rho = _with_intercept(A, penalty, scaling)
     theta = point[0] if X is A else np.append(point[0], point[1])

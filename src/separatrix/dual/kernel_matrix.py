@@ -1,4 +1,4 @@
-"""Products with the kernel matrix of the training rows, a block at a time and never whole unless it fits.
+"""Products with the kernel matrix of the training rows, a block at a time and never in full unless it fits.
 
     scores[rows] += K[rows, which] · change
 
@@ -15,9 +15,10 @@ from threading import local
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from separatrix.data.block import Float
+from separatrix.data.block import Block, Float
 from separatrix.data.source import in_parallel
 from separatrix.dual.kernels import Kernel
 from separatrix.dual.points import Points
@@ -49,8 +50,36 @@ def product_values(kernel: Kernel, left: NDArray[Any], right: NDArray[Any]) -> N
     return kernel.finish(np.matmul(left, right, out=_room(len(left), right.shape[1], left.dtype)))
 
 
+def expansion_scores(
+    kernel: Kernel, support: Points, coefficients: Float, intercepts: Float
+) -> Callable[[Block], Float]:
+    """The function block → (n, machines) b + Σ βᵢk(x, xᵢ); NaN for a block with values that are not finite."""
+    parts = [slice(at, at + _EXACT) for at in range(0, len(coefficients), _EXACT)]
+    held = [(support.take(part), coefficients[part]) for part in parts]
+    factored = not support.sparse and kernel.left(support, np.float64) is not None
+
+    def scores(block: Block) -> Float:
+        total = np.tile(intercepts, (block.n, 1))
+        bad: Any = block.non_finite()  # a kernel may make a finite value of infinity
+        if (bad.data if sp.issparse(bad) else bad).any():
+            total[:] = np.nan
+            return total
+        for start in range(0, block.n, _ROWS):
+            rows = Points.of_block(block.part(slice(start, min(start + _ROWS, block.n))), support.centre)
+            left = kernel.left(rows, np.float64) if factored else None
+            for vectors, factors in held:
+                if left is None:
+                    values = kernel.between(rows, vectors)
+                else:
+                    values = product_values(kernel, left, kernel.right(vectors, np.float64))
+                total[start : start + _ROWS] += values @ factors
+        return total
+
+    return scores
+
+
 def _careful(values: NDArray[Any], change: Float) -> NDArray[Any]:
-    """values · change with sums of few additions a term: NumPy adds pairwise, `matmul` one after the other."""
+    """values · change with sums of few additions per term: NumPy adds pairwise, `matmul` one after the other."""
     total = np.zeros(len(values))
     for start in range(0, len(change), _EXACT):
         part = slice(start, start + _EXACT)
@@ -74,14 +103,14 @@ class KernelMatrix:
     def __init__(self, kernel: Kernel, points: Points, memory: float, single: bool) -> None:
         self._kernel, self.points, self.memory = kernel, points, memory
         self.dtype: DTypeLike = np.float64
-        self._whole: Float | None = None
+        self._values: Float | None = None
         self._kept: _Kept | None = None
         self._sides: dict[np.dtype[Any], NDArray[Any] | None] = {}
         n = len(points)
         kernel.prepare(points)
         if 8.0 * n * n <= memory:
-            self._whole = np.empty((n, n))
-            self._fill(self._whole, np.arange(n), np.arange(n))
+            self._values = np.empty((n, n))
+            self._fill(self._values, np.arange(n), np.arange(n))
             return
         if single and kernel.single_serves(points):
             self.dtype = np.float32
@@ -90,7 +119,7 @@ class KernelMatrix:
 
     def restricted(self, rows: Index) -> KernelMatrix:
         """The matrix of some of the rows; all values must be at hand."""
-        assert self._whole is not None
+        assert self._values is not None
         part = KernelMatrix.__new__(KernelMatrix)
         part._kernel, part.points, part.memory, part.dtype = (
             self._kernel,
@@ -98,7 +127,7 @@ class KernelMatrix:
             self.memory,
             np.float64,
         )
-        part._whole, part._kept, part._sides = self._whole[np.ix_(rows, rows)], None, {}
+        part._values, part._kept, part._sides = self._values[np.ix_(rows, rows)], None, {}
         return part
 
     def errors(self, beta: Float, at_once: int | None = None) -> Float:
@@ -117,8 +146,8 @@ class KernelMatrix:
 
     def positive(self) -> bool:
         """Whether the matrix is positive semi-definite up to rounding; all values must be at hand."""
-        assert self._whole is not None
-        shifted = 0.5 * (self._whole + self._whole.T)
+        assert self._values is not None
+        shifted = 0.5 * (self._values + self._values.T)
         shifted[np.diag_indices(len(shifted))] += 1e-10 * float(np.abs(shifted).max(initial=0.0))
         try:
             np.linalg.cholesky(shifted)
@@ -142,12 +171,12 @@ class KernelMatrix:
 
     def diagonal(self) -> Float:
         """(n,) k(x, x)."""
-        return self._kernel.diagonal(self.points) if self._whole is None else self._whole.diagonal().copy()
+        return self._kernel.diagonal(self.points) if self._values is None else self._values.diagonal().copy()
 
     def column(self, which: int) -> Float:
         """(n,) values with one row, in double precision."""
-        if self._whole is not None:
-            return self._whole[:, which]
+        if self._values is not None:
+            return self._values[:, which]
         one, values = self.points.take(slice(which, which + 1)), np.empty(len(self.points))
 
         def fill(start: int) -> None:
@@ -158,9 +187,9 @@ class KernelMatrix:
         return values
 
     def square(self, which: Index, exact: bool = False) -> Float:
-        """K of a few rows among themselves, as the scores see it: of single precision while they are, unless `exact`."""
-        if self._whole is not None:
-            return self._whole[np.ix_(which, which)]
+        """K of a few rows among themselves: of single precision while the scores are, unless `exact`."""
+        if self._values is not None:
+            return self._values[np.ix_(which, which)]
         part, side = self.points.take(which), None if exact else self._left(self.dtype)
         values = np.empty((len(which), len(which)))
         right = None if side is None else self._kernel.right(part, self.dtype)
@@ -181,12 +210,12 @@ class KernelMatrix:
             return
         dtype = np.float64 if exact else self.dtype
         slots = None if self._kept is None or exact else self._fetch(which)
-        if self._whole is not None:
-            whole = self._whole
+        if self._values is not None:
+            values = self._values
             if exact:
-                self._each(scores, rows, lambda here: _careful(whole[here][:, which], change))
+                self._each(scores, rows, lambda here: _careful(values[here][:, which], change))
             else:
-                self._each(scores, rows, lambda here: whole[here][:, which] @ change)
+                self._each(scores, rows, lambda here: values[here][:, which] @ change)
         elif slots is not None:
             kept = self._kept
             assert kept is not None

@@ -4,8 +4,8 @@
     rbf         exp(−γ‖x − z‖²)             laplacian    exp(−γ‖x − z‖₁)
     sigmoid     tanh(γ xᵀz + c)             sums, products and positive multiples of kernels are kernels
 
-`positive` says whether every matrix of values is positive semi-definite, so that the dual problem is convex: True, False (the
-sigmoid), or None when only its author knows.
+`positive` states whether every matrix of values is positive semi-definite, so that the dual problem is convex: True, False (the
+sigmoid), or None where that is not known.
 
 Reference: Schölkopf and Smola (2002), Learning with Kernels, chapters 2 and 13.
 """
@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import reduce
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,7 +57,7 @@ class Kernel(ABC):
         return self.single and not points.sparse and points.X.shape[1] <= _CHEAP
 
     def prepare(self, points: Points) -> None:  # noqa: B027  # nothing to prepare is the rule
-        """Compute what will be asked of these rows again and again."""
+        """Compute what will be needed of these rows again and again."""
 
     def single_serves(self, points: Points) -> bool:
         """Whether single precision gives values that are good for the first rounds."""
@@ -222,7 +222,7 @@ class RBFKernel(Kernel):
             return self.finish(left @ self.right(two, dtype))
         if one.sparse or two.sparse:
             distances = one.squares()[:, None] + two.squares() - 2.0 * one.dot(two, np.float64)
-            # Rows that cannot be told apart are the same.
+            # Rows that differ by rounding alone are the same.
             distances[distances <= 4.0 * _EPS * (one.squares()[:, None] + two.squares())] = 0.0
         else:
             distances = cdist(one.X, two.X, "sqeuclidean")
@@ -255,7 +255,7 @@ class RBFKernel(Kernel):
         """Whether a distance survives being a difference of squared lengths."""
         if points.sparse:
             return False
-        # In single precision values are good for steps alone, and `single_serves` has said so.
+        # In single precision values are good for steps alone, which `single_serves` has decided.
         return dtype != np.float64 or 8.0 * _EPS * self._reach(points) <= lost_digits(points)
 
     def _reach(self, points: Points) -> float:
@@ -343,29 +343,29 @@ class _Composed(Kernel):
 
 
 @dataclass(frozen=True)
-class Sum(_Composed):
+class _Combined(_Composed):
+    """Kernels whose values are added or multiplied."""
+
+    parts: tuple[Kernel, ...]
+    operation: ClassVar[np.ufunc]
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        return reduce(self.operation, (part.between(one, two, dtype) for part in self.parts))
+
+    def diagonal(self, points: Points) -> Float:
+        return reduce(self.operation, (part.diagonal(points) for part in self.parts))
+
+
+class Sum(_Combined):
     """The sum of kernels: features side by side."""
 
-    parts: tuple[Kernel, ...]
-
-    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        return reduce(np.add, (part.between(one, two, dtype) for part in self.parts))
-
-    def diagonal(self, points: Points) -> Float:
-        return reduce(np.add, (part.diagonal(points) for part in self.parts))
+    operation = np.add
 
 
-@dataclass(frozen=True)
-class Product(_Composed):
+class Product(_Combined):
     """The product of kernels: every feature of one times every feature of the other."""
 
-    parts: tuple[Kernel, ...]
-
-    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        return reduce(np.multiply, (part.between(one, two, dtype) for part in self.parts))
-
-    def diagonal(self, points: Points) -> Float:
-        return reduce(np.multiply, (part.diagonal(points) for part in self.parts))
+    operation = np.multiply
 
 
 @dataclass(frozen=True)

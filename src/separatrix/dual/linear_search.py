@@ -3,8 +3,8 @@
 One row at a time, exactly; every few sweeps a proof (record.py). Columns in very different units make sweeps slow: where the
 Newton matrix of interior.py is affordable it takes over after as much time as its steps would have taken.
 
-**Complexity** O(nnz) a sweep, O(n p²) a Newton step, p = min(n, d). **Passes over the data** one a sweep and two a proof;
-memory O(n + d), and O(np) where Newton's steps are taken. Sequential.
+**Complexity** O(nnz) per sweep, O(n p²) per Newton step, p = min(n, d). **Passes over the data** one per sweep and two per
+proof; memory O(n + d), and O(np) where Newton's steps are taken. Sequential.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Ascent(ABC):
     """Dual coordinate ascent on one machine, from zero."""
 
     settled = False
-    """Whether the last sweep moved nothing, so that only a proof can tell how to go on."""
+    """Whether the last sweep moved nothing, so that a proof has to decide how to go on."""
 
     @property
     @abstractmethod

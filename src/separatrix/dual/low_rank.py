@@ -8,7 +8,7 @@ part of tol/Σ|β| its optimum violates the conditions of K by that part of the 
 however many rows there are, and steps of two rows, on a matrix so nearly singular, are millions.
 
 Multipliers of interior points reach no bound. Rows off the margin by more than a part of the tolerance are put at theirs, and
-what Σβ then lacks is shared by the rows on the margin in proportion to their room. Nothing is promised of the answer: the
+what Σβ then lacks is shared by the rows on the margin in proportion to their room. The answer need not be better: the
 working sets go on from it, or prove it as it is.
 
 Whether it is worth its cost is not known beforehand. It is tried once the working sets have spent as much as it is likely to
@@ -16,7 +16,8 @@ cost, so that the two together take at most about twice the time of the quicker 
 
 Reference: Fine and Scheinberg (2001), Efficient SVM training using low-rank kernel representations, JMLR 2.
 
-**Complexity** O(n r²) a step, of which there are a few dozen. **Passes over the data** one, for r columns of K; memory O(n r).
+**Complexity** O(n r²) per step, of which there are a few dozen; memory O(n r). **Passes over the data** one, for r columns
+of K.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ _PIVOT = 1e-14
 # Sizes of k(x, x) whose products neither overflow nor vanish.
 _SIZES = 1e-100, 1e100
 _STEPS, _PATIENCE, _CORRECTIONS = 100, 20, 3
-# Rows that tell the rank, the share of them beyond which it is not low, the fewest rows for each rank, and the largest one.
+# Rows that the rank is estimated from, the share of them beyond which it is not low, the fewest rows for each rank, and the
+# largest one.
 _SAMPLE, _LOW, _ROWS_A_RANK, _LARGEST = 512, 0.9, 4, 1500
 # Multiplications for each entry of L and each of its columns: the steps that are usual, and the factor.
 _USUAL = 25.0

@@ -1,4 +1,4 @@
-"""What a fitted support vector machine tells about itself.
+"""A fitted support vector machine: multipliers, slacks, margins, objectives and residuals.
 
 f(x) = b + Σ βᵢk(x, xᵢ),  β = ỹα            margin 1/‖w‖,  ‖w‖² = βᵀKβ
 support vectors α > 0,  margin vectors 0 < α < C,  outliers ξ > 0         primal ½‖w‖² + ΣCξ ≥ dual Σα − ½‖w‖²
@@ -58,7 +58,7 @@ class SupportVectorMachine:
 
     @property
     def slacks(self) -> Float:
-        """ξᵢ = max(0, 1 − ỹᵢf(xᵢ)), one a row."""
+        """ξᵢ = max(0, 1 − ỹᵢf(xᵢ)), one per row."""
         return np.maximum(0.0, 1.0 - self.signs * self.decision)
 
     @property

@@ -1,4 +1,4 @@
-"""Rows as a kernel sees them: dense or sparse, in the precision that is asked for, never copied as a whole.
+"""Rows as a kernel reads them: dense or sparse, in the precision that is wanted, never all copied at once.
 
 Distances are taken between rows relative to a centre, x − c: they do not change, and in single precision they keep their digits
 however far from the origin the data lie.
@@ -12,14 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from separatrix.data.block import Float
+from separatrix.data.block import Block, Float
 
 # A sparse matrix times a dense one is faster than one of two sparse ones, while the dense one is small.
 _SMALL = 1 << 22
 
 
 class Points:
-    """Rows of a matrix, with what kernels ask of them computed once.
+    """Rows of a matrix, with what kernels need of them computed once.
 
     Parameters
     ----------
@@ -36,6 +36,12 @@ class Points:
         self._squares: dict[bool, Float] = {}
         self.memo: dict[Any, Any] = {}
         """What a kernel has made of these rows for products with many others."""
+
+    @classmethod
+    def of_block(cls, block: Block, centre: Float | None) -> Points:
+        """The rows of a block as they are stored, relative to the centre of others."""
+        rows = block.stored_rows()
+        return cls(sp.csr_array(rows, shape=block.shape) if isinstance(rows, tuple) else rows, centre)
 
     def __len__(self) -> int:
         return int(self.X.shape[0])

@@ -4,7 +4,7 @@
 
 Reference: Hsieh et al. (2008), ICML, algorithm 3.
 
-**Complexity** O(nnz) a sweep. **Passes over the data** one a sweep. Sequential.
+**Complexity** O(nnz) per sweep. **Passes over the data** one per sweep. Sequential.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class ActiveRows:
         from separatrix.kernels.dual_hinge import sweep_dense, sweep_sparse  # numba takes a while to import
 
         self._shuffle(rng)
-        sweep: Any = sweep_sparse if sp.issparse(self.X) else sweep_dense  # their rows are three arrays or two
-        per_row = (self.signs, self.upper, self.ridge, self.squares, reach, self._order, self.active, self._bounds)
-        self.active, rise, b = sweep(*stored_parts(self.X, self.centre), *per_row, self.alpha, w, b)
+        sweep = sweep_sparse if sp.issparse(self.X) else sweep_dense
+        rows, sides = stored_parts(self.X, self.centre), (self.signs, self.upper, self.ridge, self.squares)
+        self.active, rise, b = sweep(*rows, sides, reach, self._order, self.active, self._bounds, self.alpha, w, b)
         self.settled = self.active == 0 or not np.isfinite(self._bounds).all()
         self._bounds[0] = self._bounds[0] if self._bounds[0] > 0 else np.inf
         self._bounds[1] = self._bounds[1] if self._bounds[1] < 0 else -np.inf

@@ -20,7 +20,7 @@ progress.
 Reference: Joachims (1999), Making large-scale SVM learning practical; Fan, Chen, Lin (2005), JMLR 6; Lin (2002), IEEE
 Transactions on Neural Networks 13 (convergence).
 
-**Complexity** O(n q d) a round of q rows. **Passes over the data** one a round, over the rows that are not left out.
+**Complexity** O(n q d) per round of q rows. **Passes over the data** one per round, over the rows that are not left out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from separatrix.settings import one_blas_thread
 _EPS = float(np.finfo(np.float64).eps)
 _SET, _WHOLE = 1024, 2000
 _INNER = 0.1
-# Steps of pairs a row between two attempts at Newton's, and how often they take turns.
+# Steps of pairs per row between two attempts at Newton's, and how often they take turns.
 _STEPS_A_ROW, _TURNS = 20, 10
 _NEWTON_STEPS = 40
 _SHRINK_EVERY, _WORTH_SHRINKING = 5, 0.1
@@ -50,7 +50,8 @@ _POLISHED, _POLISHES = 1000, 20
 # less of it than the digits of the values allow there was no progress.
 _PATIENCE = 100
 _NO_RISE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-14}
-# Rows that tell in how many directions the data vary, and the rows a direction beyond which they resemble each other.
+# Rows in a sample that shows in how many directions the data vary, and the rows per direction beyond which they resemble
+# each other.
 _SAMPLE, _CROWDED = 512, 200
 # Times that scores of single precision may turn out not to have shown the end.
 _REFRESHES = 3

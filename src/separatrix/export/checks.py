@@ -1,8 +1,8 @@
-"""Whether the parts of a loaded model go together: a file says which arrays it has, and nothing makes that true.
+"""Whether the parts of a loaded model go together: a file may hold arrays of any shape.
 
-names     the header says what the state says; classes occur once
-shapes    a row of `coef_` and a constant a score, a column a feature, all of them numbers
-answers   one row is predicted: probabilities are numbers, one a class, and sum to 1
+names     header and state agree; classes occur once
+shapes    a row of `coef_` and a constant for every score, a column for every feature, all of them numbers
+answers   one row is predicted: probabilities are numbers, one per class, and sum to 1
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def article(name: str) -> str:
 
 
 def described(model: Any) -> dict[str, Any]:
-    """What `inspect_model` tells without making the model."""
+    """What `inspect_model` gives without making the model."""
     if isinstance(model, TableModel):
         return {
             "family": model.family,

@@ -21,8 +21,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.comparison.rows import MISSING
 from separatrix.comparison.table_model import TableModel
+from separatrix.data.arrow_columns import MISSING
 from separatrix.data.block import Float
 from separatrix.decide.bayes_rule import BayesRule
 from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm
@@ -190,7 +190,7 @@ def _estimator_form(estimator: Any) -> ExportForm:
 
 _NO_SUM = "it is not a sum over columns. Use a linear model, a discriminant or naive Bayes, or keep Python."
 _IMPOSSIBLE = (
-    "with alpha=0 a class is impossible where a value occurs that it never had, and sums cannot say that. Fit with "
+    "with alpha=0 a class is impossible where a value occurs that it never had, and sums cannot express that. Fit with "
     "alpha > 0."
 )
 
@@ -258,5 +258,5 @@ def _link(rule: Rule) -> tuple[LinkName, tuple[float, float]]:
             raise NotImplementedError("its probabilities are isotonic steps. Use calibration='platt'.")
         return "platt", (curve.slope, curve.constant)
     if link == "labels":
-        raise NotImplementedError("it gives several labels a row. Fit one classifier a label.")
+        raise NotImplementedError("it gives several labels per row. Fit one classifier per label.")
     return link, (0.0, 0.0)

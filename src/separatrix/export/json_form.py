@@ -14,7 +14,7 @@ import numpy as np
 from separatrix.comparison.table_model import TableModel
 from separatrix.export.form import ExportForm, export_form
 from separatrix.export.model_file import library_version
-from separatrix.export.sql_words import WHITESPACE
+from separatrix.export.sql_dialects import WHITESPACE
 from separatrix.geometry.additive_form import Additive
 from separatrix.geometry.score_form import Linear, ScoreForm
 
@@ -73,7 +73,7 @@ def to_json(model: Any) -> str:
     -------
     str
         An object with ``classes``, ``columns``, ``features``, ``rule``, ``link``, ``decision`` and ``formula``: sentences that
-        say what to compute.
+        on what to compute.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def _kind(part: Any) -> str:
 
 
 def _plain(part: Any) -> Any:
-    """Arrays as lists, and the parts of a rule as objects that say what they are."""
+    """Arrays as lists, and the parts of a rule as objects with their kind."""
     if isinstance(part, np.ndarray):
         return part.tolist()
     if isinstance(part, list | tuple):

@@ -68,7 +68,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((loaded.predict_proba(X) == model.predict_proba(X)).all())
     True
     """
-    destination(path)  # a place that cannot be is told before the model is written out
+    destination(path)  # a place that cannot be written is refused before the work
     content = _serialised(model)
     try:
         check_finite_numbers(model)
@@ -179,7 +179,7 @@ def _header(file: BinaryIO, path: Path) -> dict[str, str]:
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > size - 8:
-        raise ValueError(f"{refusal}it is shorter than its beginning says, or not in the safetensors format.")
+        raise ValueError(f"{refusal}it is shorter than its header states, or not in the safetensors format.")
     if length > LARGEST_HEADER:
         raise ValueError(f"{refusal}its header has {length} bytes, more than the {LARGEST_HEADER} that are allowed.")
     try:
@@ -212,7 +212,7 @@ def _checksum_place(head: bytes, path: Path | str = "") -> tuple[int, str]:
 
 
 def inspect_model(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a model file says about itself; the model is not made.
+    """The description in a model file; the model is not made.
 
     Parameters
     ----------
@@ -241,8 +241,8 @@ def inspect_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     with open(path, "rb") as file:
         header, intact = _checked(file, path)
     try:
-        told = {name: json.loads(header[name]) for name in ("family", "classes", "schema", "scores")}
+        about = {name: json.loads(header[name]) for name in ("family", "classes", "schema", "scores")}
     except (ValueError, RecursionError) as fault:
         raise ValueError(f"{str(path)!r} is not a model file: its description is not JSON.") from fault
     versions = {name: header[name] for name in ("library_version", "format_version", "checksum")}
-    return {**told, **versions, "intact": intact}
+    return {**about, **versions, "intact": intact}

@@ -1,7 +1,7 @@
 """A classifier as an ONNX graph, all of it in doubles.
 
-    inputs    one a column of the table, (N, 1): numbers as doubles, NaN where one is missing; texts as strings, "" where one is
-              missing. Of an estimator fitted on an array the matrix X, (N, d)
+    inputs    one per column of the table, (N, 1): numbers as doubles, NaN where one is missing; texts as strings, "" where one
+              is missing. Of an estimator fitted on an array the matrix X, (N, d)
     outputs   probabilities (N, K), or scores for a model without them, and label (N,)
 
 The operators are those of opset 13 of 2020, and LabelEncoder (ai.onnx.ml 2), which numbers the texts. A text column then is a
@@ -42,9 +42,9 @@ def to_onnx(model: Any) -> Any:
     Returns
     -------
     onnx.ModelProto
-        A table model has one input a column, of shape (N, 1): double, NaN where a value is missing, or string, empty where one
-        is. An estimator fitted on an array has the input ``X``. Outputs are ``probabilities`` (``scores`` for a model without
-        them) and ``label``: the class, or the action where the model has losses.
+        A table model has one input per column, of shape (N, 1): double, NaN where a value is missing, or string, empty where
+        one is. An estimator fitted on an array has the input ``X``. Outputs are ``probabilities`` (``scores`` for a model
+        without them) and ``label``: the class, or the action where the model has losses.
 
     Examples
     --------
@@ -133,7 +133,9 @@ class _Graph:
         first, name = (scores, "scores") if probabilities is None else (probabilities, "probabilities")
         labels, at = self.decide(scores, probabilities)
         self.nodes.append(self.onnx.helper.make_node("Identity", [first], [name]))
-        self.nodes.append(self.onnx.helper.make_node("Gather", [self.constant_labels(labels), at], ["label"], axis=0))
+        self.nodes.append(
+            self.onnx.helper.make_node("Gather", [self.constant(labels, labels.dtype), at], ["label"], axis=0)
+        )
         describe, kinds = self.onnx.helper.make_tensor_value_info, self.onnx.TensorProto
         width = self.width if probabilities is None else len(self.form.classes)
         outputs = [
@@ -141,11 +143,6 @@ class _Graph:
             describe("label", self.onnx.helper.np_dtype_to_tensor_dtype(labels.dtype), ["N"]),
         ]
         return self.onnx.helper.make_graph(self.nodes, "separatrix", inputs, outputs, self.constants)
-
-    def constant_labels(self, labels: NDArray[Any]) -> str:
-        name = f"separatrix/constant {len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(labels, name))
-        return name
 
     # -- inputs -----------------------------------------------------------------------------------------------------
 

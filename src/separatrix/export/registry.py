@@ -1,7 +1,7 @@
 """The classes that a model file may hold, by the name they have in it.
 
-A file says "LinearDiscriminantAnalysis", and this table says which class that is. A name that is not here is refused: nothing
-is ever imported because a file names it. Names stay when code moves; two classes of one name are told apart by a prefix.
+A file has "LinearDiscriminantAnalysis", and this table has the class of that name. A name that is not here is refused: nothing
+is ever imported because a file names it. Names stay when code moves; two classes of one name differ by a prefix.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from typing import Any
 _OURS = {
     "bayes.gibbs": ["Draws"],
     "bayes.posterior": ["BlockPosterior", "DiagonalPosterior", "FullPosterior", "LowRankPosterior"],
-    "comparison.columns": ["ColumnSchema"],
-    "comparison.encoder": ["EncodedFeature", "TableEncoder"],
-    "comparison.schema": ["TableSchema"],
     "comparison.table_model": ["TableModel"],
     "decide.bayes_rule": ["BayesRule"],
     "decide.calibrated": ["AllClasses"],
@@ -62,6 +59,9 @@ _OURS = {
     "statistics.moments": ["ClassMoments"],
     "statistics.scatter": ["Scatter"],
     "statistics.triangular": ["Triangular"],
+    "tables.columns": ["ColumnSchema"],
+    "tables.encoder": ["EncodedFeature", "TableEncoder"],
+    "tables.schema": ["TableSchema"],
 }
 # Plain holders of numbers that our own models may be built with.
 _SCIKIT_LEARN = {

@@ -17,7 +17,7 @@ import numpy as np
 
 from separatrix.data.block import Float
 from separatrix.export.form import Decision, ExportForm, Feature, InputColumn, export_form, of_one_type
-from separatrix.export.sql_words import DIALECTS, Words, distinct, identifier, text, total
+from separatrix.export.sql_dialects import DIALECTS, SqlDialect, distinct, identifier, text, total
 from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm, Term
 from separatrix.geometry.score_form import Linear, Quadratic
 
@@ -65,8 +65,8 @@ def to_sql(
 
 
 class _Query:
-    def __init__(self, form: ExportForm, words: Words) -> None:
-        self.form, self.words = form, words
+    def __init__(self, form: ExportForm, dialect: SqlDialect) -> None:
+        self.form, self.dialect = form, dialect
         self.place = {column.name: f"c{j}" for j, column in enumerate(form.columns)}
         self.steps: list[tuple[str, list[str]]] = []
 
@@ -75,14 +75,14 @@ class _Query:
             raise ValueError(
                 f"The model holds the number {value}, which SQL cannot compute with; scale the columns first."
             )
-        shown = self.words.number(value)
+        shown = self.dialect.number(value)
         return f"({shown})" if shown.startswith("-") else shown
 
     def literal(self, value: Any) -> str:
         if value is None:
             return "NULL"
         if isinstance(value, bool):
-            return self.words.booleans[value]
+            return self.dialect.booleans[value]
         if isinstance(value, int):
             return str(value)
         return self.number(value) if isinstance(value, float) else text(str(value))
@@ -113,12 +113,12 @@ class _Query:
         for name, expressions in self.steps:
             carried = [f"t.{own} AS {alias}" for own, alias in zip(names, kept, strict=True)] if not lines else kept
             selected = ",\n    ".join([*carried, *expressions])
-            head, tail = self.words.fence
+            head, tail = self.dialect.fence
             lines.append(f"{prefix}_{name} AS{head} (\n  SELECT {selected}\n  FROM {before}{tail}\n)")
             before = f"{prefix}_{name}"
-        told = [*kept, *(alias for alias, _ in outputs), "decided"]
+        aliases = [*kept, *(alias for alias, _ in outputs), "decided"]
         called = [*names, *map(identifier, [*results, "prediction"])]
-        columns = ", ".join(f"{alias} AS {own}" for alias, own in zip(told, called, strict=True))
+        columns = ", ".join(f"{alias} AS {own}" for alias, own in zip(aliases, called, strict=True))
         steps = ",\n".join(lines)
         return f"WITH {steps}\nSELECT {columns} FROM {before}"
 
@@ -130,12 +130,13 @@ class _Query:
     def read(self, column: InputColumn) -> str:
         """A column as a double, NULL where it is missing, or as a text."""
         # The alias makes a column that is missing an error in SQLite, which reads an unknown "name" as a text.
-        own, words = f"t.{identifier(column.name)}", self.words
+        own, dialect = f"t.{identifier(column.name)}", self.dialect
         if column.kind == "number":
-            number = (words.read if self.form.of_table else words.read_any).format(own)
-            return f"NULLIF({number}, CAST('NaN' AS {words.double}))" if words.nan else number
-        said = f"CAST({own} AS {words.string})"
-        return words.stripped.format(said) if column.kind == "flag" or column.missing else said
+            number = (dialect.read if self.form.of_table else dialect.read_any).format(own)
+            return f"NULLIF({number}, CAST('NaN' AS {dialect.double}))" if dialect.nan else number
+        characters = f"CAST({own} AS {dialect.string})"
+        stripped = column.kind == "flag" or column.missing
+        return dialect.stripped.format(characters) if stripped else characters
 
     def understood(self, column: InputColumn) -> str:
         """The double of a flag, and a text; NULL where it is missing."""
@@ -261,8 +262,8 @@ class _Query:
             for name, share in zip(own, shares.tolist(), strict=True)
         ]
         # Where nothing is observed the logarithm of 0 would be asked for.
-        seen = " AND ".join(f"{name} IS NULL" for name in own)
-        return f"CASE WHEN {seen} THEN {zero} ELSE {total(logs)} - ({total(counts)}) * LN({total(left)}) END"
+        missing = " AND ".join(f"{name} IS NULL" for name in own)
+        return f"CASE WHEN {missing} THEN {zero} ELSE {total(logs)} - ({total(counts)}) * LN({total(left)}) END"
 
     # -- probabilities --------------------------------------------------------------------------------------------
 
@@ -280,7 +281,7 @@ class _Query:
             self.step("exponentials", [*s, "h0", f"{self.exponential('-ABS(h0)')} AS e0"])
             self.step("sides", [*s, f"{self.side('h0', 'e0')} AS q0"])
             low, high = self.number(math.nextafter(0.5, 0.0)), self.number(math.nextafter(0.5, 1.0))
-            up, down = f"{self.words.greatest}(q0, {high})", f"{self.words.least}(q0, {low})"
+            up, down = f"{self.dialect.greatest}(q0, {high})", f"{self.dialect.least}(q0, {low})"
             self.step("agreeing", [*s, f"CASE WHEN s0 > 0 THEN {up} WHEN s0 <= 0 THEN {down} END AS q0"])
             inside = self.clipped("q0", 1e-7, 1.0 - 1e-7)
             self.step("probabilities", [*s, f"{one} - {inside} AS p0", f"{inside} AS p1"])
@@ -297,8 +298,8 @@ class _Query:
                 weights = [self.exponential(f"{own} - m") for own in s]
             weights = [f"{weight} AS q{k}" for k, weight in enumerate(weights)]
             self.step("weights", [*s, *weights])
-            whole = total([f"q{k}" for k in range(n_scores)])
-            self.step("sum", [*s, *(f"q{k}" for k in range(n_scores)), f"{whole} AS z"])
+            weight = total([f"q{k}" for k in range(n_scores)])
+            self.step("sum", [*s, *(f"q{k}" for k in range(n_scores)), f"{weight} AS z"])
             self.step("probabilities", [*s, *(f"q{k} / z AS p{k}" for k in range(n_scores))])
         return list(zip(p, [f"probability_{label}" for label in classes], strict=True))
 
@@ -315,11 +316,11 @@ class _Query:
 
     def largest(self, names: list[str]) -> str:
         """The largest of several values; NULL where one is, which GREATEST would pass over."""
-        return f"CASE WHEN {total(names)} IS NOT NULL THEN {self.words.greatest}({', '.join(names)}) END"
+        return f"CASE WHEN {total(names)} IS NOT NULL THEN {self.dialect.greatest}({', '.join(names)}) END"
 
     def clipped(self, value: str, low: float, high: float) -> str:
         # GREATEST passes over NULL, and what is missing must stay so.
-        inside = f"{self.words.greatest}({self.words.least}({value}, {self.number(high)}), {self.number(low)})"
+        inside = f"{self.dialect.greatest}({self.dialect.least}({value}, {self.number(high)}), {self.number(low)})"
         return f"CASE WHEN {value} IS NOT NULL THEN {inside} END"
 
     # -- decision -------------------------------------------------------------------------------------------------
@@ -353,8 +354,8 @@ class _Query:
                 risks.append(f"{total(parts)} AS {name}{at}")
         self.step("risks", [*p, *risks])
         r, least = [f"r{a}" for a in range(n_actions)], [f"l{a}" for a in range(n_actions)]
-        smallest = [f"{_fewest(self.words.least, r)} AS r", f"{_fewest(self.words.least, least)} AS l"]
-        self.step("least", [*p, *r, *smallest, f"{_fewest(self.words.greatest, p)} AS top"])
+        smallest = [f"{_fewest(self.dialect.least, r)} AS r", f"{_fewest(self.dialect.least, least)} AS l"]
+        self.step("least", [*p, *r, *smallest, f"{_fewest(self.dialect.greatest, p)} AS top"])
         rejects = decision.reject_cost is not None or decision.reject_below is not None
         # A column has one type: beside integers "reject" makes texts of them. NULL is of any type.
         reject = [decision.reject_action] if rejects and decision.reject_action is not None else []

@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from separatrix.errors import Message
 from separatrix.export.registry import class_named, name_of
 from separatrix.models.naive_bayes.families import ColumnFamily
 
@@ -51,6 +52,8 @@ class _Encoder:
     def node(self, value: Any, where: str) -> Any:
         if value is None or type(value) in (bool, int, str):
             return value
+        if type(value) is Message:
+            return str(value)
         if type(value) is float:
             return value if np.isfinite(value) else {"$": "float", "value": repr(value)}
         if id(value) in self._open:
@@ -175,7 +178,7 @@ def _texts(node: Any, tensors: dict[str, NDArray[Any]]) -> Any:
         raise ValueError(f"The file holds texts of the type {dtype}, which is refused.")
     items = [_value(item, tensors) for item in node["items"]]
     if dtype.kind == "U":
-        # No wider than its longest text: the file says the width, and the memory would be ours.
+        # No wider than its longest text: the width in the file may be anything.
         width = max((len(item) for item in items if isinstance(item, str)), default=0)
         dtype = np.dtype(f"U{min(max(width, 1), dtype.itemsize // 4)}")
     flat = np.empty(len(items), dtype=dtype)

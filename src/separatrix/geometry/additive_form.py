@@ -7,7 +7,7 @@
     RateTerm       x log λ_k − λ_k
     GroupTerm      Σ_j x_j log(θ_kj/Σθ_k), both sums over the columns of the group that are observed
 
-A term of −∞ makes a class impossible; a term, or a row, that is impossible in every class says nothing.
+A term of −∞ makes a class impossible; a term, or a row, that is impossible in every class adds nothing.
 """
 
 from __future__ import annotations
@@ -20,36 +20,25 @@ from typing import Any, Literal
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.data.columns import Column, ColumnTable
 from separatrix.geometry.score_form import LogPosteriors
+from separatrix.tables.column_table import Column, ColumnTable
 
 ColumnKind = Literal["number", "flag", "text"]
 
 
-class ColumnTerm(ABC):
-    """What a column, or a group of columns, adds to the scores."""
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """The columns it reads."""
-
-    @abstractmethod
-    def contribution(self, columns: list[Column]) -> Float:
-        """(n, K) what every row adds."""
-
-
 @dataclass(frozen=True)
-class OneColumnTerm(ColumnTerm):
-    """A term of one column."""
+class OneColumnTerm(ABC):
+    """What a column adds to the scores."""
 
     column: str
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The columns that are read."""
         return (self.column,)
 
     def contribution(self, columns: list[Column]) -> Float:
+        """(n, K) what every row adds."""
         (column,) = columns
         with np.errstate(divide="ignore", invalid="ignore"):  # of rates 0, and of what is missing
             return np.where(column.observed[:, None], self._of(column.values), 0.0)
@@ -97,7 +86,7 @@ class RateTerm(OneColumnTerm):
 
 
 @dataclass(frozen=True)
-class GroupTerm(ColumnTerm):
+class GroupTerm:
     """Σ_j x_j log(θ_kj/Σθ_k), both sums over the columns of the group that are observed: (K, m) shares."""
 
     columns: tuple[str, ...]
@@ -105,9 +94,11 @@ class GroupTerm(ColumnTerm):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The columns that are read."""
         return self.columns
 
     def contribution(self, columns: list[Column]) -> Float:
+        """(n, K) what every row adds."""
         x = np.column_stack([column.values for column in columns])
         observed = ~np.isnan(x)
         counts = np.where(observed, x, 0.0)[:, :, None]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from scipy.special import softmax
 
 from separatrix.data.block import Codes, Float
 from separatrix.geometry.score_form import Linear, Link, ScoreForm, ShiftedLink, link_shifted, probabilities_of
+from separatrix.geometry.votes import tally, vote_scores
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def one_vs_rest_probabilities(own: Float, deduced: bool) -> Float:
         result: Float = softmax(np.pad(odds, ((0, 0), (0, 1))), axis=1)
         return result
     total = own.sum(axis=1, keepdims=True)
-    # Where every machine is sure of the rest nothing tells the classes apart.
+    # Where every machine is sure of the rest the classes are equally likely.
     return np.divide(own, total, out=np.full_like(own, 1.0 / own.shape[1]), where=total > 0)
 
 
@@ -110,13 +110,7 @@ class PairVote(ScoreForm):
 def pair_votes(scores: Float, n_classes: int, confidences: Float | None = None) -> Float:
     """(n, K) votes with the sums of the scores squeezed below one vote; a score of exactly 0 is for the first class."""
     confidences = scores if confidences is None else confidences
-    total, sums = np.zeros((2, len(scores), n_classes))
-    for m, (k, l) in enumerate(combinations(range(n_classes), 2)):  # noqa: E741  # names of the formulas
-        total[:, k] += scores[:, m] >= 0
-        total[:, l] += scores[:, m] < 0
-        sums[:, k] += confidences[:, m]
-        sums[:, l] -= confidences[:, m]
-    return total + sums / (3.0 * (np.abs(sums) + 1.0))
+    return vote_scores(*tally(((f >= 0, c) for f, c in zip(scores.T, confidences.T, strict=True)), n_classes))
 
 
 @dataclass(frozen=True)
@@ -176,20 +170,9 @@ class Integrated(ScoreForm):
 
 
 def among_all(scores: Float, places: Codes, n_classes: int, *, halved: bool, fill: float = -np.inf) -> Float:
-    """(n, K) or, for two classes, (n, 1) scores of all classes from those of the classes that have weight.
+    """(n, K) or, for two classes, (n, 1) scores of all classes from those of the k < K that have weight, at their places.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n, k) or (n, 1)
-        Of the k classes that have weight; of one class they are not looked at.
-    places : ndarray of shape (k,)
-        Where these stand among all.
-    n_classes : int
-        K > k.
-    halved : bool
-        Whether one score for two classes is a difference (log-odds), or the second's own.
-    fill : float, default=-inf
-        The score of the others.
+    `halved` is whether one score for two classes is a difference (log-odds), or the second's own; `fill` is for the others.
     """
     if len(places) == 1:
         if n_classes == 2:

@@ -48,7 +48,7 @@ class Counterfactual:
     target : label
         The class that `predict` gives to `x`; ``None`` if any other would have done and none can be reached.
     status : str
-        A sentence that says what was found, or what stands in the way.
+        A sentence on what was found, or what stands in the way.
     """
 
     x: Float | None
@@ -75,7 +75,7 @@ def counterfactual(
     Parameters
     ----------
     model : fitted classifier
-        With `linear_form`, or with ``coef_`` and ``intercept_`` of one vector a class (one in all for two classes).
+        With `linear_form`, or with ``coef_`` and ``intercept_`` of one vector per class (a single one for two classes).
     x : array-like of shape (d,) or (1, d)
         The row.
     target : label, optional
@@ -111,7 +111,7 @@ def counterfactual(
     if len(row) != d:
         raise ValueError(f"x has {len(row)} entries, but the rule has {d} features; give one row.")
     if not np.isfinite(row).all():
-        raise ValueError(f"x contains NaN or infinity in {_said(np.flatnonzero(~np.isfinite(row))[0], names)}.")
+        raise ValueError(f"x contains NaN or infinity in {_named(np.flatnonzero(~np.isfinite(row))[0], names)}.")
     if target is not None and not (classes == target).any():
         raise ValueError(f"target={target!r} is not a class of this model; the classes are {listed(classes)}.")
     low, high = _limits(bounds, d, names)
@@ -125,7 +125,7 @@ def counterfactual(
     wanted = "another class" if target is None else f"class {shown(classes[goals[0]])}"
     stuck = [j for j in held if outside[j]]
     if stuck:
-        why = f"{_said(stuck[0], names)} is fixed outside its bounds; free it, or widen them."
+        why = f"{_named(stuck[0], names)} is fixed outside its bounds; free it, or widen them."
         return Counterfactual(None, None, np.inf, target, f"No change leads to {wanted}: {why}")
     reached = {k: _reach(model, row, (classes, W, b), k, (low, high), free, stretch) for k in goals.tolist()}
     found = {k: answer for k, answer in reached.items() if answer is not None}
@@ -148,7 +148,7 @@ def _reach(
     free: Codes,
     stretch: Float,
 ) -> tuple[Float, float] | None:
-    """The nearest row for which `predict` says the goal, and its distance; or None."""
+    """The nearest row for which `predict` gives the goal, and its distance; or None."""
     (classes, W, b), (low, high) = rule, limits
     if np.isneginf(b[goal]):
         return None
@@ -170,7 +170,7 @@ def _reach(
         # The scores of the new row may be larger than those of the old one, and models round in their own ways.
         overshoot, size = 16.0 * overshoot, np.maximum(size, sizes[0] @ np.abs(found) + sizes[1])
     raise ValueError(
-        f"{type(model).__name__} does not decide as its linear form says: its prediction does not change at the boundary with "
+        f"{type(model).__name__} does not decide by its linear form: its prediction does not change at the boundary with "
         f"class {shown(classes[goal])}. Its rule is not linear in x; does it cut the columns into flags?"
     )
 
@@ -220,7 +220,7 @@ def _stretch(metric: ArrayLike | None, free: Codes, d: int) -> Float:
     scales = np.ones(d) if metric is None else np.asarray(metric, dtype=np.float64)
     if scales.shape == (d,):
         if not (np.isfinite(scales) & (scales > 0)).all():
-            raise ValueError("metric has scales that are not positive and finite; give a positive scale a column.")
+            raise ValueError("metric has scales that are not positive and finite; give one positive scale per column.")
         return scales[free]
     if scales.shape != (d, d):
         raise ValueError(f"metric has shape {scales.shape}; give {(d,)} scales or a {(d, d)} covariance matrix.")
@@ -237,7 +237,7 @@ def _stretch(metric: ArrayLike | None, free: Codes, d: int) -> Float:
     return inverse
 
 
-def _said(j: Any, names: NDArray[Any] | None) -> str:
+def _named(j: Any, names: NDArray[Any] | None) -> str:
     return f"column {j}" if names is None else f"column {names[j]!r}"
 
 
@@ -264,5 +264,5 @@ def _limits(bounds: Any, d: int, names: NDArray[Any] | None) -> tuple[Float, Flo
     crossed = np.flatnonzero(~(low <= high))
     if len(crossed):
         j = int(crossed[0])
-        raise ValueError(f"The bounds of {_said(j, names)} are empty: {low[j]:g} to {high[j]:g}.")
+        raise ValueError(f"The bounds of {_named(j, names)} are empty: {low[j]:g} to {high[j]:g}.")
     return low, high

@@ -13,7 +13,7 @@ the origin, z/‖z‖² = Σ λᵢgᵢ; where there is no z the hull holds the o
 
 References: Goldfarb and Idnani (1983), Mathematical Programming 27, 1–33; Lawson and Hanson (1974), ch. 23.
 
-**Complexity** O(md) a step for m constraints, and O(da) with a active ones; usually as many steps as are active at the end.
+**Complexity** O(md) per step for m constraints, and O(da) with a active ones; usually as many steps as are active at the end.
 """
 
 from __future__ import annotations

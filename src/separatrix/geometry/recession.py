@@ -19,7 +19,7 @@ Of the directions that move the same rows the least is unique:  min ‖θ‖²  
 
 Reference: Konis (2007), thesis, Oxford, ch. 4 (the programme); least_distance.py has the quadratic one.
 
-**Complexity** O(np² + p³) a Newton step for dense A of n × p. The programme, where no proof is found, takes 1 s at
+**Complexity** O(np² + p³) per Newton step for dense A of n × p. The programme, where no proof is found, takes 1 s at
 1000 × 200 and 20 s at 2000 × 500.
 """
 
@@ -92,7 +92,7 @@ def solve_programme(A: Any) -> tuple[Mask, Float]:
     size = abs(A).max(axis=1).toarray().ravel()
     # A row may be stretched at will; the programme's tolerance is the same for all.
     A = sp.diags_array(1.0 / np.where(size > 0, size, 1.0)) @ A
-    # The one with fewer rows is the faster, and free unknowns that no row sees stop the solver in the first only.
+    # The one with fewer rows is the faster, and free unknowns that are in no row stop the solver in the first only.
     forms = (_dual, _primal) if p < n else (_primal, _dual)
     for solve, method in product(forms, ("highs", "highs-ipm")):
         message, theta = solve(A, method)
@@ -105,7 +105,7 @@ def solve_programme(A: Any) -> tuple[Mask, Float]:
 
 
 def _primal(A: Any, method: str) -> tuple[str, Float | None]:
-    """The programme as it stands: what the solver says, and θ if it is solved."""
+    """The programme as it stands: the solver's message, and θ if it is solved."""
     n, p = A.shape
     bounds = np.zeros((p + n, 2))
     bounds[:p] = -np.inf, np.inf

@@ -3,16 +3,16 @@
     η(x) = Wx + b,      the face of k and l:  F_kl = {x : η_k(x) = η_l(x) ≥ η_j(x) for all j}
 
 k and l are neighbours when F_kl meets the convex hull of the rows. η is affine, so it takes convex combinations of rows to
-those of their scores, and the question is one about K numbers a row:
+those of their scores, and the question is one about K numbers per row:
 
     maximise t   subject to   Σᵢ λᵢ (s_ik − s_ij) ≥ t,   Σᵢ λᵢ (s_ik − s_il) = 0,   Σ λ = 1,  λ ≥ 0
 
 t ≥ 0: they meet at Σ λᵢxᵢ, where they lead all others by t. At t = 0 they meet in a corner, among others.
 
-The programme has a column a row. It is solved on a few rows, to which those are added that the prices say would raise t most,
-until none would: the optimum over all rows. Reference: Dantzig and Wolfe (1960), Operations Research 8, 101–111.
+The programme has a column for every row. It is solved on a few rows, to which those are added whose prices would raise t
+most, until none would: the optimum over all rows. Reference: Dantzig and Wolfe (1960), Operations Research 8, 101–111.
 
-**Complexity** O(nK) a round, for each of K(K−1)/2 pairs; a programme of K constraints has at most K + 1 rows in its answer.
+**Complexity** O(nK) per round, for each of K(K−1)/2 pairs; a programme of K constraints has at most K + 1 rows in its answer.
 **Passes over the data** two: one for the scores, which are kept (n × K), one for the witnesses.
 """
 
@@ -76,7 +76,7 @@ def adjacency(model: Any, X: Any) -> Adjacency:
     Parameters
     ----------
     model : fitted classifier
-        With `linear_form`, or with ``coef_`` and ``intercept_`` of one vector a class (one in all for two classes).
+        With `linear_form`, or with ``coef_`` and ``intercept_`` of one vector per class (a single one for two classes).
     X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
         The rows whose hull counts.
 
@@ -201,10 +201,10 @@ def linear_rule(model: Any) -> tuple[NDArray[Any], Float, Float]:
     b = np.broadcast_to(b, len(W)) if len(b) == 1 else b
     if len(classes) == 2 and len(W) == 1:
         return classes, np.pad(W, ((1, 0), (0, 0))), np.pad(b, (1, 0))
-    pairs = getattr(model, "decision_function_shape", None) is not None  # one vector a pair of classes
+    pairs = getattr(model, "decision_function_shape", None) is not None  # one vector per pair of classes
     if pairs or W.shape[0] != len(classes) or len(b) != len(classes):
         raise TypeError(
-            f"The rule of {name} is not the largest of one linear score a class ({len(classes)} classes, {len(W)} vectors), so "
-            "two of its regions may share many faces. Use a rule with one vector a class, such as LogisticRegression."
+            f"The rule of {name} is not the largest of one linear score per class ({len(classes)} classes, {len(W)} vectors), "
+            "so two of its regions may share many faces. Use a rule with one vector per class, such as LogisticRegression."
         )
     return classes, W, b

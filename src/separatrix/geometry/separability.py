@@ -1,4 +1,4 @@
-"""Linear separability: can hyperplanes tell the classes apart without a mistake?
+"""Linear separability: can hyperplanes separate the classes without a mistake?
 
     a_ik = (e_{y_i} − e_k) ⊗ [x_i, 1],  k ≠ y_i      one row for every wrong class; for two classes ỹ_i [x_i, 1]
 
@@ -13,7 +13,7 @@
 Reference: Albert and Anderson (1984), Biometrika 71, §2–3.
 
 **Complexity** with p = d + 1 unknowns (K times as many for K > 2 classes) up to 1000: that of `recession` on about 10p
-rows, a few times. Beyond: least squares, O(nnz) a step, which finds complete separation whenever the rows are linearly
+rows, a few times. Beyond: least squares, O(nnz) per step, which finds complete separation whenever the rows are linearly
 independent, then one linear programme on all rows; these must fit in memory.
 **Passes over the data** two, and one each time the working set grows.
 """
@@ -30,6 +30,7 @@ from separatrix.data.block import Block, Float
 from separatrix.data.dispatch import as_source
 from separatrix.data.labels import shown
 from separatrix.data.source import Source
+from separatrix.errors import ClassName, Message
 from separatrix.geometry.separating_direction import Design, class_margins, find_direction
 
 # More classes than this are counted, not listed.
@@ -74,14 +75,19 @@ class Separability:
     feature_names: NDArray[Any] | None = None
 
     def __str__(self) -> str:
+        return str(self.message())
+
+    def message(self) -> Message:
+        """The verdict in words, with the classes it names."""
         labels = self.classes.tolist()
-        *first, last_label = map(shown, labels)
-        which = f"{', '.join(first)} and {last_label}" if len(labels) <= _NAMED else f"all {len(labels)} of them"
+        which = Message.of(Message.listing(labels[:-1]), " and ", ClassName(labels[-1]))
+        which = which if len(labels) <= _NAMED else Message.of(f"all {len(labels)} of them")
         if self.verdict == "overlap":
-            return (
-                f"The classes ({which}) overlap: no linear rule is right about some rows without being wrong about "
-                "others, so the maximum-likelihood coefficients are finite."
+            what = (
+                "overlap: no linear rule is right about some rows without being wrong about others, so the maximum-likelihood "
+                "coefficients are finite."
             )
+            return Message.of("The classes (", which, ") ", what)
         columns = self.columns
         names = [str(j) if self.feature_names is None else repr(str(self.feature_names[j])) for j in columns[:5]]
         last = f"{len(columns) - 5} more" if len(columns) > 5 else names.pop() if len(names) > 1 else ""
@@ -91,10 +97,11 @@ class Separability:
             if self.verdict == "complete"
             else "are quasi-separable: a linear rule gets no row wrong, though it has some only on its boundary"
         )
-        return (
-            f"The classes ({which}) {what}. So the maximum-likelihood estimate does not exist: it runs away to infinity "
-            f"along {named}. Add an L2 penalty (a finite C), or use Firth's penalty: both keep it finite."
+        advice = (
+            f" {what}. So the maximum-likelihood estimate does not exist: it runs away to infinity along {named}. Add an L2 "
+            "penalty (a finite C), or use Firth's penalty: both keep it finite."
         )
+        return Message.of("The classes (", which, ")", advice)
 
 
 def separability(
@@ -117,7 +124,7 @@ def separability(
     -------
     Separability
         Verdict, direction, diverging coefficients, margin; its ``str`` is a sentence of advice. A gap narrower than about
-        10⁻⁹ of the columns' ranges is not told from classes that touch.
+        10⁻⁹ of the columns' ranges is not distinguished from classes that touch.
 
     Examples
     --------

@@ -6,7 +6,7 @@
 settles them all; a direction that is wrong about other rows, or has rows on its boundary that the working set does not
 account for, brings in the worst of them. Columns are scaled to a half range of 1 and, unless sparse, centred.
 
-**Complexity** that of `recession` on a working set of about 10p rows, and O(nnz·p) a look at the others.
+**Complexity** that of `recession` on a working set of about 10p rows, and O(nnz·p) per look at the others.
 **Passes over the data** two, and one each time the working set grows.
 """
 
@@ -28,7 +28,7 @@ from separatrix.settings import one_blas_thread
 
 # Unknowns up to which their square is a small matrix.
 _FEW = 1000
-# A look at rows may need a number a row, a class and a direction: a few thousand at a time.
+# A look at rows may need a number per row, class and direction: a few thousand rows at a time.
 _LOOK_ROWS = 4096
 # Least margin of the working set, less what is not worth another round.
 _NEARLY_ONE = 1.0 - 1e-7

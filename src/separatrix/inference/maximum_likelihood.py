@@ -59,7 +59,7 @@ def gather(
     Parameters
     ----------
     problem : LinearProblem
-        Such as `separatrix.models.logistic.problem.build_problem` builds.
+        Such as `LinearProblem.of` gives.
     theta : ndarray of shape (m, p)
         Where the solver ended. A few more Newton steps are taken from there when it is not yet the optimum.
     source : Source

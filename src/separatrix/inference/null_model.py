@@ -28,7 +28,7 @@ class Targets(View):
         assert source.classes is not None
         self._labels, self._keep, self._seen = source.classes, keep, dict[int, tuple[Codes | Float, Float | None]]()
 
-    def see(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         codes, weights, n_classes = block.codes, block.weights, len(self._labels)
         self._seen[block.start] = (codes, weights) if self._keep else (np.bincount(codes, weights, n_classes), None)
         return block

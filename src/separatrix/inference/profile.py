@@ -55,23 +55,9 @@ class Limit:
 def search_limit(
     hold: Callable[[float], HeldFit], goal: float, first: float, *, tolerance: float, max_fits: int
 ) -> Limit:
-    """Find the distance from the estimate at which the drop is `goal`.
+    """Find the distance from the estimate at which the drop √(2ΔL) is `goal`, to within `tolerance`.
 
-    Parameters
-    ----------
-    hold : callable
-        The fit with the coefficient held at a distance from its estimate.
-    goal : float
-        √(2ΔL) that the level allows.
-    first : float
-        The distance to begin with.
-    tolerance : float
-        Of the drop.
-    max_fits : int
-
-    Returns
-    -------
-    Limit
+    `hold` is the fit with the coefficient held at a distance from its estimate; `first` is the distance to begin with.
     """
     inside, beyond, distance, guess = 0.0, math.inf, first, first
     for _ in range(max_fits):

@@ -27,3 +27,22 @@ def compiled(**options: Any) -> Callable[[Loop], Loop]:
     """
     decorate: Callable[[Loop], Loop] = njit(nogil=True, cache=True, **options)
     return decorate
+
+
+@compiled()
+def row_span(indptr: Any, i: Any, width: Any) -> Any:
+    """Where the entries of row i begin and end: of a CSR matrix, or of dense rows, which have no `indptr`."""
+    if indptr is None:
+        return 0, width
+    return indptr[i], indptr[i + 1]
+
+
+@compiled()
+def row_entry(data: Any, indices: Any, centre: Any, i: Any, p: Any) -> Any:
+    """Column and value of an entry of row i.
+
+    Of a CSR matrix `data` is (1, entries), so that one loop serves it and dense rows, which have no `indices` and a centre.
+    """
+    if indices is None:
+        return p, data[i, p] - centre[p]
+    return indices[p], data[0, p]

@@ -32,7 +32,7 @@ def descend(H: Any, slope: Any, theta: Any, absolute: Any, low: Any, high: Any, 
             if h > 0.0:
                 z = theta[j] - slope[j] / h
                 fresh = np.sign(z) * max(abs(z) - absolute[j] / h, 0.0)
-            elif absolute[j] > abs(slope[j]):  # nothing but its penalty notices this coordinate
+            elif absolute[j] > abs(slope[j]):  # nothing but its penalty depends on this coordinate
                 fresh = 0.0
             else:
                 continue

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.kernels import compiled
+from separatrix.kernels import compiled, row_entry, row_span
 
 
 @compiled()
@@ -45,10 +45,9 @@ def _solve(A: Any, g: Any, own: Any, price: Any, alpha: Any, change: Any) -> Any
 
 
 @compiled()
-def _visit(
-    i: Any, A: Any, reach: Any, g: Any, codes: Any, price: Any, alpha: Any, b: Any, change: Any, rise: Any
-) -> tuple[Any, Any]:
+def _visit(i: Any, A: Any, g: Any, sides: Any, reach: Any, alpha: Any, b: Any, change: Any, rise: Any) -> Any:
     """Move the multipliers of row i: whether any has moved, and the rise of the dual so far."""
+    codes, price, _ = sides
     if _solve(A, g, codes[i], price[i], alpha[i], change) == 0.0:
         return False, rise
     for k in range(len(b)):
@@ -59,52 +58,28 @@ def _visit(
 
 
 @compiled()
-def sweep_sparse(
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    codes: Any,
-    price: Any,
-    squares: Any,
-    reach: Any,
-    order: Any,
-    alpha: Any,
-    W: Any,
-    b: Any,
+def sweep(
+    data: Any, indices: Any, indptr: Any, centre: Any, sides: Any, reach: Any, order: Any, alpha: Any, W: Any, b: Any
 ) -> Any:
-    """The rise of the dual after every row of a CSR matrix; `alpha` (n, K), `W` (d, K) and `b` (K,) change in place."""
-    K, rise = len(b), 0.0
+    """The rise of the dual after every row, of a CSR matrix's three arrays or of dense rows and their centre.
+
+    `sides` are class codes, C and the squared lengths of the rows; `alpha` (n, K), `W` (d, K) and `b` (K,) change in place.
+    """
+    codes, _, squares = sides
+    (d, K), rise = W.shape, 0.0
     g, change = np.empty(K), np.empty(K)
     for i in order:
+        first, last = row_span(indptr, i, d)
         for k in range(K):
             g[k] = b[k] + (0.0 if k == codes[i] else 1.0)
-        for p in range(indptr[i], indptr[i + 1]):
+        for p in range(first, last):
+            j, x = row_entry(data, indices, centre, i, p)
             for k in range(K):
-                g[k] += W[indices[p], k] * data[p]
-        moved, rise = _visit(i, squares[i] + reach, reach, g, codes, price, alpha, b, change, rise)
+                g[k] += W[j, k] * x
+        moved, rise = _visit(i, squares[i] + reach, g, sides, reach, alpha, b, change, rise)
         if moved:
-            for p in range(indptr[i], indptr[i + 1]):
+            for p in range(first, last):
+                j, x = row_entry(data, indices, centre, i, p)
                 for k in range(K):
-                    W[indices[p], k] += change[k] * data[p]
-    return rise
-
-
-@compiled()
-def sweep_dense(
-    X: Any, centre: Any, codes: Any, price: Any, squares: Any, reach: Any, order: Any, alpha: Any, W: Any, b: Any
-) -> Any:
-    """The same for dense rows, taken from a centre."""
-    K, rise = len(b), 0.0
-    g, change = np.empty(K), np.empty(K)
-    for i in order:
-        for k in range(K):
-            g[k] = b[k] + (0.0 if k == codes[i] else 1.0)
-        for j in range(X.shape[1]):
-            for k in range(K):
-                g[k] += W[j, k] * (X[i, j] - centre[j])
-        moved, rise = _visit(i, squares[i] + reach, reach, g, codes, price, alpha, b, change, rise)
-        if moved:
-            for j in range(X.shape[1]):
-                for k in range(K):
-                    W[j, k] += change[k] * (X[i, j] - centre[j])
+                    W[j, k] += change[k] * x
     return rise

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.kernels import compiled
+from separatrix.kernels import compiled, row_entry, row_span
 
 
 @compiled()
@@ -41,10 +41,9 @@ def _is_settled(gradient: Any, alpha: Any, upper: Any, bounds: Any) -> Any:
 
 
 @compiled(inline="always")
-def _visit(
-    i: Any, gradient: Any, signs: Any, upper: Any, ridge: Any, squares: Any, reach: Any, alpha: Any, found: Any
-) -> tuple[Any, Any]:
+def _visit(i: Any, gradient: Any, sides: Any, reach: Any, alpha: Any, found: Any) -> tuple[Any, Any]:
     """Move αᵢ: the change of ỹᵢαᵢ, and how far the dual falls; `found` takes the projected gradient."""
+    signs, upper, ridge, squares = sides
     projected = _projected(gradient, alpha[i], upper[i])
     found[0], found[1] = max(found[0], projected), min(found[1], projected)
     if projected == 0.0:
@@ -56,15 +55,12 @@ def _visit(
     return change * signs[i], change * (gradient + 0.5 * curvature * change)
 
 
-@compiled()
-def sweep_sparse(
+def _sweep(
     data: Any,
     indices: Any,
     indptr: Any,
-    signs: Any,
-    upper: Any,
-    ridge: Any,
-    squares: Any,
+    centre: Any,
+    sides: Any,
     reach: Any,
     order: Any,
     active: Any,
@@ -73,64 +69,35 @@ def sweep_sparse(
     w: Any,
     b: Any,
 ) -> tuple[Any, Any, Any]:
-    """(rows still active, rise of the dual, b) after the first `active` rows of `order`, a CSR matrix's.
+    """(rows still active, rise of the dual, b) after the first `active` rows of `order`.
 
-    `bounds` (2,) holds the last sweep's largest and least projected gradients and takes this one's.
+    Rows are the three arrays of a CSR matrix, or dense ones and their centre; `sides` are ỹ, U, D and the squared lengths of
+    the rows. `bounds` (2,) holds the last sweep's largest and least projected gradients and takes this one's.
     """
+    signs, upper, ridge, _ = sides
     found, rise, at = np.array([-np.inf, np.inf]), 0.0, 0
     while at < active:
         i = order[at]
-        score = b
-        for p in range(indptr[i], indptr[i + 1]):
-            score += w[indices[p]] * data[p]
-        gradient = signs[i] * score - 1.0 + ridge[i] * alpha[i]
+        first, last = row_span(indptr, i, len(w))
+        score, rest = (0.0, b) if indices is None else (b, 0.0)  # long sums of dense rows are not for b to pass through
+        for p in range(first, last):
+            j, x = row_entry(data, indices, centre, i, p)
+            score += w[j] * x
+        gradient = signs[i] * (score + rest) - 1.0 + ridge[i] * alpha[i]
         if _is_settled(gradient, alpha[i], upper[i], bounds):
             active -= 1
             order[at], order[active] = order[active], order[at]
             continue
-        change, fall = _visit(i, gradient, signs, upper, ridge, squares, reach, alpha, found)
+        change, fall = _visit(i, gradient, sides, reach, alpha, found)
         at += 1
         if change != 0.0:
             rise, b = rise - fall, b + change * reach
-            for p in range(indptr[i], indptr[i + 1]):
-                w[indices[p]] += change * data[p]
+            for p in range(first, last):
+                j, x = row_entry(data, indices, centre, i, p)
+                w[j] += change * x
     bounds[:] = found
     return active, rise, b
 
 
-@compiled(fastmath={"reassoc", "contract"})
-def sweep_dense(
-    X: Any,
-    centre: Any,
-    signs: Any,
-    upper: Any,
-    ridge: Any,
-    squares: Any,
-    reach: Any,
-    order: Any,
-    active: Any,
-    bounds: Any,
-    alpha: Any,
-    w: Any,
-    b: Any,
-) -> tuple[Any, Any, Any]:
-    """The same for dense rows, taken from a centre."""
-    found, rise, at, d = np.array([-np.inf, np.inf]), 0.0, 0, X.shape[1]
-    while at < active:
-        i = order[at]
-        score = 0.0
-        for j in range(d):
-            score += w[j] * (X[i, j] - centre[j])
-        gradient = signs[i] * (score + b) - 1.0 + ridge[i] * alpha[i]
-        if _is_settled(gradient, alpha[i], upper[i], bounds):
-            active -= 1
-            order[at], order[active] = order[active], order[at]
-            continue
-        change, fall = _visit(i, gradient, signs, upper, ridge, squares, reach, alpha, found)
-        at += 1
-        if change != 0.0:
-            rise, b = rise - fall, b + change * reach
-            for j in range(d):
-                w[j] += change * (X[i, j] - centre[j])
-    bounds[:] = found
-    return active, rise, b
+sweep_sparse = compiled()(_sweep)
+sweep_dense = compiled(fastmath={"reassoc", "contract"})(_sweep)

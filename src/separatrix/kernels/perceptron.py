@@ -1,4 +1,4 @@
-"""The perceptron's visits to a run of rows, and keys that tell rows apart by what they hold.
+"""The perceptron's visits to a run of rows, and keys of rows by what they hold.
 
     f = c·vᵀx + b,  w = c·v        t f ≤ 0:   v ← v + (η s t / c) x,   b ← b + η s t ℓ²
     before it, c ← c·shrink        (L2: shrink = 1 − (1−ρ)ηα)
@@ -29,33 +29,21 @@ _ONE, _TWO = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 @compiled()
-def visit(
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    rows: Any,
-    codes: Any,
-    weights: Any,
-    order: Any,
-    code: int,
-    factors: Any,
-    eta: float,
-    lift_squared: float,
-    shrink: float,
-    absolute: float,
-    v: Any,
-    paid: Any,
-    summed: Any,
-    longest: Any,
-    record: Any,
-) -> None:
-    """Visit rows[order] once each; `paid`, `summed` and `longest` are empty where the rule does not need them."""
+def visit(rows: Any, order: Any, code: int, factors: Any, rule: Any, vectors: Any, record: Any) -> None:
+    """Visit the rows in order once each.
+
+    `rows` are the stored arrays, which of their rows there are, the codes of all and the weights of these; `rule` is η, ℓ²,
+    shrink and a; `vectors` are v, what was paid of L1, m and the longest run's: empty where the rule does not need them.
+    """
+    data, indices, indptr, which, codes, weights = rows
+    eta, lift_squared, shrink, absolute = rule
+    v, paid, summed, longest = vectors
     width, dense = len(v), len(indptr) == 0
     averaging, pocketing = len(summed) > 0, len(longest) > 0
     least_scale = _SMALL if averaging else _TINY
     state = record[0]
     for at in order:
-        i = rows[at]
+        i = which[at]
         sign = 1.0 if codes[i] == code else -1.0
         weight = factors[1] * weights[at] if sign > 0.0 else factors[0] * weights[at]
         if weight == 0.0:

@@ -52,7 +52,7 @@ def smo(K: Any, v: Any, beta: Any, low: Any, high: Any, tol: Any, max_iter: Any)
         above, below = high[i] - beta[i], beta[j] - low[j]
         full_up, full_down = step >= above and above <= below, step >= below and below <= above
         step = min(step, above, below)
-        # A variable that reaches its bound is put there exactly: what is free is told by equality.
+        # A variable that reaches its bound is put there exactly: whether it is free is decided by equality.
         beta[i] = high[i] if full_up else beta[i] + step
         beta[j] = low[j] if full_down else beta[j] - step
         for t in (i, j):

@@ -25,7 +25,7 @@ def add_curved(data: Any, indices: Any, indptr: Any, weights: Any, v: Any, out: 
 def add_gram(data: Any, indices: Any, indptr: Any, place: Any, weights: Any, out: Any) -> None:
     """Lower triangle of out += Xᵀ diag(weights) X over some columns of a CSR matrix with sorted rows.
 
-    place[j] says where column j goes, −1 that it does not; places grow with j.
+    place[j] is where column j goes, −1 if it does not; places grow with j.
     """
     found, values = np.empty(len(out), dtype=np.int64), np.empty(len(out))
     for i in range(len(weights)):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from separatrix.data import Block, Source, as_source
@@ -28,7 +28,7 @@ from separatrix.data.source import COPIED_BYTES, rows_per_block
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.counted_classes import check_two_classes as check_two_classes
 from separatrix.models.stopwatch import Stopwatch
-from separatrix.result import Fit, Status
+from separatrix.result import ConvergenceWarning, Fit
 from separatrix.settings import one_blas_thread, outside
 
 
@@ -150,9 +150,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     def _warn(self) -> None:
         """Warnings about a fit that stands."""
 
-    def _warn_if_short(self, also: Status | None = None) -> None:
-        if self.fit_.status.fell_short or self.fit_.status is also:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
+    def _warn_if_short(self, *, also: bool = False) -> None:
+        if self.fit_.status.fell_short or also:
+            warnings.warn(ConvergenceWarning(type(self).__name__, self.fit_), stacklevel=outside())
 
     def _read(
         self,
@@ -161,7 +161,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         sample_weight: ArrayLike | None = None,
         *,
         reset: bool,
-        min_rows: int = 1,
         multi_output: bool = False,
         numeric: bool = True,
     ) -> Source:
@@ -173,13 +172,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             rows, columns = (X.num_rows, X.num_columns) if hasattr(X, "num_rows") else X.shape
-            if rows < min_rows or columns < 1:
+            if rows < 1 or columns < 1:
                 raise ValueError(f"Found a table with {rows} sample(s) and {columns} feature(s); more are required.")
         else:
             # NaN and infinity are found in the result of the pass, at no cost, and reported by column.
-            X = validate_data(
-                self, X, reset=reset, accept_sparse=True, ensure_all_finite=False, ensure_min_samples=min_rows
-            )
+            X = validate_data(self, X, reset=reset, accept_sparse=True, ensure_all_finite=False)
         if y is not None and getattr(getattr(y, "dtype", None), "kind", "") == "c":
             real_numbers(y, "y")
         if y is not None and not multi_output:
@@ -274,6 +271,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     def _column(self, j: int) -> str:
         names = getattr(self, "feature_names_in_", None)
         return f"column {j}" if names is None else f"column {names[j]!r}"
+
+
+def check_ready(model: Estimator) -> None:
+    """Refuse a model that is not fitted, or has too few rows so far, with scikit-learn's NotFittedError."""
+    model._check_ready()
+
+
+def copy_features(model: Estimator, other: Estimator) -> None:
+    """Give a model what another has learned of its columns: their number and their names."""
+    model._adopt_features(other)
 
 
 def is_single(X: Any) -> bool:

@@ -23,7 +23,7 @@ def class_counts(source: Source) -> Float:
 
 
 def class_factors(class_weight: ClassWeight, classes: NDArray[Any], counts: Float) -> Float | None:
-    """Factor of the weight of every class; ``None`` when all are one. `check_class_weight` has seen them."""
+    """Factor of the weight of every class; ``None`` when all are one. `check_class_weight` checks them."""
     if class_weight is None:
         return None
     if isinstance(class_weight, str):

@@ -42,7 +42,7 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes one number a row, positive for ``classes_[1]``.
+            For two classes one number per row, positive for ``classes_[1]``.
         """
         scores = self._scores(X)
         if len(self.classes_) == 2:
@@ -84,6 +84,11 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
                     f"Class {self.classes_.tolist()[code]!r} has no rows of positive weight, so no boundary."
                 )
         return first, second
+
+
+def class_pair(model: Classifier, k: Any, l: Any) -> tuple[int, int]:  # noqa: E741  # names of the formulas
+    """Codes of the two classes whose boundary is asked for; without names, those of a model of two classes."""
+    return model._pair(k, l)
 
 
 def _posteriors(scores: Float) -> Float:

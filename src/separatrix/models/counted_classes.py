@@ -20,6 +20,7 @@ from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import listed, shown
 from separatrix.data.views import Regrouped
+from separatrix.errors import ClassName, Message
 from separatrix.geometry.combined_forms import Placed
 from separatrix.geometry.combined_forms import among_all as among_all
 from separatrix.geometry.combined_forms import shares_among_all as shares_among_all
@@ -35,7 +36,7 @@ class Undetermined(ValueError):
 def check_two_classes(classes: NDArray[Any]) -> None:
     """Refuse data of one class."""
     if len(classes) < 2:
-        only = f"{shown(classes[0])}" if len(classes) else "none"
+        only = shown(classes[0]) if len(classes) else "none"
         raise Undetermined(
             f"A classifier needs rows of at least two classes, but y has only one class: {only}. Add rows of another class."
         )
@@ -45,9 +46,9 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> None:
     """Refuse factors that are negative or not finite, and labels that are not in y."""
     if not isinstance(class_weight, Mapping):
         return
-    odd = [value for value in class_weight.values() if not (np.isfinite(value) and value >= 0)]
-    if odd:
-        raise ValueError(f"class_weight has the value {odd[0]!r}; weights must be finite and ≥ 0.")
+    bad = [value for value in class_weight.values() if not (np.isfinite(value) and value >= 0)]
+    if bad:
+        raise ValueError(f"class_weight has the value {bad[0]!r}; weights must be finite and ≥ 0.")
     unknown = [label for label in class_weight if label not in set(classes.tolist())]
     if unknown:
         raise ValueError(f"class_weight names {unknown[0]!r}, which is not among the classes {listed(classes)}.")
@@ -73,9 +74,11 @@ def with_weight(source: Source, class_weight: Any) -> Source:
     return source
 
 
-def only_class(label: Any) -> str:
-    """What is said of a fit in which a single class has weight."""
-    return f"Only class {shown(label)} has rows of positive weight, so it is predicted for every row."
+def only_class(label: Any) -> Message:
+    """The detail of a fit in which a single class has weight."""
+    return Message.of(
+        "Only class ", ClassName(label), " has rows of positive weight, so it is predicted for every row."
+    )
 
 
 def warn_of_one_class(classes: NDArray[Any]) -> None:
@@ -88,10 +91,10 @@ def rule_among_all(
     coef: Float, intercept: Float, places: Codes, n_classes: int, *, halved: bool
 ) -> tuple[Float, Float]:
     """Coefficients and intercepts of all classes, as `among_all`."""
-    whole = np.zeros((1 if n_classes == 2 else n_classes, coef.shape[1]), dtype=coef.dtype)
+    full = np.zeros((1 if n_classes == 2 else n_classes, coef.shape[1]), dtype=coef.dtype)
     if len(places) > 1:
-        whole[:] = among_all(coef.T, places, n_classes, halved=halved, fill=0.0).T
-    return whole, among_all(intercept[None], places, n_classes, halved=halved)[0].astype(intercept.dtype)
+        full[:] = among_all(coef.T, places, n_classes, halved=halved, fill=0.0).T
+    return full, among_all(intercept[None], places, n_classes, halved=halved)[0].astype(intercept.dtype)
 
 
 class CountedClasses:
@@ -113,6 +116,9 @@ class CountedClasses:
         self.classes_, self._places = source.classes, None
         warn_of_one_class(self.classes_)
         return source
+
+    def _label(self, source: Source) -> Source:
+        return self._count_classes(source.labelled(), getattr(self, "class_weight", None))
 
     def _place_classes(self, source: Source) -> None:
         """The labels of all rows in `classes_`, at the end of a fit."""

@@ -18,14 +18,16 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
-from separatrix.data import Source, SparseBlock
+from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.data.frames import FrameBlock, is_frame
-from separatrix.data.views import Mapped
+from separatrix.data.frames import is_frame
+from separatrix.data.views import Mapped, native_rows
 from separatrix.geometry import ScoreForm, Surface
 from separatrix.geometry.combined_forms import Composition
 from separatrix.models.base import Estimator, FitCall
+from separatrix.models.classifier import class_pair
 from separatrix.result import Fit
+from separatrix.settings import one_blas_thread
 
 
 def _delegate(name: str) -> Any:
@@ -33,6 +35,28 @@ def _delegate(name: str) -> Any:
         return hasattr(getattr(self, "estimator_", self.estimator), name)
 
     return available_if(check)
+
+
+def _of_mapped_rows(name: str, summary: str, shape: str) -> Any:
+    """The estimator's method of that name, given φ(X) block by block; there where the estimator has it."""
+
+    def method(self: FeatureMap, X: Any) -> Any:
+        self._check_ready()
+        with one_blas_thread():
+            return getattr(self.estimator_, name)(self._view(self._read(X, reset=False, numeric=False)))
+
+    method.__name__, method.__qualname__ = name, f"FeatureMap.{name}"
+    method.__doc__ = f"""{summary}
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape {shape}
+        """
+    return _delegate(name)(method)
 
 
 class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -106,34 +130,12 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         first = next(source.blocks(), None)
         if first is None:
             raise ValueError("The data have no rows: at least one is needed.")
-        # A transformer learns from the rows as they stand; of a file it sees the first block.
-        whole = isinstance(X, np.ndarray) or sp.issparse(X) or is_frame(X)
-        rows = (
-            first.native
-            if isinstance(first, FrameBlock)
-            else first.X
-            if isinstance(first, SparseBlock)
-            else first.dense()
-        )
-        weights = sample_weight if whole else first.weights
-        known = {"sample_weight": weights} if has_fit_parameter(self.transformer, "sample_weight") else {}
-        self.transformer_ = clone(self.transformer).fit(X if whole else rows, **known)
+        # A transformer learns from the rows as they stand; of a file from the first block.
+        in_memory, rows = isinstance(X, np.ndarray) or sp.issparse(X) or is_frame(X), native_rows(first)
+        weights = sample_weight if in_memory else first.weights
+        weighted = {"sample_weight": weights} if has_fit_parameter(self.transformer, "sample_weight") else {}
+        self.transformer_ = clone(self.transformer).fit(X if in_memory else rows, **weighted)
         self._n_mapped = int(self.transformer_.transform(rows[:1]).shape[1])
-
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the transformer, then the estimator on the transformed rows, block by block.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
         if not isinstance(self.estimator, Estimator):
@@ -182,79 +184,17 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
             self.estimator_.partial_fit(self._view(source), **labels)
         return self
 
-    def _mapped(self, X: Any) -> Mapped:
-        self._check_ready()
-        return self._view(self._read(X, reset=False, numeric=False))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Prediction for every row of X.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        result: NDArray[Any] = self._call("predict", X)
-        return result
-
-    @_delegate("decision_function")
-    def decision_function(self, X: Any) -> Float:
-        """Scores of every row of X.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        return self._call("decision_function", X)
-
-    @_delegate("predict_proba")
-    def predict_proba(self, X: Any) -> Float:
-        """Posterior probabilities of every row of X.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._call("predict_proba", X)
-
-    @_delegate("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Float:
-        """Logarithms of the posterior probabilities of every row of X.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._call("predict_log_proba", X)
-
-    @_delegate("log_density")
-    def log_density(self, X: Any) -> Float:
-        """Log density of φ(x) under the estimator, for every row of X.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._call("log_density", X)
+    predict = _of_mapped_rows("predict", "Prediction for every row.", "(n_samples,)")
+    decision_function = _of_mapped_rows(
+        "decision_function", "Scores of every row.", "(n_samples,) or (n_samples, n_classes)"
+    )
+    predict_proba = _of_mapped_rows("predict_proba", "Posterior probabilities of every row.", "(n_samples, n_classes)")
+    predict_log_proba = _of_mapped_rows(
+        "predict_log_proba", "Logarithms of the posterior probabilities of every row.", "(n_samples, n_classes)"
+    )
+    log_density = _of_mapped_rows(
+        "log_density", "Log density of φ(x) under the estimator, for every row.", "(n_samples,)"
+    )
 
     @_delegate("score_form")
     def score_form(self) -> ScoreForm:
@@ -277,10 +217,6 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         """
         self._check_ready()
         return Composition(self.estimator_.score_form(), self.transformer_.transform)
-
-    def _call(self, name: str, X: Any) -> Any:
-        view = self._mapped(X)
-        return getattr(self.estimator_, name)(view)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of a classifier, R² of a regressor.
@@ -314,7 +250,7 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         Surface
         """
         self._check_ready()
-        first, second = self.estimator_._pair(k, l)
+        first, second = class_pair(self.estimator_, k, l)
 
         def difference(X: Any) -> Float:
             scores = self.decision_function(X)

@@ -5,9 +5,7 @@ log p(x) = log Σ_k π_k p(x | k)          the density of a row, and minus it th
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,15 +15,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from separatrix.data import Block, Source
-from separatrix.data.block import Float
-from separatrix.data.checks import real_numbers
+from separatrix.data import Source
+from separatrix.data.block import Codes, Float
 from separatrix.data.labels import listed, merged_classes, shown
-from separatrix.geometry import Quadratic, ScoreForm
 from separatrix.models.base import Estimator, FitCall
 from separatrix.models.classifier import Classifier, Probabilities
 from separatrix.models.counted_classes import (
-    Undetermined,
     check_some_class,
     check_two_classes,
     only_class,
@@ -33,45 +28,8 @@ from separatrix.models.counted_classes import (
 )
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
-from separatrix.settings import one_blas_thread, outside
-from separatrix.statistics.gaussian_rows import gaussian_rows
-from separatrix.statistics.metric import Metric
+from separatrix.settings import one_blas_thread
 from separatrix.statistics.moments import ClassMoments, Form
-from separatrix.statistics.scatter import Scatter
-
-_LOG_2PI = float(np.log(2.0 * np.pi))
-
-
-def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any], waiting: bool) -> Float:
-    """Priors as given, checked, or the shares of the classes in the data.
-
-    A class without rows has the prior 0, whatever is given for it; or, while `waiting` for more rows, none yet.
-    """
-    if priors is None:
-        shares: Float = counts / counts.sum()
-        return shares
-    given = real_numbers(priors, "priors").copy()
-    if given.shape != (len(classes),):
-        raise ValueError(
-            f"priors has shape {given.shape}, but there are {len(classes)} classes: give one prior per class, in the order "
-            f"{listed(classes)}."
-        )
-    if not np.isfinite(given).all() or (given < 0).any():
-        raise ValueError("priors must be non-negative and finite.")
-    if abs(given.sum() - 1.0) > 1e-5:
-        if given.sum() == 0:
-            raise ValueError("priors are all zero; at least one class must be possible.")
-        warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=outside())
-        given = given / given.sum()
-    empty = np.flatnonzero((counts == 0) & (given > 0))
-    if len(empty) and waiting:
-        raise Undetermined(f"Class {shown(classes[empty[0]])} has a positive prior but no rows to learn from.")
-    if len(empty):
-        given = np.where(counts > 0, given, 0.0)
-        if not given.any():
-            raise ValueError("priors are 0 for every class that has rows; give at least one a positive prior.")
-        given = given / given.sum()
-    return given
 
 
 def in_parts(model: Any) -> bool:
@@ -82,6 +40,13 @@ def in_parts(model: Any) -> bool:
             f"{parameter} reads the rows a second time, so {type(model).__name__} has fit but neither partial_fit nor merge."
         )
     return True
+
+
+def labelled_by_all(source: Source) -> Source:
+    """Rows under the labels of all of them: a class without weight has the moments of no rows."""
+    found = source.labelled()
+    assert found.classes is not None and found.known_classes is not None
+    return found if len(found.classes) == len(found.known_classes) else source.labelled(found.known_classes)
 
 
 class MomentEstimator(Estimator):
@@ -108,11 +73,9 @@ class MomentEstimator(Estimator):
         """
         self._validate_params()
         # A subclass with a fit of its own is fitted by it.
-        kinds = type(self).__mro__
-        own_fit, own_answer = (
-            next(place for place, kind in enumerate(kinds) if name in vars(kind)) for name in ("fit", "reads_statistic")
-        )
-        return own_fit >= own_answer and not self._second_pass_parameter()
+        names = ("reads_statistic", "fit")
+        definers = [next(kind for kind in type(self).__mro__ if name in vars(kind)) for name in names]
+        return issubclass(*definers) and not self._second_pass_parameter()
 
     def statistic_of(self, source: Source, *, separable: bool = False) -> Any:
         """The statistic that the model reads, of a labelled source: one pass.
@@ -172,9 +135,6 @@ class MomentEstimator(Estimator):
 
     _of_some_fits: ClassVar[tuple[str, ...]] = ("_moments",)
 
-    def _label(self, source: Source) -> Source:
-        return self._of_all_classes(source)
-
     def _solve(self, source: Source, call: FitCall) -> None:
         assert source.classes is not None
         check_two_classes(source.classes)
@@ -182,11 +142,8 @@ class MomentEstimator(Estimator):
         self._moments = self.statistic_of(source)
         self._finish(call.watch, source)
 
-    def _of_all_classes(self, given: Source) -> Source:
-        """Rows under the labels of all of them: a class without weight has the moments of no rows."""
-        found = given.labelled()
-        assert found.classes is not None and found.known_classes is not None
-        return found if len(found.classes) == len(found.known_classes) else given.labelled(found.known_classes)
+    def _label(self, source: Source) -> Source:
+        return labelled_by_all(source)
 
     def _weights_of_classes(self) -> Float:
         """(K,) total weight of every class."""
@@ -229,7 +186,7 @@ class MomentEstimator(Estimator):
     def _add_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         first = not hasattr(self, "_moments")
         given = self._read(X, y, sample_weight, reset=first)
-        source = self._of_all_classes(given)
+        source = labelled_by_all(given)
         assert source.classes is not None
         part, labels = self.statistic_of(source), source.classes
         if classes is not None:
@@ -263,10 +220,13 @@ class MomentEstimator(Estimator):
         watch = Stopwatch()
         merged: Self = clone(self)
         merged._adopt_features(self)
-        merged._dtype = self._dtype
         merged._merge_moments(self._moments.copy(), self.classes_, other._moments, other.classes_)
         merged._unpack_or_wait(lambda: merged._finish(watch, None))
         return merged
+
+    def _adopt_features(self, other: Any) -> None:
+        super()._adopt_features(other)
+        self._dtype = other._dtype
 
     def _merge_moments(self, mine: Any, my_classes: NDArray[Any], theirs: Any, their_classes: NDArray[Any]) -> None:
         union, my_places, their_places = merged_classes(my_classes, their_classes)
@@ -298,6 +258,7 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
 
     priors_: Float
     outlier_threshold_: float
+    _label = MomentEstimator._label
 
     @abstractmethod
     def _log_joint(self, X: Any) -> Float:
@@ -330,8 +291,37 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
         """
         return -self.log_density(X)
 
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Any]:
+        """Draw rows of the fitted model, complete ones.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Of objects where some column is not numeric.
+        y : ndarray of shape (n_samples,)
+        """
+        codes, rng = self._draw_classes(n_samples, random_state)
+        return self._draw_rows(codes, rng), self.classes_[codes]
+
+    def _draw_classes(self, n_samples: int, random_state: Any) -> tuple[Codes, Any]:
+        """Codes drawn from the priors, and the generator to go on with."""
+        self._check_ready()
+        if n_samples < 1:
+            raise ValueError(f"n_samples is {n_samples}; draw at least one row.")
+        rng, priors = check_random_state(random_state), np.asarray(self.priors_)
+        return rng.choice(len(priors), size=n_samples, p=priors / priors.sum()), rng
+
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
+        """A row of each of these classes."""
+        raise NotImplementedError  # every density of the library draws its own
+
     def fit_outlier_threshold(self, X: Any, quantile: float = 0.99) -> Self:
-        """Set the score above which `is_outlier` says so: a quantile of the scores of the training rows.
+        """Set the score above which a row is an outlier: a quantile of the scores of the training rows.
 
         Parameters
         ----------
@@ -363,83 +353,3 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
         if not hasattr(self, "outlier_threshold_"):
             raise ValueError("No threshold is set: call fit_outlier_threshold with the training rows first.")
         return self.outlier_score(X) > self.outlier_threshold_
-
-
-class GaussianClassifier(GenerativeClassifier):
-    """Gaussian classes: one mean and one metric each."""
-
-    means_: Float
-    _metrics: list[Metric]
-    """One a class; the same object where classes share a covariance."""
-    _covariances: Sequence[tuple[Scatter, Float | None]]
-    """Of every class, as a scatter and a diagonal to add."""
-
-    def _distances(self, rows: Float) -> Float:
-        means, metrics = self.means_.astype(np.float64), self._metrics
-        with np.errstate(invalid="ignore", over="ignore"):  # bad input is reported by the caller, by column
-            return np.column_stack(
-                [metric.squared_lengths(rows - mean) for mean, metric in zip(means, metrics, strict=True)]
-            )
-
-    def mahalanobis(self, X: Any) -> Float:
-        """Squared Mahalanobis distance of every row to every class mean.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        self._check_ready()
-        return self._map_rows(X, lambda block: self._distances(block.dense()))
-
-    @property
-    def shares_covariance_(self) -> bool:
-        """Whether all classes have one covariance, so that their boundaries are hyperplanes."""
-        self._check_ready()
-        return all(metric is self._metrics[0] for metric in self._metrics)
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Any]:
-        """Draw rows of the fitted model.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        y : ndarray of shape (n_samples,)
-        """
-        self._check_ready()
-        rng = check_random_state(random_state)
-        rows, codes = gaussian_rows(self.means_, self._covariances, self.priors_, n_samples, rng)
-        return rows, self.classes_[codes]
-
-    def score_form(self) -> ScoreForm:
-        self._check_ready()
-        factors = {id(metric): metric.half(np.eye(metric.n_features)) for metric in self._metrics}
-        volumes = np.array([metric.log_det + metric.rank * _LOG_2PI for metric in self._metrics])
-        with np.errstate(divide="ignore"):  # a class of prior 0 is never chosen
-            constants = np.log(self.priors_) - 0.5 * volumes
-        means = np.asarray(self.means_, dtype=np.float64)
-        return Quadratic(means, [factors[id(metric)] for metric in self._metrics], constants)
-
-    def _log_joint(self, X: Any) -> Float:
-        self._check_ready()
-
-        def of_block(block: Block) -> Float:
-            rows = block.dense()
-            distances = self._distances(rows)
-            far = np.isinf(distances).all(axis=1) & np.isfinite(rows).all(axis=1)
-            if far.any():  # beyond 1e154 the squares overflow: the same rows nearer by, in the same direction
-                distances[far] = self._distances(rows[far] / np.abs(rows[far]).max(axis=1, keepdims=True) * 1e100)
-            return distances
-
-        distances = self._map_rows(X, of_block)
-        log_dets = np.array([metric.log_det + metric.rank * _LOG_2PI for metric in self._metrics])
-        with np.errstate(divide="ignore"):  # a class of prior 0 has log prior −inf: it is never chosen
-            return -0.5 * (distances + log_dets) + np.log(self.priors_)

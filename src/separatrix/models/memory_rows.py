@@ -16,19 +16,8 @@ from separatrix.models.class_weights import ClassWeight, class_factors
 
 @dataclass(frozen=True)
 class MemoryRows:
-    """Rows of positive weight.
-
-    Attributes
-    ----------
-    X : ndarray or CSR array of shape (n, d)
-        As they are stored when every row counts, else a copy of those that do.
-    codes : ndarray of shape (n,)
-    weights : ndarray of shape (n,)
-        Sample weights without the factors of the classes.
-    factors : ndarray of shape (K,)
-        Those factors.
-    kept : ndarray of shape (n,)
-        Which rows they are.
+    """The n rows of positive weight: X as it is stored when every row counts, else a copy of those that do; (n,) class codes
+    and sample weights, (K,) factors of the weights of the classes, and which rows were `kept`.
     """
 
     X: Any

@@ -19,7 +19,7 @@ from separatrix.data.source import Source
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class RidgeEvaluation:
     """Value, and as far as asked for: gradient, and the Hessian as a product with a direction."""
 
     value: Float
@@ -45,7 +45,7 @@ class LeastSquares:
     def __init__(self, alpha: Float, y_mean: Float) -> None:
         self.alpha, self.y_mean = alpha, y_mean
 
-    def evaluate(self, theta: Float, source: Source, order: int = 1) -> Evaluation:
+    def evaluate(self, theta: Float, source: Source, order: int = 1) -> RidgeEvaluation:
         """F (m,), from order 1 on its gradient (m, d), from order 2 on its Hessian product. One pass."""
 
         def of_block(block: Block) -> tuple[Float, Float]:
@@ -59,9 +59,9 @@ class LeastSquares:
         value, cross = source.reduce(of_block, lambda a, b: (a[0] + b[0], a[1] + b[1]))
         value = value + self.alpha * np.square(theta).sum(axis=1)
         if order == 0:
-            return Evaluation(value)
+            return RidgeEvaluation(value)
         gradient = 2.0 * (self.alpha[:, None] * theta - cross.T)
-        return Evaluation(value, gradient, (lambda v: self.hvp(v, source)) if order > 1 else None)
+        return RidgeEvaluation(value, gradient, (lambda v: self.hvp(v, source)) if order > 1 else None)
 
     def hvp(self, direction: Float, source: Source) -> Float:
         """∇²F · V. One pass."""

@@ -6,15 +6,15 @@
 
     averaged   Σ s u / Σ s over all visits
     pocket     the u with the fewest weighted mistakes on all rows, among the last of each epoch and the one that had the
-               longest run of right rows in it (Gallant's ratchet, once an epoch)
+               longest run of right rows in it (Gallant's ratchet, once per epoch)
 
 `visits` has the rows of an epoch and their order.
 
 Reference: Rosenblatt (1958), Psychological Review 65; Freund and Schapire (1999), Machine Learning 37, section 2;
 Gallant (1990), IEEE Transactions on Neural Networks 1.
 
-**Complexity** O(nnz) an epoch and machine.
-**Passes over the data** one an epoch, and one more for the pocket and for rows that are held out.
+**Complexity** O(nnz) per epoch and machine.
+**Passes over the data** one per epoch, and one more for the pocket and for rows that are held out.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from sklearn.utils import check_random_state
 
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.folds import block_keys, held_out
-from separatrix.data.labels import shown
 from separatrix.data.source import Source
+from separatrix.errors import ClassName, Message
 from separatrix.online.visits import Mask, Visits, salt, turns, visited
 
 Variant = Literal["plain", "averaged", "pocket"]
@@ -121,11 +121,10 @@ class BinaryPerceptron:
         """Visit some rows in order."""
         from separatrix.kernels.perceptron import visit
 
-        visit(
-            *(rows.data, rows.indices, rows.indptr, rows.rows, rows.codes, rows.weights, order),
-            *(self.code, self.factors, rule.eta, rule.lift_squared, rule.shrink, rule.absolute),
-            *(self._v, self._paid, self._summed, self._longest, self._state),
-        )
+        stored = (rows.data, rows.indices, rows.indptr, rows.rows, rows.codes, rows.weights)
+        steps = (rule.eta, rule.lift_squared, rule.shrink, rule.absolute)
+        vectors = (self._v, self._paid, self._summed, self._longest)
+        visit(stored, order, self.code, self.factors, steps, vectors, self._state)
 
     def note_steps(self, rows: Visits) -> None:
         """The least and the greatest weight of a visit, for the bound on the mistakes."""
@@ -179,7 +178,7 @@ class BinaryPerceptron:
 def start_machines(
     n_classes: int, n_features: int, factors: Float | None, coef: Any, intercept: Any, variant: Variant
 ) -> list[BinaryPerceptron]:
-    """One machine for two classes, else one a class; from coefficients that are given, or zero."""
+    """One machine for two classes, else one per class; from coefficients that are given, or zero."""
     codes = [1] if n_classes == 2 else list(range(n_classes))
     start, constants = (
         _given("coef_init", coef, (len(codes), n_features)),
@@ -210,7 +209,7 @@ def _given(name: str, value: Any, shape: tuple[int, ...]) -> Float:
 
 @dataclass
 class Training:
-    """What happened: epochs made, visits an epoch, whether somebody pressed Ctrl-C, one entry an epoch."""
+    """What happened: epochs made, visits per epoch, whether Ctrl-C ended it, one entry per epoch."""
 
     epochs: int = 0
     rows: int = 0
@@ -219,7 +218,7 @@ class Training:
 
     def sentence(
         self, rule: Rule, machines: list[BinaryPerceptron], wrong: NDArray[np.int64], classes: NDArray[Any]
-    ) -> str:
+    ) -> Message:
         """Why the epochs ended, and how many rows each machine has on the wrong side."""
         if self.interrupted:
             why = f"Ctrl-C ended it in epoch {self.epochs + 1}."
@@ -230,14 +229,17 @@ class Training:
         else:
             why = f"It made {self.epochs} epoch{'s' if self.epochs > 1 else ''}, as many as it may."
         if not wrong.any():
-            return f"{why} Every row is on its side."
+            return Message.of(f"{why} Every row is on its side.")
         worst = int(np.argmax(wrong))
-        label = shown(classes[machines[worst].code])
-        where, asked = ("", "y") if len(wrong) == 1 else (f" of the machine for class {label}", f"y == {label}")
-        rows = f"{wrong[worst]} row{' is' if wrong[worst] == 1 else 's are'} on the wrong side{where}"
-        return (
-            f"{why} {rows}. separability(X, {asked}) can prove whether any hyperplane has all of them right; if one does, "
-            "the plain rule finds it with tol=None, a larger max_iter and no penalty."
+        label = ClassName(classes[machines[worst].code])
+        several = len(wrong) > 1
+        return Message.of(
+            f"{why} {wrong[worst]} row{' is' if wrong[worst] == 1 else 's are'} on the wrong side",
+            *(" of the machine for class ", label) * several,
+            ". separability(X, y",
+            *(" == ", label) * several,
+            ") can prove whether any hyperplane has all of them right; if one does, the plain rule finds it with tol=None, a "
+            "larger max_iter and no penalty.",
         )
 
 

@@ -2,11 +2,11 @@
 
     in order    every row once, with its weight s
     shuffled    rows that are equal count as one, with their total weight s; s̄ is the mean over the distinct rows
-                v = ⌈s/s̄⌉ visits an epoch, each with the weight s/v
+                v = ⌈s/s̄⌉ visits per epoch, each with the weight s/v
 
-So among shuffled rows a weight of 2 is the row standing twice, and an epoch costs at most two visits a distinct row,
+So among shuffled rows a weight of 2 is the row standing twice, and an epoch costs at most two visits per distinct row,
 whatever the weights are. Their order comes from what the rows hold, and a seed: where they stand makes no difference. This
-holds within a block; blocks that are in memory take turns, so that an epoch does not see one class after the other.
+holds within a block; blocks that are in memory take turns, so that an epoch does not visit one class after the other.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The figures of the report that come from probabilities or scores: curves, histograms, the ranking, the learning curve.
 
-Each function draws one figure and says in words what it shows: a caption, and a text alternative with the numbers.
+Each function draws one figure, with a caption and a text alternative that holds the numbers.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
+from separatrix.comparison.planes import Plane, PlaneModel
 from separatrix.data.block import Float
-from separatrix.decide.calibration import reliability_diagram
-from separatrix.report import style
-from separatrix.report.calibration_display import CalibrationDisplay
-from separatrix.report.score_distribution import ScoreDistributionDisplay
-from separatrix.report.svg import inline_svg
-from separatrix.report.tables import count, fixed, number, short
+from separatrix.decide.calibration import Reliability
+from separatrix.plots import style
+from separatrix.plots.calibration import CalibrationDisplay
+from separatrix.plots.decision_boundary import DecisionBoundaryDisplay
+from separatrix.plots.score_distribution import ScoreDistributionDisplay
+from separatrix.report.svg import INK, inline_svg
+from separatrix.report.tables import count, fixed, number, percent, short
 
 WIDTH, HEIGHT = 4.6, 3.3
 MOST_CURVE_POINTS = 1_200
@@ -59,7 +61,7 @@ def label_width(labels: Sequence[str]) -> float:
 
 
 def _events(codes: NDArray[np.intp], scores: Float) -> list[tuple[int, NDArray[np.bool_], Float]]:
-    """One problem for two classes (the second), one a class for more; classes without both kinds of rows are left out."""
+    """One problem for two classes (the second), one per class for more; classes without both kinds of rows are left out."""
     judged = [1] if scores.shape[1] == 2 else range(scores.shape[1])
     return [(k, codes == k, scores[:, k]) for k in judged if 0 < np.count_nonzero(codes == k) < len(codes)]
 
@@ -77,7 +79,7 @@ def hide_legend(ax: Any) -> None:
 
 
 def _line(k: int, events: list[Any]) -> dict[str, Any]:
-    """The line of a class; a single one needs nothing to be told by."""
+    """The line of a class; a single one has the first colour."""
     return style.line(k) if len(events) > 1 else {"color": style.colour(0)}
 
 
@@ -123,22 +125,21 @@ def precision_recall(name: str, codes: NDArray[np.intp], scores: Float, classes:
     )
 
 
-def reliability(name: str, codes: NDArray[np.intp], proba: Float, classes: Sequence[str]) -> Drawing:
+def reliability(name: str, points: Reliability, classes: Sequence[str]) -> Drawing:
     """Predicted probability against observed frequency, with Wilson intervals."""
-    points = reliability_diagram(codes, proba, classes=np.arange(proba.shape[1]))
-    event = classes[1] if proba.shape[1] == 2 else "the likeliest class"
+    event = classes[1] if len(classes) == 2 else "the likeliest class"
     figure, ax = new_axes()
     CalibrationDisplay(points, event=event).plot(ax, markersize=4)
     hide_legend(ax)
-    told = "; ".join(
+    described = "; ".join(
         f"predicted {fixed(p, 2)}, observed {fixed(o, 2)} in {count(int(n), 'row')}"
         for p, o, n in zip(points.predicted, points.observed, points.counts, strict=True)
     )
     error = f"expected calibration error {fixed(points.error)}"
     return Drawing(
-        inline_svg(figure, name, f"Reliability diagram of the probability of {event}; {error}. {told}."),
+        inline_svg(figure, name, f"Reliability diagram of the probability of {event}; {error}. {described}."),
         f"Reliability, out of fold: {error}. The bars are 95 % intervals of the observed share; "
-        "on the diagonal probabilities mean what they say.",
+        "on the diagonal a predicted probability is the frequency observed.",
     )
 
 
@@ -163,23 +164,78 @@ def score_distribution(
     ax.locator_params(axis="x", nbins=6)
     style.name_axes(ax, quantity, "density within the class")
     middles = (shown.edges[:-1] + shown.edges[1:]) / 2.0
-    told = [
+    described = [
         f"{name}: most rows near {number(middles[density.argmax()], 2)}"
         for name, density in zip(classes, shown.densities, strict=True)
         if density.any()
     ]
     right = "" if two else " A row is right where its lead is positive."
     return Drawing(
-        inline_svg(figure, name, f"Histograms of the {quantity} by true class. {'; '.join(told)}."),
+        inline_svg(figure, name, f"Histograms of the {quantity} by true class. {'; '.join(described)}."),
         f"The {quantity}, out of fold, by true class.{right}",
         classes,
     )
 
 
+def boundary(
+    name: str,
+    plane: Plane,
+    model: PlaneModel,
+    codes: NDArray[np.intp],
+    mistakes: NDArray[np.bool_],
+    classes: Sequence[str],
+    most: int,
+) -> Drawing:
+    """Regions of a family fitted in the plane, at most so many of the rows, and the mistakes of the real model among them."""
+    shown = plane.sample(most)
+    axes, sentence = _plane_words(plane)
+    figure, ax = new_axes(3.9)
+    DecisionBoundaryDisplay(
+        model.regions,
+        list(range(len(classes))),
+        model.scores,
+        points=plane.points[shown],
+        labels=codes[shown],
+        xlabel=axes[0],
+        ylabel=axes[1],
+    ).plot(ax)
+    hide_legend(ax)
+    ax.grid(False)
+    wrong = plane.points[shown[mistakes[shown]]]
+    ax.plot(*wrong.T, "o", markerfacecolor="none", markeredgecolor=INK, markeredgewidth=0.8, markersize=7.5)
+    right = percent(model.accuracy)
+    words = f"Fitted to the two coordinates alone, the same family puts {right} of the rows on the right side."
+    drawn = "" if len(shown) == len(codes) else f" {count(len(shown), 'row')} of {len(codes)} are drawn."
+    if len(classes) > len(style.COLOURS):
+        drawn += f" Colours repeat after {len(style.COLOURS)} classes; a row's marker tells its class."
+    wrongs = count(int(mistakes.sum()), "mistake")
+    return Drawing(
+        inline_svg(
+            figure, name, f"Rows in two coordinates, with decision regions. {words} {wrongs} of the real model."
+        ),
+        f"{sentence} {words} Rings: rows the real model gets wrong, out of fold.{drawn}",
+        classes,
+        points=True,
+    )
+
+
+def _plane_words(plane: Plane) -> tuple[tuple[str, str], str]:
+    """Names of the axes, and a sentence on what they are."""
+    share = percent(float(plane.shares.sum()))
+    if len(plane.shares) == 2:
+        sentence = f"The two leading canonical variates hold {share} of the differences between classes."
+        return ("first canonical variate", "second canonical variate"), sentence
+    sentence = (
+        f"Across: the first canonical variate ({share} of the differences between classes). Up: the first principal "
+        "component of what it leaves, where the class means agree."
+    )
+    return ("canonical variate", "first principal component of the rest"), sentence
+
+
 def ranking(name: str, candidates: Sequence[Any], score: str, title: str) -> Drawing:
     """The score the models are ranked by, with its standard error."""
     judged = [candidate for candidate in candidates if score in candidate.scores]
-    # The class shares alone are mostly so far behind that nothing else could be told apart beside them.
+    # The class shares alone are mostly so far behind that nothing else could be distinguished beside them.
     shown = [candidate for candidate in judged if candidate.family != "baseline"] or judged
     labels = [short(candidate.label, 34) for candidate in shown]
     figure, ax = new_axes(0.7 + 0.27 * len(shown), left=label_width(labels))
@@ -196,9 +252,9 @@ def ranking(name: str, candidates: Sequence[Any], score: str, title: str) -> Dra
     ax.grid(False, axis="y")
     ax.spines["left"].set_visible(False)
     ax.set(xlabel=title)
-    told = "; ".join(f"{c.label} {fixed(m)} ± {fixed(e)}" for c, m, e in zip(shown, means, errors, strict=True))
+    described = "; ".join(f"{c.label} {fixed(m)} ± {fixed(e)}" for c, m, e in zip(shown, means, errors, strict=True))
     return Drawing(
-        inline_svg(figure, name, f"{title} by model: {told}."),
+        inline_svg(figure, name, f"{title} by model: {described}."),
         f"{title.capitalize()} over the folds, with one standard error. In colour: the best, and those tied with it.",
     )
 
@@ -211,12 +267,12 @@ def learning_curve(name: str, sizes: Float, lines: Sequence[tuple[str, Float, Fl
         ax.fill_between(sizes, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0)
         ax.plot(sizes, mean, marker="o", markersize=4, **style.line(k))
     ax.set(xlabel="training rows", ylabel=title, xlim=(0, None))
-    told = "; ".join(
+    described = "; ".join(
         f"{what}: " + ", ".join(f"{fixed(m)} at {int(n)} rows" for n, m in zip(sizes, mean, strict=True))
         for what, mean, _ in lines
     )
     return Drawing(
-        inline_svg(figure, name, f"Learning curve, {title}. {told}."),
+        inline_svg(figure, name, f"Learning curve, {title}. {described}."),
         f"Learning curve: {title} against the number of training rows, with one standard error. "
         "Where the line of the left-out rows is still on its way, more rows would help.",
         [what for what, _, _ in lines],

@@ -10,6 +10,7 @@ import os
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from separatrix.data.text import for_html
 from separatrix.data.writing import destination, replacing
 from separatrix.report.tables import count
 
@@ -45,7 +46,7 @@ def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> None:
     ...     print((pathlib.Path(folder) / "report.html").read_text(encoding="utf-8")[:15])
     <!DOCTYPE html>
     """
-    destination(path)  # a place that cannot be is told before the work
+    destination(path)  # a place that cannot be written to is an error before the work
     html = render_report(comparison).encode("utf-8", errors="replace")
     with replacing(path) as part:
         part.write_bytes(html)
@@ -55,7 +56,7 @@ def render_report(comparison: Comparison) -> str:
     """The report as a string of HTML."""
     import jinja2
 
-    from separatrix.report.svg import page_style, without_controls
+    from separatrix.report.svg import page_style
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("separatrix.report"),
@@ -66,34 +67,33 @@ def render_report(comparison: Comparison) -> str:
     )
     with page_style():
         context = _context(comparison)
-    return without_controls(environment.get_template("report.html.j2").render(context))
+    return for_html(environment.get_template("report.html.j2").render(context))
 
 
 def _context(comparison: Comparison) -> dict[str, Any]:
     """Everything the template shows."""
     from separatrix.report import overview
-    from separatrix.report.sections import Ground, model_section
+    from separatrix.report.sections import model_section, outlier_table
 
-    ground = Ground.of(comparison)
-    best = comparison.recommended
+    schema, best, far = comparison.schema, comparison.recommended, comparison.outliers
+    metric = "Mahalanobis distance under the pooled covariance of the encoded columns"
     others = [candidate for candidate in comparison.candidates if candidate is not best]
-    used = sum(column.kind != "left_out" for column in comparison.schema.columns)
     return {
         "version": version("separatrix"),
         "comparison": comparison,
         "summary": (
-            f"{count(len(comparison.codes), 'row')}, {count(used, 'column')} used of {len(comparison.schema.columns)}, "
+            f"{count(len(comparison.codes), 'row')}, {count(len(schema.used), 'column')} used of {len(schema.columns)}, "
             f"{count(len(comparison.classes), 'class', 'classes')}"
         ),
         "classes": overview.class_table(comparison),
         "columns": overview.column_table(comparison),
-        "many_columns": len(comparison.schema.columns) > MANY_COLUMNS,
-        "outliers": ground.pooled_outliers(),
+        "many_columns": len(schema.columns) > MANY_COLUMNS,
+        "outliers": far if isinstance(far, str) else outlier_table(comparison, far, metric),
         "ranking": overview.ranking_table(comparison),
         "ranking_drawing": overview.ranking_drawing(comparison),
         "failures": overview.failures(comparison),
         "loss": overview.loss_table(comparison),
         "learning": overview.learning_drawing(comparison),
-        "best": model_section(ground, best, POINTS),
-        "others": [model_section(ground, candidate, POINTS_OF_OTHERS) for candidate in others],
+        "best": model_section(comparison, best, POINTS),
+        "others": [model_section(comparison, candidate, POINTS_OF_OTHERS) for candidate in others],
     }

@@ -17,7 +17,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from separatrix.report import style
+from separatrix.data.text import for_html
+from separatrix.plots import style
 
 # Not quite black: black is what SVG takes for granted and matplotlib leaves out.
 INK, LINE = "#111111", "#dddddd"
@@ -32,8 +33,6 @@ _COLOUR = re.compile(r"#[0-9a-f]{6}")
 _DECIMALS = re.compile(r"-?\d+\.\d{2,}")
 _REFERENCE = re.compile(r"#([\w-]+)")
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
-# What XML or HTML cannot hold: a file may have it in its column names, and one such character would spoil the figure.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # text stays text
@@ -77,23 +76,8 @@ def page_style() -> Iterator[None]:
         yield
 
 
-def without_controls(text: str) -> str:
-    """The text with a mark in the place of every character that a page cannot hold."""
-    return _FORBIDDEN.sub("\ufffd", text)
-
-
 def inline_svg(figure: Any, name: str, description: str) -> Markup:
-    """The figure as an ``<svg>`` element.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-        Drawn within `page_style`.
-    name : str
-        A prefix for its ids, which no other figure of the page has.
-    description : str
-        The text alternative: what the figure shows, with its numbers.
-    """
+    """A figure drawn within `page_style` as an ``<svg>`` element, with a text alternative; its ids have the prefix `name`."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", metadata=dict.fromkeys(["Creator", "Date", "Format", "Type"]))
     root = ElementTree.fromstring(buffer.getvalue())
@@ -105,7 +89,7 @@ def inline_svg(figure: Any, name: str, description: str) -> Markup:
     for element in root.iter():
         _restyle(element)
         element.tag = element.tag.removeprefix(_SVG)
-    for key, value in {"role": "img", "aria-label": without_controls(description)}.items():
+    for key, value in {"role": "img", "aria-label": for_html(description)}.items():
         root.set(key, value)
     return Markup(ElementTree.tostring(root, encoding="unicode", short_empty_elements=True))
 

@@ -1,45 +1,29 @@
-"""Tables of the report: how a number, a value and a list of rows are written."""
+"""Tables of the report: the formats of numbers, values and rows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.feature_selection import f_classif
 
-from separatrix.data.block import Float
-
-LARGEST = 10
-MOST_COLUMNS = 12
+if TYPE_CHECKING:
+    from separatrix.comparison.comparison import Comparison
+    from separatrix.tables.columns import ColumnSchema
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table with a caption; the first cell of every row names it.
-
-    Parameters
-    ----------
-    caption : str
-    head : sequence of str
-    rows : list of lists of str
-    numeric : sequence of bool
-        Which columns are numbers and stand on the right.
-    shades : list of lists of float
-        A tint for every cell but the first, from 0 to 1; empty for none.
-    marked : set of int
-        Rows that stand out.
-    """
+class PageTable:
+    """A table with a caption; the first cell of every row names it."""
 
     caption: str
     head: Sequence[str]
     rows: list[list[str]]
-    numeric: Sequence[bool]
-    shades: list[list[float]] = field(default_factory=list)
-    marked: frozenset[int] = frozenset()
+    numeric: Sequence[bool]  # which columns are numbers and stand on the right
+    shades: list[list[float]] = field(default_factory=list)  # a tint for every cell but the first, from 0 to 1
+    marked: frozenset[int] = frozenset()  # rows that stand out
 
 
 def short(text: str, most: int = 28) -> str:
@@ -77,8 +61,8 @@ def count(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}".replace(",", "\u202f")
 
 
-def value(column: Any, given: Any) -> str:
-    """A cell of the user's table, as it was read (column: its ColumnSchema)."""
+def value(column: ColumnSchema, given: Any) -> str:
+    """A cell of the user's table, as it was read."""
     if given is None or (isinstance(given, float) and math.isnan(given)):
         return "missing"
     if column.kind == "boolean":
@@ -87,32 +71,18 @@ def value(column: Any, given: Any) -> str:
     return number(given, 6) if column.kind == "numeric" else str(given)
 
 
-def telling_columns(schema: Any, encoded: Float, origin: Sequence[str], codes: NDArray[np.intp]) -> list[Any]:
-    """The columns to show of a row: all when they are few, else those in which the classes differ most."""
-    used = [column for column in schema.columns if column.kind != "left_out"]
-    if len(used) <= MOST_COLUMNS:
-        return used
-    with np.errstate(all="ignore"):
-        ratios = np.nan_to_num(f_classif(encoded, codes)[0], nan=0.0, posinf=np.finfo(np.float64).max)
-    strength = dict.fromkeys(origin, 0.0)
-    for name, ratio in zip(origin, ratios, strict=True):
-        strength[name] = max(strength[name], float(ratio))
-    best = set(sorted(strength, key=lambda name: -strength[name])[:MOST_COLUMNS])
-    return [column for column in used if column.name in best]
-
-
 def row_table(
-    caption: str,
-    rows: Any,
-    at: Sequence[int],
-    columns: Sequence[Any],
-    facts: Sequence[tuple[str, Sequence[str], bool]],
-) -> Table:
-    """Some rows of the user's table: their number, what is said of them (name, texts, whether numbers), their values."""
+    comparison: Comparison, caption: str, at: Sequence[int], facts: Sequence[tuple[str, Sequence[str], bool]]
+) -> PageTable:
+    """Some rows: their number, facts about them (name, texts, whether numbers), and their values."""
+    columns, used = comparison.columns, len(comparison.schema.used)
+    if len(columns) < used:
+        caption += f" The {len(columns)} of {used} columns in which the classes differ most."
     head = ["row", *(name for name, _, _ in facts), *(short(column.name, 48) for column in columns)]
     numeric = [True, *(kind for _, _, kind in facts), *(column.kind == "numeric" for column in columns)]
+    values = comparison.rows.columns
     cells = [
-        [str(i + 1), *(texts[place] for _, texts, _ in facts), *(value(c, rows.columns[c.name][i]) for c in columns)]
+        [str(i + 1), *(texts[place] for _, texts, _ in facts), *(value(c, values[c.name][i]) for c in columns)]
         for place, i in enumerate(at)
     ]
-    return Table(caption, head, cells, numeric)
+    return PageTable(caption, head, cells, numeric)

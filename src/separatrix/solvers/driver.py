@@ -50,30 +50,33 @@ def run(
 ) -> Solution:
     """Minimise by one method until the bound on F − F* is at most `tol` times max(1, |F|)."""
     trace = Trace() if trace is None else trace
-    iterations, interrupted = 0, False
+    interrupted = False
     try:
         state = method.init(problem, start, Budget(tol, 0.0, max_iter))
     except KeyboardInterrupt:  # evaluate once, to learn how good the start is
         max_iter, interrupted = 0, True
         state = method.init(problem, replace(start, near=True), Budget(tol, 0.0, 0))
-    status = Status.MAX_ITER
+    status, iterations = Status.MAX_ITER, state.taken
     try:
         while True:
             budget = Budget(tol, problem.target(tol, state.value), max_iter - iterations)
             state = method.bound(problem, state, budget)
             trace.add(objective=state.value, gap=state.bound.gap, passes=problem.source.passes, **state.facts())
-            if state.bound.gap <= budget.target:
+            if state.bound.gap <= budget.target and state.verdict is not Status.INTERRUPTED:
                 status = Status.CONVERGED
                 if method.polish is not None:
                     state = method.polish(problem, state, budget)
                 break
+            if state.verdict is not None:
+                status = state.verdict
+                break
             if budget.left <= 0:
                 break
-            if state.verdict is not None or state.nearly:
-                status = state.verdict or Status.UNPROVEN
+            if state.nearly:
+                status = Status.UNPROVEN
                 break
             moved = method.step(problem, state, budget)
-            state, iterations = moved, iterations + moved.taken
+            state, iterations = moved, iterations + max(1, moved.taken)
             if state.verdict is not None:
                 reached = state.bound.gap <= problem.target(tol, state.value)
                 status = Status.CONVERGED if reached else state.verdict

@@ -34,8 +34,8 @@ def leave_one_out_losses(objective: LinearObjective, source: Source, theta: Floa
 
     def of_block(block: Block) -> Float:
         total = np.zeros(2)
-        for whole in block.pieces(1 << 20):
-            total += _piece_losses(objective, theta, whole, columns, inverse)
+        for piece in block.pieces(1 << 20):
+            total += _piece_losses(objective, theta, piece, columns, inverse)
         return total
 
     total = source.reduce(of_block, np.add) / evaluation.total

@@ -52,8 +52,8 @@ class State:
     """Why no further step makes sense, where that is so."""
     nearly: bool = field(default=False, kw_only=True)
     """Whether the method estimates that the target is reached and leaves the proof to Newton's method."""
-    taken: int = field(default=1, kw_only=True)
-    """The iterations that the step to this point counts for."""
+    taken: int = field(default=0, kw_only=True)
+    """The iterations that the step to this point counts for, where these are not one; those before the first step."""
 
     @property
     def value(self) -> float:

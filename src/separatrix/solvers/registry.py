@@ -23,6 +23,7 @@ from separatrix.solvers.newton import NEWTON
 from separatrix.solvers.newton_cg import NEWTON_CG
 from separatrix.solvers.prox_newton import PROX_NEWTON
 from separatrix.solvers.sgd import SGD
+from separatrix.solvers.smoothing import smoothed
 
 # To add a solver, write a file with its Method and name it here.
 METHODS: dict[str, Method] = {
@@ -59,7 +60,10 @@ def pick(problem: LinearProblem, asked: str = "auto") -> Method:
         problem.objective.penalty.matrix is not None
         or not problem.objective.penalty.free[:, : len(problem.scale)].any()
     )
-    return METHODS[choose_solver(source.n_rows, p, m, smooth="smooth" in offers, penalised=bool(held))]
+    chosen = choose_solver(source.n_rows, p, m, smooth="smooth" in offers, penalised=bool(held))
+    # Pairs of gradients across a kink, or a jump of the curvature, tell L-BFGS little.
+    jumps = problem.objective.loss.concordance is None
+    return NEWTON if jumps and chosen == "lbfgs" else METHODS[chosen]
 
 
 @one_blas_thread()
@@ -101,6 +105,8 @@ def minimise(
         return problem.expanded(found)
     start = Start(theta, previous is not None, None if previous is None else previous.loss_gradient)
     trace, method = Trace(callback), pick(problem, solver)
+    if problem.objective.loss.concordance is None:
+        method = smoothed(method)
     found = run(method, problem, start, tol=tol, max_iter=max_iter, trace=trace)
     return _proven(problem, found, trace, tol, max_iter)
 

@@ -19,25 +19,23 @@ problem of the sequence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from separatrix.data.block import Block, Float
-from separatrix.data.source import Source
-from separatrix.objectives.linear import LinearObjective
-from separatrix.objectives.losses import Margin
+from separatrix.objectives.linear import Evaluation, LinearObjective
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.losses import MARGIN_LOSSES, Margin
 from separatrix.objectives.rounding import ROUNDING, score_rounding
 from separatrix.objectives.solution import Solution
-from separatrix.result import Certificate, Status
-from separatrix.solvers.bounds import DualPoint, lower_bound
-from separatrix.solvers.driver import Callback, Trace
+from separatrix.result import Status
+from separatrix.solvers.bounds import Bound, DualPoint, lower_bound
+from separatrix.solvers.driver import run
+from separatrix.solvers.method import Budget, Method, Start, State
 from separatrix.solvers.sample import column_squares
-
-Engine = Callable[[LinearObjective, Float, float, int, Solution | None], Solution]
-"""(objective, θ, tol, max_iter, solution that θ comes from) → minimiser of an objective with quadratic terms everywhere."""
 
 # Below this width the kink is sharp enough for the multipliers to do the rest.
 _NARROW = 0.02
@@ -45,6 +43,8 @@ _NARROW = 0.02
 _PULL, _LEAST_PULL = 1e-3, 1e-9
 _FIRST_ACCURACY, _LEAST_ACCURACY = 1e-2, 1e-18
 _PROBLEMS, _STEPS, _FEW_STEPS, _IN_VAIN = 80, 50, 20, 6
+# The sigmoid loss starts from the optimum of the logistic loss, roughly.
+_NEARBY = 1e-2
 
 
 class SmoothedHinge(Margin):
@@ -90,114 +90,175 @@ class Sigmoid(Margin):
 
 
 @dataclass(frozen=True)
-class _Point:
-    """F at θ and what one pass tells of it."""
+class _Judged:
+    """A point under the loss itself, with the dual point that the slopes of the smoothed loss give."""
 
     theta: Float
-    value: float
+    evaluation: Evaluation
     upper: float
-    """`value` with the rounding of the scores counted."""
+    """F with the rounding of the scores counted."""
     lower: float
     """A lower bound of F*."""
     slopes: Float
     """(n,) the dual point."""
     kink: float
     """Σ s (ℓ(m) + ℓ*(a) − aη): what the difference of F and the bound owes to the smoothing."""
-    residual: Float
-    total: float
-    steepest: float
 
 
-def minimise_smoothed(
-    objective: LinearObjective,
-    source: Source,
-    theta: Float,
-    engine: Engine,
-    *,
-    tol: float,
-    max_iter: int,
-    intercept: bool,
-    callback: Callback | None = None,
-) -> Solution:
-    """Minimise until the proven gap is at most `tol` times max(1, |F|); the loss is one of a margin."""
-    trace, status, iterations = Trace(callback), Status.MAX_ITER, 0
-    penalty, kinked, convex = objective.penalty, not objective.loss.smooth, not isinstance(objective.loss, Sigmoid)
-    provable = convex and not penalty.free[:, : theta.shape[1] - intercept].any()
-    squares = column_squares(source)
-    source.check_finite(squares)
+@dataclass(frozen=True)
+class SmoothedState(State):
+    """The best point, the last one, and how the next problem of the sequence will be rounded off."""
+
+    point: _Judged
+    squares: Float
+    upper: float
+    lower: float
+    width: float = 1.0
+    pull: float = _PULL
+    accuracy: float = _FIRST_ACCURACY
+    vain: int = 0
+    """Problems in a row that gained next to nothing."""
+    problems: int = 0
+    found: Solution | None = None
+    convex: bool = True
+    ending: Status | None = None
+
+    @property
+    def trivial(self) -> Bound:
+        return super().trivial if self.convex else Bound(np.inf, method="none: the loss is not convex")
+
+    @property
+    def gap(self) -> float:
+        """The proven gap of the best point."""
+        return max(0.0, self.upper - self.lower)
+
+    def facts(self) -> dict[str, Any]:
+        return {"width": self.width}
+
+
+def smoothed(method: Method) -> Method:
+    """The method that solves the sequence of problems by another, which minimises the smooth ones."""
+
+    def init(problem: LinearProblem, start: Start, budget: Budget) -> SmoothedState:
+        return _init(problem, start, budget, method)
+
+    def step(problem: LinearProblem, state: SmoothedState, budget: Budget) -> SmoothedState:
+        return _step(problem, state, budget, method)
+
+    return Method(method.name, method.needs, init, step, _bound)
+
+
+def _init(problem: LinearProblem, start: Start, budget: Budget, method: Method) -> SmoothedState:
+    loss, theta, spent = problem.objective.loss, start.theta, 0
+    convex = not isinstance(loss, Sigmoid)
+    if not convex and not theta.any():
+        # From zero, where its curvature vanishes, the first step could lead anywhere.
+        near = problem.with_objective(loss=MARGIN_LOSSES["logistic"])
+        first = run(method, near, start, tol=_NEARBY, max_iter=budget.left)
+        if first.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # what there is has no sigmoid in it yet
+        theta, spent = first.theta, first.iterations
+    squares = column_squares(problem.source)
+    problem.source.check_finite(squares)
     squares = np.where(squares > 0, squares, 1.0)
-    width, pull, accuracy, vain = 1.0, _PULL, max(tol, _FIRST_ACCURACY if kinked else 0.0), 0
+    point = _judge(problem, problem.objective, theta, squares)
+    accuracy = max(budget.tol, 0.0 if loss.smooth else _FIRST_ACCURACY)
+    limits: dict[str, Any] = {"accuracy": accuracy, "convex": convex, "width": 0.0 if loss.smooth else 1.0}
+    lower = max(0.0, point.lower)
+    return SmoothedState(theta, point.evaluation, point, squares, point.upper, lower, taken=spent, **limits)
+
+
+def _provable(problem: LinearProblem, state: SmoothedState) -> bool:
+    free = problem.objective.penalty.free[:, : len(problem.scale)].any()
+    return state.convex and not free
+
+
+def _bound(problem: LinearProblem, state: SmoothedState, budget: Budget) -> SmoothedState:
+    if not state.convex:
+        return replace(state, bound=state.trivial, verdict=state.ending)
+    method = "dual point" if _provable(problem, state) else "losses are nowhere negative"
+    return replace(state, bound=Bound(state.gap, method=method), verdict=state.ending)
+
+
+def _step(problem: LinearProblem, state: SmoothedState, budget: Budget, method: Method) -> SmoothedState:
+    """One problem of the sequence, from the last point, and what it shows of the loss itself."""
+    objective, penalty, theta = problem.objective, problem.objective.penalty, state.point.theta
+    rounded = objective
+    if not objective.loss.smooth:
+        shifts = state.width * state.point.slopes if state.problems else None
+        rounded = replace(rounded, loss=SmoothedHinge(state.width), offset=shifts)
+    # ½qθ² + ½ρ(θ − θᵏ)² is one parabola, of curvature q + ρ
+    quadratic = np.maximum(penalty.quadratic, state.pull * state.squares)
+    held = replace(penalty, quadratic=quadratic, mean=(1.0 - penalty.quadratic / quadratic) * theta)
+    rounded = replace(rounded, penalty=held)
     # What is not convex has no bound that could end a solver's work.
-    problem, found, steps = objective, None, _STEPS if convex else _FEW_STEPS
-    best = point = _judge(objective, objective, source, theta, intercept, squares)
-    lower, gap = max(0.0, best.lower), best.upper
-    try:
-        for k in range(_PROBLEMS):
-            if kinked:
-                shifts = width * point.slopes if k else None
-                problem = replace(problem, loss=SmoothedHinge(width), offset=shifts)
-            # ½qθ² + ½ρ(θ − θᵏ)² is one parabola, of curvature q + ρ
-            quadratic = np.maximum(penalty.quadratic, pull * squares)
-            held = replace(penalty, quadratic=quadratic, mean=(1.0 - penalty.quadratic / quadratic) * theta)
-            problem = replace(problem, penalty=held)
-            found = engine(problem, theta, accuracy, min(max_iter - iterations, steps), found)
-            theta, iterations = found.theta, iterations + found.iterations
-            point = _judge(objective, problem, source, theta, intercept, squares)
-            fall = best.value - point.value
-            best, lower = min(best, point, key=lambda one: one.value), max(lower, point.lower)
-            target = objective.target(tol, best.value)
-            reached = max(0.0, best.upper - lower)
-            slow = fall <= target and reached > 0.5 * gap if provable else fall <= 0.01 * target
-            vain, gap = vain + 1 if slow else 0, reached
-            trace.add(objective=best.value, gap=gap if convex else np.inf, passes=source.passes, width=width * kinked)
-            if found.status is Status.INTERRUPTED:
-                status = Status.INTERRUPTED
-            elif convex and gap <= target:
-                status = Status.CONVERGED
-            elif k and not provable and _still(problem, squares, point, fall, target):
-                status = Status.UNPROVEN if convex else Status.STATIONARY
-            elif vain >= _IN_VAIN:
-                status = Status.STALLED
-            if status is not Status.MAX_ITER or iterations >= max_iter:
-                break
-            width = 0.3 * width if width > _NARROW or vain else width
-            pull = max(0.3 * pull, _LEAST_PULL)
-            accuracy = min(0.3 * accuracy, 0.1 * gap / max(objective.unit, best.value)) if gap > 0 else accuracy
-            accuracy = max(accuracy * (0.01 if vain else 1.0), _LEAST_ACCURACY)
-        else:
-            status = Status.STALLED
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    method = "dual point" if provable else "losses are nowhere negative" if convex else "none: the loss is not convex"
-    stationarity = float(np.abs(best.residual).max(initial=0.0))
-    certificate = Certificate(gap if convex else np.inf, best.value, method, stationarity=stationarity)
-    return Solution(best.theta, status, certificate, iterations, trace.entries, best.total, best.steepest)
+    steps = min(budget.left, _STEPS if state.convex else _FEW_STEPS)
+    near = Start(theta, state.found is not None, None if state.found is None else state.found.loss_gradient)
+    found = run(method, replace(problem, objective=rounded), near, tol=state.accuracy, max_iter=steps)
+    point = _judge(problem, rounded, found.theta, state.squares)
+    fall = state.value - point.evaluation.value
+    better = point.evaluation.value < state.value
+    theta, evaluation = (point.theta, point.evaluation) if better else (state.theta, state.evaluation)
+    upper, lower = point.upper if better else state.upper, max(state.lower, point.lower)
+    target, provable = problem.target(budget.tol, evaluation.value), _provable(problem, state)
+    gap = max(0.0, upper - lower)
+    slow = fall <= target and gap > 0.5 * state.gap if provable else fall <= 0.01 * target
+    vain, problems = state.vain + 1 if slow else 0, state.problems + 1
+    ending = None
+    if found.status is Status.INTERRUPTED:
+        ending = Status.INTERRUPTED
+    elif problems > 1 and not provable and _still(problem, rounded, state.squares, point, fall, target):
+        ending = Status.UNPROVEN if state.convex else Status.STATIONARY
+    elif vain >= _IN_VAIN or problems >= _PROBLEMS:
+        ending = Status.STALLED
+    accuracy = state.accuracy
+    if gap > 0:
+        accuracy = min(0.3 * accuracy, 0.1 * gap / max(objective.unit, evaluation.value))
+    return SmoothedState(
+        theta,
+        evaluation,
+        point,
+        state.squares,
+        upper,
+        lower,
+        width=0.3 * state.width if state.width > _NARROW or vain else state.width,
+        pull=max(0.3 * state.pull, _LEAST_PULL),
+        accuracy=max(accuracy * (0.01 if vain else 1.0), _LEAST_ACCURACY),
+        vain=vain,
+        problems=problems,
+        found=found,
+        convex=state.convex,
+        ending=ending,
+        taken=max(1, found.iterations),
+    )
 
 
-def _still(problem: LinearObjective, squares: Float, point: _Point, fall: float, target: float) -> bool:
+def _still(
+    problem: LinearProblem, rounded: LinearObjective, squares: Float, point: _Judged, fall: float, target: float
+) -> bool:
     """Whether the kink is sharp, F has stopped falling, and a step along any one coordinate would not lower it either."""
-    curvature = problem.loss.steepest * squares + problem.penalty.quadratic
-    promise = max(fall, float((np.square(point.residual) / curvature).max()))
+    curvature = rounded.loss.steepest * squares + rounded.penalty.quadratic
+    residual = problem.objective.penalty.residual(point.theta, point.evaluation.gradient)
+    promise = max(fall, float((np.square(residual) / curvature).max()))
     return promise <= 0.01 * target and point.kink <= 0.5 * target
 
 
-def _judge(
-    objective: LinearObjective, problem: LinearObjective, source: Source, theta: Float, intercept: bool, squares: Float
-) -> _Point:
+def _judge(problem: LinearProblem, rounded: LinearObjective, theta: Float, squares: Float) -> _Judged:
     """F, and the lower bound that the slopes of another problem's loss give. One pass.
 
     A score of p terms is off by at most (p + 2)u Σ_j |θ_j x_j|, which moves the loss by its slope ℓ' times as much. Over all
     rows that is at most (p + 2)u Σ_j |θ_j| √(Σ s x_j²) √(Σ s ℓ'²), by Cauchy and Schwarz.
     """
+    objective, source, intercept = problem.objective, problem.source, problem.objective.free_intercept
     loss, penalty, p = objective.loss, objective.penalty, theta.shape[1]
     slopes: dict[int, Float] = {}
 
     def of_block(block: Block) -> tuple[Float, Float, float]:
         sums, products, steepest = np.zeros((2, 6)), np.zeros((p, 2)), 0.0
         for piece in block.pieces(4 << 20):
-            rows, shifts = problem.counted(piece)
+            rows, shifts = rounded.counted(piece)
             eta, codes = objective.scores(theta, rows, None), rows.codes
-            a = problem.loss.gradient(codes, eta if shifts is None else eta + shifts)
+            a = rounded.loss.gradient(codes, eta if shifts is None else eta + shifts)
             shares = (codes[:, None] == np.arange(2)) * (1.0 if rows.weights is None else rows.weights[:, None])
             dual, slope = loss.conjugate(codes, a), loss.gradient(codes, eta)[:, 0]
             columns = [
@@ -226,16 +287,14 @@ def _judge(
     if flows is not None or not intercept:
         lower, proven = lower_bound(penalty, dual_point, flows, theta)
     moved = float((np.abs(theta) * np.sqrt(slopes_squared * squares)).sum())
-    return _Point(
+    gradient = slope + penalty.gradient(theta)
+    return _Judged(
         theta,
-        value,
+        Evaluation(value, float(losses), gradient, float(slopes_squared), float(total), steepest=steepest),
         value + ROUNDING * abs(value) + score_rounding(p) * moved,
         lower if proven else -np.inf,
         np.concatenate([slopes[start] for start in sorted(slopes)]),
         float(losses + conjugates - (slope * theta).sum()) if np.isfinite(conjugates) else 0.0,
-        penalty.residual(theta, slope + penalty.gradient(theta)),
-        float(total),
-        steepest,
     )
 
 

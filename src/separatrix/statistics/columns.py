@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from separatrix.data.block import Codes, Float
 from separatrix.statistics.counts import ClassCounts
@@ -46,7 +46,6 @@ class ColumnMoments(Statistic):
 
     @property
     def n_features(self) -> int:
-        """One."""
         return 1
 
     def merge(self, other: ColumnMoments) -> ColumnMoments:
@@ -58,13 +57,10 @@ class ColumnMoments(Statistic):
         self.mean, self.counts = self.mean + share * gap, n
         return self
 
-    def take(self, classes: ArrayLike) -> ColumnMoments:
-        """The moments of some classes."""
-        at = np.asarray(classes, dtype=np.intp)
-        return ColumnMoments(self.counts[at], self.mean[at], self.square[at])
+    def take(self, classes: Codes) -> ColumnMoments:
+        return ColumnMoments(self.counts[classes], self.mean[classes], self.square[classes])
 
-    def regroup(self, groups: ArrayLike, n_groups: int) -> ColumnMoments:
-        """The moments of groups of classes."""
+    def regroup(self, groups: Codes, n_groups: int) -> ColumnMoments:
         placed = [
             ColumnMoments(*(summed(part[classes], places, n_groups) for part in (self.counts, self.mean, self.square)))
             for classes, places in turns(groups)
@@ -101,7 +97,6 @@ class ValueCounts(Statistic):
 
     @property
     def n_features(self) -> int:
-        """One."""
         return 1
 
     def merge(self, other: ValueCounts) -> ValueCounts:
@@ -111,13 +106,12 @@ class ValueCounts(Statistic):
             self.by_value[value] = self.by_value[value] + row if value in self.by_value else row
         return self
 
-    def take(self, classes: ArrayLike) -> ValueCounts:
+    def take(self, classes: Codes) -> ValueCounts:
         """The counts of some classes, with the values that occur in them."""
-        at = np.asarray(classes, dtype=np.intp)
-        return ValueCounts(self.counts[at], {value: row[at] for value, row in self.by_value.items() if row[at].any()})
+        taken = {value: row[classes] for value, row in self.by_value.items()}
+        return ValueCounts(self.counts[classes], {value: row for value, row in taken.items() if row.any()})
 
-    def regroup(self, groups: ArrayLike, n_groups: int) -> ValueCounts:
-        """The counts of groups of classes."""
+    def regroup(self, groups: Codes, n_groups: int) -> ValueCounts:
         by_value = {value: summed(row, groups, n_groups) for value, row in self.by_value.items()}
         return ValueCounts(summed(self.counts, groups, n_groups), by_value)
 
@@ -131,22 +125,18 @@ class MixedCounts(Statistic):
 
     @property
     def n_features(self) -> int:
-        """Number of columns d."""
         return sum(len(names) for names in self.parts)
 
     def merge(self, other: MixedCounts) -> MixedCounts:
-        """Add another's rows to this, in place."""
         self.counts = self.counts + other.counts
         for names, part in self.parts.items():
             part.merge(other.parts[names])  # type: ignore[arg-type]  # the same columns have the same kind
         return self
 
-    def take(self, classes: ArrayLike) -> MixedCounts:
-        """The statistics of some classes."""
+    def take(self, classes: Codes) -> MixedCounts:
         parts = {names: part.take(classes) for names, part in self.parts.items()}
-        return MixedCounts(self.counts[np.asarray(classes, dtype=np.intp)], parts)
+        return MixedCounts(self.counts[classes], parts)
 
-    def regroup(self, groups: ArrayLike, n_groups: int) -> MixedCounts:
-        """The statistics of groups of classes."""
+    def regroup(self, groups: Codes, n_groups: int) -> MixedCounts:
         parts = {names: part.regroup(groups, n_groups) for names, part in self.parts.items()}
         return MixedCounts(summed(self.counts, groups, n_groups), parts)

@@ -12,12 +12,12 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Codes, Entries, Float
 from separatrix.data.source import Source
 from separatrix.settings import outside
-from separatrix.statistics.statistic import Statistic, class_weights, number_of_classes, summed, weights_by_class
+from separatrix.statistics.statistic import Statistic, number_of_classes, summed, weights_by_class
 
 # Entries become table cells of eight bytes each: few rows at a time keep that small against the rows.
 _ROWS_AT_ONCE = 8192
@@ -37,7 +37,8 @@ class ClassCounts(Statistic):
     @classmethod
     def of_block(cls, block: Block, n_classes: int) -> ClassCounts:
         """The counts of one block."""
-        return cls(class_weights(block, n_classes), block.class_sums(block.codes, n_classes), block.least())
+        counts = weights_by_class(block.codes, block.weights, n_classes)
+        return cls(counts, block.class_sums(block.codes, n_classes), block.least())
 
     @classmethod
     def of_columns(cls, values: Float, codes: Codes, weights: Float, n_classes: int) -> ClassCounts:
@@ -62,32 +63,27 @@ class ClassCounts(Statistic):
 
     @property
     def n_features(self) -> int:
-        """Number of columns d."""
         return int(self.sums.shape[1])
 
     def merge(self, other: ClassCounts) -> ClassCounts:
-        """Add another's rows to this, in place."""
         self.counts += other.counts
         self.sums += other.sums
         self.least = min(self.least, other.least)
         return self
 
-    def take(self, classes: ArrayLike) -> ClassCounts:
-        """The counts of some classes."""
-        at = np.asarray(classes, dtype=np.intp)
-        return ClassCounts(self.counts[at], self.sums[at], self.least)
+    def take(self, classes: Codes) -> ClassCounts:
+        return ClassCounts(self.counts[classes], self.sums[classes], self.least)
 
-    def regroup(self, groups: ArrayLike, n_groups: int) -> ClassCounts:
-        """The counts of groups of classes."""
+    def regroup(self, groups: Codes, n_groups: int) -> ClassCounts:
         return ClassCounts(summed(self.counts, groups, n_groups), summed(self.sums, groups, n_groups), self.least)
 
 
-class BadColumn(ValueError):
-    """A value that is no category, in column j."""
+class NotACategory(ValueError):
+    """A value that is no category: the number of its `column`, and whether it is `finite`, so negative."""
 
-    def __init__(self, j: int, why: str) -> None:
-        super().__init__(why)
-        self.j, self.why = j, why
+    def __init__(self, column: int, finite: bool) -> None:
+        super().__init__(column, finite)
+        self.column, self.finite = column, finite
 
 
 def _column_of(stored: Entries, where: NDArray[np.bool_]) -> int:
@@ -123,21 +119,18 @@ class CategoryCounts(Statistic):
         stored = block.stored_entries()
         numbers = stored.values
         if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
-            raise BadColumn(_column_of(stored, ~np.isfinite(numbers)), "holds NaN or infinity")
+            raise NotACategory(_column_of(stored, ~np.isfinite(numbers)), finite=False)
         categories = numbers.astype(np.intp)
         if (numbers < 0).any():
-            raise BadColumn(_column_of(stored, numbers < 0), "holds a negative number")
+            raise NotACategory(_column_of(stored, numbers < 0), finite=True)
         if cut is not None and (categories != numbers).any():
             cut.add(_column_of(stored, categories != numbers))
-        counts = class_weights(block, n_classes)
+        counts = weights_by_class(block.codes, block.weights, n_classes)
         sizes = stored.column_maxima(categories) + 1
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         cells = (offsets[:-1][stored.columns] + categories) * n_classes + block.codes[stored.rows]
         weights = None if block.weights is None else np.broadcast_to(block.weights[stored.rows], cells.shape).ravel()
-        flat = np.bincount(cells.ravel(), weights, minlength=int(offsets[-1]) * n_classes).astype(
-            np.float64, copy=False
-        )
-        by_cell = flat.reshape(-1, n_classes).T
+        by_cell = weights_by_class(cells.ravel(), weights, int(offsets[-1]) * n_classes).reshape(-1, n_classes).T
         tables = [by_cell[:, a:b].copy() for a, b in pairwise(offsets)]
         if stored.implicit_zeros:
             for j, table in enumerate(tables):
@@ -148,18 +141,10 @@ class CategoryCounts(Statistic):
 
     @classmethod
     def of_source(cls, source: Source) -> CategoryCounts:
-        """One pass over a labelled source."""
+        """One pass over a labelled source; `NotACategory` where it holds something else."""
         n_classes = number_of_classes(source)
         cut: set[int] = set()
-        try:
-            found = source.reduce(lambda block: cls.of_block(block, n_classes, cut), cls.merge, rows=_ROWS_AT_ONCE)
-        except BadColumn as bad:
-            sentence = source.explain_non_finite() if bad.j >= 0 else ""
-            raise ValueError(
-                sentence
-                or f"Negative values in data passed to CategoricalNB: {source.column_name(bad.j)} {bad.why}. Categories are "
-                "0, 1, 2, …; encode them first (for example with sklearn.preprocessing.OrdinalEncoder)."
-            ) from None
+        found = source.reduce(lambda block: cls.of_block(block, n_classes, cut), cls.merge, rows=_ROWS_AT_ONCE)
         if cut:
             warnings.warn(
                 f"{source.column_name(min(cut))} holds a number that is not whole; fractions are dropped, as in scikit-learn. "
@@ -170,7 +155,6 @@ class CategoryCounts(Statistic):
 
     @property
     def n_features(self) -> int:
-        """Number of columns d."""
         return len(self.tables)
 
     def merge(self, other: CategoryCounts) -> CategoryCounts:
@@ -184,12 +168,10 @@ class CategoryCounts(Statistic):
             self.tables[j] = mine
         return self
 
-    def take(self, classes: ArrayLike) -> CategoryCounts:
+    def take(self, classes: Codes) -> CategoryCounts:
         """The counts of some classes, with the categories that occur in them."""
-        at = np.asarray(classes, dtype=np.intp)
-        return CategoryCounts(self.counts[at], [_trimmed(table[at]) for table in self.tables])
+        return CategoryCounts(self.counts[classes], [_trimmed(table[classes]) for table in self.tables])
 
-    def regroup(self, groups: ArrayLike, n_groups: int) -> CategoryCounts:
-        """The counts of groups of classes."""
+    def regroup(self, groups: Codes, n_groups: int) -> CategoryCounts:
         tables = [summed(table, groups, n_groups) for table in self.tables]
         return CategoryCounts(summed(self.counts, groups, n_groups), tables)

@@ -29,11 +29,11 @@ def fold_losses(source: Source, folds: Codes, n_classes: int, grid: Grid, tol: f
         mine = folds[block.start : block.start + block.n]
         # A weight of zero is the same as not being there, so one block serves all folds.
         parts = []
-        whole = block.weights
+        given = block.weights
         for fold in range(n_folds):
-            block.weights = np.where(mine == fold, 1.0 if whole is None else whole, 0.0)
+            block.weights = np.where(mine == fold, 1.0 if given is None else given, 0.0)
             parts.append(ClassMoments.of_block(block, n_classes, "per_class"))
-        block.weights = whole
+        block.weights = given
         return parts
 
     def merge(a: list[ClassMoments], b: list[ClassMoments]) -> list[ClassMoments]:

@@ -1,6 +1,6 @@
 """Rows of Gaussian classes.
 
-    y ~ π,   x = μ_y + Fᵀz + √δ z',   z, z' ~ N(0, I),   Σ_y = FᵀF + diag δ
+    x = μ_y + Fᵀz + √δ z',   z, z' ~ N(0, I),   Σ_y = FᵀF + diag δ
 
 F is the scatter's own rows where these are fewer than the columns, else the root of its matrix, which may be singular.
 """
@@ -16,11 +16,8 @@ from separatrix.data.block import Codes, Float
 from separatrix.statistics.scatter import Scatter
 
 
-def gaussian_rows(
-    means: Any, covariances: Sequence[tuple[Scatter, Float | None]], priors: Float, n_samples: int, rng: Any
-) -> tuple[Float, Codes]:
-    """Rows of Gaussian classes, each with its covariance as a scatter and a diagonal to add, and their codes."""
-    codes = rng.choice(len(priors), size=n_samples, p=priors / priors.sum())
+def gaussian_rows(means: Any, covariances: Sequence[tuple[Scatter, Float | None]], codes: Codes, rng: Any) -> Float:
+    """A row of each of the classes `codes`; covariances are given as a scatter and a diagonal to add."""
     rows = np.asarray(means, dtype=np.float64)[codes]
     for k, (scatter, floor) in enumerate(covariances):
         mine = codes == k
@@ -28,7 +25,7 @@ def gaussian_rows(
         rows[mine] += rng.standard_normal((int(mine.sum()), len(root))) @ root
         if floor is not None:
             rows[mine] += rng.standard_normal((int(mine.sum()), len(floor))) * np.sqrt(floor)
-    return rows, codes
+    return rows
 
 
 def _root(matrix: Float) -> Float:

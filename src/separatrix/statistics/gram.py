@@ -120,12 +120,10 @@ class Gram(Mergeable):
         return gram
 
     def merge(self, other: Gram) -> Gram:
-        """Add another's rows, in place."""
         self._moments.merge(other._moments)
         return self
 
     def copy(self) -> Gram:
-        """A statistic that can be merged into without changing this one."""
         return Gram(self._moments.copy(), self.n_targets)
 
     @property

@@ -74,8 +74,8 @@ class _Base:
 
 
 @dataclass(frozen=True)
-class _ClassRows:
-    """Rows of a block sorted by class, one a column: z = x − m_k, ‖z‖², the class, and where each class's run is."""
+class _Batch:
+    """Rows of a block sorted by class, one per column: z = x − m_k, ‖z‖², the class, and where each class's run is."""
 
     z: Float
     squares: Float
@@ -83,7 +83,7 @@ class _ClassRows:
     runs: dict[int, slice]
 
     @classmethod
-    def of_block(cls, block: Block, means: Float) -> tuple[_ClassRows, Float]:
+    def of_block(cls, block: Block, means: Float) -> tuple[_Batch, Float]:
         weights = block.repetitions()
         kept = np.flatnonzero(weights)
         order = kept[np.argsort(block.codes[kept], kind="stable")]
@@ -93,10 +93,10 @@ class _ClassRows:
         runs = {k: slice(int(a), int(b)) for k, (a, b) in enumerate(pairwise([0, *ends])) if b > a}
         return cls(z, np.einsum("ij,ij->j", z, z), codes, runs), weights[order]
 
-    def of_class(self, k: int) -> _ClassRows:
+    def of_class(self, k: int) -> _Batch:
         at = self.runs[k]
         z = np.ascontiguousarray(self.z[:, at])
-        return _ClassRows(z, self.squares[at], self.codes[at], {k: slice(0, at.stop - at.start)})
+        return _Batch(z, self.squares[at], self.codes[at], {k: slice(0, at.stop - at.start)})
 
 
 def loo_losses(source: Source, moments: ClassMoments, grid: Grid) -> tuple[Float, Float]:
@@ -105,7 +105,7 @@ def loo_losses(source: Source, moments: ClassMoments, grid: Grid) -> tuple[Float
     means = moments.means
 
     def of_block(block: Block) -> Float:
-        rows, weights = _ClassRows.of_block(block, means)
+        rows, weights = _Batch.of_block(block, means)
         losses = np.zeros((2, len(grid.alphas), len(grid.gammas)))
         if not len(weights):
             return losses
@@ -134,18 +134,18 @@ def _divisor(count: float, grid: Grid) -> float:
 def _bases(moments: ClassMoments, grid: Grid, alpha: float) -> tuple[list[_Base], list[_Base]]:
     """For every class: B when a row of another class is left out, and when one of its own is."""
     pooled = moments.pooled().matrix()
-    whole = moments.total - 1.0 - (moments.n_classes if grid.divisor == "unbiased" else 0)
+    pooled_size = moments.total - 1.0 - (moments.n_classes if grid.divisor == "unbiased" else 0)
     others: list[_Base] = []
     owns: list[_Base] = []
     for k, count in enumerate(moments.counts):
         scatter = moments.of_class(k).matrix()
         for left, into in ((count, others), (count - 1.0, owns)):
-            a, p = mixing_coefficients(alpha, _divisor(left, grid), whole, grid.mix)
+            a, p = mixing_coefficients(alpha, _divisor(left, grid), pooled_size, grid.mix)
             into.append(_Base(a * scatter + p * pooled, a, p, grid))
     return others, owns
 
 
-def _scores(rows: _ClassRows, moments: ClassMoments, grid: Grid, others: list[_Base], owns: list[_Base]) -> Float:
+def _scores(rows: _Batch, moments: ClassMoments, grid: Grid, others: list[_Base], owns: list[_Base]) -> Float:
     """(K, G, n) log π_k + log p(x | k) without the row itself, up to a common constant; NaN where undefined."""
     counts = moments.counts
     scores = np.empty((len(counts), len(grid.gammas), rows.z.shape[1]))
@@ -161,14 +161,7 @@ def _scores(rows: _ClassRows, moments: ClassMoments, grid: Grid, others: list[_B
 
 
 def _class_scores(
-    rows: _ClassRows,
-    moments: ClassMoments,
-    grid: Grid,
-    base: _Base,
-    q: Float,
-    j: int,
-    count: float,
-    stretch: float = 0.0,
+    rows: _Batch, moments: ClassMoments, grid: Grid, base: _Base, q: Float, j: int, count: float, stretch: float = 0.0
 ) -> Float:
     """(G, n) scores of class j; for rows of that class x − m_j without the row is z·stretch."""
     function = _by_rows if grid.target == "diagonal" else _by_eigenvectors
@@ -181,9 +174,9 @@ def _class_scores(
     return scores
 
 
-def _by_eigenvectors(base: _Base, rows: _ClassRows, shifts: Float, q: Float, stretch: float, grid: Grid) -> Float:
+def _by_eigenvectors(base: _Base, rows: _Batch, shifts: Float, q: Float, stretch: float, grid: Grid) -> Float:
     """(G, n) distance + log-determinant for the identity and trace targets."""
-    # x − m_j = z + (m_k − m_j): the second part is one vector a class, so only two sums run over the rows.
+    # x − m_j = z + (m_k − m_j): the second part is one vector per class, so only two sums run over the rows.
     u, shift = base.vectors.T @ rows.z, shifts @ base.vectors
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         lost = -q * rows.squares / base.trace if grid.target == "trace" else np.zeros(len(q))
@@ -198,7 +191,7 @@ def _by_eigenvectors(base: _Base, rows: _ClassRows, shifts: Float, q: Float, str
 
 
 def _sums(
-    base: _Base, u: Float, shift: Float, rows: _ClassRows, lost: Float, own: bool, grid: Grid
+    base: _Base, u: Float, shift: Float, rows: _Batch, lost: Float, own: bool, grid: Grid
 ) -> tuple[Float, Float, Float]:
     """(G, n) sums Σu²/A, Σus/A, and Σs²/A + log|A| with s the shift of the row's class; A = γλ + (1−γ)t(1 + lost)."""
     largest = float(np.abs(lost).max())
@@ -259,7 +252,7 @@ def _direct_sums(base: _Base, u: Float, s: Float, lost: Float, grid: Grid) -> tu
     return uu, us, rest + _outside(base, lost, grid)
 
 
-def _by_rows(base: _Base, rows: _ClassRows, shifts: Float, q: Float, stretch: float, grid: Grid) -> Float:
+def _by_rows(base: _Base, rows: _Batch, shifts: Float, q: Float, stretch: float, grid: Grid) -> Float:
     """The same for the diagonal target, which loses a full diagonal with every row: one small factorisation each."""
     z = rows.z.T
     v = z * stretch if stretch else z + shifts[rows.codes]
@@ -269,14 +262,14 @@ def _by_rows(base: _Base, rows: _ClassRows, shifts: Float, q: Float, stretch: fl
     step = max(1, _ENTRIES_AT_ONCE // (d * d))
     for start in range(0, n, step):
         at = slice(start, start + step)
-        whole = base.matrix - q[at, None, None] * z[at, :, None] * z[at, None, :]
-        variances = np.maximum(whole[:, diagonal, diagonal], 0.0)
+        left = base.matrix - q[at, None, None] * z[at, :, None] * z[at, None, :]
+        variances = np.maximum(left[:, diagonal, diagonal], 0.0)
         scale = np.sqrt(np.where(variances > 0, variances, 1.0))
-        whole = whole / scale[:, :, None] / scale[:, None, :]
+        left = left / scale[:, :, None] / scale[:, None, :]
         target = v[at] / scale
         for g, gamma in enumerate(grid.gammas):
-            shrunk = gamma * whole
-            shrunk[:, diagonal, diagonal] = whole[:, diagonal, diagonal]
+            shrunk = gamma * left
+            shrunk[:, diagonal, diagonal] = left[:, diagonal, diagonal]
             values, vectors = _factor(shrunk)
             values = np.where(values.min(axis=1, keepdims=True) <= d * _EPS, np.nan, values)
             white = np.einsum("nij,ni->nj", vectors, target) / np.sqrt(values)

@@ -153,7 +153,7 @@ class ThinMetric(Metric):
             self._scale = np.where(scale > 0, scale, 1.0)
         scaled = rows / self._scale
         largest = float(np.square(scaled).sum())
-        # Only singular values resolve a rank that is what rounding says, and directions near a floor far below the largest.
+        # Only singular values resolve a rank that rounding decides, and directions near a floor far below the largest.
         lost = _EPS * self.n_features * largest
         if (floor is None and tol == 0.0) or (floor is not None and lost > _SEEN):
             _, singular, right = np.linalg.svd(scaled, full_matrices=False)

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from separatrix.data.block import Float
 from separatrix.statistics.moments import ClassMoments, Divisor
 from separatrix.statistics.scatter import Scatter, combine
-from separatrix.statistics.shrinkage import Target, shrink
+from separatrix.statistics.shrinkage import Covariance, Target, shrunk
 
 Mix = Literal["covariance", "scatter"]
 
@@ -39,7 +38,6 @@ def mixed_covariance(
     return combine([(a, moments.of_class(k)), (p, pooled)], moments.n_features)
 
 
-def regularised(covariance: Scatter, gamma: float, target: Target) -> tuple[Scatter, Float | None]:
-    """γΣ + (1−γ)T as a matrix and a diagonal to add."""
-    keep, floor = shrink(covariance, 1.0 - gamma, target)
-    return combine([(keep, covariance)], covariance.n_features), floor
+def regularised(covariance: Scatter, gamma: float, target: Target) -> Covariance:
+    """γΣ + (1−γ)T."""
+    return shrunk(covariance, 1.0 - gamma, target)

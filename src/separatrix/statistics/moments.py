@@ -15,9 +15,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from separatrix.data.block import Block, Float
+from separatrix.data.block import Block, Codes, Float
 from separatrix.data.source import Source
 from separatrix.statistics.scatter import Scatter, combine
 from separatrix.statistics.statistic import Statistic, number_of_classes, turns
@@ -108,7 +107,6 @@ class ClassMoments(Statistic):
             raise ValueError("The total weight of the rows is zero, so nothing can be learned; give positive weights.")
 
     def merge(self, other: ClassMoments) -> ClassMoments:
-        """Add another's rows to this, in place; the other is left as it is."""
         before, added = self.counts, other.counts
         after = before + added
         share = np.divide(added, after, out=np.zeros_like(after), where=after > 0)[:, None]
@@ -136,17 +134,16 @@ class ClassMoments(Statistic):
         self.counts = after
         return self
 
-    def take(self, classes: ArrayLike) -> ClassMoments:
+    def take(self, classes: Codes) -> ClassMoments:
         """The moments of some classes; pooled moments, whose scatter is of all classes together, cannot leave one out."""
-        at = np.asarray(classes, dtype=np.intp)
-        if self.form == "pooled" and len(np.setdiff1d(np.flatnonzero(self.counts), at)):
+        if self.form == "pooled" and len(np.setdiff1d(np.flatnonzero(self.counts), classes)):
             raise ValueError("Pooled moments have one scatter for all classes; take classes from the per_class form.")
-        scatters = self._scatters if self.form == "pooled" else [self._scatters[k] for k in at if self._scatters]
-        squares = None if self._squares is None else self._squares[at]
+        scatters = self._scatters if self.form == "pooled" else [self._scatters[k] for k in classes if self._scatters]
+        squares = None if self._squares is None else self._squares[classes]
         copies = [scatter.copy() for scatter in scatters]
-        return ClassMoments(self.form, self.counts[at], self._high[at], self._low[at], copies, squares)
+        return ClassMoments(self.form, self.counts[classes], self._high[classes], self._low[classes], copies, squares)
 
-    def regroup(self, groups: ArrayLike, n_groups: int) -> ClassMoments:
+    def regroup(self, groups: Codes, n_groups: int) -> ClassMoments:
         """The moments of groups of classes, merged by the formula that merges blocks."""
         total = ClassMoments.empty(n_groups, self.n_features, self.form)
         for classes, places in turns(groups):
@@ -175,7 +172,6 @@ class ClassMoments(Statistic):
 
     @property
     def n_features(self) -> int:
-        """Number of columns d."""
         return int(self._high.shape[1])
 
     @property
@@ -234,9 +230,9 @@ class ClassMoments(Statistic):
 
     def total_scatter(self) -> Scatter:
         """Scatter of all rows about their common mean: within + between."""
-        whole = combine([(1.0, self.pooled())], self.n_features)
-        whole.add_rows(self.between_rows())
-        return whole
+        total = combine([(1.0, self.pooled())], self.n_features)
+        total.add_rows(self.between_rows())
+        return total
 
 
 def rounding_scatter(count: Any, means: Float) -> Float:

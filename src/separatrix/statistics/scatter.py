@@ -80,7 +80,6 @@ class Scatter(Mergeable):
         return float(self.diagonal().sum())
 
     def copy(self) -> Scatter:
-        """A scatter that can be added to without changing this one."""
         return Scatter(matrix=self.matrix().copy()) if self._matrix is not None else Scatter(rows=self.rows)
 
     def add_rows(self, rows: Float) -> None:

@@ -18,23 +18,25 @@ import numpy as np
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.statistics.moments import ClassMoments
-from separatrix.statistics.scatter import Scatter
+from separatrix.statistics.scatter import Scatter, combine
 
 Target = Literal["identity", "trace", "diagonal"]
+Covariance = tuple[Scatter, Float | None]
+"""A matrix and a diagonal to add to it: the form in which more columns than rows stay cheap."""
 
 
-def shrink(covariance: Scatter, intensity: float, target: Target) -> tuple[float, Float | None]:
-    """(1 − λ, λ·T as a diagonal): what to multiply Σ by and what to add; ``None`` when nothing is added."""
-    if intensity == 0.0:
-        return 1.0, None
+def shrunk(covariance: Scatter, intensity: float, target: Target) -> Covariance:
+    """(1−λ)Σ + λT."""
     d = covariance.n_features
+    if intensity == 0.0:
+        return combine([(1.0, covariance)], d), None
     if target == "identity":
         diagonal = np.ones(d)
     elif target == "trace":
         diagonal = np.full(d, covariance.trace() / d)
     else:
         diagonal = covariance.diagonal()
-    return 1.0 - intensity, intensity * diagonal
+    return combine([(1.0 - intensity, covariance)], d), intensity * diagonal
 
 
 def squared_norm(scatter: Scatter) -> float:

@@ -20,9 +20,8 @@ from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from separatrix.data.block import Block, Codes, Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.source import Source
 
 
@@ -52,11 +51,11 @@ class Statistic(Mergeable):
     counts: Float
 
     @abstractmethod
-    def take(self, classes: ArrayLike) -> Self:
+    def take(self, classes: Codes) -> Self:
         """The statistic of the rows of some classes, in the order given."""
 
     @abstractmethod
-    def regroup(self, groups: ArrayLike, n_groups: int) -> Self:
+    def regroup(self, groups: Codes, n_groups: int) -> Self:
         """The statistic of the same rows with class k in group groups[k], of `n_groups`; a group may be empty."""
 
     @property
@@ -84,28 +83,23 @@ def number_of_classes(source: Source) -> int:
     return len(source.classes)
 
 
-def class_weights(block: Block, n_classes: int) -> Float:
-    """(K,) weight of every class in a block."""
-    return weights_by_class(block.codes, block.weights, n_classes)
-
-
 def weights_by_class(codes: Codes, weights: Float | None, n_classes: int) -> Float:
     """(K,) sums of weights, or numbers of rows, by class."""
     return np.bincount(codes, weights, minlength=n_classes).astype(np.float64, copy=False)
 
 
-def summed(part: Float, groups: ArrayLike, n_groups: int) -> Float:
+def summed(part: Float, groups: Codes, n_groups: int) -> Float:
     """Sums over the classes of every group, along the first axis."""
     total = np.zeros((n_groups, *part.shape[1:]))
-    for k, group in enumerate(np.asarray(groups)):
+    for k, group in enumerate(groups):
         total[group] += part[k]
     return total
 
 
-def turns(groups: ArrayLike) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def turns(groups: Codes) -> Iterator[tuple[Codes, Codes]]:
     """Classes and their groups, with no group twice: the first class of every group, then the second of each, …"""
-    groups = np.asarray(groups, dtype=np.intp)
-    turn = np.array([np.count_nonzero(groups[:k] == group) for k, group in enumerate(groups)], dtype=np.intp)
+    groups = np.asarray(groups)
+    turn = np.array([np.count_nonzero(groups[:k] == group) for k, group in enumerate(groups)])
     for number in range(turn.max(initial=-1) + 1):
-        members = np.flatnonzero(turn == number)
-        yield members, groups[members]
+        classes = np.flatnonzero(turn == number)
+        yield classes, groups[classes]

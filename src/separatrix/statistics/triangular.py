@@ -85,12 +85,11 @@ class Triangular(Mergeable):
             inner = (joint.matrix() / scale / scale[:, None])[np.ix_(varies, varies)]
             least = float(np.linalg.eigvalsh(inner)[0]) if len(varies) else 1.0
             rounding = 1.0 / max(least, _LEAST)
-        whole = np.zeros((1 + len(rows), 1 + joint.n_features))
-        whole[0, 0], whole[1:, 1:] = np.sqrt(gram.total), rows
-        return cls(_reduced(whole), gram.mean(), gram.n_targets, rounding)
+        factor = np.zeros((1 + len(rows), 1 + joint.n_features))
+        factor[0, 0], factor[1:, 1:] = np.sqrt(gram.total), rows
+        return cls(_reduced(factor), gram.mean(), gram.n_targets, rounding)
 
     def merge(self, other: Triangular) -> Triangular:
-        """Add another's rows, in place."""
         if not len(self.factor):
             self.factor, self.centre = other.factor, other.centre
         elif len(other.factor):
@@ -99,7 +98,6 @@ class Triangular(Mergeable):
         return self
 
     def copy(self) -> Triangular:
-        """A statistic that can be merged into without changing this one."""
         return Triangular(self.factor, self.centre, self.n_targets, self.rounding)
 
     def _about(self, centre: Float) -> Float:

@@ -28,7 +28,7 @@ from separatrix.bayes.laplace import FULL_COEFFICIENTS, SINGULAR, STRUCTURES, ch
 from separatrix.bayes.posterior import FullPosterior
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.data.labels import UnknownLabel, listed, shown
+from separatrix.data.labels import UnknownLabel
 from separatrix.models.base import FitCall
 from separatrix.models.bayesian.fitting import FittedPosterior, find_posterior, find_prior, sample_posterior
 from separatrix.models.bayesian.prediction import PosteriorPrediction
@@ -243,9 +243,6 @@ class BayesianLogisticRegression(PosteriorPrediction):
         self._warn()
         return self
 
-    def _label(self, source: Source) -> Source:
-        return self._count_classes(source.labelled())
-
     def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:
             self.n_iter_, self.draws_ = np.zeros(1, dtype=np.int32), None
@@ -256,7 +253,7 @@ class BayesianLogisticRegression(PosteriorPrediction):
         self._place_classes(source)
 
     def _warn(self) -> None:
-        self._warn_if_short(also=Status.UNMIXED)
+        self._warn_if_short(also=self.fit_.status is Status.UNMIXED)
 
     def _fit_counted(self, source: Source, X: Any, y: Any, sample_weight: Any, offset: Any, watch: Stopwatch) -> None:
         prior = prior_of(self.prior_precision, self.n_features_in_)
@@ -324,10 +321,7 @@ class BayesianLogisticRegression(PosteriorPrediction):
         try:
             source = self._read(X, y, sample_weight, reset=False).labelled(self._counted)
         except UnknownLabel as error:
-            raise ValueError(
-                f"The label {shown(error.label)} in y is not among the classes {listed(error.classes)}: update learns about "
-                "the classes that fit has seen."
-            ) from None
+            raise ValueError(f"{error.fact}: update learns about the classes that fit has seen.") from None
         problem, gauge = problem_after(posterior, source, bool(self.fit_intercept), offset, *self._scaling)
         found = find_posterior(self, problem, self.covariance_structure_, gauge)
         known, self.classes_, self._places = self.classes_, self._counted, None

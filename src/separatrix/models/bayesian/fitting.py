@@ -23,7 +23,7 @@ from separatrix.bayes.importance import Diagnosis, diagnose
 from separatrix.bayes.laplace import FULL_COEFFICIENTS, despite_interrupt, laplace
 from separatrix.bayes.left_out import best_width
 from separatrix.bayes.posterior import FullPosterior, Posterior
-from separatrix.bayes.variational import Ending, FreePrecisions, Variational, nearest_gaussian
+from separatrix.bayes.variational import FreePrecisions, Variational, nearest_gaussian
 from separatrix.data.block import Codes, Float
 from separatrix.models.progress import Progress
 from separatrix.objectives.linear import LinearObjective
@@ -43,13 +43,6 @@ _NARROWER = (
     "Averages over all of it predict left-out rows worse than its mean does, so probabilities are averaged with its covariance "
     "times {:.2g}; intervals are those of the whole."
 )
-_ENDINGS: dict[Ending, Status] = {
-    "stationary": Status.STATIONARY,
-    "level": Status.LEVEL,
-    "stalled": Status.STALLED,
-    "limit": Status.MAX_ITER,
-    "interrupted": Status.INTERRUPTED,
-}
 _UNFINISHED = "The search for the prior ended before the evidence was stationary; prior_precision_ is the best so far."
 # Chains that agree to this, and this many independent draws in all, make means and intervals trustworthy.
 _AGREE, _ENOUGH = 1.01, 400.0
@@ -225,8 +218,8 @@ def _worth(diagnosis: Diagnosis) -> str:
 
 def _variational_fit(found: FittedPosterior, better: Variational, chosen: bool) -> FittedPosterior:
     """`chosen`: whether the precisions were found with the Gaussian."""
-    state, status = better.state, _ENDINGS[better.ending]
-    if better.ending == "stationary" and not chosen:  # concave in the mean and a factor of the covariance
+    state, status = better.state, better.status
+    if status is Status.STATIONARY and not chosen:  # concave in the mean and a factor of the covariance
         status = Status.CONVERGED
     detail = (
         f"The Gaussian with the greatest lower bound of the evidence, full covariance of {state.posterior.mean.size} "

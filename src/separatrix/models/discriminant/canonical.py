@@ -8,9 +8,15 @@ At most min(K−1, d) directions. No d×d eigenproblem: the singular values are 
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from separatrix.data.affine import Standardised
 from separatrix.data.block import Float
+from separatrix.models.counted_classes import Undetermined
+from separatrix.models.generative import MomentEstimator
 from separatrix.statistics.metric import Metric
 
 
@@ -39,3 +45,50 @@ def canonical_directions(offsets: Float, weights: Float, metric: Metric, tol: fl
     order = np.linspace(-1.0, 1.0, len(offsets))
     sides = order @ (offsets @ directions)
     return directions * np.where(sides < 0, -1.0, 1.0), shares
+
+
+class CanonicalTransformer(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn ships no types
+    TransformerMixin,  # type: ignore[misc]  # scikit-learn ships no types
+    MomentEstimator,
+):
+    """A model whose `transform` gives canonical coordinates."""
+
+    n_components: int | None
+    scalings_: Float
+    explained_variance_ratio_: Float
+    xbar_: Float
+
+    def _number_of_components(self) -> int:
+        """How many coordinates `transform` gives: all, or as many as asked for."""
+        counted = int((self._moments.counts > 0).sum())
+        limit, most = (min(n_classes - 1, self.n_features_in_) for n_classes in (counted, len(self.classes_)))
+        if self.n_components is None or self.n_components <= limit:
+            return limit if self.n_components is None else self.n_components
+        kind = Undetermined if self.n_components <= most else ValueError  # classes may be still to come
+        raise kind(f"n_components={self.n_components} cannot be larger than min(n_features, n_classes - 1) = {limit}.")
+
+    def _projection(self) -> tuple[Float, Float | None]:
+        """The directions (d, r), and the point that scores are measured from, if not the origin."""
+        self._check_ready()
+        return self.scalings_, self.xbar_
+
+    def transform(self, X: Any) -> Float:
+        """Canonical coordinates of every row: the projection in which the class means differ most.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        directions, centre = self._projection()
+        if centre is None:
+            return self._as_given(X, self._map_rows(X, lambda block: block.matvec(directions)))
+        return self._as_given(X, self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(directions)))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self._projection()[0].shape[1])

@@ -11,17 +11,16 @@ from separatrix.data.block import Float
 from separatrix.statistics.moments import ClassMoments, Divisor
 from separatrix.statistics.scatter import Scatter, combine
 from separatrix.statistics.shrinkage import (
+    Covariance,
     class_scales,
     fourth_moments,
     ledoit_wolf_intensity,
     oas_intensity,
-    shrink,
+    shrunk,
     standardised,
 )
 
 Shrinkage = float | Literal["auto", "oas"] | None
-Covariance = tuple[Scatter, Float | None]
-"""A matrix and a diagonal to add to it: the form in which more columns than rows stay cheap."""
 
 
 def class_covariances(
@@ -39,16 +38,14 @@ def class_covariances(
         size = moments.class_divisor(k, divisor)
         scatter = moments.of_class(k)
         covariance = combine([(1.0 / size if size > 0 else 0.0, scatter)], d)
-        floor: Float | None
-        if shrinkage == "auto" and fourth is not None and scales is not None and count > 0:
+        if fourth is not None and scales is not None and count > 0:
             unit = standardised(scatter, scales[k])
             intensity = ledoit_wolf_intensity(unit, count, float(fourth[k]))
-            keep = 1.0 - intensity
             floor = intensity * unit.trace() / (count * d) * np.square(scales[k]) if intensity else None
+            result.append((combine([(1.0 - intensity, covariance)], d), floor))
         else:
             intensity = oas_intensity(scatter, count) if shrinkage == "oas" and count > 0 else _number(shrinkage)
-            keep, floor = shrink(covariance, intensity, "trace")
-        result.append((combine([(keep, covariance)], d), floor))
+            result.append(shrunk(covariance, intensity, "trace"))
     return result
 
 
@@ -57,6 +54,18 @@ def second_pass_parameter(model: Any) -> str:
     if model.covariance_estimator is not None:
         return "covariance_estimator"
     return "shrinkage='auto'" if isinstance(model.shrinkage, str) and model.shrinkage == "auto" else ""
+
+
+def full_matrix(covariance: Covariance) -> Float:
+    """A covariance as a new d×d array."""
+    scatter, floor = covariance
+    return scatter.matrix().copy() if floor is None else scatter.matrix() + np.diag(floor)
+
+
+def check_one_regulariser(model: Any) -> None:
+    """Refuse a discriminant with both a covariance estimator and shrinkage."""
+    if model.covariance_estimator is not None and model.shrinkage not in (None, 0):
+        raise ValueError("covariance_estimator and shrinkage parameters are not None. Only one of the two can be set.")
 
 
 def _number(shrinkage: Shrinkage) -> float:

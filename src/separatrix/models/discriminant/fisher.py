@@ -10,28 +10,20 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, Literal
 
-from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
-from separatrix.data.affine import Standardised
 from separatrix.data.block import Float
 from separatrix.models.counted_classes import Undetermined
-from separatrix.models.discriminant.canonical import canonical_directions
-from separatrix.models.generative import MomentEstimator
+from separatrix.models.discriminant.canonical import CanonicalTransformer, canonical_directions
 from separatrix.result import Status
 from separatrix.statistics.metric import metric_of
 from separatrix.statistics.moments import Form
 from separatrix.statistics.scatter import combine
-from separatrix.statistics.shrinkage import shrink
+from separatrix.statistics.shrinkage import shrunk
 
 
-class FisherDiscriminant(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn ships no types
-    TransformerMixin,  # type: ignore[misc]  # scikit-learn ships no types
-    MomentEstimator,
-):
+class FisherDiscriminant(CanonicalTransformer):
     """Fisher's discriminant coordinates: where the class means differ most, in units of the within-class spread.
 
     Parameters
@@ -69,11 +61,7 @@ class FisherDiscriminant(
     array([0.9912, 0.0088])
     """
 
-    scalings_: Float
-    explained_variance_ratio_: Float
     means_: Float
-    xbar_: Float
-    classes_: NDArray[Any]
 
     _parameter_constraints: dict[str, list[Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
@@ -105,46 +93,17 @@ class FisherDiscriminant(
 
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         moments, d = self._moments, self.n_features_in_
-        n_classes = int((moments.counts > 0).sum())
         divisor = moments.pooled_divisor(self.covariance)
         if divisor <= 0 or moments.pooled().trace() == 0.0:
             raise Undetermined(
                 "No column varies inside any class: the number of samples must be more than the number of classes."
             )
-        limit = min(n_classes - 1, d)
-        if self.n_components is not None and self.n_components > limit:
-            enough = self.n_components <= min(len(self.classes_) - 1, d)
-            kind = Undetermined if enough else ValueError  # classes are still to come
-            raise kind(
-                f"n_components={self.n_components} cannot be larger than min(n_features, n_classes - 1) = {limit}."
-            )
+        kept = self._number_of_components()
         covariance = combine([(1.0 / divisor, moments.pooled())], d)
-        keep, floor = shrink(covariance, self.shrinkage, "trace")
-        metric = metric_of(combine([(keep, covariance)], d), floor, tol=self.tol)
+        metric = metric_of(*shrunk(covariance, self.shrinkage, "trace"), tol=self.tol)
         directions, shares = canonical_directions(moments.offsets(), moments.counts, metric, self.tol)
-        kept = limit if self.n_components is None else self.n_components
         self.scalings_, self.explained_variance_ratio_ = directions[:, :kept], shares[:kept]
         self.means_, self.xbar_ = moments.means, moments.mean()
         if not metric.singular:
             return Status.EXACT, ""
         return Status.PSEUDO, f"The rows vary within classes in {metric.rank} of {d} directions."
-
-    def transform(self, X: Any) -> Float:
-        """Scores of every row on the discriminant coordinates.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
-        self._check_ready()
-        directions = self.scalings_
-        centre = self.xbar_
-        return self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(directions))
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.scalings_.shape[1])

@@ -14,40 +14,37 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.affine import Standardised
 from separatrix.data.block import Float
 from separatrix.geometry import Linear, ScoreForm
+from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
-from separatrix.models.discriminant.canonical import canonical_directions
+from separatrix.models.discriminant.canonical import CanonicalTransformer, canonical_directions
 from separatrix.models.discriminant.covariance import (
     average,
+    check_one_regulariser,
     class_covariances,
     estimated_covariances,
+    full_matrix,
     second_pass_parameter,
 )
-from separatrix.models.generative import GaussianClassifier, class_priors
+from separatrix.models.discriminant.gaussian_classifier import GaussianClassifier
 from separatrix.models.linear_rule import LinearRule, nan_where_infinite
 from separatrix.result import Certificate, Status
 from separatrix.statistics.metric import Metric, metric_of
 from separatrix.statistics.moments import Form
 from separatrix.statistics.scatter import Scatter, combine
-from separatrix.statistics.shrinkage import shrink
+from separatrix.statistics.shrinkage import Covariance, shrunk
 
 _NEAR = 1e4
 # Eight digits of the objective: what "exact" promises.
 _EXACT = 1e-8
 
 
-class LinearDiscriminantAnalysis(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn ships no types
-    TransformerMixin,  # type: ignore[misc]  # scikit-learn ships no types
-    LinearRule,
-    GaussianClassifier,
-):
+class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClassifier):
     """Linear discriminant analysis: Gaussian classes with one covariance, from one pass over the data.
 
     Drop-in for scikit-learn's, with weights, `partial_fit`, `merge`, sparse input and files on top.
@@ -101,10 +98,6 @@ class LinearDiscriminantAnalysis(
     (0.98, 1)
     """
 
-    scalings_: Float
-    explained_variance_ratio_: Float
-    xbar_: Float
-
     _keeps_single = True
     _parameter_constraints: dict[str, list[Any]] = {
         "solver": [StrOptions({"svd", "lsqr", "eigen"})],
@@ -146,29 +139,24 @@ class LinearDiscriminantAnalysis(
             if self.covariance_estimator is not None:
                 raise ValueError("covariance estimator is not supported with svd solver. Try another solver")
             return "pooled"
-        if self.covariance_estimator is not None and self.shrinkage not in (None, 0):
-            raise ValueError(
-                "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
-            )
+        check_one_regulariser(self)
         # scikit-learn weights the class covariances by the priors here; with empirical priors that is the pooled one.
         return "per_class" if self.priors is not None or isinstance(self.shrinkage, str) else "pooled"
 
     def _second_pass_parameter(self) -> str:
         return second_pass_parameter(self)
 
-    def _pooled_covariance(self, source: Source | None) -> tuple[Scatter, Float | None]:
-        """The common covariance as a scatter and a diagonal to add."""
+    def _pooled_covariance(self, source: Source | None) -> Covariance:
+        """The common covariance."""
         moments, d = self._moments, self.n_features_in_
         if self.covariance_estimator is not None:
             assert source is not None
-            return average(
-                estimated_covariances(self.covariance_estimator, source, len(self.classes_)), self.priors_, d
-            )
+            estimated = estimated_covariances(self.covariance_estimator, source, len(self.classes_))
+            return average(estimated, self.priors_, d)
         if moments.form == "per_class":
             return average(class_covariances(moments, self.shrinkage, self.covariance, source), self.priors_, d)
         covariance = combine([(1.0 / moments.pooled_divisor(self.covariance), moments.pooled())], d)
-        keep, floor = shrink(covariance, float(self.shrinkage or 0.0), "trace")
-        return combine([(keep, covariance)], d), floor
+        return shrunk(covariance, float(self.shrinkage or 0.0), "trace")
 
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         moments, counts = self._moments, self._moments.counts
@@ -180,12 +168,7 @@ class LinearDiscriminantAnalysis(
                 f"covariance='unbiased' divides by n − K, but the total weight is {moments.total:g} for {n_classes} "
                 "classes; give more rows or use covariance='mle'."
             )
-        limit = min(n_classes - 1, self.n_features_in_)
-        if self.n_components is not None and self.n_components > limit:
-            enough = self.n_components <= min(len(self.classes_) - 1, self.n_features_in_)
-            kind = Undetermined if enough else ValueError  # classes are still to come
-            raise kind("n_components cannot be larger than min(n_features, n_classes - 1).")
-        self._max_components = limit if self.n_components is None else self.n_components
+        self._max_components = self._number_of_components()
         self.priors_ = class_priors(self.priors, counts, self.classes_, source is None)
         scatter, floor = self._pooled_covariance(source)
         metric = metric_of(scatter, floor, tol=self.tol if self.solver == "svd" else 0.0)
@@ -200,7 +183,7 @@ class LinearDiscriminantAnalysis(
         offsets = moments.offsets()
         offsets = np.where((counts > 0)[:, None], offsets - self.priors_ @ offsets, 0.0)
         xbar = self.priors_ @ means
-        self._set_rule(means, offsets, xbar)
+        self._set_rule(offsets, xbar)
         if self.solver != "lsqr":
             weights = moments.total * self.priors_ / max(1, n_classes - 1)
             directions, shares = canonical_directions(offsets, weights, metric, self.tol)
@@ -212,7 +195,7 @@ class LinearDiscriminantAnalysis(
         return Status.PSEUDO, f"The rows vary within classes in {metric.rank} of {self.n_features_in_} directions."
 
     def _exactness(self, metric: Metric) -> Status:
-        """What the certificate of the published rule says of a covariance without null directions."""
+        """The status by the certificate of the published rule, for a covariance without null directions."""
         certificate = self._certificate
         if not metric.complete:
             return Status.UNPROVEN
@@ -220,7 +203,7 @@ class LinearDiscriminantAnalysis(
             return Status.EXACT
         return Status.STALLED if self._dtype == np.float64 else Status.ROUNDED
 
-    def _set_rule(self, means: Float, offsets: Float, xbar: Float) -> None:
+    def _set_rule(self, offsets: Float, xbar: Float) -> None:
         metric = self._metrics[0]
         coef = metric.solve(offsets)
         lengths = np.einsum("ij,ij->i", coef, offsets)
@@ -228,11 +211,7 @@ class LinearDiscriminantAnalysis(
             constant = -0.5 * lengths + np.log(self.priors_)
             intercept = constant - coef @ xbar
         # The rule minimises ½wᵀΣw − wᵀ(μ_k−μ): half the squared residual in its own metric is the gap.
-        product = (
-            coef @ self._scatter.matrix()
-            if not self._scatter.thin
-            else (coef @ self._scatter.rows.T) @ self._scatter.rows
-        )
+        product = self._scatter.times(coef)
         residual = offsets - product - (0.0 if self._floor is None else coef * self._floor)
         size = np.abs(offsets) + np.outer(np.sqrt(np.abs(lengths)), np.sqrt(self._scatter.diagonal())) + np.abs(product)
         unit = float(np.finfo(self._dtype).eps) * (32.0 + 2.0 * np.sqrt(self._moments.total))
@@ -250,9 +229,7 @@ class LinearDiscriminantAnalysis(
             coef, intercept, constant = coef[1:] - coef[:1], intercept[1:] - intercept[:1], constant[1:] - constant[:1]
         # Scores are taken from the mean, (x − x̄)ᵀw + c: xᵀw + b loses digits far from the origin.
         self._centred, self._common = (coef, constant, xbar), None
-        if (
-            not two and self.solver != "svd"
-        ):  # scikit-learn measures from the origin here: the same number for every class
+        if not two and self.solver != "svd":  # scikit-learn measures from the origin: the same number for every class
             common = metric.solve(xbar[None, :])
             self._common = (common[0], -0.5 * float(common[0] @ xbar))
             intercept = intercept + self._common[1]
@@ -266,23 +243,11 @@ class LinearDiscriminantAnalysis(
         if float((np.abs(coef) @ np.abs(centre)).max(initial=0.0)) < _NEAR:  # at most four digits of sixteen to lose
             shifted = constant - coef @ centre
             return self._map_rows(X, lambda block: nan_where_infinite(function, block.matvec(coef.T), shifted))
-        see = Standardised.block
         return self._map_rows(
-            X, lambda block: nan_where_infinite(function, see(block, centre).matvec(coef.T), constant)
+            X, lambda block: nan_where_infinite(function, Standardised.block(block, centre).matvec(coef.T), constant)
         )
 
     def decision_function(self, X: Any) -> Float:
-        """Score of every row for every class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes one number a row, positive for ``classes_[1]``.
-        """
         scores = super().decision_function(X)
         if self._common is None:
             return scores
@@ -303,29 +268,14 @@ class LinearDiscriminantAnalysis(
         """The common covariance matrix."""
         if not hasattr(self, "_scatter") or (self.solver == "svd" and not self.store_covariance):
             raise AttributeError("covariance_ is there after fit, with solver='svd' only for store_covariance=True.")
-        matrix = self._scatter.matrix()
-        full = matrix.copy() if self._floor is None else matrix + np.diag(self._floor)
-        return full.astype(self._dtype, copy=False)
+        return full_matrix((self._scatter, self._floor)).astype(self._dtype, copy=False)
 
-    def transform(self, X: Any) -> Float:
-        """Canonical coordinates: the projection in which the class means differ most.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+    def _projection(self) -> tuple[Float, Float | None]:
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
         self._check_ready()
         directions = self.scalings_[:, : self._max_components].astype(np.float64)
-        if self.solver == "eigen":  # from the origin, as in scikit-learn
-            return self._as_given(X, self._map_rows(X, lambda block: block.matvec(directions)))
-        centre = self._centred[2]
-        return self._as_given(X, self._map_rows(X, lambda block: Standardised.block(block, centre).matvec(directions)))
+        return directions, None if self.solver == "eigen" else self._centred[2]  # from the origin, as in scikit-learn
 
     @property
     def _n_features_out(self) -> int:

@@ -16,28 +16,31 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.errors import ClassName, Message
 from separatrix.geometry import Quadric
+from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.discriminant.covariance import (
-    Covariance,
+    check_one_regulariser,
     class_covariances,
     estimated_covariances,
+    full_matrix,
     second_pass_parameter,
 )
-from separatrix.models.generative import GaussianClassifier, class_priors
+from separatrix.models.discriminant.gaussian_classifier import GaussianClassifier
 from separatrix.models.linear_rule import Boundary
+from separatrix.models.quadratic_boundaries import QuadraticBoundaries
 from separatrix.result import Status
 from separatrix.statistics.metric import metric_of
 from separatrix.statistics.moments import Form
-from separatrix.statistics.scatter import combine
-from separatrix.statistics.shrinkage import shrink
+from separatrix.statistics.shrinkage import Covariance, shrunk
 
 
 class SingularCovariance(Undetermined, np.linalg.LinAlgError):
     """A class covariance without an inverse."""
 
 
-class QuadraticRule(GaussianClassifier):
+class QuadraticRule(QuadraticBoundaries, GaussianClassifier):
     """Gaussian classes each with its own covariance: scores, boundaries and the eigenvectors scikit-learn exposes."""
 
     _covariances: list[Covariance]
@@ -45,20 +48,7 @@ class QuadraticRule(GaussianClassifier):
     def _scores(self, X: Any) -> Float:
         return self._log_joint(X)
 
-    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
-        """The quadric between two classes; positive on the side of the first.
-
-        Parameters
-        ----------
-        k, l : labels, optional
-            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
-
-        Returns
-        -------
-        Quadric
-        """
-        self._check_ready()
-        first, second = self._pair(k, l)
+    def _between(self, first: int, second: int) -> Boundary:
         one, two = self._quadric(first), self._quadric(second)
         return Quadric(one[0] - two[0], one[1] - two[1], one[2] - two[2])
 
@@ -70,16 +60,12 @@ class QuadraticRule(GaussianClassifier):
             log_prior = float(np.log(self.priors_[k]))
         return -0.5 * precision, linear, -0.5 * float(linear @ mean) - 0.5 * metric.log_det + log_prior
 
-    def _matrix(self, k: int) -> Float:
-        scatter, floor = self._covariances[k]
-        return scatter.matrix() if floor is None else scatter.matrix() + np.diag(floor)
-
     @property
     def covariance_(self) -> list[Float]:
         """Covariance matrix of every class."""
         if not hasattr(self, "_covariances"):
             raise AttributeError("covariance_ is there after fit.")
-        return [self._matrix(k) for k in range(len(self.classes_))]
+        return [full_matrix(covariance) for covariance in self._covariances]
 
 
 class QuadraticDiscriminantAnalysis(QuadraticRule):
@@ -171,28 +157,20 @@ class QuadraticDiscriminantAnalysis(QuadraticRule):
                 raise NotImplementedError("shrinkage not supported with 'svd' solver. Use solver='eigen'.")
             if self.covariance_estimator is not None:
                 raise ValueError("covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead.")
-        elif self.covariance_estimator is not None and self.shrinkage not in (None, 0):
-            raise ValueError(
-                "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
-            )
+        check_one_regulariser(self)
         return "per_class"
 
     def _second_pass_parameter(self) -> str:
         return second_pass_parameter(self)
 
     def _class_covariances(self, source: Source | None) -> list[Covariance]:
-        moments, d = self._moments, self.n_features_in_
         if self.covariance_estimator is not None:
             assert source is not None
             return estimated_covariances(self.covariance_estimator, source, len(self.classes_))
-        covariances = class_covariances(moments, self.shrinkage, self.covariance, source)
+        covariances = class_covariances(self._moments, self.shrinkage, self.covariance, source)
         if self.solver == "eigen" or self.reg_param == 0.0:
             return covariances
-        regularised: list[Covariance] = []
-        for scatter, _ in covariances:
-            keep, floor = shrink(scatter, self.reg_param, "identity")
-            regularised.append((combine([(keep, scatter)], d), floor))
-        return regularised
+        return [shrunk(scatter, self.reg_param, "identity") for scatter, _ in covariances]
 
     def _unpack(self, source: Source | None) -> tuple[Status, str]:
         counts = self._moments.counts
@@ -200,8 +178,12 @@ class QuadraticDiscriminantAnalysis(QuadraticRule):
         for label, count in zip(self.classes_, counts, strict=True):
             if count <= 1 and (count > 0 or source is None):
                 raise Undetermined(
-                    f"y has only {count:g} sample in class {label}, covariance is ill defined. Give the class more rows, "
-                    "or use RegularizedDiscriminantAnalysis, which borrows from the other classes."
+                    Message.of(
+                        f"y has only {count:g} sample in class ",
+                        ClassName(label, plain=True),
+                        ", covariance is ill defined. Give the class more rows, or use RegularizedDiscriminantAnalysis, "
+                        "which borrows from the other classes.",
+                    )
                 )
         covariances = self._class_covariances(source)
         pseudo = self.singular == "pseudo"
@@ -212,17 +194,20 @@ class QuadraticDiscriminantAnalysis(QuadraticRule):
             more = len(lacking) - 1
             others = {0: "", 1: " So is that of 1 more class."}.get(more, f" So are those of {more} more classes.")
             raise SingularCovariance(
-                f"The covariance matrix of class {self.classes_[k]} is not full rank: its {counts[k]:g} rows vary in "
-                f"{metrics[k].rank} of {self.n_features_in_} directions.{others} Regularise it (reg_param > 0, shrinkage with "
-                "solver='eigen', or RegularizedDiscriminantAnalysis), or set singular='pseudo' to ignore the directions "
-                "without variance."
+                Message.of(
+                    "The covariance matrix of class ",
+                    ClassName(self.classes_[k], plain=True),
+                    f" is not full rank: its {counts[k]:g} rows vary in {metrics[k].rank} of {self.n_features_in_} directions."
+                    f"{others} Regularise it (reg_param > 0, shrinkage with solver='eigen', or "
+                    "RegularizedDiscriminantAnalysis), or set singular='pseudo' to ignore the directions without variance.",
+                )
             )
         self._covariances, self._metrics = covariances, metrics
         self.means_ = self._moments.means
         if not lacking:
             return Status.EXACT, ""
-        names = ", ".join(str(self.classes_[k]) for k in lacking[:5]) + (" …" if len(lacking) > 5 else "")
-        return Status.PSEUDO, f"Classes with a singular covariance: {names}."
+        names = Message.listing(self.classes_[lacking[:5]], " …" if len(lacking) > 5 else "", plain=True)
+        return Status.PSEUDO, Message.of("Classes with a singular covariance: ", names, ".")
 
     @property
     def covariance_(self) -> list[Float]:
@@ -234,7 +219,7 @@ class QuadraticDiscriminantAnalysis(QuadraticRule):
     def _eigen(self) -> list[tuple[Float, Float]]:
         if not hasattr(self, "_covariances"):
             raise AttributeError("scalings_ and rotations_ are there after fit.")
-        pairs = [np.linalg.eigh(self._matrix(k)) for k in range(len(self.classes_))]
+        pairs = [np.linalg.eigh(full_matrix(covariance)) for covariance in self._covariances]
         return [(values[::-1], vectors[:, ::-1]) for values, vectors in pairs]
 
     @property

@@ -17,12 +17,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import block_keys, dealt_folds, number_of_folds, splits
-from separatrix.data.labels import shown
 from separatrix.data.views import Mapped, Regrouped
+from separatrix.errors import ClassName, Message
 from separatrix.geometry import Hyperplane
+from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.discriminant.quadratic_discriminant import QuadraticRule, SingularCovariance
-from separatrix.models.generative import class_priors
 from separatrix.models.linear_rule import Boundary, SignedDistance
 from separatrix.result import Status
 from separatrix.statistics.fold_grid import fold_losses
@@ -67,7 +67,7 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
     Attributes
     ----------
     alpha_, gamma_ : float
-        The parameters used (``gamma_`` one a class when it was estimated).
+        The parameters used (``gamma_`` one per class when it was estimated).
     selection_ : dict
         With "loo" or "cv": ``alphas``, ``gammas`` and the ``log_loss`` and ``error`` of every pair.
     means_ : ndarray of shape (n_classes, n_features)
@@ -80,7 +80,7 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
     Notes
     -----
     "loo" is exact: every row is scored by the model fitted without it, obtained from the moments by rank-one downdates, for
-    the whole grid in one more pass. With "diagonal" the downdate is not of rank one and costs a factorisation a row.
+    the whole grid in one more pass. With "diagonal" the downdate is not of rank one and costs one factorisation per row.
 
     Examples
     --------
@@ -183,28 +183,29 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
                 shared = metric_of(*parts, tol=self.tol)
             if shared.singular and moments.counts[k] > 0:
                 raise SingularCovariance(
-                    f"The covariance matrix of class {self.classes_[k]} is not full rank at alpha={self.alpha_:g}, "
-                    f"gamma={gamma:g}: it has {shared.rank} of {self.n_features_in_} directions. Lower gamma to shrink it."
+                    Message.of(
+                        "The covariance matrix of class ",
+                        ClassName(self.classes_[k], plain=True),
+                        f" is not full rank at alpha={self.alpha_:g}, gamma={gamma:g}: it has {shared.rank} of "
+                        f"{self.n_features_in_} directions. Lower gamma to shrink it.",
+                    )
                 )
             self._metrics.append(shared)
         self.means_ = moments.means
 
     def _estimated_gamma(self, source: Source | None) -> Any:
         """One minus the Ledoit–Wolf or OAS intensity, of the pooled covariance and of each class's, mixed by α."""
-        moments, d = self._moments, self.n_features_in_
-        pooled = moments.pooled()
+        moments = self._moments
+        scatters = [moments.pooled(), *(moments.of_class(k) for k in range(moments.n_classes))]
+        sizes = [moments.total, *moments.counts]
         if self.gamma == "oas":
-            common = oas_intensity(pooled, moments.total)
-            own = [oas_intensity(moments.of_class(k), n) if n > 0 else 1.0 for k, n in enumerate(moments.counts)]
+            found = [oas_intensity(part, n) if n > 0 else 1.0 for part, n in zip(scatters, sizes, strict=True)]
         else:
             assert source is not None
-            fourth = fourth_moments(source, moments.means, np.ones((len(self.classes_), d)))
-            common = ledoit_wolf_intensity(pooled, moments.total, float(fourth.sum()))
-            own = [
-                ledoit_wolf_intensity(moments.of_class(k), n, float(fourth[k])) if n > 0 else 1.0
-                for k, n in enumerate(moments.counts)
-            ]
-        return 1.0 - self.alpha_ * np.array(own) - (1.0 - self.alpha_) * common
+            fourth = fourth_moments(source, moments.means, np.ones_like(moments.means))
+            parts = zip(scatters, sizes, [fourth.sum(), *fourth], strict=True)
+            found = [ledoit_wolf_intensity(part, n, float(f)) if n > 0 else 1.0 for part, n, f in parts]
+        return 1.0 - self.alpha_ * np.array(found[1:]) - (1.0 - self.alpha_) * found[0]
 
     def _grid(self, value: Any, given: ArrayLike | None, name: str) -> Float:
         if not isinstance(value, str):
@@ -244,19 +245,17 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
         assert source.classes is not None
         lonely = np.flatnonzero(moments.counts < 2)
         if len(lonely):
-            raise Undetermined(
-                f"Class {shown(source.classes[lonely[0]])} has {moments.counts[lonely[0]]:g} rows; leaving one out needs "
-                "at least two a class."
-            )
+            few = f" has {moments.counts[lonely[0]]:g} rows; leaving one out needs at least two per class."
+            raise Undetermined(Message.of("Class ", ClassName(source.classes[lonely[0]]), few))
         if not any(moments.of_class(k).thin for k in range(moments.n_classes)) or self.target == "diagonal":
             return loo_losses(source, moments, grid)
-        whole = moments.total_scatter()
-        if not whole.thin:
+        scatter = moments.total_scatter()
+        if not scatter.thin:
             return loo_losses(source, moments, grid)
         # More columns than rows: the same problem in the span of the rows, where the other columns are all alike.
-        values, vectors = np.linalg.eigh(whole.rows @ whole.rows.T)
-        kept = values > np.finfo(np.float64).eps * whole.n_features * values[-1]
-        basis = (whole.rows.T @ vectors[:, kept]) / np.sqrt(values[kept])
+        values, vectors = np.linalg.eigh(scatter.rows @ scatter.rows.T)
+        kept = values > np.finfo(np.float64).eps * scatter.n_features * values[-1]
+        basis = (scatter.rows.T @ vectors[:, kept]) / np.sqrt(values[kept])
         centre = moments.mean()
         rank = int(kept.sum())
         inside = Mapped(source, lambda rows: (rows - centre) @ basis, rank)
@@ -302,19 +301,7 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
             b = -0.5 * np.einsum("ij,ij->i", W, self.means_ - centre) - W @ centre + np.log(self.priors_)
         return (W[1:] - W[:1], b[1:] - b[:1]) if len(b) == 2 else (W, b)
 
-    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
-        """The quadric between two classes, or the hyperplane at α = 0; positive on the side of the first.
-
-        Parameters
-        ----------
-        k, l : labels, optional
-            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
-
-        Returns
-        -------
-        Quadric or Hyperplane
-        """
-        self._check_ready()
+    def _between(self, first: int, second: int) -> Boundary:
         if self.alpha_ > 0.0 or np.ndim(self.gamma_):
-            return super().boundary(k, l)
-        return Hyperplane.between(*self.linear_form(), *self._pair(k, l))
+            return super()._between(first, second)
+        return Hyperplane.between(*self.linear_form(), first, second)

@@ -12,11 +12,12 @@ from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.models.base import FitCall
+from separatrix.models.base import FitCall, check_ready, copy_features
 from separatrix.models.generative import in_parts
 from separatrix.models.least_squares.task import LeastSquaresTask, describe, fit_by_cg, polish
 from separatrix.models.regressor import Regressor
 from separatrix.models.stopwatch import Stopwatch
+from separatrix.settings import one_blas_thread
 from separatrix.statistics.gram import Gram, NormalEquations
 from separatrix.statistics.triangular import Triangular
 
@@ -49,7 +50,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         iterative = self._iterative(source)
         if iterative is None:
             self._gram = Gram.of_source(source)
-            self._unpack(call.watch, source, whole=True)
+            self._unpack(call.watch, source, all_rows=True)
             return
         tol, max_iter = iterative
         m = next(source.blocks()).y.shape[1]  # type: ignore[union-attr]  # a valued source has targets
@@ -63,6 +64,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         return ""
 
     @available_if(in_parts)
+    @one_blas_thread()
     def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows to what has been learned; the result equals one `fit` on all rows so far.
 
@@ -102,6 +104,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         self._unpack(watch, source, before=before)
 
     @available_if(in_parts)
+    @one_blas_thread()
     def merge(self, other: Self) -> Self:
         """The model of both data sets.
 
@@ -114,7 +117,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         A new fitted estimator; neither of the two is changed.
         """
         for model in (self, other):
-            model._check_ready()
+            check_ready(model)
             if not hasattr(model, "_gram"):
                 raise ValueError(
                     "A model fitted by conjugate gradients keeps no statistic to merge; use solver='gram'."
@@ -124,7 +127,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
             raise ValueError(f"Cannot merge {self._gram.n_targets} targets with {other._gram.n_targets}.")
         watch = Stopwatch()
         merged: Self = clone(self)
-        merged._adopt_features(self)
+        copy_features(merged, self)
         merged._dtype, merged._one_target = self._dtype, self._one_target
         merged._gram = self._gram.copy().merge(other._gram)
         if self._triangle is not None or other._triangle is not None:
@@ -151,9 +154,9 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         return equations if self.fit_intercept else equations.without_intercept()
 
     def _unpack(
-        self, watch: Stopwatch, source: Source | None, *, whole: bool = False, before: Gram | None = None
+        self, watch: Stopwatch, source: Source | None, *, all_rows: bool = False, before: Gram | None = None
     ) -> None:
-        """Read the statistic. `source` holds the `whole` of the rows or those that came after the statistic `before`."""
+        """Read the statistic. `source` holds all rows or those that came after the statistic `before`."""
         triangle, self._triangle = self._triangle, None
         equations = self._equations()
         solution = None
@@ -172,7 +175,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
                 task = self._task(self._choose_penalties(equations, source))
                 solution = task.solve(equations)
         assert solution is not None
-        if whole and source is not None and not (solution.resolved and self._triangle is None):
+        if all_rows and source is not None and not (solution.resolved and self._triangle is None):
             solution = polish(task, solution, equations, source)
         self.fit_ = describe(solution, 0 if source is None else source.passes, watch)
         self.rank_ = solution.rank

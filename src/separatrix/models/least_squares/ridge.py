@@ -20,10 +20,10 @@ from separatrix.data import Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.models.least_squares.gram_regression import LeastSquaresRegressor
-from separatrix.models.least_squares.task import SOLVERS, LeastSquaresTask, polish, wants_cg
+from separatrix.models.least_squares.task import SOLVERS, LeastSquaresTask, StepCount, polish, wants_cg
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.leave_one_out import ridge_loo
-from separatrix.solvers.normal_equations import Spectrum
+from separatrix.solvers.least_squares.leave_one_out import ridge_loo
+from separatrix.solvers.least_squares.normal_equations import Spectrum
 from separatrix.statistics.gram import Gram, NormalEquations
 from separatrix.statistics.triangular import Triangular
 
@@ -36,7 +36,7 @@ class LinearRegression(LeastSquaresRegressor):
     """Ordinary least squares from one pass over the data.
 
     Drop-in for scikit-learn's, with `partial_fit`, `merge` and files on top. Columns that depend on each other give the
-    coefficients of minimum norm, and ``fit_`` says so.
+    coefficients of minimum norm, with status ``RANK_DEFICIENT``.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class LinearRegression(LeastSquaresRegressor):
         return np.sqrt(values[: max(1, min(len(values), self.n_features_in_))])
 
 
-class Ridge(LeastSquaresRegressor):
+class Ridge(StepCount, LeastSquaresRegressor):
     """Ridge regression from one pass over the data.
 
     Drop-in for scikit-learn's, with `partial_fit`, `merge`, files and exact leave-one-out on top.
@@ -200,13 +200,6 @@ class Ridge(LeastSquaresRegressor):
         self.random_state = random_state
         self.alphas = alphas
 
-    @property
-    def n_iter_(self) -> int:
-        """Steps of "cg"; 1 for a closed form."""
-        if not hasattr(self, "fit_"):
-            raise AttributeError("n_iter_ is there after fit.")
-        return max(1, self.fit_.iterations)
-
     def _set(self, coef: Float, intercept: Float) -> None:
         super()._set(coef, intercept)
         if len(coef) == 1:  # as in scikit-learn, a single column of targets is a vector
@@ -279,7 +272,7 @@ def ridge_path(
     sample_weight: ArrayLike | None = None,
     fit_intercept: bool = True,
 ) -> tuple[Float, Float]:
-    """Ridge coefficients for a whole grid of penalties, from one pass over the data.
+    """Ridge coefficients for a grid of penalties, from one pass over the data.
 
     Parameters
     ----------
@@ -307,8 +300,8 @@ def ridge_path(
     grid = penalty_grid(alphas)
     source = as_source(X, y, sample_weight).valued()
     gram = Gram.of_source(source)
-    whole = LeastSquaresTask(np.zeros(gram.n_targets), fit_intercept)
-    equations = whole.read(gram)
+    plain = LeastSquaresTask(np.zeros(gram.n_targets), fit_intercept)
+    equations = plain.read(gram)
     spectrum, rows = Spectrum(equations), None
     coefs, intercepts = [], []
     for alpha in grid:
@@ -318,7 +311,7 @@ def ridge_path(
             continue
         # One spectrum serves all penalties, but it is in the user's units and has the digits of a Gram matrix: the others
         # are fits of their own.
-        task = replace(whole, alpha=np.full(gram.n_targets, alpha))
+        task = replace(plain, alpha=np.full(gram.n_targets, alpha))
         solution = task.solve(equations)
         if not solution.resolved:
             if rows is None:

@@ -1,6 +1,6 @@
 """The least-squares classifier: regress the class codes on x, predict the largest.
 
-    min_{W,b}  Σ sᵢ‖tᵢ − Wxᵢ − b‖² + α‖W‖²,      t = ±1 (one column for two classes, else one a class)
+    min_{W,b}  Σ sᵢ‖tᵢ − Wxᵢ − b‖² + α‖W‖²,      t = ±1 (one column for two classes, else one per class)
 
 With α = 0 and two classes W is Fisher's direction. With three or more classes a class between others can be masked: its
 score is nowhere the largest. Reference: ESL 2nd ed., section 4.2.
@@ -22,14 +22,16 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.source import cut_finer
 from separatrix.data.views import Coded, Signed
+from separatrix.errors import Message
 from separatrix.geometry import ScoreForm
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import class_counts, class_factors
 from separatrix.models.counted_classes import check_class_weight, check_some_class, check_two_classes, warn_of_one_class
-from separatrix.models.generative import MomentEstimator
+from separatrix.models.generative import MomentEstimator, labelled_by_all
 from separatrix.models.least_squares.task import (
     SOLVERS,
     LeastSquaresTask,
+    StepCount,
     describe,
     fit_by_cg,
     polish,
@@ -40,17 +42,18 @@ from separatrix.models.linear_rule import LinearRule
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.normal_equations import Solution
+from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution
 from separatrix.statistics.gram import Gram, NormalEquations, class_normal_equations
 from separatrix.statistics.moments import Form
 from separatrix.statistics.triangular import Triangular
 
 
-class RidgeClassifier(LinearRule, MomentEstimator):
+class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
     """Least-squares classifier with a ridge penalty or a norm constraint, from one pass over the data.
 
     Drop-in for scikit-learn's, with `partial_fit`, `merge`, files, `max_norm` and the diagnosis of masked classes on top.
-    `fit` also takes several labels per row: y is then a matrix of zeros and ones, (n_samples, n_labels).
+    `fit` also takes several labels per row: y is then a matrix of zeros and ones, (n_samples, n_labels), scores have one column
+    per label, and the labels with a positive score are predicted.
 
     Parameters
     ----------
@@ -99,6 +102,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
 
     alpha_: float
     masked_classes_: NDArray[Any]
+    _multi_label = False
 
     _keeps_single = True
     _parameter_constraints: dict[str, list[Any]] = {
@@ -156,7 +160,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         return super()._read_rows(replace(call, y=y))
 
     def _label(self, source: Source) -> Source:
-        return source.valued() if self._multi_label else super()._label(source)
+        return source.valued() if self._multi_label else labelled_by_all(source)
 
     def _solve(self, source: Source, call: FitCall) -> None:
         if self._multi_label:
@@ -167,16 +171,7 @@ class RidgeClassifier(LinearRule, MomentEstimator):
             super()._solve(source, call)
 
     def reads_statistic(self, X: Any) -> bool:
-        """Whether a fit to X is one pass and algebra on what it adds up: not where conjugate gradients are used.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        bool
-        """
+        """Whether a fit to X is one pass and algebra on what it adds up: not where conjugate gradients are used."""
         return super().reads_statistic(X) and not self._iterates(X)
 
     def _iterates(self, X: Any) -> bool:
@@ -184,13 +179,6 @@ class RidgeClassifier(LinearRule, MomentEstimator):
             return False
         shape = (X.n_rows, X.n_features) if isinstance(X, Source) else getattr(X, "shape", (0, 0))
         return len(shape) == 2 and wants_cg(self.solver, shape[0], shape[1])
-
-    @property
-    def n_iter_(self) -> int:
-        """Steps of "cg"; 1 for a closed form."""
-        if not hasattr(self, "fit_"):
-            raise AttributeError("n_iter_ is there after fit.")
-        return max(1, self.fit_.iterations)
 
     def _form(self) -> Form:
         return "pooled" if self.class_weight is None else "per_class"
@@ -219,14 +207,14 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         elif hasattr(self, "masked_classes_"):
             del self.masked_classes_  # of the rows so far only the statistic is left
         status, detail = verdict(solution)
-        return status, " ".join(filter(None, [detail, self._masking_note()]))
+        return status, Message.joined(detail, self._masking_note())
 
     def _code_table(self) -> Float:
-        """Targets ±1 of every class: one column for two classes, else one a class."""
+        """Targets ±1 of every class: one column for two classes, else one per class."""
         table = 2.0 * np.eye(len(self.classes_)) - 1.0
         return table[:, 1:] if len(self.classes_) == 2 else table
 
-    def _solve_equations(self, equations: NormalEquations, coded: Source | None) -> Solution:
+    def _solve_equations(self, equations: NormalEquations, coded: Source | None) -> LeastSquaresSolution:
         """Read the statistic, or, where that does not resolve the columns, the rows again with their coded targets."""
         if self.max_norm is not None and self.positive:
             raise ValueError("max_norm cannot be combined with positive=True.")
@@ -330,10 +318,11 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         masked = getattr(self, "masked_classes_", ())
         if len(masked) == 0:
             return ""
-        names = ", ".join(str(label) for label in masked[:5]) + (" …" if len(masked) > 5 else "")
-        return (
-            f"The rule never predicts {names} on its training data: least squares masks classes that lie between others. "
-            "Use LinearDiscriminantAnalysis, or add quadratic terms."
+        return Message.of(
+            "The rule never predicts ",
+            Message.listing(masked[:5], " …" if len(masked) > 5 else "", plain=True),
+            " on its training data: least squares masks classes that lie between others. Use LinearDiscriminantAnalysis, or "
+            "add quadratic terms.",
         )
 
     def score_form(self) -> ScoreForm:
@@ -341,32 +330,11 @@ class RidgeClassifier(LinearRule, MomentEstimator):
         return replace(form, link="labels") if getattr(self, "_multi_label", False) else form
 
     def decision_function(self, X: Any) -> Float:
-        """Score of every row for every class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes one number a row, positive for ``classes_[1]``.
-        """
-        if getattr(self, "_multi_label", False):
+        if self._multi_label:
             return self._as_given(X, self._scores(X))
         return super().decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest score for every row; for several labels a row, the labels with a positive score.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_labels)
-        """
-        if getattr(self, "_multi_label", False):
+        if self._multi_label:
             return (self._scores(X) > 0).astype(np.intp)
         return super().predict(X)

@@ -15,11 +15,11 @@ from separatrix.objectives.least_squares import LeastSquares
 from separatrix.result import Fit, Status
 from separatrix.settings import one_blas_thread
 from separatrix.solvers.choose import choose_least_squares
-from separatrix.solvers.conjugate_gradient import minimise_ridge
-from separatrix.solvers.nonnegative import solve_nonnegative
-from separatrix.solvers.norm_ball import solve_norm_ball
-from separatrix.solvers.normal_equations import Solution, solve_ridge
-from separatrix.solvers.refinement import refine
+from separatrix.solvers.least_squares.conjugate_gradient import minimise_ridge
+from separatrix.solvers.least_squares.nonnegative import solve_nonnegative
+from separatrix.solvers.least_squares.norm_ball import solve_norm_ball
+from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution, solve_ridge
+from separatrix.solvers.least_squares.refinement import refine
 from separatrix.statistics.gram import Gram, NormalEquations, check_targets
 from separatrix.statistics.moments import ClassMoments
 from separatrix.statistics.triangular import Triangular
@@ -35,6 +35,19 @@ def wants_cg(solver: str, n_rows: int | None, n_features: int) -> bool:
     return choose_least_squares(n_rows, n_features) == "cg"
 
 
+class StepCount:
+    """`n_iter_` of a model that iterates or has a closed form."""
+
+    fit_: Fit
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps of "cg"; 1 for a closed form."""
+        if not hasattr(self, "fit_"):
+            raise AttributeError("n_iter_ is there after fit.")
+        return max(1, self.fit_.iterations)
+
+
 @dataclass(frozen=True)
 class LeastSquaresTask:
     """What is minimised, whatever the statistic it is read from."""
@@ -45,7 +58,7 @@ class LeastSquaresTask:
     max_norm: float | None = None
     dtype: np.dtype[Any] = np.dtype(np.float64)  # noqa: RUF009  # immutable
 
-    def solve(self, equations: NormalEquations) -> Solution:
+    def solve(self, equations: NormalEquations) -> LeastSquaresSolution:
         """The answer from one statistic."""
         if self.positive:
             return solve_nonnegative(equations, self.alpha, self.dtype)
@@ -63,20 +76,22 @@ class LeastSquaresTask:
         return not self.positive and self.max_norm is None
 
 
-def polish(task: LeastSquaresTask, solution: Solution, equations: NormalEquations, source: Source) -> Solution:
+def polish(
+    task: LeastSquaresTask, solution: LeastSquaresSolution, equations: NormalEquations, source: Source
+) -> LeastSquaresSolution:
     """The answer after steps of refinement with gradients from the data in twice the precision: see `refine`."""
     if not task.plain or solution.rank_deficient:
         return solution
     return refine(solution, equations, task.alpha, source, task.fit_intercept, task.dtype)
 
 
-def describe(solution: Solution, passes: int, watch: Stopwatch) -> Fit:
+def describe(solution: LeastSquaresSolution, passes: int, watch: Stopwatch) -> Fit:
     """The record of a closed-form fit."""
     status, detail = verdict(solution)
     return watch.fit(status, passes, detail, solution.certificate)
 
 
-def verdict(solution: Solution) -> tuple[Status, str]:
+def verdict(solution: LeastSquaresSolution) -> tuple[Status, str]:
     """What a closed form achieved, judged at the coefficients that are published."""
     d = solution.coef.shape[1]
     if solution.rank_deficient and solution.established:

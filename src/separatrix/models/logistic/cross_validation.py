@@ -33,8 +33,8 @@ from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.classifier import Probabilities
 from separatrix.models.linear_rule import LinearRule
-from separatrix.models.logistic.logistic_regression import LogisticRegression
-from separatrix.models.logistic.path import grid_of, solve_along
+from separatrix.models.logistic.logistic_regression import PARAMETERS
+from separatrix.models.logistic.path import RegressionOnGrid, grid_of
 from separatrix.models.logistic.path_scores import PathScores, ScoredChoice, labelled_scorer, legacy_attributes
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
@@ -117,11 +117,7 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{
-            name: value
-            for name, value in LogisticRegression._parameter_constraints.items()
-            if name not in ("C", "l1_ratio", "warm_start", "prior")
-        },
+        **{name: value for name, value in PARAMETERS.items() if name not in ("C", "l1_ratio", "warm_start", "prior")},
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "l1_ratios": ["array-like", None],
         "cv": ["cv_object", StrOptions({"alo"})],
@@ -179,9 +175,9 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         self.bounds = bounds
         self.use_legacy_attributes = use_legacy_attributes
 
-    def _model(self, C: float = 1.0, l1_ratio: float = 0.0) -> LogisticRegression:
-        shared = LogisticRegression().get_params().keys() & self.get_params().keys() - {"penalty"}
-        return LogisticRegression(C=C, l1_ratio=l1_ratio, **{name: getattr(self, name) for name in shared})
+    def _model(self, C: float = 1.0, l1_ratio: float = 0.0) -> RegressionOnGrid:
+        shared = RegressionOnGrid().get_params().keys() & self.get_params().keys() - {"penalty"}
+        return RegressionOnGrid(C=C, l1_ratio=l1_ratio, **{name: getattr(self, name) for name in shared})
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Choose the penalty and fit the model.
@@ -202,9 +198,6 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         """
         _raise_for_params(params, self, "fit")
         return self._fit(X, y, sample_weight, **params)
-
-    def _label(self, source: Source) -> Source:
-        return self._count_classes(source.labelled(), self.class_weight)
 
     def _solve(self, rows: Source, call: FitCall) -> None:
         X, y, sample_weight, watch = call.X, call.y, call.sample_weight, call.watch
@@ -243,14 +236,14 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         found = PathScores.empty(1, len(self.l1_ratios_), len(self.Cs_))
         for r, ratio in enumerate(self.l1_ratios_):
             model = self._model(l1_ratio=float(ratio))
-            source = model._labelled(X, y, sample_weight)
-            for c, problem, solution in solve_along(model, source, self.Cs_):
+            source = model.read(X, y, sample_weight)
+            for c, problem, solution in model.along(source, self.Cs_):
                 if solution.status is Status.INTERRUPTED:
                     found.statuses.append(solution.status)
                     return found.so_far(1)
                 loss, errors = leave_one_out_losses(problem.objective, problem.source, solution.theta)
                 score = 1.0 - errors if self.scoring == "accuracy" else -loss
-                found.put((0, r, c), score, model._expand(*problem.coefficients(solution.theta)), solution)
+                found.put((0, r, c), score, model.rule(*problem.coefficients(solution.theta)), solution)
         return found
 
     def _folds(self, X: Any, y: Any, rows: Source, for_split: Any, for_score: Any) -> PathScores:
@@ -298,30 +291,28 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         left_out, scorer = (_safe_indexing(rows.X, test), rows.y[test]), labelled_scorer(self.scoring, self.classes_)
 
         def put(c: int, rule: tuple[Float, Float], solution: Solution | None) -> None:
-            model.classes_, model._places, (model.coef_, model.intercept_) = own, None, rule
-            model._place_among(self.classes_)
-            model.fit_ = Stopwatch().fit(Status.EXACT if solution is None else solution.status, 0)
+            model.take_rule(own, rule, self.classes_, Status.EXACT if solution is None else solution.status)
             score = scorer(model, *left_out, **params)
             found.put((*at, c), score, (model.coef_, model.intercept_), solution)
-            model.classes_, model._places = own, None
+            model.classes_ = own
 
         if len(own) == 1:
-            model._read(part, reset=True)
+            model.read(part)
             for c in range(len(self.Cs_)):
                 put(c, (np.zeros((1, self.n_features_in_)), np.zeros(1)), None)
             return
-        source = model._labelled(part, rows.y[train], None if rows.weights is None else rows.weights[train])
-        for c, problem, solution in solve_along(model, source, self.Cs_ / share):
+        source = model.read(part, rows.y[train], None if rows.weights is None else rows.weights[train])
+        for c, problem, solution in model.along(source, self.Cs_ / share):
             if solution.status is Status.INTERRUPTED:  # half a fit would be scored as the whole
                 found.statuses.append(solution.status)
                 return
-            put(c, model._expand(*problem.coefficients(solution.theta)), solution)
+            put(c, model.rule(*problem.coefficients(solution.theta)), solution)
 
     def _refit(self, X: Any, y: Any, sample_weight: Any, found: PathScores, watch: Stopwatch) -> None:
         ratio, at = found.best()
         self.C_, self.l1_ratio_ = float(self.Cs_[at]), float(self.l1_ratios_[ratio])
         best = self._model(self.C_, self.l1_ratio_).fit(X, y, sample_weight)
-        self.coef_, self.intercept_ = best._counted_rule()
+        self.coef_, self.intercept_ = best.counted_rule()
         if not self.refit and self.cv != "alo":
             chosen, self.coef_, self.intercept_ = found.averaged()
             self.C_ = float(np.mean([self.Cs_[c] for _, c in chosen]))
@@ -331,3 +322,5 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         self.fit_ = watch.fit(status, best.fit_.passes, short, best.fit_.certificate, best.fit_.iterations)
         if short:
             warnings.warn(f"{type(self).__name__}: {short}", ConvergenceWarning, stacklevel=outside())
+        else:
+            self._warn_if_short()

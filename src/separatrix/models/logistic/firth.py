@@ -11,26 +11,21 @@ import numpy as np
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.models.logistic.summary import Summarised
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.solution import Solution
 from separatrix.result import Certificate, Status
 from separatrix.solvers.firth import minimise_firth
 
 
-class FirthPenalty:
-    """penalty="firth", mixed into `LogisticRegression`."""
+class FirthPenalty(Summarised):
+    """The fit with penalty="firth", mixed into `LogisticRegression`."""
 
-    if TYPE_CHECKING:  # what the estimator brings
-        classes_: Any
+    if TYPE_CHECKING:  # parameters of the estimator
         prior: Any
         bounds: Any
         penalty_factors: Any
         tol: Any
-        max_iter: Any
-        fit_intercept: Any
-        _problem: Any
-        _design: Any
-        _split: Any
 
     def _fit_firth(self, source: Source, offset: Float | None) -> tuple[Solution, LinearProblem]:
         if len(self.classes_) > 2:

@@ -42,6 +42,27 @@ from separatrix.solvers.registry import method_names, minimise
 
 # Scores beyond this mean probabilities that data rarely support: time to ask whether the classes are separable.
 _SUSPICIOUS = 10.0
+PARAMETERS: dict[str, Any] = {
+    "penalty": [StrOptions({"auto", "l1", "l2", "elasticnet", "firth"}), None],
+    "C": [Interval(Real, 0, None, closed="right")],
+    "l1_ratio": [Interval(Real, 0, 1, closed="both"), None],
+    "dual": ["boolean"],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "fit_intercept": ["boolean"],
+    "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "random_state": ["random_state"],
+    "solver": [StrOptions(method_names())],
+    "max_iter": [Interval(Integral, 0, None, closed="left")],
+    "verbose": ["verbose"],
+    "warm_start": ["boolean"],
+    "n_jobs": [None, Integral],
+    "multi_class": [StrOptions({"softmax", "reference", "auto", "multinomial"})],
+    "baseline": "no_validation",
+    "prior": "no_validation",
+    "penalty_factors": ["array-like", None],
+    "bounds": "no_validation",
+}
 
 
 class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-learn ships no types
@@ -122,27 +143,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
     _of_some_fits: ClassVar[tuple[str, ...]] = ("separability_",)
 
     _keeps_single = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "penalty": [StrOptions({"auto", "l1", "l2", "elasticnet", "firth"}), None],
-        "C": [Interval(Real, 0, None, closed="right")],
-        "l1_ratio": [Interval(Real, 0, 1, closed="both"), None],
-        "dual": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "random_state": ["random_state"],
-        "solver": [StrOptions(method_names())],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "verbose": ["verbose"],
-        "warm_start": ["boolean"],
-        "n_jobs": [None, Integral],
-        "multi_class": [StrOptions({"softmax", "reference", "auto", "multinomial"})],
-        "baseline": "no_validation",
-        "prior": "no_validation",
-        "penalty_factors": ["array-like", None],
-        "bounds": "no_validation",
-    }
+    _parameter_constraints = PARAMETERS
 
     def __init__(
         self,
@@ -237,7 +238,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         return self._label(self._read(X, y, sample_weight, reset=True))
 
     def _label(self, source: Source) -> Source:
-        return self._weighted(self._count_classes(source.labelled(), self.class_weight))
+        return self._weighted(super()._label(source))
 
     def _weighted(self, source: Source) -> Source:
         if self.class_weight is None:
@@ -355,5 +356,5 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             fit = self.fit_
             unbounded = None if fit.certificate is None else replace(fit.certificate, method="no maximum exists")
             self.fit_ = Fit(
-                Status.SEPARATED, fit.passes, fit.seconds, fit.iterations, str(verdict), unbounded, fit.trace
+                Status.SEPARATED, fit.passes, fit.seconds, fit.iterations, verdict.message(), unbounded, fit.trace
             )

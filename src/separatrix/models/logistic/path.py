@@ -17,9 +17,10 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.models.counted_classes import check_two_classes, rule_among_all
 from separatrix.models.logistic.logistic_regression import LogisticRegression
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.solution import Solution
-from separatrix.result import Certificate
+from separatrix.result import Certificate, Status
 from separatrix.solvers.registry import minimise
 
 
@@ -48,19 +49,43 @@ class LogisticPath:
     passes: int
 
 
-def solve_along(
-    model: LogisticRegression, source: Source, Cs: Float, offset: Float | None = None
-) -> Iterator[tuple[int, LinearProblem, Solution]]:
-    """(position in Cs, problem, solution) from the strongest penalty to the weakest, for a labelled weighted source."""
-    before: Solution | None = None
-    theta: Float | None = None
-    for at in np.argsort(Cs, kind="stable"):
-        problem = model._problem(source, offset, float(Cs[at]))
-        theta = problem.start() if theta is None else theta
-        limits: dict[str, Any] = {"tol": float(model.tol), "max_iter": int(model.max_iter)}
-        solution = minimise(problem, model.solver, theta, previous=before, **limits)
-        theta, before = solution.theta, solution
-        yield int(at), problem, solution
+class RegressionOnGrid(LogisticRegression):
+    """A logistic regression whose fit is taken apart: the rows are read once, and solved for one penalty after another."""
+
+    def read(self, X: Any, y: Any = None, sample_weight: Any = None) -> Source:
+        """The rows as they are fitted to, with class codes and weights; without labels where there are none."""
+        self._check_parameters()
+        rows = self._read(X, y, sample_weight, reset=True)
+        return rows if y is None and not isinstance(X, Source) else self._label(rows)
+
+    def along(
+        self, source: Source, Cs: Float, offset: Float | None = None
+    ) -> Iterator[tuple[int, LinearProblem, Solution]]:
+        """(position in Cs, problem, solution) from the strongest penalty to the weakest, for rows that were `read`."""
+        before: Solution | None = None
+        limits: dict[str, Any] = {"tol": float(self.tol), "max_iter": int(self.max_iter)}
+        for at in np.argsort(Cs, kind="stable"):
+            problem = self._problem(source, offset, float(Cs[at]))
+            theta = None if before is None else before.theta
+            before = minimise(problem, self.solver, theta, previous=before, **limits)
+            yield int(at), problem, before
+
+    def rule(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
+        """Coefficients and intercepts with one row per class, from those of the scores that are fitted."""
+        return self._expand(coef, intercept)
+
+    def take_rule(self, own: NDArray[Any], rule: tuple[Float, Float], classes: NDArray[Any], status: Status) -> None:
+        """Be the rule (coefficients, intercepts) of the classes `own`, among all of `classes`."""
+        self.classes_, self._places, (self.coef_, self.intercept_) = own, None, rule
+        self._place_among(classes)
+        self.fit_ = Stopwatch().fit(status, 0)
+
+    def _warn(self) -> None:
+        """Left to who asked for the grid."""
+
+    def counted_rule(self) -> tuple[Float, Float]:
+        """The rule of the classes that have weight."""
+        return self._counted_rule()
 
 
 def logistic_path(
@@ -102,9 +127,8 @@ def logistic_path(
     >>> (path.coefs != 0).sum(axis=(1, 2)).tolist()
     [2, 8, 16]
     """
-    model = LogisticRegression(l1_ratio=l1_ratio, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, **parameters)
-    model._validate_params()
-    source = model._labelled(X, y, sample_weight)
+    model = RegressionOnGrid(l1_ratio=l1_ratio, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, **parameters)
+    source = model.read(X, y, sample_weight)
     check_two_classes(model.classes_)
     grid = grid_of(Cs)
     first = source.passes
@@ -114,11 +138,11 @@ def logistic_path(
 
     def published(problem: LinearProblem, solution: Solution) -> tuple[Float, Float, Certificate]:
         answer = problem.publish(solution, float(tol))
-        rule = model._expand(answer.coef, answer.intercept)
+        rule = model.rule(answer.coef, answer.intercept)
         rule = rule if places is None else rule_among_all(*rule, places, len(known), halved=True)
         return *rule, answer.certificate
 
-    found = [(at, *published(problem, solution)) for at, problem, solution in solve_along(model, source, grid)]
+    found = [(at, *published(problem, solution)) for at, problem, solution in model.along(source, grid)]
     found.sort(key=lambda entry: entry[0])
     return LogisticPath(
         grid,

@@ -24,6 +24,7 @@ from sklearn.utils.metadata_routing import (
 
 from separatrix.data.block import Codes, Float
 from separatrix.models.counted_classes import rule_among_all
+from separatrix.models.scikit_learn import scorer_parts
 from separatrix.objectives.solution import Solution
 from separatrix.result import Status
 
@@ -34,15 +35,16 @@ _TIE = 1e-10
 def labelled_scorer(scoring: Any, classes: NDArray[Any]) -> Any:
     """The scorer, told the labels where it asks for them: a fold may lack some."""
     scorer = get_scorer(scoring or "accuracy")
-    asked = signature(scorer._score_func).parameters if hasattr(scorer, "_score_func") else {}
-    if "labels" not in asked:
+    parts = scorer_parts(scorer)
+    asked = {} if parts is None else signature(parts.function).parameters
+    if parts is None or "labels" not in asked:
         return scorer
     known = {"labels": classes, **({"pos_label": classes[-1]} if len(classes) == 2 and "pos_label" in asked else {})}
     return make_scorer(
-        scorer._score_func,
-        greater_is_better=scorer._sign == 1,
-        response_method=scorer._response_method,
-        **{**known, **getattr(scorer, "_kwargs", {})},
+        parts.function,
+        greater_is_better=parts.greater_is_better,
+        response_method=parts.response_method,
+        **{**known, **parts.options},
     )
 
 

@@ -17,31 +17,23 @@ from separatrix.inference.firth import gather_firth, summarise_firth
 from separatrix.inference.maximum_likelihood import gather, summarise
 from separatrix.inference.summary import Summary
 from separatrix.models.counted_classes import check_two_classes
+from separatrix.models.linear_rule import LinearRule
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.settings import threads_of
 
 
-class Summarised:
+class Summarised(LinearRule):
     """`summary` and `profile_intervals`, mixed into `LogisticRegression`."""
 
     _inference: Inference
-    if TYPE_CHECKING:  # what the estimator brings
+    if TYPE_CHECKING:  # parameters and methods of the estimator
         penalty: Any
         class_weight: Any
         fit_intercept: Any
-        classes_: Any
-        _counted: Any
-        _counted_rule: Any
-        _places: Any
-        coef_: Float
-        intercept_: Float
-        fit_: Any
-        _check_ready: Any
-        _problem: Any
-        _read: Any
-        _scores_of: Any
-        n_jobs: int | None
         max_iter: int
+        n_jobs: int | None
+        _problem: Any
+        _scores_of: Any
         _weighted: Any
 
     def _gathered(self, theta: Float, problem: LinearProblem, source: Source, **options: Any) -> Inference:

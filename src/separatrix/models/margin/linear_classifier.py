@@ -24,6 +24,7 @@ from separatrix.data.affine import Intercept
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
 from separatrix.data.views import Regrouped, Reweighted
+from separatrix.errors import Message
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.linear_rule import LinearRule
@@ -31,21 +32,17 @@ from separatrix.models.logistic.logistic_regression import SeparationWarning
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
-from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.losses import MARGIN_LOSSES, Margin
 from separatrix.objectives.solution import Solution
 from separatrix.result import Certificate, Fit, Status
 from separatrix.settings import outside, threads_of
-from separatrix.solvers.registry import minimise, pick
-from separatrix.solvers.smoothing import Sigmoid, minimise_smoothed
+from separatrix.solvers.registry import method_names, minimise
+from separatrix.solvers.smoothing import Sigmoid
 
 LOSSES: dict[str, Margin] = {**MARGIN_LOSSES, "sigmoid": Sigmoid()}
-_SOLVERS = {"auto", "newton", "lbfgs", "newton-cg", "prox_newton"}
 # Scores beyond this mean probabilities that data rarely support: time to ask whether the classes are separable.
 _SUSPICIOUS = 10.0
-# The sigmoid loss starts from the optimum of the logistic loss, roughly.
-_NEARBY = 1e-2
 
 
 class LinearClassifier(SparseCoefficients, LinearRule):
@@ -71,8 +68,8 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         objective is below 1). The logistic loss without a penalty is never fitted to less than 1e-10.
     max_iter : int, default=1000
         Limit on the number of steps, of each machine when there are several.
-    solver : {"auto", "newton", "lbfgs", "newton-cg", "prox_newton"}, default="auto"
-        What minimises the smooth problems; penalties with absolute values always take "prox_newton".
+    solver : {"auto", "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd"}, default="auto"
+        What minimises the smooth problems; penalties with absolute values take "prox_newton" in place of what needs none.
     warm_start : bool, default=False
         Start from the previous coefficients.
     verbose : int, default=0
@@ -116,7 +113,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "solver": [StrOptions(_SOLVERS)],
+        "solver": [StrOptions(method_names())],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
         "n_jobs": [None, Integral],
@@ -158,9 +155,6 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = self.loss == "perceptron"  # a constant rule
         return tags
-
-    def _label(self, source: Source) -> Source:
-        return self._count_classes(source.labelled(), self.class_weight)
 
     def _solve(self, source: Source, call: FitCall) -> None:
         self.machines_: list[Fit] = []
@@ -208,7 +202,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
             solution = replace(solution, status=Status.INTERRUPTED)
         published = problem.publish(solution, tol)
         status, detail = self._verdict(replace(solution, status=published.status), source)
-        detail = f"{detail} {problem.detail}".strip()
+        detail = Message.joined(detail, problem.detail)
         fit = watch.fit(status, source.passes, detail, published.certificate, solution.iterations)
         fit.trace.extend(solution.trace)
         coef, intercept = published.coef[0], float(published.intercept[0])
@@ -229,39 +223,21 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         return LinearProblem.of(Intercept(source), loss, C=C, l1_ratio=ratio, **factored)
 
     def _minimise(self, problem: LinearProblem, theta: Float, tol: float, interrupted: bool) -> Solution:
-        objective, max_iter = problem.objective, 0 if interrupted else int(self.max_iter)
+        max_iter = 0 if interrupted else int(self.max_iter)
         if self.loss == "perceptron":
             self.solver_ = "closed form"
             zero = problem.evaluate(np.zeros_like(theta))  # finds NaN and infinity in X
             certificate = Certificate(0.0, zero.value, "a loss that is nowhere negative vanishes at w = 0")
             return Solution(np.zeros_like(theta), Status.EXACT, certificate, 0, total=zero.total)
-        self.solver_ = pick(problem, self.solver).name
+        if self.loss == "logistic" and np.isinf(self._strength()[0]):
+            tol = min(tol, 1e-10)  # as LogisticRegression: so far out that separable classes show
         progress = Progress(type(self).__name__, int(self.verbose))
         try:
-            if objective.loss.concordance is not None:
-                if self.loss == "logistic" and np.isinf(self._strength()[0]):
-                    tol = min(tol, 1e-10)  # as LogisticRegression: so far out that separable classes show
-                return minimise(problem, self.solver_, theta, tol=tol, max_iter=max_iter, callback=progress)
-            if self.solver == "auto" and self.solver_ == "lbfgs":
-                self.solver_ = "newton"  # pairs of gradients across a kink tell little of its curvature
-
-            def engine(
-                smooth: LinearObjective, theta: Float, tol: float, max_iter: int, previous: Solution | None
-            ) -> Solution:
-                held = replace(problem, objective=smooth)
-                return minimise(held, self.solver_, theta, tol=tol, max_iter=max_iter, previous=previous)
-
-            if self.loss == "sigmoid" and not theta.any():
-                # From zero, where its curvature vanishes, the first step could lead anywhere.
-                near = problem.with_objective(loss=MARGIN_LOSSES["logistic"])
-                first = minimise(near, self.solver_, theta, tol=_NEARBY, max_iter=max_iter)
-                theta, max_iter = first.theta, max_iter - first.iterations
-                if first.status is Status.INTERRUPTED:
-                    raise KeyboardInterrupt  # what there is has no sigmoid in it yet
-            arguments: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "intercept": problem.fit_intercept}
-            return minimise_smoothed(objective, problem.source, theta, engine, callback=progress, **arguments)
+            found = minimise(problem, self.solver, theta, tol=tol, max_iter=max_iter, callback=progress)
         finally:
             progress.close()
+        self.solver_ = found.solver
+        return found
 
     def _verdict(self, solution: Solution, source: Source) -> tuple[Status, str]:
         """Why the fit ended, and what that means for these data."""
@@ -277,25 +253,26 @@ class LinearClassifier(SparseCoefficients, LinearRule):
             except ProgrammeFailed as reason:
                 return solution.status, f"Whether the classes can be separated is not known. {reason}"
             if verdict.verdict != "overlap":
-                return Status.SEPARATED, str(verdict)
+                return Status.SEPARATED, verdict.message()
         return solution.status, ""
 
     def _joined(self, watch: Stopwatch, passes: int) -> Fit:
         """One record for all machines."""
-        fits, labels = self.machines_, [shown(label) for label in self.classes_[-len(self.machines_) :]]
+        fits, labels = self.machines_, self.classes_[-len(self.machines_) :].tolist()
         worst = Status.worst(fit.status for fit in fits)
         named = [label for label, fit in zip(labels, fits, strict=True) if fit.status is worst]
         detail = next(fit.detail for fit in fits if fit.status is worst)
         if len(named) < len(fits):
             more = f" and {len(named) - 5} more" if len(named) > 5 else ""
-            detail = f"This is so for {', '.join(named[:5])}{more} against the rest. {detail}".rstrip()
+            which = Message.of("This is so for ", Message.listing(named[:5], more), " against the rest.")
+            detail = Message.joined(which, detail)
         proofs = [fit.certificate for fit in fits if fit.certificate is not None]
         certificate = Certificate.together(proofs)
         if len(proofs) > 1:
             certificate = replace(certificate, method=f"sum of {len(proofs)} machines: {certificate.method}")
         joined = watch.fit(worst, passes, detail, certificate, sum(fit.iterations for fit in fits))
         for label, fit in zip(labels, fits, strict=True):
-            joined.trace.extend({**entry, "machine": label} for entry in fit.trace)
+            joined.trace.extend({**entry, "machine": shown(label)} for entry in fit.trace)
         return joined
 
     def _warn(self) -> None:

@@ -19,13 +19,12 @@ from sklearn.utils._param_validation import HasMethods
 from separatrix.data.block import Codes, Float
 from separatrix.geometry import Linear, ScoreForm
 from separatrix.geometry.combined_forms import Machines, PairVote
-from separatrix.models.counted_classes import check_two_classes
+from separatrix.geometry.votes import class_pairs, tally, vote_scores
 from separatrix.models.multiclass.reductions import Indeterminate, Reduction, machine_scores
-from separatrix.models.multiclass.vote import class_pairs, tally, vote_scores
 
 
 class OneVsOneClassifier(Reduction):
-    """K classes by K(K−1)/2 machines, each of which tells two classes apart.
+    """K classes by K(K−1)/2 machines, each of which separates two classes.
 
     Gives the answers of scikit-learn's, and where the votes tie. Models of separatrix that need one pass over the data
     (discriminants, naive Bayes, least squares) need one for all machines together.
@@ -83,8 +82,6 @@ class OneVsOneClassifier(Reduction):
 
     def _tally(self, X: Any) -> tuple[Float, Float]:
         """(n, k) votes and sums of confidences of the classes that have weight."""
-        self._check_ready()
-        check_two_classes(self._counted)
         n_classes = len(self._counted)
         answers = (
             _answer(machine, rows, n_classes) for machine, rows in zip(self.estimators_, self._inputs(X), strict=True)
@@ -105,17 +102,7 @@ class OneVsOneClassifier(Reduction):
         form = PairVote(Machines(summed.machines), n_classes, second=True, confidences=summed, link="none")
         return self._placed(form, halved=False)
 
-    def indeterminate(self, X: Any) -> Indeterminate:
-        """The rows whose votes tie, and the class they were given all the same.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Indeterminate
-        """
+    def _indeterminate(self, X: Any) -> Indeterminate:
         votes, _ = self._tally(X)
         tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
         return Indeterminate(

@@ -1,4 +1,4 @@
-"""One against the rest: a machine a class, each asked "is it this class?".
+"""One against the rest: one machine per class, which separates it from all others.
 
     K machines     class = argmax_k f_k(x)          open where no machine, or more than one, has f_k(x) > 0
     K−1 machines   the last class where no f_k(x) > 0, else argmax_k f_k(x);   open where more than one claims
@@ -36,9 +36,9 @@ def _is_linear(model: Any) -> bool:
 
 
 class OneVsRestClassifier(Reduction):
-    """K classes by machines that tell one class from all the others.
+    """K classes by machines that separate one class from all the others.
 
-    Gives the answers of scikit-learn's, and says where its machines contradict each other. Models of separatrix that need one
+    Gives the answers of scikit-learn's, and where its machines contradict each other. Models of separatrix that need one
     pass over the data (discriminants, naive Bayes, least squares) need one for all machines together.
 
     Parameters
@@ -46,14 +46,14 @@ class OneVsRestClassifier(Reduction):
     estimator : classifier
         Any binary classifier with `decision_function` or `predict_proba`; of the latter the score is p − ½.
     machines : {"K", "K-1"}, default="K"
-        One machine a class; or none for the last class, which is deduced where no other is claimed.
+        One machine per class; or none for the last class, which is deduced where no other is claimed.
     n_jobs : int, optional
         Machines fitted at a time, in threads; 1 by default.
 
     Attributes
     ----------
     estimators_ : list of fitted estimators
-        One a machine, fitted on 1 for its class and 0 for the others. Two classes have one machine, for ``classes_[1]``.
+        One per machine, fitted on 1 for its class and 0 for the others. Two classes have one machine, for ``classes_[1]``.
     classes_ : ndarray of shape (n_classes,)
     n_classes_ : int
     passes_ : int or None
@@ -153,20 +153,7 @@ class OneVsRestClassifier(Reduction):
             return self._placed(Linear.of(np.zeros((1, self.n_features_in_)), np.zeros(1), link), halved=False)
         return self._placed(one_vs_rest(self._machine_forms(threshold=0.5), self._deduces), halved=False)
 
-    def indeterminate(self, X: Any) -> Indeterminate:
-        """The rows that no machine claims, or several do, and the class they were given all the same.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Indeterminate
-            With K−1 machines a row that none claims is the last class's, and not indeterminate.
-        """
-        self._check_ready()
-        check_two_classes(self._counted)
+    def _indeterminate(self, X: Any) -> Indeterminate:
         scores = self._own_scores(X)
         claims = (scores > 0).sum(axis=1)
         one_claims = self._deduces or scores.shape[1] == 1

@@ -83,7 +83,7 @@ class Indeterminate:
 
 
 class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit-learn ships no types
-    """K classes by binary machines; a scheme says which problems they solve and how their answers become a class."""
+    """K classes by binary machines; a scheme defines the problems they solve and how their answers become a class."""
 
     estimator: Any
     n_jobs: int | None
@@ -130,9 +130,9 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         y : array-like of shape (n_samples,)
             Class labels: strings, integers or booleans.
         sample_weight : array-like of shape (n_samples,), optional
-            Handed to the machines, which must know what to do with it.
+            Handed to the machines, whose `fit` must take it.
         **fit_params : dict
-            Further arguments of the machines' `fit`; those with one entry a row are cut as the rows are.
+            Further arguments of the machines' `fit`; those with one entry per row are cut as the rows are.
 
         Returns
         -------
@@ -188,14 +188,14 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(_fit_machine)(self._named(groups), rows, target, params) for rows, target, groups in jobs
         )
-        # Rows that precomputed kernels are taken with: a machine knows its own only.
+        # Rows that precomputed kernels are taken with: those of the machine's own problem.
         pairwise = get_tags(self.estimator).input_tags.pairwise
         self._kept = [np.flatnonzero(groups[codes] >= 0) for groups in problems] if pairwise else None
         counted = all(hasattr(machine, "fit_") for machine in machines)
         return machines, sum(machine.fit_.passes for machine in machines) if counted else None, known
 
     def _named(self, groups: Codes) -> Any:
-        """A machine to be fitted, which speaks of its two groups by the labels in them where it can."""
+        """A machine to be fitted; its messages name the labels of its two groups where that is possible."""
         machine = clone(self.estimator)
         if isinstance(machine, LogisticRegression):
             members = [self.classes_[groups == group].tolist() for group in (0, 1)]
@@ -236,7 +236,6 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         problems = self._problems(len(self.classes_))
         reader: MomentEstimator = clone(self.estimator)
         statistic = reader.statistic_of(source, separable=any((groups < 0).any() for groups in problems))
-
         machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(clone(reader).fit_statistic)(
                 _two_groups(statistic, groups),
@@ -252,7 +251,7 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         check_is_fitted(self, "estimators_")
 
     def _inputs(self, X: Any) -> Sequence[Any]:
-        """What every machine is asked about: the rows, or their kernels with the machine's own training rows."""
+        """What every machine scores: the rows, or their kernels with the machine's own training rows."""
         self._check_ready()
         return [X] * len(self.estimators_) if self._kept is None else [np.asarray(X)[:, at] for at in self._kept]
 
@@ -271,9 +270,31 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         scored = all(hasattr(machine, "decision_function") for machine in self.estimators_)
         return Machines(tuple(forms), None if scored else threshold)
 
+    @abstractmethod
     def _own_scores(self, X: Any) -> Float:
         """(n, k) scores of the classes that have weight, or (n, 1) for two."""
-        raise NotImplementedError  # every scheme has them
+
+    @abstractmethod
+    def _indeterminate(self, X: Any) -> Indeterminate:
+        """The rows that the machines leave open, of two classes or more."""
+
+    def indeterminate(self, X: Any) -> Indeterminate:
+        """The rows that the machines leave open, and the class they were given all the same.
+
+        One against the rest: rows that no machine claims (with K−1 machines these are the last class's, and not
+        indeterminate), or several do. One against one: rows whose votes tie.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Indeterminate
+        """
+        self._check_ready()
+        check_two_classes(self._counted)
+        return self._indeterminate(X)
 
     def _scores(self, X: Any) -> Float:
         self._check_ready()

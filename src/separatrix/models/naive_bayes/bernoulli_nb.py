@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
@@ -23,12 +23,11 @@ from separatrix.geometry.score_form import dense_rows
 from separatrix.models.naive_bayes.naive_bayes import (
     SMOOTHING_CONSTRAINTS,
     LinearNaiveBayes,
-    RowSampling,
 )
 from separatrix.statistics.counts import ClassCounts
 
 
-class BernoulliNB(RowSampling, LinearNaiveBayes):
+class BernoulliNB(LinearNaiveBayes):
     """Naive Bayes for flags: each feature is there or not.
 
     Drop-in for scikit-learn's, with `merge`, files and the generative extras on top.
@@ -76,19 +75,7 @@ class BernoulliNB(RowSampling, LinearNaiveBayes):
         self.binarize = binarize
 
     def statistic_of(self, source: Source, *, separable: bool = False) -> ClassCounts:
-        """Numbers of flags by class.
-
-        Parameters
-        ----------
-        source : Source
-            With class labels.
-        separable : bool, default=False
-            Classes can always be taken out of it.
-
-        Returns
-        -------
-        ClassCounts
-        """
+        """Numbers of flags by class."""
         if self.binarize is None:
             return super().statistic_of(source)
         return ClassCounts.of_source(Binarised(source, self.binarize))
@@ -110,7 +97,7 @@ class BernoulliNB(RowSampling, LinearNaiveBayes):
         with np.errstate(divide="ignore"):  # α = 0: log 0 marks what is impossible
             return np.log((flags + alpha) / size), np.log(np.maximum((total - flags + alpha) / size, 0.0))
 
-    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
         rows = rng.random_sample((len(codes), self.n_features_in_)) < np.exp(self.feature_log_prob_)[codes]
         return rows.astype(np.float64)
 

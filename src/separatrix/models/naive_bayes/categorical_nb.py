@@ -22,13 +22,12 @@ from separatrix.models.naive_bayes.naive_bayes import (
     SMOOTHING_CONSTRAINTS,
     CountFeatures,
     NaiveBayesClassifier,
-    RowSampling,
 )
 from separatrix.result import Status
-from separatrix.statistics.counts import CategoryCounts
+from separatrix.statistics.counts import CategoryCounts, NotACategory
 
 
-class CategoricalNB(CountFeatures, RowSampling, NaiveBayesClassifier):
+class CategoricalNB(CountFeatures, NaiveBayesClassifier):
     """Naive Bayes for categories coded 0, 1, 2, …, from one pass over the data.
 
     Drop-in for scikit-learn's, with sparse input, `merge`, files and the generative extras on top. New categories may
@@ -93,20 +92,16 @@ class CategoricalNB(CountFeatures, RowSampling, NaiveBayesClassifier):
         return tags
 
     def statistic_of(self, source: Source, *, separable: bool = False) -> CategoryCounts:
-        """Counts of the categories of every column by class.
-
-        Parameters
-        ----------
-        source : Source
-            With class labels.
-        separable : bool, default=False
-            Classes can always be taken out of it.
-
-        Returns
-        -------
-        CategoryCounts
-        """
-        return CategoryCounts.of_source(source)
+        """Counts of the categories of every column by class."""
+        try:
+            return CategoryCounts.of_source(source)
+        except NotACategory as bad:
+            held = "a negative number" if bad.finite else "NaN or infinity"
+            raise ValueError(
+                source.explain_non_finite()
+                or f"Negative values in data passed to CategoricalNB: {source.column_name(bad.column)} holds {held}. "
+                "Categories are 0, 1, 2, …; encode them first (for example with sklearn.preprocessing.OrdinalEncoder)."
+            ) from None
 
     def _least_categories(self) -> NDArray[np.intp]:
         if self.min_categories is None:
@@ -194,7 +189,7 @@ class CategoricalNB(CountFeatures, RowSampling, NaiveBayesClassifier):
         terms = [TableTerm(name, list(range(logs.shape[1])), logs.T, unseen) for name, logs, unseen in tables]
         return Additive(list(terms), self.class_log_prior_, dict.fromkeys(names, "number"))
 
-    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
         rows = np.empty((len(codes), self.n_features_in_))
         for j, logs in enumerate(self.feature_log_prob_):
             cumulative = np.cumsum(np.exp(logs), axis=1)

@@ -11,16 +11,17 @@ A missing value is left out: it contributes 0 to every class.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.columns import Column
-from separatrix.geometry.additive_form import GaussianTerm, GroupTerm, RateTerm, TableTerm
+from separatrix.geometry.additive_form import GaussianTerm, GroupTerm, RateTerm, TableTerm, Term
 from separatrix.statistics.columns import ColumnMoments, ValueCounts
 from separatrix.statistics.counts import ClassCounts
+from separatrix.tables.column_table import Column
 
 ColumnStatistic = ColumnMoments | ClassCounts | ValueCounts
 FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson", "multinomial")
@@ -53,30 +54,23 @@ def infer_family(column: Column) -> ColumnFamily:
 
 def check_column(column: Column, family: str) -> None:
     """Refuse values the family cannot have, naming the column."""
-    values = column.values[column.observed]
+    values, counts = column.values[column.observed], family in ("poisson", "multinomial")
     if family == "categorical":
         return
     if column.kind == "text":
-        shown = next(iter(values), None)
-        raise ValueError(
-            f"{column.said} holds text such as {shown!r}, but its family is {family!r}, which needs numbers; use 'categorical'."
-        )
-    if np.isinf(values).any():
-        raise ValueError(
-            f"{column.said} contains infinity in {int(np.isinf(values).sum())} rows; only what is missing is left out."
-        )
-    if family == "bernoulli" and not np.isin(values, (0.0, 1.0)).all():
-        raise ValueError(
-            f"{column.said} holds values other than 0 and 1, but its family is 'bernoulli'; use 'categorical'."
-        )
-    if family in ("poisson", "multinomial") and (values < 0).any():
-        raise ValueError(
-            f"{column.said} holds negative numbers, but its family is {family!r}, which counts; use 'gaussian'."
-        )
-    if family in ("poisson", "multinomial") and (values != np.floor(values)).any():
-        raise ValueError(
-            f"{column.said} holds numbers that are not whole, but its family is {family!r}; use 'gaussian'."
-        )
+        text = next(iter(values), None)
+        why = f"holds text such as {text!r}, but its family is {family!r}, which needs numbers; use 'categorical'."
+    elif np.isinf(values).any():
+        why = f"contains infinity in {int(np.isinf(values).sum())} rows; only what is missing is left out."
+    elif family == "bernoulli" and not np.isin(values, (0.0, 1.0)).all():
+        why = "holds values other than 0 and 1, but its family is 'bernoulli'; use 'categorical'."
+    elif counts and (values < 0).any():
+        why = f"holds negative numbers, but its family is {family!r}, which counts; use 'gaussian'."
+    elif counts and (values != np.floor(values)).any():
+        why = f"holds numbers that are not whole, but its family is {family!r}; use 'gaussian'."
+    else:
+        return
+    raise ValueError(f"{column} {why}")
 
 
 def count(family: str, columns: list[Column], codes: Codes, weights: Float, n_classes: int) -> ColumnStatistic:
@@ -99,7 +93,23 @@ def _keys(column: Column, observed: Any) -> Any:
     return values.astype(str) if column.kind == "text" else values
 
 
-class GaussianReader:
+class ColumnReader(ABC):
+    """A column, or a group of m columns, under a family."""
+
+    @abstractmethod
+    def log_prob(self, columns: list[Column]) -> Float:
+        """(n, m, K) log p(x | k) of every row and column."""
+
+    @abstractmethod
+    def term(self, columns: list[str]) -> Term:
+        """What the columns add to the scores."""
+
+    @abstractmethod
+    def draw(self, codes: Codes, rng: Any) -> Any:
+        """(n,) or (n, m) values, one row for every class code."""
+
+
+class GaussianReader(ColumnReader):
     """Means and variances of a column; a class without observed values has the column's own."""
 
     def __init__(self, moments: ColumnMoments, floor: float) -> None:
@@ -109,22 +119,19 @@ class GaussianReader:
         self.variance = np.where(known, moments.square / np.where(known, moments.counts, 1.0), variance) + floor
 
     def log_prob(self, columns: list[Column]) -> Float:
-        """(n, 1, K) contribution of every row."""
         values = columns[0].values[:, None]
         logs = -0.5 * (np.log(2.0 * np.pi * self.variance) + np.square(values - self.mean) / self.variance)
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
     def term(self, columns: list[str]) -> GaussianTerm:
-        """What the column adds to the scores."""
         constants = -0.5 * np.log(2.0 * np.pi * self.variance)
         return GaussianTerm(columns[0], self.mean, np.sqrt(self.variance), constants)
 
     def draw(self, codes: Codes, rng: Any) -> Any:
-        """One value a row."""
         return self.mean[codes] + np.sqrt(self.variance[codes]) * rng.standard_normal(len(codes))
 
 
-class BernoulliReader:
+class BernoulliReader(ColumnReader):
     """Probability of a one."""
 
     def __init__(self, counts: ClassCounts, alpha: float) -> None:
@@ -132,7 +139,6 @@ class BernoulliReader:
         self.rate = np.where(size > 0, (counts.sums[:, 0] + alpha) / np.where(size > 0, size, 1.0), 0.5)
 
     def log_prob(self, columns: list[Column]) -> Float:
-        """(n, 1, K) contribution of every row."""
         values = columns[0].values[:, None]
         with np.errstate(divide="ignore"):  # α = 0: what a class never had is impossible in it
             logs = np.where(values == 1.0, np.log(self.rate), np.log1p(-self.rate))
@@ -140,17 +146,15 @@ class BernoulliReader:
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
     def term(self, columns: list[str]) -> TableTerm:
-        """What the column adds to the scores."""
         with np.errstate(divide="ignore"):  # α = 0: what a class never had is impossible in it
             logs = np.stack([np.log1p(-self.rate), np.log(self.rate)])
         return TableTerm(columns[0], [0, 1], logs, np.zeros(len(self.rate)))
 
     def draw(self, codes: Codes, rng: Any) -> Any:
-        """One value a row."""
         return (rng.random_sample(len(codes)) < self.rate[codes]).astype(float)
 
 
-class CategoricalReader:
+class CategoricalReader(ColumnReader):
     """Probabilities of the values seen, and of one never seen."""
 
     def __init__(self, table: ValueCounts, alpha: float) -> None:
@@ -165,7 +169,6 @@ class CategoricalReader:
         self.place = {value: row for row, value in enumerate(self.values)}
 
     def log_prob(self, columns: list[Column]) -> Float:
-        """(n, 1, K) contribution of every row."""
         (column,) = columns
         observed = column.observed
         keys = _keys(column, observed)
@@ -176,18 +179,16 @@ class CategoricalReader:
         return logs[:, None, :]
 
     def term(self, columns: list[str]) -> TableTerm:
-        """What the column adds to the scores."""
         values = [value.item() if isinstance(value, np.generic) else value for value in self.values]
         return TableTerm(columns[0], values, self.logs[:-1], self.logs[-1])
 
     def draw(self, codes: Codes, rng: Any) -> Any:
-        """One value a row."""
         cumulative = np.cumsum(np.exp(self.logs[:-1]), axis=0).T[codes]
         at = (rng.random_sample(len(codes))[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)
         return np.array(self.values, dtype=object)[np.minimum(at, len(self.values) - 1)]
 
 
-class PoissonReader:
+class PoissonReader(ColumnReader):
     """Rates."""
 
     def __init__(self, counts: ClassCounts, alpha: float) -> None:
@@ -196,7 +197,6 @@ class PoissonReader:
         self.rate = np.where(size > 0, (counts.sums[:, 0] + alpha * overall) / np.where(size > 0, size, 1.0), overall)
 
     def log_prob(self, columns: list[Column]) -> Float:
-        """(n, 1, K) contribution of every row."""
         values = columns[0].values[:, None]
         counted = np.nan_to_num(values, nan=0.0)
         with np.errstate(divide="ignore", invalid="ignore"):  # rate 0: only 0 is possible
@@ -205,15 +205,13 @@ class PoissonReader:
         return np.where(np.isnan(values), 0.0, logs)[:, None, :]
 
     def term(self, columns: list[str]) -> RateTerm:
-        """What the column adds to the scores."""
         return RateTerm(columns[0], self.rate)
 
     def draw(self, codes: Codes, rng: Any) -> Any:
-        """One value a row."""
         return rng.poisson(self.rate[codes]).astype(float)
 
 
-class MultinomialReader:
+class MultinomialReader(ColumnReader):
     """Shares of the columns of a group."""
 
     def __init__(self, counts: ClassCounts, alpha: float) -> None:
@@ -223,7 +221,6 @@ class MultinomialReader:
         self.length = counts.sums.sum(axis=1) / np.where(counts.counts > 0, counts.counts, 1.0)
 
     def log_prob(self, columns: list[Column]) -> Float:
-        """(n, m, K) contribution of every column of the group."""
         values = np.column_stack([column.values for column in columns])
         observed = ~np.isnan(values)
         counted = np.where(observed, values, 0.0)[:, :, None]
@@ -234,13 +231,17 @@ class MultinomialReader:
         return logs
 
     def term(self, columns: list[str]) -> GroupTerm:
-        """What the columns of the group add to the scores."""
         return GroupTerm(tuple(columns), self.share)
 
     def draw(self, codes: Codes, rng: Any) -> Any:
-        """One row of the group a row."""
         lengths = np.rint(self.length).astype(int)
         return np.stack([rng.multinomial(lengths[k], self.share[k]) for k in codes]).astype(float)
 
 
-Reader = GaussianReader | BernoulliReader | CategoricalReader | PoissonReader | MultinomialReader
+COUNT_READERS: dict[str, Any] = {
+    "bernoulli": BernoulliReader,
+    "categorical": CategoricalReader,
+    "poisson": PoissonReader,
+    "multinomial": MultinomialReader,
+}
+"""Readers that are made of a statistic and α."""

@@ -17,17 +17,18 @@ from sklearn.utils._param_validation import Interval
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.checks import real_numbers
-from separatrix.data.labels import shown
+from separatrix.errors import ClassName, Message
 from separatrix.geometry import Hyperplane, Quadratic, Quadric, ScoreForm
+from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
-from separatrix.models.generative import class_priors
 from separatrix.models.linear_rule import Boundary, SignedDistance
-from separatrix.models.naive_bayes.naive_bayes import JointScores, RowSampling
+from separatrix.models.naive_bayes.naive_bayes import JointScores
+from separatrix.models.quadratic_boundaries import QuadraticBoundaries
 from separatrix.result import Status
 from separatrix.statistics.moments import Form
 
 
-class GaussianNB(SignedDistance, RowSampling, JointScores):
+class GaussianNB(SignedDistance, QuadraticBoundaries, JointScores):
     """Gaussian naive Bayes from one pass over the data.
 
     Drop-in for scikit-learn's, with `merge`, sparse input, files, shared variances and the generative extras on top.
@@ -109,8 +110,11 @@ class GaussianNB(SignedDistance, RowSampling, JointScores):
         if len(flat):
             k, j = flat[0]
             raise Undetermined(
-                f"{self._column(int(j))} does not vary in class {shown(self.classes_[k])}, so it has no density there; give "
-                "more rows, leave the column out, or raise var_smoothing."
+                Message.of(
+                    f"{self._column(int(j))} does not vary in class ",
+                    ClassName(self.classes_[k]),
+                    ", so it has no density there; give more rows, leave the column out, or raise var_smoothing.",
+                )
             )
         self.var_[counts == 0] = 1.0
         return Status.EXACT, ""
@@ -159,20 +163,7 @@ class GaussianNB(SignedDistance, RowSampling, JointScores):
             b = np.log(self.priors_) - 0.5 * np.einsum("ij,ij->i", W, self.theta_ - centre) - W @ centre
         return (W[1:] - W[:1], b[1:] - b[:1]) if len(b) == 2 else (W, b)
 
-    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
-        """The quadric between two classes, or the hyperplane with shared variances; positive on the side of the first.
-
-        Parameters
-        ----------
-        k, l : labels, optional
-            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
-
-        Returns
-        -------
-        Quadric or Hyperplane
-        """
-        self._check_ready()
-        first, second = self._pair(k, l)
+    def _between(self, first: int, second: int) -> Boundary:
         A, b, c = (one - two for one, two in zip(self._terms(first), self._terms(second), strict=True))
         return Hyperplane(b, float(c)) if self.shared_variance else Quadric(np.diag(A), b, float(c))
 
@@ -182,5 +173,5 @@ class GaussianNB(SignedDistance, RowSampling, JointScores):
             constant = np.log(self.priors_[k]) + 0.5 * (np.log(precision).sum() - precision @ np.square(mean))
         return -0.5 * precision, precision * mean, np.asarray(constant)
 
-    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
         return self.theta_[codes] + np.sqrt(self.var_[codes]) * rng.standard_normal((len(codes), self.n_features_in_))

@@ -14,31 +14,38 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.checks import check_rows
-from separatrix.data.columns import Column, ColumnTable
 from separatrix.data.frames import is_frame
-from separatrix.data.labels import listed, shown
+from separatrix.data.labels import listed
+from separatrix.errors import ClassName, Message
 from separatrix.geometry import ScoreForm
 from separatrix.geometry.additive_form import Additive, ColumnKind, TableTerm, Term
+from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
-from separatrix.models.generative import class_priors
 from separatrix.models.naive_bayes import families as kinds
-from separatrix.models.naive_bayes.families import FAMILIES, ColumnFamily, Reader, check_column, infer_family
-from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier, RowSampling
+from separatrix.models.naive_bayes.families import (
+    FAMILIES,
+    ColumnFamily,
+    ColumnReader,
+    check_column,
+    infer_family,
+)
+from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier
 from separatrix.result import Status
 from separatrix.statistics.columns import ColumnMoments, MixedCounts
 from separatrix.statistics.statistic import weights_by_class
+from separatrix.tables.column_table import Column, ColumnTable
 
 Group = tuple[Any, ...]
 
 
-class MixedNB(RowSampling, NaiveBayesClassifier):
+class MixedNB(NaiveBayesClassifier):
     """Naive Bayes whose columns each have their own family, with missing values marginalised exactly.
 
     Parameters
@@ -113,15 +120,7 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
     # -- reading the table ----------------------------------------------------------------------------------------
 
     def _read(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        reset: bool,
-        min_rows: int = 1,
-        multi_output: bool = False,
-        numeric: bool = False,
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, reset: bool, **options: Any
     ) -> Any:
         if isinstance(X, Source):
             raise TypeError(
@@ -131,7 +130,7 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
         else:
-            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=min_rows)
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         table = ColumnTable(X, None if y is None else column_or_1d(y, warn=True), sample_weight)
         if reset:
             self._choose_families(table)
@@ -153,9 +152,7 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
             elif family in FAMILIES:
                 self.families_[column.name] = ColumnFamily(family, "it was named so")
             else:
-                raise ValueError(
-                    f"{column.said} has the unknown family {family!r}; the families are {', '.join(FAMILIES)}."
-                )
+                raise ValueError(f"{column} has the unknown family {family!r}; the families are {', '.join(FAMILIES)}.")
         grouped = {name for group in self._groups for name in group}
         loose = tuple(
             name for name, family in self.families_.items() if family == "multinomial" and name not in grouped
@@ -197,32 +194,11 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
         return parts + [(group, "multinomial", [columns[name] for name in group]) for group in self._groups]
 
     def reads_statistic(self, X: Any) -> bool:
-        """False: families are chosen by the rows of each problem.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        bool
-        """
+        """False: families are chosen by the rows of each problem."""
         return False
 
     def statistic_of(self, source: Any, *, separable: bool = False) -> MixedCounts:
-        """One statistic per column or group of columns, of a labelled table.
-
-        Parameters
-        ----------
-        source : ColumnTable
-            With class labels.
-        separable : bool, default=False
-            Classes can always be taken out of it.
-
-        Returns
-        -------
-        MixedCounts
-        """
+        """One statistic per column or group of columns, of a labelled table."""
         table: ColumnTable = source
         assert table.classes is not None, "label the table first"
         n_classes = len(table.classes)
@@ -260,9 +236,8 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
                 )
         spreads = [part.overall()[1] for part in statistic.parts.values() if isinstance(part, ColumnMoments)]
         floor = self.var_smoothing * max(spreads, default=0.0)
-        self._readers: dict[Group, Reader] = {}
+        self._readers: dict[Group, ColumnReader] = {}
         for key, part in statistic.parts.items():
-            family = "multinomial" if len(key) > 1 else str(self.families_[key[0]])
             if isinstance(part, ColumnMoments):
                 if not np.isfinite(part.square).all():
                     raise ValueError(
@@ -271,19 +246,13 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
                 reader = kinds.GaussianReader(part, floor)
                 flat = np.flatnonzero((reader.variance <= 0) & (statistic.counts > 0))
                 if len(flat):
-                    raise Undetermined(
-                        f"column {key[0]!r} does not vary in class {shown(self.classes_[flat[0]])}; leave it out or raise "
-                        "var_smoothing."
-                    )
+                    name = ClassName(self.classes_[flat[0]])
+                    advice = "; leave it out or raise var_smoothing."
+                    raise Undetermined(Message.of(f"column {key[0]!r} does not vary in class ", name, advice))
                 self._readers[key] = reader
             else:
-                make: Any = {
-                    "bernoulli": kinds.BernoulliReader,
-                    "categorical": kinds.CategoricalReader,
-                    "poisson": kinds.PoissonReader,
-                    "multinomial": kinds.MultinomialReader,
-                }[family]
-                self._readers[key] = make(part, float(self.alpha))
+                family = "multinomial" if len(key) > 1 else str(self.families_[key[0]])
+                self._readers[key] = kinds.COUNT_READERS[family](part, float(self.alpha))
         return Status.EXACT, ""
 
     def feature_log_odds(self, X: Any) -> Float:
@@ -324,7 +293,7 @@ class MixedNB(RowSampling, NaiveBayesClassifier):
     def _log_likelihood(self, X: Any) -> Float:
         return self.feature_log_odds(X).sum(axis=1)
 
-    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
+    def _draw_rows(self, codes: Codes, rng: Any) -> Any:
         place = {name: j for j, name in enumerate(self.families_)}
         rows = np.empty((len(codes), len(place)), dtype=object)
         for key, reader in self._readers.items():

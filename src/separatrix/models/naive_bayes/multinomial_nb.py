@@ -19,7 +19,6 @@ from separatrix.models.naive_bayes.naive_bayes import (
     SMOOTHING_CONSTRAINTS,
     CountFeatures,
     LinearNaiveBayes,
-    draw_classes,
 )
 
 
@@ -78,7 +77,9 @@ class MultinomialNB(CountFeatures, LinearNaiveBayes):
 
         return super()._log_joint(X) + self._map_rows(X, coefficient)[:, None]
 
-    def sample(self, n_samples: int = 1, length: int | None = None, random_state: Any = None) -> tuple[Float, Any]:
+    def sample(  # type: ignore[override]  # documents have a length
+        self, n_samples: int = 1, length: int | None = None, random_state: Any = None
+    ) -> tuple[Float, Any]:
         """Draw documents of the fitted model.
 
         Parameters
@@ -93,7 +94,7 @@ class MultinomialNB(CountFeatures, LinearNaiveBayes):
         X : ndarray of shape (n_samples, n_features)
         y : ndarray of shape (n_samples,)
         """
-        codes, rng = draw_classes(self, n_samples, random_state)
+        codes, rng = self._draw_classes(n_samples, random_state)
         theta = np.exp(self.feature_log_prob_)
         mean_length = self.feature_count_.sum(axis=1) / np.where(self.class_count_ > 0, self.class_count_, 1.0)
         lengths = np.rint(mean_length).astype(int) if length is None else np.full(len(theta), length)
@@ -164,6 +165,11 @@ class ComplementNB(CountFeatures, LinearNaiveBayes):
             logged = np.log(others / totals)
         logged = np.where(np.isneginf(logged), _floor(logged), logged)
         return logged / logged.sum(axis=1, keepdims=True) if self.norm else -logged, None
+
+    @property
+    def sample(self) -> Any:
+        """Not there: ComplementNB is a rule without class densities."""
+        raise AttributeError("ComplementNB is a rule without class densities; use MultinomialNB to draw documents.")
 
     def _log_joint(self, X: Any) -> Float:
         raise AttributeError("ComplementNB is a rule without class densities; use MultinomialNB for log_density.")

@@ -11,12 +11,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
-from separatrix.data.block import Codes, Float
+from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.geometry import Linear, ScoreForm
 from separatrix.models.generative import GenerativeClassifier
@@ -25,6 +24,12 @@ from separatrix.result import Status
 from separatrix.statistics.counts import ClassCounts
 
 _TINY_ALPHA = 1e-10
+COUNT_PARAMETERS: dict[str, list[Any]] = {
+    "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
+    "force_alpha": ["boolean"],
+    "fit_prior": ["boolean"],
+    "class_prior": ["array-like", None],
+}
 
 SMOOTHING_CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
@@ -50,31 +55,6 @@ class JointScores(GenerativeClassifier):
         ndarray of shape (n_samples, n_classes)
         """
         return self._as_given(X, self._scores(X))
-
-
-class RowSampling(GenerativeClassifier):
-    """Rows drawn from the fitted model."""
-
-    @abstractmethod
-    def _draw(self, codes: Codes, rng: Any) -> NDArray[Any]:
-        """One row for every class code."""
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Any]:
-        """Draw rows of the fitted model, without missing values.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Of objects where some column is not numeric.
-        y : ndarray of shape (n_samples,)
-        """
-        codes, rng = draw_classes(self, n_samples, random_state)
-        return self._draw(codes, rng), self.classes_[codes]
 
 
 class CountFeatures(GenerativeClassifier):
@@ -174,19 +154,7 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
     feature_log_prob_: Float
 
     def statistic_of(self, source: Source, *, separable: bool = False) -> ClassCounts:
-        """Sums of the features by class, which must not be negative.
-
-        Parameters
-        ----------
-        source : Source
-            With class labels.
-        separable : bool, default=False
-            Classes can always be taken out of it.
-
-        Returns
-        -------
-        ClassCounts
-        """
+        """Sums of the features by class, which must not be negative."""
         counts = ClassCounts.of_source(source)
         if counts.least < 0:
             j = ClassCounts.negative_column(source)
@@ -217,13 +185,6 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
         return Status.EXACT, ""
 
     def linear_form(self) -> tuple[Float, Float]:
-        """The rule as (W, b): scores are XWᵀ + b.
-
-        Returns
-        -------
-        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
-        b : ndarray of shape (1,) or (n_classes,)
-        """
         self._check_ready()
         if self._never is not None or self._always is not None:
             raise ValueError(
@@ -268,13 +229,3 @@ def _possible(logs: Float) -> tuple[Float, Float | None]:
     zero = np.isneginf(logs)
     impossible = zero & ~zero.all(axis=0)
     return np.where(zero, 0.0, logs), impossible.astype(np.float64) if impossible.any() else None
-
-
-def draw_classes(model: GenerativeClassifier, n_samples: int, random_state: Any) -> tuple[Any, Any]:
-    """Codes drawn from the priors, and the generator to go on with."""
-    model._check_ready()
-    if n_samples < 1:
-        raise ValueError(f"n_samples is {n_samples}; draw at least one row.")
-    rng = check_random_state(random_state)
-    priors = np.asarray(model.priors_)
-    return rng.choice(len(priors), size=n_samples, p=priors / priors.sum()), rng

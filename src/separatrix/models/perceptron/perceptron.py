@@ -10,7 +10,6 @@ Reference: Novikoff (1962); Freund and Schapire (1999), Machine Learning 37; Gal
 
 from __future__ import annotations
 
-import warnings
 from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -19,7 +18,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -48,7 +46,6 @@ from separatrix.online.perceptron import (
     train,
 )
 from separatrix.result import Certificate, Status
-from separatrix.settings import outside
 
 
 class Perceptron(SparseCoefficients, LinearRule):
@@ -71,7 +68,7 @@ class Perceptron(SparseCoefficients, LinearRule):
         Stop when the mean loss of an epoch has not fallen by this much for `n_iter_no_change` epochs, separable or not;
         ``None`` goes on to an epoch without a mistake, or to `max_iter`.
     shuffle : bool, default=True
-        Whether every epoch has an order of its own. Rows in memory are shuffled as a whole, others within their block.
+        Whether every epoch has an order of its own. Rows in memory are shuffled all together, others within their block.
     verbose : int, default=0
         Positive: report every epoch.
     eta0 : float, default=1.0
@@ -214,9 +211,6 @@ class Perceptron(SparseCoefficients, LinearRule):
         """
         return self._fit(X, y, sample_weight, coef_init=coef_init, intercept_init=intercept_init)
 
-    def _label(self, source: Source) -> Source:
-        return self._count_classes(source.labelled(), self.class_weight)
-
     def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:
             self._machines, self.n_mistakes_, self.margin_ = [], np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -234,8 +228,7 @@ class Perceptron(SparseCoefficients, LinearRule):
 
     def _warn(self) -> None:
         at_the_limit = self.n_iter_ == self.max_iter and not all(machine.done for machine in self._machines)
-        if self.tol is not None and at_the_limit:
-            warnings.warn(f"{type(self).__name__}: {self.fit_}", ConvergenceWarning, stacklevel=outside())
+        self._warn_if_short(also=self.tol is not None and at_the_limit)
 
     def partial_fit(
         self,

@@ -21,7 +21,7 @@ from separatrix.dual.machine import SupportVectorMachine
 from separatrix.dual.points import Points
 from separatrix.dual.working_set import solve_dual
 from separatrix.geometry.separability import separability
-from separatrix.models.svm.pairs import pairs
+from separatrix.geometry.votes import class_pairs
 from separatrix.models.svm.score_calibration import CALIBRATORS, Calibrator
 from separatrix.result import Status
 
@@ -61,14 +61,14 @@ class KernelProblem:
 
     @cached_property
     def splits(self) -> list[Split]:
-        """One a pair of classes, the first on the positive side as in LIBSVM, or one a class; one for two classes."""
+        """One per pair of classes, the first on the positive side as in LIBSVM, or one per class; one for two classes."""
         codes, classes, every = self.codes, self.classes, np.arange(len(self.codes))
         if len(classes) == 2:
             return [Split(classes[0], classes[1], every, np.where(codes == 1, 1.0, -1.0))]
         if self.scheme == "ovr":
             return [Split("rest", label, every, np.where(codes == k, 1.0, -1.0)) for k, label in enumerate(classes)]
         found = []
-        for k, l in pairs(len(classes)):  # noqa: E741  # names of the formulas
+        for k, l in class_pairs(len(classes)):  # noqa: E741  # names of the formulas
             rows = np.flatnonzero((codes == k) | (codes == l))
             found.append(Split(classes[l], classes[k], rows, np.where(codes[rows] == k, 1.0, -1.0)))
         return found
@@ -169,7 +169,7 @@ class KernelProblem:
         )
 
     def machine(self, split: Split, dual: KernelDual, rows: Index, intercept: float) -> SupportVectorMachine:
-        """What the machine of a split tells; `rows` are the numbers of all rows in X."""
+        """The fitted machine of a split; `rows` are the numbers of all rows in X."""
         sides = (split.negative, split.positive, rows[split.rows], split.signs, self.bound[split.rows])
         values = (np.abs(dual.beta), dual.scores + dual.intercept, intercept)
         return SupportVectorMachine(
@@ -185,7 +185,7 @@ class KernelProblem:
         return keys, keys
 
     def cross_fit(self, kind: str, random_state: Any) -> list[Calibrator]:
-        """A calibrator a machine, from the scores of the rows that its folds left out; equal rows are left out together."""
+        """One calibrator per machine, from the scores of the rows that its folds left out; equal rows are left out together."""
         found: list[Calibrator] = []
         seed = 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
         for split in self.splits:

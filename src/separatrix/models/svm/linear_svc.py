@@ -2,7 +2,7 @@
 
     min ½‖w‖² (or ‖w‖₁) + C Σ sᵢ max(0, 1 − ỹᵢ(wᵀxᵢ + b))ᵖ             p = 1 hinge, p = 2 squared hinge
 
-More than two classes: one machine a class against the rest, or Crammer and Singer's single problem
+More than two classes: one machine per class against the rest, or Crammer and Singer's single problem
 
     min ½Σ‖w_k‖² + C Σ sᵢ max_k (1 − [k = yᵢ] + f_k(xᵢ) − f_{yᵢ}(xᵢ))
 
@@ -14,7 +14,7 @@ Reference: Fan et al. (2008), LIBLINEAR, JMLR 9; Crammer and Singer (2001), JMLR
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from collections.abc import Sequence
 from numbers import Integral, Real
 from threading import Event
 from typing import Any, ClassVar, Literal
@@ -29,7 +29,7 @@ from separatrix.data.source import in_parallel
 from separatrix.dual.centred_rows import CentredRows
 from separatrix.dual.crammer_singer import CrammerSinger
 from separatrix.dual.linear_machine import LinearMachine
-from separatrix.dual.linear_search import LinearDual
+from separatrix.dual.linear_search import DualMachine, LinearDual
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.linear_rule import LinearRule
@@ -38,8 +38,7 @@ from separatrix.models.memory_rows import MemoryRows, memory_rows
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
-from separatrix.models.svm.machine_records import joined_fit
-from separatrix.settings import one_blas_thread
+from separatrix.models.svm.machines import joined_fit
 from separatrix.solvers.choose import FEW_ROWS, choose_svm
 
 
@@ -52,7 +51,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         "l1" goes with the squared hinge.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     dual : bool or "auto", default="auto"
-        Whether the dual is solved, row by row, or the primal by Newton's method; "auto" asks
+        Whether the dual is solved, row by row, or the primal by Newton's method; "auto" is
         `separatrix.solvers.choose.choose_svm`. Few rows are solved to the last digits in any case.
     tol : float, default=1e-4
         The fit stops when the proven gap to the optimum is at most `tol` times the objective.
@@ -142,7 +141,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
             raise ValueError("penalty='l1' goes with loss='squared_hinge' and multi_class='ovr' only.")
 
     def _label(self, source: Source) -> Source:
-        return source if self._way(source) == "primal" else self._count_classes(source.labelled(), self.class_weight)
+        return source if self._way(source) == "primal" else super()._label(source)
 
     def _solve(self, source: Source, call: FitCall) -> None:
         way = self._way(source)
@@ -194,7 +193,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         )
         model.scaling = self._scaling
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in this model's name
+            warnings.simplefilter("ignore", ConvergenceWarning)  # given below, in this model's name
             model.fit(source)
         self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_
         self._places = model._places
@@ -206,7 +205,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         return generator.randint(2**31 - 1, size=count)
 
     def _frame(self, rows: MemoryRows, source: Source) -> CentredRows:
-        """The rows as the dual sees them; those whose squares overflow are refused."""
+        """The rows from their centre; those whose squares overflow are refused."""
         frame = CentredRows.of(_visited(rows.X), self._scaling is None)
         if not np.isfinite(frame.squares.sum()):
             raise ValueError(_too_large(frame, source))
@@ -215,39 +214,41 @@ class LinearSVC(SparseCoefficients, LinearRule):
     def _fit_rows(
         self, rows: MemoryRows, frame: CentredRows, watch: Stopwatch, progress: Progress, direct: bool
     ) -> None:
-        """One machine, or one a class against the rest, side by side on the threads."""
+        """One machine, or one per class against the rest, side by side on the threads."""
         price, power = float(self.C) * rows.prices, 1 if self.loss == "hinge" else 2
         targets = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        seeds, stop = self._seeds(len(targets)), Event()
-        duals: list[LinearDual | None] = [None] * len(targets)
+        signs = [np.where(rows.codes == target, 1.0, -1.0) for target in targets]
+        machines = [LinearMachine(frame, side, price, power, self._scaling) for side in signs]
+        self._solve_dual(machines, watch, progress, direct)
+
+    def _fit_jointly(self, rows: MemoryRows, frame: CentredRows, watch: Stopwatch, progress: Progress) -> None:
+        """One machine for all classes."""
+        price = float(self.C) * rows.prices
+        machine = CrammerSinger(frame, rows.codes, price, len(self.classes_), self._scaling)
+        self._solve_dual([machine], watch, progress, False)
+
+    def _solve_dual(self, machines: Sequence[DualMachine], watch: Stopwatch, progress: Progress, direct: bool) -> None:
+        """Solve each machine and publish coefficients and proofs; a single one reports its progress."""
+        seeds, stop = self._seeds(len(machines)), Event()
+        callback = progress if len(machines) == 1 else None
+        duals: list[LinearDual | None] = [None] * len(machines)
 
         def solve(at: int) -> None:
-            signs = np.where(rows.codes == targets[at], 1.0, -1.0)
-            machine = LinearMachine(frame, signs, price, power, self._scaling)
-            callback = progress if len(targets) == 1 else None
-            duals[at] = machine.solve(self.tol, int(self.max_iter), int(seeds[at]), callback, direct=direct, stop=stop)
+            settings = (self.tol, int(self.max_iter), int(seeds[at]), callback)
+            duals[at] = machines[at].solve(*settings, direct=direct, stop=stop)
 
         try:
-            in_parallel(solve, range(len(targets)), stop)
-        except KeyboardInterrupt:  # those not begun are judged where they stand: at zero
-            for at in range(len(targets)):
+            in_parallel(solve, range(len(machines)), stop)
+        except KeyboardInterrupt:  # of those not begun there is the proof for zero
+            for at in range(len(machines)):
                 if duals[at] is None:
                     solve(at)
         found = [dual for dual in duals if dual is not None]
-        self.coef_, self.intercept_ = np.stack([dual.w for dual in found]), np.array([dual.b for dual in found])
+        self.coef_ = np.concatenate([np.atleast_2d(dual.w) for dual in found])
+        self.intercept_ = np.concatenate([np.atleast_1d(dual.b) for dual in found])
         self.n_iter_ = max(max(dual.sweeps for dual in found), 1)
         passes, sweeps = sum(dual.passes for dual in found), sum(dual.sweeps for dual in found)
         self.fit_ = joined_fit(watch, found, passes, sweeps)
-
-    def _fit_jointly(self, rows: MemoryRows, frame: CentredRows, watch: Stopwatch, progress: Progress) -> None:
-        price = float(self.C) * rows.prices
-        machine = CrammerSinger(frame, rows.codes, price, len(self.classes_), self._scaling)
-        with one_blas_thread():
-            dual = machine.solve(self.tol, int(self.max_iter), int(self._seeds(1)[0]), progress)
-        self.coef_, self.intercept_ = dual.w, dual.b
-        self.n_iter_ = max(dual.sweeps, 1)
-        fit = watch.fit(dual.status, dual.passes, "", dual.certificate, dual.sweeps)
-        self.fit_ = replace(fit, passes=dual.passes, trace=dual.trace)
 
 
 class _Primal(LinearClassifier):

@@ -1,4 +1,4 @@
-"""Where the machines of a support vector classifier change their minds, and how far rows are from there."""
+"""Boundaries of the machines of a support vector classifier, and the distances of rows from them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from separatrix.dual.points import Points
 from separatrix.geometry import Hyperplane, KernelExpansion, Linear, ScoreForm, Surface
 from separatrix.geometry.combined_forms import PairVote
 from separatrix.geometry.score_form import Link
+from separatrix.geometry.votes import class_pairs
 from separatrix.models.classifier import Classifier
 from separatrix.models.counted_classes import rule_among_all
 from separatrix.models.linear_rule import Boundary, SignedDistance
-from separatrix.models.svm.pairs import pairs
 
 
 class MachineBoundaries(SignedDistance, Classifier):
@@ -35,7 +35,7 @@ class MachineBoundaries(SignedDistance, Classifier):
 
     @property
     def _paired(self) -> bool:
-        raise NotImplementedError  # the classifier knows
+        raise NotImplementedError  # the classifier has it
 
     def _machine_scores(self, X: Any) -> Float:
         raise NotImplementedError  # the classifier has them
@@ -73,7 +73,7 @@ class MachineBoundaries(SignedDistance, Classifier):
         return self._placed(form, halved=False)
 
     def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
-        """Where the machine between two classes changes its mind; positive on the side of the first.
+        """Where the score of the machine between two classes is zero; positive on the side of the first.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class MachineBoundaries(SignedDistance, Classifier):
             combination[0] = 1.0 if first == 1 else -1.0
         elif self._paired:
             order = (first, second) if first < second else (second, first)
-            combination[pairs(len(self._counted)).index(order)] = 1.0 if first < second else -1.0
+            combination[class_pairs(len(self._counted)).index(order)] = 1.0 if first < second else -1.0
         else:
             combination[first], combination[second] = 1.0, -1.0
         if self._kernel.linear:

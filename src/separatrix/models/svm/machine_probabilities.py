@@ -13,11 +13,11 @@ from sklearn.exceptions import NotFittedError
 from separatrix.data.block import Codes, Float
 from separatrix.geometry.score_form import CalibratedLink, Link
 from separatrix.models.counted_classes import shares_among_all
-from separatrix.models.svm.score_calibration import Calibrator, couple, honour
+from separatrix.models.svm.score_calibration import Calibrator, agreeing, couple
 
 
 class _Calibrated:
-    """A method that is there when a calibration is asked for; without, the error says how to get it.
+    """A method that is there when a calibration is asked for; without, the error states how to get it.
 
     scikit-learn's `available_if` would show its own sentence and hide ours behind it.
     """
@@ -38,7 +38,7 @@ class _Calibrated:
 
 
 class MachineProbabilities:
-    """`predict_proba` for a classifier that has `calibration`, one calibrator a machine, and machine scores."""
+    """`predict_proba` for a classifier that has `calibration`, one calibrator per machine, and machine scores."""
 
     calibration: str | None
     probability: Any
@@ -59,7 +59,7 @@ class MachineProbabilities:
 
     @property
     def _paired(self) -> bool:
-        raise NotImplementedError  # the classifier knows
+        raise NotImplementedError  # the classifier has it
 
     @_Calibrated
     def predict_proba(self, X: Any) -> Float:
@@ -93,7 +93,7 @@ class MachineProbabilities:
         if n_classes == 2:
             return np.column_stack([1.0 - each[:, 0], each[:, 0]])
         p = couple(each, n_classes) if self._paired else each / each.sum(axis=1, keepdims=True)
-        return honour(p, self._codes(scores))
+        return agreeing(p, self._codes(scores))
 
     @_Calibrated
     def predict_log_proba(self, X: Any) -> Float:

@@ -3,7 +3,7 @@
     Platt      p(f) = 1/(1 + e^{Af + B}), fitted to scores of rows that were left out, targets (n₊+1)/(n₊+2) and 1/(n₋+2)
     isotonic   p(f) the best non-decreasing function
     coupling   min_p Σ_{k≠l} (r_lk p_k − r_kl p_l)²,  Σp = 1,   r_kl = p(k | k or l): a linear system
-    honour     the nearest p whose largest entry is the class that is predicted
+    agreement  the nearest p whose largest entry is the class that is predicted
 
 Reference: Platt (1999); Lin, Lin, Weng (2007), Machine Learning 68; Wu, Lin, Weng (2004), JMLR 5, eq. 21.
 """
@@ -20,11 +20,11 @@ from sklearn.isotonic import IsotonicRegression
 from separatrix.data.block import Codes, Float
 
 _LEAST = 1e-7
-# Scores this close, relative to the largest, are the same: a machine that cannot tell its classes apart gives rounding errors.
+# Scores this close, relative to the largest, are the same: a machine that cannot separate its classes gives rounding errors.
 _SAME_SCORE = 1e-9
 
 
-def told_apart(scores: Float) -> Float:
+def without_rounding(scores: Float) -> Float:
     """Scores of which those that differ by rounding alone are one."""
     unit = _SAME_SCORE * (float(np.abs(scores).max(initial=0.0)) or 1.0)
     return np.round(scores / unit) * unit
@@ -61,7 +61,7 @@ class Platt(Calibrator):
         """By Newton's method with halved steps; the targets keep the slope finite."""
         up, down = float(weights @ positive), float(weights @ (1 - positive))
         target = np.where(positive > 0, (up + 1.0) / (up + 2.0), 1.0 / (down + 2.0))
-        scores = told_apart(scores)
+        scores = without_rounding(scores)
         scale = float(np.abs(scores).max(initial=0.0)) or 1.0
         X = np.column_stack([scores / scale, np.ones_like(scores)])
 
@@ -83,7 +83,7 @@ class Platt(Calibrator):
             before, here = here, value(theta)
             if before - here <= 1e-14 * max(1.0, abs(here)):
                 break
-        # A falling curve would mean that the scores are worse than chance: then they say nothing.
+        # A falling curve would mean that the scores are worse than chance: they then carry no information.
         slope = max(0.0, float(theta[0])) / scale
         return cls(-slope, -float(theta[1]))
 
@@ -101,7 +101,7 @@ class Isotonic(Calibrator):
     @classmethod
     def fitted(cls, scores: Float, positive: Codes, weights: Float) -> Isotonic:
         """By pooling neighbours that are out of order."""
-        scores = told_apart(scores)
+        scores = without_rounding(scores)
         model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, positive, weights)
         return cls(model.X_thresholds_, model.y_thresholds_)
 
@@ -129,7 +129,7 @@ def couple(pairs: Float, n_classes: int) -> Float:
     return p / p.sum(axis=1, keepdims=True)
 
 
-def honour(p: Float, predicted: Codes) -> Float:
+def agreeing(p: Float, predicted: Codes) -> Float:
     """The nearest (n, K) posteriors whose largest entry is at `predicted`: it is pooled with those above it."""
     rows = np.arange(len(p))
     bad = np.flatnonzero(p.argmax(axis=1) != predicted)

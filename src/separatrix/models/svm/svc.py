@@ -2,8 +2,8 @@
 
     min ½‖w‖² + Σ Cᵢξᵢ,   ỹᵢ(wᵀφ(xᵢ) + b) ≥ 1 − ξᵢ,  ξ ≥ 0          f(x) = b + Σ βᵢk(x, xᵢ),   Cᵢ = C·(class weight)·sᵢ
 
-C = ½ is the textbook's ‖w‖² + Σξ; C = ∞ is the hard margin. More than two classes: one machine a pair and a majority vote,
-or one machine a class against the rest and the largest score.
+C = ½ is the textbook's ‖w‖² + Σξ; C = ∞ is the hard margin. More than two classes: one machine per pair and a majority vote,
+or one machine per class against the rest and the largest score.
 
 Reference: Cortes and Vapnik (1995), Machine Learning 20; Schölkopf and Smola (2002), chapter 7.
 """
@@ -23,24 +23,23 @@ from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
 from separatrix.dual.duality_gap import KernelDual
 from separatrix.dual.given_kernels import Columns, Precomputed
-from separatrix.dual.kernel_matrix import product_values
+from separatrix.dual.kernel_matrix import expansion_scores
 from separatrix.dual.kernels import CentredLinear
 from separatrix.dual.points import Points
+from separatrix.geometry.combined_forms import pair_votes
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.classifier import Classifier
-from separatrix.models.counted_classes import among_all
+from separatrix.models.counted_classes import among_all, only_class
 from separatrix.models.memory_rows import memory_rows
 from separatrix.models.progress import Progress
+from separatrix.models.stopwatch import Stopwatch
 from separatrix.models.svm.kernel_choice import KernelName, check_parameters, choose_kernel
 from separatrix.models.svm.kernel_problem import KernelProblem
 from separatrix.models.svm.machine_boundaries import MachineBoundaries
 from separatrix.models.svm.machine_probabilities import MachineProbabilities
-from separatrix.models.svm.machine_records import joined_fit, one_class
-from separatrix.models.svm.pairs import by_class, dual_layout, pairs_among_all, votes
-from separatrix.result import Status
-
-_ROWS, _COLUMNS = 256, 256
+from separatrix.models.svm.machines import dual_layout, joined_fit, pairs_among_all, votes
+from separatrix.result import Certificate, Status
 
 
 class SVC(MachineProbabilities, MachineBoundaries, Classifier):
@@ -72,19 +71,19 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
     class_weight : dict or "balanced", optional
         Factors of C.
     verbose : bool or int, default=False
-        Whether to write a line a round.
+        Whether to write a line per round.
     max_iter : int, default=-1
         Limit on steps, of two rows each or Newton's on all that are free, for each machine; −1 for none that a convergent
         problem reaches.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        One column a class, or one a pair of classes; for more than two classes.
+        One column per class, or one per pair of classes; for more than two classes.
     break_ties : bool, default=False
         Whether ties of the vote are broken by the scores.
     random_state : int, RandomState or None, default=None
         Another number draws other folds for the calibration. Folds are drawn by the contents of the rows: neither their order
         nor their weights change them, and equal rows are left out together.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine a pair of classes, or one a class.
+        One machine per pair of classes, or one per class.
     calibration : {None, "platt", "isotonic"}, default=None
         How `predict_proba` makes probabilities from scores of left-out rows; they never contradict `predict`.
 
@@ -96,12 +95,13 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
     support_vectors_ : ndarray or sparse array of shape (n_SV, n_features)
     n_support_ : ndarray of shape (n_classes,)
     dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
-        ỹα, laid out as in scikit-learn; one row a machine for ``multi_class="ovr"``.
+        ỹα, laid out as in scikit-learn; one row per machine for ``multi_class="ovr"``.
     intercept_ : ndarray of shape (n_machines,)
     coef_ : ndarray of shape (n_machines, n_features)
         For the linear kernel alone.
     machines_ : list of SupportVectorMachine
-        What each machine tells about itself. Classes without weight have no machines, and no rows in the attributes above.
+        Multipliers, slacks and proofs of each machine. Classes without weight have no machines, and no rows in the attributes
+        above.
     fit_ : Fit
         Why the fit ended, and the proof: the sum over the machines of the duality gaps.
     n_iter_ : ndarray of shape (n_machines,)
@@ -194,12 +194,9 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
             check_classification_targets(call.y)
         return source
 
-    def _label(self, source: Source) -> Source:
-        return self._count_classes(source.labelled(), self.class_weight)
-
     def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:
-            one_class(self, source, call.watch)
+            self._fit_one_class(source, call.watch)
             return
         problem, rows = self._problem(source, isinstance(call.X, sp.spmatrix))
         progress = Progress(type(self).__name__, int(self.verbose))
@@ -219,6 +216,18 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
 
     def _warn(self) -> None:
         self._warn_if_short()
+
+    def _fit_one_class(self, source: Source, watch: Stopwatch) -> None:
+        """Where a single class has weight no machine is needed."""
+        source.refuse_non_finite()
+        nothing = np.empty(0, dtype=np.int32)
+        self.support_, self.support_vectors_ = nothing, np.empty((0, source.n_features))
+        self.dual_coef_, self.intercept_, self.n_iter_ = np.empty((0, 0)), np.empty(0), nothing
+        self.n_support_, self.class_weight_ = np.zeros(1, dtype=np.int32), np.ones(1)
+        self.fit_status_, self.machines_, self._calibrators = 0, [], []
+        proof = Certificate(0.0, 0.0, "there is one class to choose from")
+        self.fit_ = watch.fit(Status.EXACT, source.passes, only_class(self.classes_[0]), proof)
+        self._place_classes(source)
 
     n_support_: NDArray[np.int32]
     class_weight_: Float
@@ -299,28 +308,8 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
             assert_all_finite(X, input_name="X")  # not all columns are read below
         if self._kernel.linear:
             return self._finite_scores(X, self._linear_machines())
-        parts = [slice(at, at + _COLUMNS) for at in range(0, len(self._coefficients), _COLUMNS)]
-        held = [(self._support.take(part), self._coefficients[part]) for part in parts]
-        factored = not self._support.sparse and self._kernel.left(self._support, np.float64) is not None
-
-        def scores(block: Block) -> Float:
-            total = np.tile(self._intercepts, (block.n, 1))
-            bad: Any = block.non_finite()  # a kernel may make a finite value of infinity
-            if (bad.data if sp.issparse(bad) else bad).any():
-                total[:] = np.nan
-                return total
-            for start in range(0, block.n, _ROWS):
-                rows = _points(block.part(slice(start, min(start + _ROWS, block.n))), self._centre)
-                left = self._kernel.left(rows, np.float64) if factored else None
-                for support, coefficients in held:
-                    if left is None:
-                        values = self._kernel.between(rows, support)
-                    else:
-                        values = product_values(self._kernel, left, self._kernel.right(support, np.float64))
-                    total[start : start + _ROWS] += values @ coefficients
-            return total
-
-        return self._finite_scores(X, scores)
+        expansion = (self._kernel, self._support, self._coefficients, self._intercepts)
+        return self._finite_scores(X, expansion_scores(*expansion))
 
     def _finite_scores(self, X: Any, scores: Callable[[Block], Float]) -> Float:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -349,7 +338,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
 
     def _scores(self, X: Any) -> Float:
         scores = self._machine_scores(X)
-        scores = by_class(scores, len(self._counted)) if self._paired else scores
+        scores = pair_votes(scores, len(self._counted)) if self._paired else scores
         return scores if self._places is None else among_all(scores, self._places, len(self.classes_), halved=False)
 
     def decision_function(self, X: Any) -> Float:
@@ -362,7 +351,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         Returns
         -------
         ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
-            For two classes one number a row, positive for ``classes_[1]``.
+            For two classes one number per row, positive for ``classes_[1]``.
         """
         self._check_ready()
         if len(self.classes_) > 2 and self.multi_class == self.decision_function_shape == "ovo":
@@ -388,12 +377,5 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         if len(self._counted) == 2:
             return (scores[:, 0] > 0).astype(np.intp)
         if self._paired:
-            scores = (by_class if self.break_ties else votes)(scores, len(self._counted))
+            scores = (pair_votes if self.break_ties else votes)(scores, len(self._counted))
         return scores.argmax(axis=1)
-
-
-def _points(block: Block, centre: Float | None) -> Points:
-    rows = block.stored_rows()
-    if isinstance(rows, tuple):
-        return Points(sp.csr_array(rows, shape=block.shape), centre)
-    return Points(rows, centre)

@@ -1,0 +1,26 @@
+"""What one can look at, one display per file: numbers first, then a plot of exactly these.
+
+matplotlib is imported when something is drawn, not with this module.
+"""
+
+from separatrix.plots.calibration import CalibrationDisplay
+from separatrix.plots.coefficient_path import CoefficientPathDisplay
+from separatrix.plots.coefficients import CoefficientDisplay
+from separatrix.plots.decision_boundary import DecisionBoundaryDisplay
+from separatrix.plots.discriminant_coordinates import DiscriminantCoordinatesDisplay
+from separatrix.plots.margin_losses import MarginLossDisplay
+from separatrix.plots.posterior_predictive import PosteriorPredictiveDisplay
+from separatrix.plots.risk_coverage import RiskCoverageDisplay
+from separatrix.plots.score_distribution import ScoreDistributionDisplay
+
+__all__ = [
+    "CalibrationDisplay",
+    "CoefficientDisplay",
+    "CoefficientPathDisplay",
+    "DecisionBoundaryDisplay",
+    "DiscriminantCoordinatesDisplay",
+    "MarginLossDisplay",
+    "PosteriorPredictiveDisplay",
+    "RiskCoverageDisplay",
+    "ScoreDistributionDisplay",
+]

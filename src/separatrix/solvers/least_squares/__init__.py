@@ -1,0 +1,1 @@
+"""Least squares with a penalty: closed forms on normal equations and row factors, and conjugate gradients."""

@@ -1,0 +1,265 @@
+"""Factors of S + αI = AᵀA + αI made from the rows A, whose condition number is not squared.
+
+    PrimalFactor   [A; √α I] = Q R in columns of unit size              at least as many rows as columns: a triangular factor
+    DualFactor     [Aᵀ; √α I] = Q R, the largest of its rows first      fewer rows than columns, α > 0
+    SpanFactor     A⁺ on the directions of the rows that are resolved   fewer rows than columns, α = 0
+
+A factor solves for coefficients and bounds rᵀ(S+αI)⁻¹r, the gap of F at a point whose half gradient is r (r = c − (S+αI)w).
+
+The dual answer is the shortest (w, z) with Aw + √α z = t. A column in large units is a long row of [Aᵀ; √α I]; sorted to the
+top it is eliminated first, and the error in every row is small against that row: Cox and Higham (1998), BIT 38.
+
+Its gap uses (S+αI)⁻¹ ⪯ I/α: a direction that no row resolves costs ‖r‖²/α, and is not left out. For columns T in large units
+that is too much. The others add up to τ = Σ‖a_k‖², so that the Schur complement of T in S + αI, which is
+αI + A_Tᵀ(I + A₋A₋ᵀ/α)⁻¹A_T, is at least (αI + A_TᵀA_T)/(1 + τ/α), and that has a primal factor of its own.
+
+**Complexity** O(d³) for the primal factor, O(r²d) for r rows otherwise. **Passes over the data** none.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy.linalg import lapack, qr, solve_triangular
+
+from separatrix.data.block import Float
+
+EPS = float(np.finfo(np.float64).eps)
+# A pivoted factorisation of more rows than this costs more than its accuracy is worth.
+_PIVOTED = 1000
+# The share of a factor's own rounding, in units of its least singular value, up to which it proves anything.
+_PROVES = 0.1
+# Columns whose squares are so much larger than the typical ones are judged in their own units.
+_LARGE = 1e6
+# Rows are of moderate condition when the lengths of their columns and the eigenvalues that are not rounding are so even.
+_EVEN, _CLEAR = 1e2, 1e-6
+
+
+def unit(size: float) -> float:
+    """Relative rounding of a sum of `size` terms."""
+    return EPS * (32.0 + 2.0 * float(np.sqrt(size)))
+
+
+class RowFactor(ABC):
+    """(S + αI)⁻¹ of rows.
+
+    Attributes
+    ----------
+    rank : int
+        Number of directions that are resolved.
+    complete : bool
+        Whether these are all directions in which something varies.
+    condition : float
+        Upper bound on 1/λ_min of S + αI in columns of unit size.
+    """
+
+    rank: int
+    complete: bool = True
+    condition: float = 1.0
+
+    @abstractmethod
+    def coef(self, targets: Float) -> Float:
+        """(m, d) minimisers for the columns t of `targets`."""
+
+    @abstractmethod
+    def step(self, residual: Float) -> Float:
+        """r(S+αI)⁻¹ for the rows r."""
+
+    @abstractmethod
+    def lengths(self, residual: Float, noise: Float) -> Float:
+        """(m,) upper bounds on √(rᵀ(S+αI)⁻¹r) for every r within `noise` of the rows of `residual`, entry by entry."""
+
+
+class PrimalFactor(RowFactor):
+    """R of [A; √α I]. Directions without a singular value above rounding, in columns of unit size, are left out."""
+
+    def __init__(self, rows: Float, alpha: float, rounding: float) -> None:
+        self._alpha = alpha
+        r, d = rows.shape
+        self._scale = np.sqrt(np.square(rows).sum(axis=0) + alpha)
+        varies = self._scale > 0
+        self._scale = np.where(varies, self._scale, 1.0)
+        stacked = rows / self._scale
+        if alpha > 0:
+            stacked = np.concatenate([stacked, np.diag(np.sqrt(alpha) / self._scale)])
+        basis, self._factor = np.linalg.qr(stacked)
+        self._basis = basis[:r]
+        left, singular, right = np.linalg.svd(self._factor)
+        # A column's norm has a relative error of rounding; a matrix of such columns, √d times as much.
+        floor = rounding * unit(len(stacked)) * np.sqrt(d) * singular.max(initial=0.0)
+        kept = singular > floor
+        self.rank = int(kept.sum())
+        self.complete = self.rank == int(varies.sum())
+        self._inverse = (right[kept].T / singular[kept]) @ left[:, kept].T  # R⁻¹, or its pseudo-inverse
+        least = float(singular[kept].min(initial=np.inf))
+        self.condition = float(np.square(self._inverse).sum())
+        self._null = right[~kept].T / self._scale[:, None]
+        self._triangular = self.rank == d
+        # The rows are those of a matrix with columns within rounding of the true ones: AᵀA ⪰ (1 − off)² RᵀR.
+        off = floor / least if self.rank else 0.0
+        self._slack = 1.0 / (1.0 - off) if off < _PROVES else np.inf
+
+    def coef(self, targets: Float) -> Float:
+        cross = self._basis.T @ targets
+        if self._triangular:
+            solution = solve_triangular(self._factor, cross, check_finite=False).T / self._scale
+        else:
+            solution = (self._inverse @ cross).T / self._scale
+        return self._minimum_norm(solution)
+
+    def _minimum_norm(self, coef: Float) -> Float:
+        """Take off the part of the coefficients that changes nothing."""
+        if self._alpha > 0 or not self._null.size:
+            return coef
+        return without_part_in(coef, self._null)
+
+    def step(self, residual: Float) -> Float:
+        scaled = (residual / self._scale).T
+        if self._triangular:
+            half = solve_triangular(self._factor, scaled, trans="T", check_finite=False)
+            return solve_triangular(self._factor, half, check_finite=False).T / self._scale
+        return self._minimum_norm((self._inverse @ (self._inverse.T @ scaled)).T / self._scale)
+
+    def lengths(self, residual: Float, noise: Float) -> Float:
+        half = (residual / self._scale) @ self._inverse
+        extra = (np.abs(noise) / self._scale + unit(len(half.T)) * np.abs(residual) / self._scale) @ np.abs(
+            self._inverse
+        )
+        return self._slack * (np.linalg.norm(half, axis=1) + np.linalg.norm(extra, axis=1))
+
+
+class DualFactor(RowFactor):
+    """(AAᵀ + αI)⁻¹ by Cholesky, or `careful`, from a sorted factorisation of [Aᵀ; √α I]. α > 0."""
+
+    def __init__(self, rows: Float, alpha: float, careful: bool) -> None:
+        self._rows, self._alpha = rows, alpha
+        r, d = rows.shape
+        self.rank = d
+        self._lower: Float | None = None
+        squares = np.square(rows).sum(axis=0)
+        self._large = squares > _LARGE * max(alpha, float(np.median(squares)))
+        self._inner = PrimalFactor(rows[:, self._large], alpha, 1.0) if self._large.any() else None
+        self._factor = float(np.sqrt(1.0 + squares[~self._large].sum() / alpha))
+        if not careful:
+            lower, failed = lapack.dpotrf(rows @ rows.T + alpha * np.eye(r), lower=1)
+            self._lower = None if failed else np.tril(lower)
+        if self._lower is None:
+            stacked = np.concatenate([rows.T, np.sqrt(alpha) * np.eye(r)])
+            self._solver = _SortedFactor(stacked)
+
+    def coef(self, targets: Float) -> Float:
+        A, alpha = self._rows, self._alpha
+        if self._lower is not None:
+            u = np.zeros_like(targets)
+            for _ in range(2):  # the second is a step of refinement
+                residual = targets - alpha * u - A @ (A.T @ u)
+                half = solve_triangular(self._lower, residual, lower=True, check_finite=False)
+                u += solve_triangular(self._lower, half, lower=True, trans="T", check_finite=False)
+            return (A.T @ u).T
+        d, root = A.shape[1], np.sqrt(alpha)
+        both = np.zeros((d + len(A), targets.shape[1]))
+        for _ in range(3):
+            both += self._solver.shortest(targets - A @ both[:d] - root * both[d:])
+        return both[:d].T
+
+    def step(self, residual: Float) -> Float:
+        if self._lower is not None:
+            outer = (residual @ self._rows.T).T
+            half = solve_triangular(self._lower, outer, lower=True, check_finite=False)
+            inner = solve_triangular(self._lower, half, lower=True, trans="T", check_finite=False).T @ self._rows
+        else:
+            basis = self._solver.basis[: residual.shape[1]]
+            inner = (residual @ basis) @ basis.T
+        return (residual - inner) / self._alpha
+
+    def lengths(self, residual: Float, noise: Float) -> Float:
+        size = np.abs(residual) + noise
+        plain = np.linalg.norm(size, axis=1) / np.sqrt(self._alpha)
+        if self._inner is None:
+            return plain
+        split = np.linalg.norm(size[:, ~self._large], axis=1) / np.sqrt(self._alpha)
+        split += self._factor * self._inner.lengths(residual[:, self._large], noise[:, self._large])
+        return np.minimum(plain, split)
+
+
+class SpanFactor(RowFactor):
+    """The answer of minimum norm for fewer rows than columns, without a penalty; it bounds nothing but F ≥ 0."""
+
+    complete = False
+
+    def __init__(self, rows: Float) -> None:
+        self._rows = rows
+        scale = np.sqrt(np.square(rows).sum(axis=0))
+        even = float(scale.max(initial=0.0)) < _EVEN * float(np.min(scale, where=scale > 0, initial=np.inf))
+        # Which combinations of the rows are resolved does not depend on the units of the columns.
+        scaled = rows / np.where(scale > 0, scale, 1.0)
+        values, left = np.linalg.eigh(scaled @ scaled.T)
+        kept = values > _CLEAR * values.max(initial=0.0)
+        clear = even and not (values[~kept] > unit(rows.shape[1]) * values.max(initial=0.0)).any()
+        if not clear:
+            left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
+            kept = singular > EPS * max(rows.shape) * singular.max(initial=0.0)
+        self._left, self.rank = left[:, kept], int(kept.sum())
+        span = self._left.T @ rows
+        self._solver: _SortedFactor | _CholeskyFactor = _CholeskyFactor(span) if clear else _SortedFactor(span.T)
+
+    def coef(self, targets: Float) -> Float:
+        coef = np.zeros((self._rows.shape[1], targets.shape[1]))
+        for _ in range(3):
+            coef += self._solver.shortest(self._left.T @ (targets - self._rows @ coef))
+        return coef.T
+
+    def step(self, residual: Float) -> Float:
+        raise NotImplementedError  # there is no gradient to step along: the residuals are zero, or not of these columns
+
+    def lengths(self, residual: Float, noise: Float) -> Float:
+        return np.full(len(residual), np.inf)
+
+
+class _CholeskyFactor:
+    """The shortest x with Bx = t is Bᵀ(BBᵀ)⁻¹t, for rows B of moderate condition."""
+
+    def __init__(self, rows: Float) -> None:
+        self._rows, self._lower = rows, np.linalg.cholesky(rows @ rows.T)
+
+    def shortest(self, targets: Float) -> Float:
+        half = solve_triangular(self._lower, targets, lower=True, check_finite=False)
+        return np.asarray(self._rows.T @ solve_triangular(self._lower, half, lower=True, trans="T", check_finite=False))
+
+
+class _SortedFactor:
+    """Q and R of a tall matrix M, its largest rows first; the shortest x with Mᵀx = t is Q R⁻ᵀ t."""
+
+    def __init__(self, matrix: Float) -> None:
+        order = np.argsort(-np.abs(matrix).max(axis=1, initial=0.0), kind="stable")
+        k = matrix.shape[1]
+        if k <= _PIVOTED:
+            basis, self._factor, self._columns = qr(matrix[order], mode="economic", pivoting=True, check_finite=False)
+        else:
+            basis, self._factor = np.linalg.qr(matrix[order])
+            self._columns = np.arange(k)
+        self.basis = np.empty_like(basis)
+        self.basis[order] = basis
+
+    def shortest(self, targets: Float) -> Float:
+        if not len(self._factor):
+            return np.zeros((len(self.basis), targets.shape[1]))
+        inner = solve_triangular(self._factor, targets[self._columns], trans="T", check_finite=False)
+        return np.asarray(self.basis @ inner)
+
+
+def without_part_in(coef: Float, directions: Float) -> Float:
+    """The rows of `coef` less their projection on the columns of `directions`."""
+    # Largest rows first: then small entries of the basis, which belong to columns in large units, keep their digits.
+    order = np.argsort(-np.abs(directions).max(axis=1, initial=0.0), kind="stable")
+    basis = np.empty_like(directions)
+    basis[order] = np.linalg.qr(directions[order])[0]
+    return coef - (coef @ basis) @ basis.T
+
+
+def row_factor(rows: Float, alpha: float, careful: bool = False, rounding: float = 1.0) -> RowFactor:
+    """The factor that the shape of the rows and the penalty ask for; `rounding` as for `NormalEquations`."""
+    if len(rows) >= rows.shape[1]:
+        return PrimalFactor(rows, alpha, rounding)
+    return DualFactor(rows, alpha, careful) if alpha > 0 else SpanFactor(rows)

@@ -1,0 +1,244 @@
+"""What one column of a table is: numbers, flags, categories, or nothing a classifier should see.
+
+Types decide where a table has them. Text is numbers when all of it is; otherwise its different values decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.arrow_columns import coded, kind, numbers, plain
+from separatrix.data.number_text import Mark, NumberText, is_padded
+from separatrix.tables.rows import check_finite, flags_of, objects_of
+
+Kind = Literal["numeric", "boolean", "categorical", "left_out"]
+MOST_LEVELS = 50
+"""Categories beyond these, the most frequent ones, have no column of their own."""
+
+_TURN = "; turn them into numbers (an age, a month) if they matter."
+_PAIRS = {("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t")}
+_TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}|[AaPp][Mm]))?"
+_MONTH = r"(?i:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)\pL*"
+_DAY = (
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})"
+    rf"|{_MONTH}[-. ]{{1,2}}(\d{{1,2}},? )?\d{{4}}|\d{{1,2}}[-. ]{{1,2}}{_MONTH}([-. ]{{1,2}}(\d{{4}}|\d{{2}}))?"
+)
+_DATE = rf"^(({_DAY})([T ]{_TIME})?|{_TIME})$"
+_NINES = frozenset(10.0**k - 1 for k in range(2, 10))
+_IDENTIFIER = re.compile(r"(^|[_\W])(id|key|index|no|nr|number)$|[a-z](Id|ID)$", re.IGNORECASE)
+MANY_LINES = 5
+"""A text with more newlines is likely to have swallowed rows of its file."""
+FEW = 10
+"""That so few rows are all different proves nothing."""
+
+
+@dataclass(frozen=True)
+class ColumnSchema:
+    """What one column is.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"numeric", "boolean", "categorical", "left_out"}
+    reason : str
+        Why, as a sentence.
+    categories : tuple of str
+        Of a categorical column its values, sorted; of a boolean one both.
+    missing : int
+        In how many rows there is no value.
+    true : str
+        Of a boolean column the category that is 1.
+    absent : str
+        Of a numeric column a text that stands for a missing value there, beyond those that always do.
+    """
+
+    name: str
+    kind: Kind
+    reason: str
+    categories: tuple[str, ...] = ()
+    missing: int = 0
+    true: str = ""
+    absent: str = ""
+
+
+@dataclass(frozen=True)
+class InferredColumn:
+    """What a column is, the values it was read as (none if it is left out), and remarks for whoever gave the table."""
+
+    schema: ColumnSchema
+    values: NDArray[Any] | None = None
+    remarks: tuple[str, ...] = ()
+
+
+class TableColumn:
+    """A column of a table on its way to values: its text is stripped, and converted to numbers, once."""
+
+    def __init__(self, name: str, column: Any) -> None:
+        self.name = name
+        self.values = plain(column)
+        self.text = NumberText(self.values) if kind(self.values.type) == "text" else None
+
+    def left_out(self, reason: str, remarks: Iterable[str] = ()) -> InferredColumn:
+        """The column as one that a classifier should not see."""
+        return InferredColumn(
+            ColumnSchema(self.name, "left_out", reason, missing=self.values.null_count), remarks=tuple(remarks)
+        )
+
+
+def infer_column(column: TableColumn, decimal: Mark) -> InferredColumn:
+    """What a column is, and its values."""
+    from pyarrow import types
+
+    values = column.values
+    if column.text is not None:
+        return _infer_words(column, column.text, decimal)
+    what, missing = kind(values.type), values.null_count
+    if what in ("numeric", "empty"):
+        return _infer_number(column.name, values)
+    if missing == len(values):
+        return column.left_out("It has no value in any row.")
+    if what == "boolean":
+        if not missing and len(values.unique()) < 2:
+            return column.left_out(f"It is constant: always {str(values[0]).lower()}.")
+        schema = ColumnSchema(column.name, "boolean", "It holds booleans.", ("false", "true"), missing, "true")
+        return InferredColumn(schema, np.concatenate([numbers(chunk.cast("uint8")) for chunk in values.chunks]))
+    if types.is_temporal(values.type):
+        return column.left_out(f"It holds dates or times ({values.type}){_TURN}")
+    return column.left_out(f"It is of type {values.type}, which is neither numbers nor text.")
+
+
+def _infer_words(column: TableColumn, text: NumberText, decimal: Mark) -> InferredColumn:
+    """A column of text: numbers if all of it is, or all but one text that stands for what is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found, absent = text.parsed(decimal), ""
+    if found is None and (absent := text.lone_text()):
+        null = pa.scalar(None, text.text.type)
+        text = NumberText(pc.if_else(pc.equal(text.text, absent), null, text.text))
+        found = text.parsed(decimal)
+    if found is None or is_padded(text.text):
+        return _infer_text(column)
+    inferred = _infer_number(column.name, found)
+    if inferred.values is None:
+        return inferred
+    remarks = list(inferred.remarks)
+    if absent:
+        n = inferred.schema.missing - column.values.null_count
+        remarks.append(f"Column {column.name!r} holds numbers, and {absent!r} in {n} rows, which is read as missing.")
+    if remark := text.remark(column.name, found, decimal):
+        remarks.append(remark)
+    return InferredColumn(replace(inferred.schema, absent=absent), inferred.values, tuple(remarks))
+
+
+def _infer_number(name: str, values: Any) -> InferredColumn:
+    x = np.concatenate([numbers(chunk) for chunk in values.chunks])
+    missing = int(np.isnan(x).sum())
+    all_rows, why = not missing and len(x) > FEW, ""
+    observed = x[~np.isnan(x)]
+    whole = bool((np.floor(observed) == observed).all())
+    if missing == len(x):
+        why = "It has no value in any row."
+    elif not missing and x.min() == x.max():
+        why = f"It is constant: always {x[0]:g}."
+    elif whole and all_rows and bool((np.diff(x) == 1).all()):
+        why = f"It counts the rows, from {x[0]:.0f} to {x[-1]:.0f}."
+    if why:
+        return InferredColumn(ColumnSchema(name, "left_out", why, missing=missing))
+    check_finite(x)
+    remarks = []
+    if whole and all_rows and _IDENTIFIER.search(name) and len(np.unique(x)) == len(x):
+        remarks.append(f"Column {name!r} is different in every row; remove it if it only identifies the row.")
+    remarks += _stand_ins(name, observed)
+    reason = f"It holds {'whole numbers' if whole else 'numbers'}."
+    return InferredColumn(ColumnSchema(name, "numeric", reason, missing=missing), x, tuple(remarks))
+
+
+def _stand_ins(name: str, observed: NDArray[np.float64]) -> Iterator[str]:
+    """On −999 and its like, repeated and far from all other values."""
+    for extreme in dict.fromkeys((observed.min(), observed.max())):
+        others = observed[observed != extreme]
+        count = len(observed) - len(others)
+        if abs(extreme) not in _NINES or count < 2 or not len(others):
+            continue
+        low, high = others.min(), others.max()
+        if not 2 * low - high <= extreme <= 2 * high - low:
+            yield (
+                f"Column {name!r} is {extreme:g} in {count} rows, and between {low:g} and {high:g} in the others: if that "
+                "stands for a missing value, leave it empty."
+            )
+
+
+def _infer_text(column: TableColumn) -> InferredColumn:
+    """A column of text that is not all numbers; everything is read off its different values."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    name, missing = column.name, column.values.null_count
+    levels, places = coded(column.values)
+    counts, observed = np.bincount(places[places >= 0], minlength=len(levels)), len(places) - missing
+    pair = tuple(sorted(levels, key=str.lower))
+    if len(levels) == 2 and tuple(level.lower() for level in pair) in _PAIRS:
+        schema = ColumnSchema(name, "boolean", f"It holds {pair[0]!r} and {pair[1]!r}.", pair, missing, pair[1])
+        return InferredColumn(schema, flags_of(levels, places, pair, pair[1]))
+    texts = pa.array(levels, pa.string())
+    like = np.array(NumberText(texts).like_numbers.to_pylist(), dtype=bool)
+    remarks = []
+    if is_padded(texts):
+        remarks.append(f"Column {name!r} has numbers that start with 0, as codes do: it is read as text.")
+    elif 0.8 * observed <= counts[like].sum():
+        strange = next((level for level, number in zip(levels, like, strict=True) if not number), levels[0])
+        lone = counts[~like].sum() == 1 and places[0] >= 0 and levels[places[0]] == strange
+        units = " (in the first row: is it a second header line?)" if lone else ""
+        remarks.append(
+            f"Column {name!r} is read as text, although most of it is numbers, because of values such as {strange!r}{units}: "
+            "correct them, or leave them empty, to have it read as numbers."
+        )
+    lines = max(level.count("\n") for level in levels)
+    if lines > MANY_LINES:
+        remarks.append(f"Column {name!r} has a text of {lines + 1} lines: is a quotation mark left open before it?")
+    why, many = "", f"It has {len(levels)} different texts in {observed} rows, such as {levels[0][:40]!r}"
+    if len(levels) == 1 and not missing:
+        why = f"It is constant: always {levels[0]!r}."
+    elif pc.all(pc.match_substring_regex(texts, _DATE)).as_py():
+        why = f"It holds dates or times such as {levels[0]!r}{_TURN}"
+    elif len(levels) > FEW and len(levels) >= 0.95 * observed:
+        why = f"{many}: it names the rows and does not describe them."
+    elif len(levels) > MOST_LEVELS and len(levels) > observed / 2:
+        why = f"{many}: free text, too varied to be categories."
+    if why:
+        return column.left_out(why, remarks)
+    if len(levels) > MOST_LEVELS + 1 and not remarks:
+        rest = np.sort(counts)[: -MOST_LEVELS - 1].sum() / observed
+        remarks.append(
+            f"Column {name!r} has {len(levels)} categories: the most frequent one is what {MOST_LEVELS} others are compared "
+            f"with, and the rest ({rest:.1%} of the rows) are taken to be like it. Group them if they matter."
+        )
+    reason = f"It holds text: {len(levels)} categor{'y' if len(levels) == 1 else 'ies'} in {observed} rows."
+    schema = ColumnSchema(name, "categorical", reason, tuple(sorted(levels)), missing)
+    return InferredColumn(schema, objects_of(levels, places), tuple(remarks))
+
+
+def without_copies(columns: Iterable[InferredColumn]) -> Iterator[ColumnSchema]:
+    """What the columns are, those left out that repeat one before them."""
+    seen: dict[tuple[bool, int], list[InferredColumn]] = {}
+    for column in columns:
+        values, schema = column.values, column.schema
+        if values is None:
+            yield schema
+            continue
+        text = values.dtype == object
+        alike = seen.setdefault((text, hash(tuple(values) if text else values.tobytes())), [])
+        same = (other for other in alike if np.array_equal(other.values, values, equal_nan=not text))  # type: ignore[arg-type]  # they have values
+        if first := next(same, None):
+            reason = f"It repeats column {first.schema.name!r} in every row."
+            yield ColumnSchema(schema.name, "left_out", reason, missing=schema.missing)
+        else:
+            alike.append(column)
+            yield schema

@@ -1,0 +1,196 @@
+"""A table as a matrix: what the linear models see of mixed columns with holes.
+
+    value    ((x if observed else fill) − centre)/scale      fill: the median of the training rows
+    missing  (1[x missing] − centre)/scale                    where training rows had holes of their own
+    level    (1[x = level] − centre)/scale                    all categories but the most frequent
+
+Centre and scale are the mean and the standard deviation of the feature over the training rows, 0 and 1 without
+standardisation. A list of such features is all that a transformation needs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.tables.columns import MOST_LEVELS
+from separatrix.tables.rows import TableRows
+from separatrix.tables.schema import TableSchema
+
+
+@dataclass(frozen=True)
+class EncodedFeature:
+    """One column of the matrix.
+
+    Parameters
+    ----------
+    name : str
+        What people read: "age", "age is missing", "sex = male".
+    column : str
+        The column of the table.
+    what : {"value", "missing", "level"}
+    level : str
+        The category that is 1.
+    fill : float
+        The value of a hole.
+    centre, scale : float
+        What is subtracted, then divided by.
+    """
+
+    name: str
+    column: str
+    what: Literal["value", "missing", "level"]
+    level: str = ""
+    fill: float = 0.0
+    centre: float = 0.0
+    scale: float = 1.0
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Numbers, holes and categories as a matrix of numbers, learnt from the training rows alone.
+
+    Parameters
+    ----------
+    schema : TableSchema
+        What the columns are.
+    standardise : bool, default=True
+        Give every feature mean 0 and variance 1 over the training rows.
+
+    Attributes
+    ----------
+    features_ : list of EncodedFeature
+        The columns of the matrix: everything that `transform` needs.
+    feature_names_, origin_ : list of str
+        The name of every feature, and the column of the table it comes from.
+    medians_ : dict of str to float
+        What stands for a hole, by numeric and boolean column.
+    centres_, scales_ : ndarray of shape (n_features,)
+    levels_ : dict of str to list of str
+        The categories that have a feature, by categorical column: all but the most frequent one, at most 50. A category
+        never seen in training is treated like the most frequent one.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from separatrix.tables.encoder import TableEncoder
+    >>> from separatrix.tables.schema import TableSchema
+    >>> table = pa.table({"age": [30.0, None, 50.0], "sex": ["f", "m", "f"], "ill": [0, 1, 1]})
+    >>> schema = TableSchema.infer(table, target="ill")
+    >>> encoder = TableEncoder(schema, standardise=False)
+    >>> encoder.fit_transform(schema.read(table))
+    array([[30.,  0.,  0.],
+           [40.,  1.,  1.],
+           [50.,  0.,  0.]])
+    >>> encoder.feature_names_
+    ['age', 'age is missing', 'sex = m']
+    """
+
+    features_: list[EncodedFeature]
+    feature_names_: list[str]
+    origin_: list[str]
+    medians_: dict[str, float]
+    centres_: NDArray[np.float64]
+    scales_: NDArray[np.float64]
+    levels_: dict[str, list[str]]
+
+    def __init__(self, schema: TableSchema, *, standardise: bool = True) -> None:
+        self.schema = schema
+        self.standardise = standardise
+
+    def fit(self, rows: TableRows, y: Any = None) -> Self:
+        """Learn fills, levels, centres and scales; y is ignored."""
+        if not len(rows):
+            raise ValueError("There are no rows to learn from; give at least one.")
+        self.medians_, self.levels_ = {}, {}
+        self.features_ = _distinct_names(self._found(rows))
+        if self.standardise:
+            matrix = self._matrix(rows)
+            self.features_ = [_standard(feature, matrix[:, j]) for j, feature in enumerate(self.features_)]
+        self.feature_names_ = [feature.name for feature in self.features_]
+        self.origin_ = [feature.column for feature in self.features_]
+        self.centres_ = np.array([feature.centre for feature in self.features_])
+        self.scales_ = np.array([feature.scale for feature in self.features_])
+        return self
+
+    def _found(self, rows: TableRows) -> Iterator[EncodedFeature]:
+        marked = set()
+        for column in self.schema.used:
+            name, values = column.name, rows.columns[column.name]
+            if column.kind == "categorical":
+                holes = np.fromiter((value is None for value in values), bool, len(values))
+                counts = Counter(values[~holes].tolist())
+                # The most frequent category, the first of those that tie, has no feature: it is what the others are against.
+                order = sorted(counts, key=lambda level: (-counts[level], level))
+                self.levels_[name] = sorted(order[1 : MOST_LEVELS + 1])
+                yield from (EncodedFeature(f"{name} = {level}", name, "level", level) for level in self.levels_[name])
+            else:
+                holes = np.isnan(values)
+                self.medians_[name] = 0.0 if holes.all() else float(np.median(values[~holes]))
+                yield EncodedFeature(name, name, "value", fill=self.medians_[name])
+            # Measurements that are always missing together need one mark: copies of it would add nothing to a model.
+            if holes.any() and holes.tobytes() not in marked:
+                marked.add(holes.tobytes())
+                yield EncodedFeature(f"{name} is missing", name, "missing")
+
+    def transform(self, rows: TableRows) -> NDArray[np.float64]:
+        """The rows as a matrix of shape (n_rows, n_features), without NaN."""
+        check_is_fitted(self, "features_")
+        return self._matrix(rows)
+
+    def _matrix(self, rows: TableRows) -> NDArray[np.float64]:
+        matrix = np.empty((len(rows), len(self.features_)), order="F")
+        categories: dict[str, dict[str | None, int]] = {}
+        for j, feature in enumerate(self.features_):
+            values, column = rows.columns[feature.column], matrix[:, j]
+            if feature.what == "value":
+                np.copyto(column, values)
+                column[np.isnan(column)] = feature.fill
+            elif values.dtype == object:  # all the features of such a column are found at once, below
+                categories.setdefault(feature.column, {})[feature.level if feature.what == "level" else None] = j
+                column[:] = 0.0
+            else:
+                np.copyto(column, np.isnan(values))
+        for name, places in categories.items():
+            found = np.fromiter(map(places.get, rows.columns[name], repeat(-1)), np.intp, len(rows))
+            at = np.flatnonzero(found >= 0)
+            matrix[at, found[at]] = 1.0
+        for j, feature in enumerate(self.features_):
+            matrix[:, j] -= feature.centre
+            matrix[:, j] /= feature.scale
+        return matrix
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the features, as an array."""
+        check_is_fitted(self, "features_")
+        return np.asarray(self.feature_names_, dtype=object)
+
+
+def _distinct_names(features: Iterable[EncodedFeature]) -> list[EncodedFeature]:
+    """The features, each with a name of its own: a column may be called like the category of another one."""
+    taken: dict[str, EncodedFeature] = {}
+    for feature in features:
+        name = feature.name
+        while name in taken:
+            name += "*"
+        taken[name] = replace(feature, name=name)
+    return list(taken.values())
+
+
+def _standard(feature: EncodedFeature, values: NDArray[np.float64]) -> EncodedFeature:
+    """The feature with the mean and the deviation of its training values; one that is constant is only centred."""
+    peak = float(np.abs(values).max()) or 1.0
+    shares = values / peak  # so that no square overflows or vanishes
+    centre = float(shares.mean())
+    scale = float(np.sqrt(np.square(shares - centre).mean()))
+    constant = values.min() == values.max()
+    return replace(
+        feature, centre=float(values[0]) if constant else centre * peak, scale=1.0 if constant else scale * peak
+    )

@@ -1,0 +1,120 @@
+"""Tables from files, at once or a batch of rows at a time: CSV and its kin as text, Parquet and Arrow with their types.
+
+Reading at once is reading all batches, so that the two can never disagree. What the text of a file means is decided by the
+schema of a table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from separatrix.data.readers import ARROW, TEXT, arrow_batches, check_regular, parquet_batches
+from separatrix.data.text_files import NO_ROWS, UnreadableFile, text_batches, text_format
+
+DELIMITER = b"separatrix.delimiter"
+"""Key of a table's metadata: what stood between the fields of a text file."""
+FIRST_ROW = b"separatrix.first_row"
+"""Key of a batch's metadata: how many rows of the file stand before it."""
+
+
+def read_table(path: str | os.PathLike[str]) -> Any:
+    r"""Read all rows of a file.
+
+    Parameters
+    ----------
+    path : str or path
+        A `.csv`, `.tsv` or `.txt` file with a header line (also with `.gz` behind), or a `.parquet`, `.arrow`, `.feather`
+        or `.ipc` file.
+
+    Returns
+    -------
+    pyarrow.Table
+        From a text file every column is text, and an empty field is null: `TableSchema` decides what it means. The other
+        files keep their types.
+
+    Examples
+    --------
+    >>> from separatrix.tables.reading import read_table
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "people.csv")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("name;height\nAda;1,65\n")
+    >>> read_table(path).to_pylist()
+    [{'name': 'Ada', 'height': '1,65'}]
+    """
+    import pyarrow as pa
+
+    batches = list(table_batches(path))
+    metadata = {key: value for key, value in batches[0].schema.metadata.items() if key != FIRST_ROW}
+    return pa.Table.from_batches(batches).replace_schema_metadata(metadata)
+
+
+def table_batches(path: str | os.PathLike[str], rows: int = 65_536) -> Iterator[Any]:
+    r"""Read a file a batch of rows at a time, in memory that does not grow with the file.
+
+    Parameters
+    ----------
+    path : str or path
+        As for `read_table`.
+    rows : int, default=65_536
+        A batch has at most so many.
+
+    Returns
+    -------
+    iterator of pyarrow.RecordBatch
+        With the columns and types of `read_table`.
+
+    Examples
+    --------
+    >>> from separatrix.tables.reading import table_batches
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "people.csv")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("name,age\nAda,36\nBlaise,39\nCarl,77\n")
+    >>> [batch.num_rows for batch in table_batches(path, rows=2)]
+    [2, 1]
+    """
+    if rows < 1:
+        raise ValueError(f"rows={rows}: a batch has at least one row.")
+    file = Path(path).expanduser()
+    if not file.exists():
+        raise FileNotFoundError(f"There is no file {str(file)!r}; check the path.")
+    check_regular(file)
+    packed = file.suffix.lower() == ".gz"
+    suffix = Path(file.stem).suffix.lower() if packed else file.suffix.lower()
+    if file.is_dir() or suffix not in (*TEXT, *(() if packed else (".parquet", *ARROW))):
+        what = "a folder" if file.is_dir() else f"of the type {file.suffix!r}" if file.suffix else "without a suffix"
+        raise ValueError(
+            f"{str(file)!r} is {what}; give a .csv, .tsv or .txt file (also .gz), or a .parquet, .arrow, .feather or .ipc one."
+        )
+    name = str(file)
+    if suffix in TEXT:
+        return _cut(name, _with_delimiter(name), rows)
+    return _cut(name, parquet_batches(name, rows) if suffix == ".parquet" else arrow_batches(name), rows)
+
+
+def _with_delimiter(path: str) -> Iterator[Any]:
+    """The batches of a text file, with the delimiter for those who have to find out the decimal mark."""
+    form = text_format(path)
+    for batch in text_batches(path, form):
+        yield batch.replace_schema_metadata({DELIMITER: form.delimiter.encode()})
+
+
+def _cut(path: str, batches: Iterator[Any], rows: int) -> Iterator[Any]:
+    """Batches of at most so many rows, each with its place in the file; what goes wrong is named with the file."""
+    import pyarrow as pa
+
+    first = 0
+    try:
+        for batch in batches:
+            for start in range(0, batch.num_rows, rows):
+                piece = batch.slice(start, rows)
+                yield piece.replace_schema_metadata({**(batch.schema.metadata or {}), FIRST_ROW: str(first).encode()})
+                first += piece.num_rows
+    except (pa.ArrowException, EOFError, OSError) as error:
+        raise ValueError(f"{path} cannot be read: {error}. Is it complete, and of the type its name says?") from error
+    if not first:
+        raise UnreadableFile(path, NO_ROWS)

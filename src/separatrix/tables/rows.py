@@ -1,0 +1,191 @@
+"""The rows of a table as NumPy columns, and how a column of any type is read as numbers, flags or categories.
+
+    numeric      float64, NaN where nothing is known
+    boolean      the same, 0 and 1
+    categorical  objects, str or None
+
+Text is read by kernels over all rows. Only when a value cannot be read is it looked for, to be named.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.arrow_columns import (
+    MISSING,
+    NUMERIC,
+    UnreadableValue,
+    coded,
+    has_nested_levels,
+    kind,
+    numbers,
+    plain,
+)
+from separatrix.data.number_text import read_floats
+
+# In a column known to hold flags these are read as well, so that it may come from another kind of file.
+_TRUE, _FALSE = ("true", "t", "1", "1.0"), ("false", "f", "0", "0.0")
+
+
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """Rows of a table: what folds are taken from.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray
+        float64 with NaN for numbers and flags, objects (str or None) for categories.
+    booleans : frozenset of str
+        Which of the columns hold flags.
+    n : int
+        The number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.tables.rows import TableRows
+    >>> rows = TableRows({"age": np.array([30.0, np.nan]), "sex": np.array(["f", None], dtype=object)}, frozenset(), 2)
+    >>> rows.take(np.array([1])).frame().to_pylist()
+    [{'age': None, 'sex': None}]
+    """
+
+    columns: dict[str, NDArray[Any]]
+    booleans: frozenset[str]
+    n: int
+
+    def __len__(self) -> int:
+        return self.n
+
+    def take(self, at: NDArray[Any]) -> TableRows:
+        """The rows at these places, or where a mask is true."""
+        places = np.flatnonzero(at) if at.dtype == bool else at
+        return TableRows({name: values[places] for name, values in self.columns.items()}, self.booleans, len(places))
+
+    def of(self, names: list[str]) -> TableRows:
+        """The same rows with these columns only."""
+        return TableRows({name: self.columns[name] for name in names}, self.booleans & set(names), self.n)
+
+    def frame(self) -> Any:
+        """The same columns as a pyarrow table: float64, bool for flags, strings; what is missing is null."""
+        import pyarrow as pa
+
+        arrays = {}
+        for name, values in self.columns.items():
+            array = pa.array(values, pa.string() if values.dtype == object else pa.float64(), from_pandas=True)
+            arrays[name] = array.cast(pa.bool_()) if name in self.booleans else array
+        return pa.table(arrays)
+
+
+def as_arrow(table: Any) -> Any:
+    """A pandas, polars or pyarrow table, or a batch of one, as a pyarrow table with text names."""
+    import narwhals.stable.v1 as nw
+    import pyarrow as pa
+
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    if not isinstance(table, pa.Table):
+        try:
+            frame = nw.from_native(table, eager_only=True)
+        except TypeError:
+            raise TypeError(
+                f"A table is a pandas, polars or pyarrow one, not {type(table).__name__}; read files with read_table."
+            ) from None
+        columns = []
+        for name, series in zip(frame.columns, frame.iter_columns(), strict=True):  # without pandas' index
+            try:
+                columns.append(_series(series))
+            except (pa.ArrowException, TypeError) as error:
+                what = (
+                    f"mixes types ({error}); make it all numbers or all text."
+                    if series.dtype == nw.Object
+                    else f"is of type {series.to_native().dtype}, which is neither numbers nor text that can be read "
+                    f"({error}); turn it into one of them, or remove it."
+                )
+                raise ValueError(f"column {name!r} {what}") from None
+        table = pa.table(columns, names=[str(name) for name in frame.columns])
+    for name, count in Counter(table.column_names).items():
+        if count > 1:
+            raise ValueError(f"there are several columns named {name!r}; rename all but one.")
+    return table
+
+
+def _series(series: Any) -> Any:
+    """A narwhals series as an Arrow array; intervals, as `pandas.cut` makes them, as text."""
+    import narwhals.stable.v1 as nw
+    import pyarrow as pa
+
+    try:
+        array = series.to_arrow()
+    except TypeError:
+        if not hasattr(series.to_native(), "sparse"):
+            raise
+        return pa.array(series.to_numpy(), from_pandas=True)
+    return series.cast(nw.String).to_arrow() if has_nested_levels(array.type) else array
+
+
+def read_numeric(column: Any, decimal: str, absent: str = "") -> NDArray[Any]:
+    """An Arrow array as float64, NaN for what is missing, which the text `absent` is too."""
+    if kind(column.type) == "text":
+        read = read_floats(column, decimal, (*MISSING, absent))
+    else:
+        values = plain(column)
+        _check_kind(values, NUMERIC, "a number")
+        read = np.array(numbers(values))  # a copy: rows outlive the table they were read from
+    check_finite(read)
+    return read
+
+
+def check_finite(values: NDArray[np.float64]) -> None:
+    """Refuse infinity; NaN is a missing value."""
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        at = int(infinite[0])
+        raise UnreadableValue(float(values[at]), at, "is infinite; leave it empty if it is not known")
+
+
+def read_boolean(column: Any, categories: tuple[str, ...], true: str) -> NDArray[Any]:
+    """An Arrow array of flags as 0 and 1, NaN for what is missing or neither. Capitals make no difference."""
+    values = plain(column)
+    if kind(values.type) == "text":
+        return flags_of(*coded(values), categories, true)
+    _check_kind(values, NUMERIC, "true or false")
+    read = np.array(numbers(values.cast("uint8") if kind(values.type) == "boolean" else values))
+    read[(read != 0) & (read != 1)] = np.nan
+    return read
+
+
+def flags_of(
+    levels: list[str], places: NDArray[np.intp], categories: tuple[str, ...], true: str
+) -> NDArray[np.float64]:
+    """Texts, as their levels and the place of every row among them, as 0 and 1, NaN for what is missing or neither."""
+    meaning = {name.lower(): 0.0 for name in (*categories, *_FALSE)} | dict.fromkeys((true.lower(), *_TRUE), 1.0)
+    return np.array([*(meaning.get(level.lower(), np.nan) for level in levels), np.nan])[places]
+
+
+def read_categorical(column: Any) -> NDArray[Any]:
+    """An Arrow array as objects: its texts, None for what is missing."""
+    import pyarrow as pa
+
+    _check_kind(column, ("text", *NUMERIC), "text")
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    levels = encoded.dictionary
+    if kind(levels.type) != "text":
+        levels = levels.cast(pa.string())
+    places = encoded.indices.cast(pa.int64()).fill_null(-1)
+    return objects_of(plain(levels).to_pylist(), np.asarray(np.from_dlpack(places)))
+
+
+def objects_of(levels: list[Any], places: NDArray[np.intp]) -> NDArray[Any]:
+    """Levels and the place of every row among them as an array of objects, None at place −1."""
+    return np.array([*levels, None], dtype=object)[places]
+
+
+def _check_kind(values: Any, kinds: tuple[str, ...], wanted: str) -> None:
+    if kind(values.type) not in kinds:
+        first = values[0].as_py() if len(values) else None
+        raise UnreadableValue(first, 0, f"is of type {values.type}, not {wanted}")

@@ -1,0 +1,279 @@
+"""What the columns of a table mean: numbers, flags, categories, or nothing a classifier should see.
+
+It is inferred once, from all training rows, and from then on it is the contract with every other table: the same text means
+the same thing in a file read whole, in a batch of a stream, and in the rows to be predicted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.arrow_columns import NO_LABEL, UnreadableValue, coded, plain
+from separatrix.data.block import Codes
+from separatrix.data.checks import nearest_name
+from separatrix.data.number_text import decimal_mark
+from separatrix.tables.columns import ColumnSchema, InferredColumn, TableColumn, infer_column, without_copies
+from separatrix.tables.findings import (
+    class_findings,
+    column_findings,
+    few,
+    joined,
+    leak_findings,
+    row_findings,
+    spelling_findings,
+)
+from separatrix.tables.reading import DELIMITER, FIRST_ROW
+from separatrix.tables.rows import TableRows, as_arrow, read_boolean, read_categorical, read_numeric
+from separatrix.tables.target import infer_labels, label_codes
+
+__all__ = ["ColumnSchema", "TableSchema"]
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """What the columns of a table are, and what was found in them.
+
+    Parameters
+    ----------
+    columns : tuple of ColumnSchema
+        All but the target, in the order of the table.
+    target : str
+        The column that holds the class.
+    classes : tuple
+        Its values, sorted: text, whole numbers, numbers or booleans.
+    decimal : {".", ","}
+        The decimal mark of numbers in text.
+    findings : tuple of str
+        What a careful reader of the table would remark, as sentences.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from separatrix.tables.schema import TableSchema
+    >>> table = pa.table({"age": ["31", "?", "45"], "smoker": ["yes", "no", "no"], "ill": ["0", "1", "1"]})
+    >>> schema = TableSchema.infer(table, target="ill")
+    >>> [(column.name, column.kind, column.missing) for column in schema.columns]
+    [('age', 'numeric', 1), ('smoker', 'boolean', 0)]
+    >>> schema.classes
+    (0, 1)
+    >>> schema.read(table).columns["age"]
+    array([31., nan, 45.])
+    """
+
+    columns: tuple[ColumnSchema, ...]
+    target: str
+    classes: tuple[Any, ...]
+    decimal: Literal[".", ","] = "."
+    findings: tuple[str, ...] = ()
+
+    @property
+    def used(self) -> tuple[ColumnSchema, ...]:
+        """The columns that are not left out."""
+        return tuple(column for column in self.columns if column.kind != "left_out")
+
+    @classmethod
+    def infer(cls, table: Any, target: str) -> TableSchema:
+        """Find out what the columns of a table are.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table
+        target : str
+            The column that holds the class.
+
+        Returns
+        -------
+        TableSchema
+        """
+        return cls.infer_and_read(table, target)[0]
+
+    @classmethod
+    def infer_and_read(cls, table: Any, target: str) -> tuple[TableSchema, TableRows, Codes]:
+        """What the columns of a table are, and its rows; every column is parsed once for both.
+
+        Parameters
+        ----------
+        table, target
+            As for `infer`.
+
+        Returns
+        -------
+        schema : TableSchema
+        rows : TableRows
+            Those that have a class.
+        codes : ndarray of int
+            Their classes, as places in `schema.classes`.
+        """
+        table = as_arrow(table)
+        target = _checked_target(table, target)
+        labels = infer_labels(target, table.column(target))
+        given = {name: TableColumn(name, table.column(name)) for name in table.column_names if name != target}
+        delimiter = (table.schema.metadata or {}).get(DELIMITER, b"").decode()
+        decimal = decimal_mark((column.text for column in given.values() if column.text is not None), delimiter)
+        inferred: list[InferredColumn] = []
+        for name in list(given):
+            with _placed(name, _first_row(table)):
+                inferred.append(infer_column(given.pop(name), decimal))  # its text is not needed any more
+        schema = cls(tuple(without_copies(inferred)), target, labels.classes, decimal)
+        if not schema.used:
+            why = " ".join(f"Column {column.name!r}: {column.reason}" for column in schema.columns[:5])
+            raise ValueError(f"No column is left to learn {target!r} from. {why}")
+        known = labels.codes >= 0
+        values = {column.schema.name: column.values for column in inferred if column.values is not None}
+        flags = frozenset(column.schema.name for column in inferred if column.schema.kind == "boolean")
+        rows, codes = TableRows(values, flags, table.num_rows).take(known), labels.codes[known]
+        findings = [
+            *class_findings(target, labels.classes, labels.codes, labels.unlabelled),
+            *few(spelling_findings(target, labels.classes, schema.columns)),
+            *column_findings(schema.columns, rows),
+            *few(leak_findings(target, rows, codes)),
+            *few(remark for column in inferred for remark in column.remarks),
+            *row_findings(rows, codes),
+        ]
+        return replace(schema, findings=tuple(findings)), rows.of([column.name for column in schema.used]), codes
+
+    def read(self, table: Any) -> TableRows:
+        """The rows of a table or of a batch of it, by the names of its columns.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table, or pyarrow.RecordBatch
+            Columns that the schema does not know, or leaves out, are not looked at.
+
+        Returns
+        -------
+        TableRows
+        """
+        table = as_arrow(table)
+        self._check_names(table, [column.name for column in self.used])
+        columns = {}
+        for column in self.used:
+            parts = list(_chunks(table, column.name, partial(self._read, column)))
+            parts = parts or [np.empty(0, dtype=object if column.kind == "categorical" else np.float64)]
+            columns[column.name] = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        flags = frozenset(column.name for column in self.used if column.kind == "boolean")
+        return TableRows(columns, flags, table.num_rows)
+
+    def read_target(self, table: Any) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table, or pyarrow.RecordBatch
+
+        Returns
+        -------
+        codes : ndarray of int
+            Places in `classes`; −1 where the row has none.
+        known : ndarray of bool
+            Which rows have one.
+        """
+        table = as_arrow(table)
+        self._check_names(table, [self.target])
+        codes = np.concatenate([np.empty(0, dtype=np.intp), *_chunks(table, self.target, self._codes)])
+        return codes, codes >= 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The schema as plain values, which JSON can hold.
+
+        Returns
+        -------
+        dict
+        """
+        return json.loads(json.dumps(asdict(self)))
+
+    @classmethod
+    def from_json(cls, d: dict[str, Any]) -> TableSchema:
+        """The schema that `to_json` wrote.
+
+        Parameters
+        ----------
+        d : dict
+
+        Returns
+        -------
+        TableSchema
+        """
+        try:
+            columns = tuple(
+                ColumnSchema(**{**column, "categories": tuple(column["categories"])}) for column in d["columns"]
+            )
+            return cls(columns, d["target"], tuple(d["classes"]), d["decimal"], tuple(d["findings"]))
+        except (KeyError, TypeError) as error:
+            raise ValueError(
+                f"This is not the schema of a table ({error}); write it with TableSchema.to_json."
+            ) from None
+
+    def _check_names(self, table: Any, names: list[str]) -> None:
+        given = set(table.column_names)
+        absent = [name for name in names if name not in given]
+        if absent:
+            raise ValueError(
+                f"schema mismatch: the table has no column {_quoted(absent)}; it has {_quoted(table.column_names)}. Give the "
+                "columns that the schema was inferred from, in any order."
+            )
+
+    def _read(self, column: ColumnSchema, chunk: Any) -> NDArray[Any]:
+        if column.kind == "numeric":
+            return read_numeric(chunk, self.decimal, column.absent)
+        if column.kind == "boolean":
+            return read_boolean(chunk, column.categories, column.true)
+        return read_categorical(chunk)
+
+    def _codes(self, chunk: Any) -> Codes:
+        """The code of every label of an array; labels are few, so each is looked up once."""
+        levels, places = coded(plain(chunk, NO_LABEL))
+        codes = np.array([*label_codes(levels, self.classes), -1], dtype=np.intp)[places]
+        strange = np.flatnonzero(codes == -2)
+        if len(strange):
+            value = chunk[int(strange[0])].as_py()
+            raise UnreadableValue(value, int(strange[0]), f"is not one of the classes {_quoted(self.classes)}")
+        return codes
+
+
+def _checked_target(table: Any, target: Any) -> str:
+    """The name of the target in a table that has it, other columns, and rows."""
+    name = str(target)  # a frame may have numbers for names
+    if name not in table.column_names:
+        raise ValueError(f"The table has no target column {target!r}; {nearest_name(name, table.column_names)}")
+    if not table.num_rows:
+        raise ValueError("The table has no rows; give at least two rows of each class.")
+    if table.num_columns == 1:
+        raise ValueError(f"The table has no column but the target {name!r}; give some to learn it from.")
+    return name
+
+
+def _first_row(table: Any) -> int:
+    """How many rows of its file stand before a table."""
+    return int((table.schema.metadata or {}).get(FIRST_ROW, b"0"))
+
+
+@contextmanager
+def _placed(name: str, start: int) -> Iterator[None]:
+    """Name the column and the row of a value that cannot be read."""
+    try:
+        yield
+    except UnreadableValue as error:
+        raise ValueError(error.sentence(name, start)) from None
+
+
+def _chunks(table: Any, name: str, read: Callable[[Any], NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    """What is read from every chunk of a column."""
+    start = _first_row(table)
+    for chunk in table.column(name).chunks:
+        with _placed(name, start):
+            values = read(chunk)
+        yield values
+        start += len(chunk)
+
+
+def _quoted(names: Iterable[Any]) -> str:
+    return joined([repr(name) for name in names])
