@@ -8,12 +8,10 @@ for itself: small problems took four times as long. Tests of threads ask for the
 from __future__ import annotations
 
 import os
-import sys
 
-assert "numpy" not in sys.modules or "OPENBLAS_NUM_THREADS" in os.environ, "BLAS reads its settings when it is loaded"
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is loaded
 
-from hypothesis import HealthCheck, settings  # noqa: E402  # after the settings of BLAS
+from hypothesis import HealthCheck, settings  # noqa: E402  # which may load NumPy
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=100_000, suppress_health_check=[HealthCheck.too_slow])
