@@ -11,7 +11,7 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is loaded
 
-from hypothesis import HealthCheck, settings  # noqa: E402  # which may load NumPy
+from hypothesis import HealthCheck, settings  # which may load NumPy
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=100_000, suppress_health_check=[HealthCheck.too_slow])
