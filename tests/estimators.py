@@ -490,6 +490,40 @@ for _entry in [
     assert _entry.name not in REGISTRY, _entry.name
     REGISTRY[_entry.name] = _entry
 
+# One of every kind of score that SQL and ONNX graphs have.
+EXPORTED = (
+    "logistic, weak penalty",
+    "logistic cv of a grid",
+    "lda",
+    "qda, shrunk little",
+    "rda",
+    "gaussian",
+    "multinomial",
+    "complement",
+    "bernoulli above 6",
+    "categorical",
+    "mixed, four families",
+    "ridge classifier",
+    "linear svc",
+    "perceptron",
+    "against rest of logistic",
+    "rule, losses",
+    "rule, rejection",
+)
+EXPORTED_OF_TWO_CLASSES = (
+    "logistic, weak penalty",
+    "lda",
+    "qda, shrunk little",
+    "gaussian",
+    "multinomial",
+    "mixed, four families",
+    "ridge classifier",
+    "perceptron",
+    "svc linear, platt",
+    "svc linear",
+    "bayesian",
+)
+
 
 def having(**facts: Any) -> dict[str, Any]:
     """Fresh copies, by name, of the estimators with these facts; a tuple lists several values that will do.

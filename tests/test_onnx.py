@@ -10,7 +10,7 @@ import onnxruntime
 import pandas as pd
 import pyarrow as pa
 import pytest
-from estimators import named
+from estimators import EXPORTED, EXPORTED_OF_TWO_CLASSES, named
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
@@ -23,38 +23,8 @@ X = np.round(2.0 * X)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
 TWO = CODES > 0
 
-BARE = named(
-    "logistic, weak penalty",
-    "logistic cv of a grid",
-    "lda",
-    "qda, shrunk little",
-    "rda",
-    "gaussian",
-    "multinomial",
-    "complement",
-    "bernoulli above 6",
-    "categorical",
-    "mixed, four families",
-    "ridge classifier",
-    "linear svc",
-    "perceptron",
-    "against rest of logistic",
-    "rule, losses",
-    "rule, rejection",
-)
-TWO_CLASSES = named(
-    "logistic, weak penalty",
-    "lda",
-    "qda, shrunk little",
-    "gaussian",
-    "multinomial",
-    "mixed, four families",
-    "ridge classifier",
-    "perceptron",
-    "svc linear, platt",
-    "svc linear",
-    "bayesian",
-)
+BARE = named(*EXPORTED)
+TWO_CLASSES = named(*EXPORTED_OF_TWO_CLASSES)
 
 
 def quiet_fit(model, *arguments):

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from estimators import named
+from estimators import EXPORTED, EXPORTED_OF_TWO_CLASSES, named
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -78,23 +78,7 @@ def agrees(model, dialect, table, given=None, name="data", tolerance=1e-9):
 
 
 BARE = named(
-    "logistic, weak penalty",
-    "logistic cv of a grid",
-    "lda",
-    "qda, shrunk little",
-    "rda",
-    "gaussian",
-    "multinomial",
-    "complement",
-    "bernoulli above 6",
-    "categorical",
-    "mixed, four families",
-    "ridge classifier",
-    "linear svc",
-    "perceptron",
-    "against rest of logistic",
-    "rule, losses",
-    "rule, rejection",
+    *EXPORTED,
     "logistic l1, sparse",
     "logistic reference",
     "lda eigen, shrunk",
@@ -103,20 +87,9 @@ BARE = named(
     "against rest of linear svc",
     "svc linear against rest",
 ) | {"rule with priors": sx.BayesRule(sx.LogisticRegression(), priors=[0.1, 0.2, 0.7])}
-TWO_CLASSES = named(
-    "logistic, weak penalty",
-    "lda",
-    "qda, shrunk little",
-    "gaussian",
-    "multinomial",
-    "mixed, four families",
-    "ridge classifier",
-    "perceptron",
-    "svc linear, platt",
-    "svc linear",
-    "bayesian",
-    "bayesian diagonal without intercept",
-) | {"shifted rule": sx.BayesRule(sx.LogisticRegression(), priors=[0.9, 0.1], loss=[[0, 1], [3, 0]])}
+TWO_CLASSES = named(*EXPORTED_OF_TWO_CLASSES, "bayesian diagonal without intercept") | {
+    "shifted rule": sx.BayesRule(sx.LogisticRegression(), priors=[0.9, 0.1], loss=[[0, 1], [3, 0]])
+}
 
 
 def quiet_fit(model, *arguments):
