@@ -123,7 +123,10 @@ def test_a_class_weight_of_zero_is_no_class(model: Any, n_zero: int) -> None:
         clone(model).set_params(class_weight=dict.fromkeys(["ant", "bee", "cat"], 0)).fit(X, y)
 
 
-@each("model", {name: model for name, model in CLASSIFIERS.items() if not REGISTRY[name].several_rows})
+BAGGED = {name for name, entry in REGISTRY.items() if not entry.several_rows and not entry.folds}
+
+
+@each("model", {name: model for name, model in CLASSIFIERS.items() if name in BAGGED})
 def test_bagging_and_boosting(model: Any) -> None:
     X, y = counts(36, 3, 5)
     y = np.where(np.arange(36) < 3, "cat", np.where(y == "cat", "ant", y))  # three rows of cat: most bags have none

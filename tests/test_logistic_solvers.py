@@ -52,7 +52,9 @@ def optimum(name: str, ratio: float) -> float:
     X, y = data(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        models = [LogisticRegression(tol=1e-11, l1_ratio=ratio, solver=s, max_iter=500).fit(X, y) for s in SOLVERS[:4]]
+        # Conjugate gradients use up their 500 steps on the digits without a lower value than the others'.
+        solvers = [solver for solver in SOLVERS[:4] if not (name == "digits" and solver == "newton-cg")]
+        models = [LogisticRegression(tol=1e-11, l1_ratio=ratio, solver=s, max_iter=500).fit(X, y) for s in solvers]
         if ratio == 0.0:
             models.append(Reference(solver="newton-cholesky", tol=1e-10, max_iter=1000).fit(X, y))
     return min(objective(X, y, model.coef_, model.intercept_, ratio) for model in models)
