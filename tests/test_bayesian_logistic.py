@@ -28,7 +28,8 @@ from separatrix.data.affine import Intercept
 from separatrix.data.labels import UnknownLabel
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.linear_problem import LinearProblem
-from separatrix.objectives.losses import Logistic, Softmax
+from separatrix.objectives.losses import Softmax
+from separatrix.objectives.margin_losses import Logistic
 from separatrix.objectives.penalties import Penalty
 from separatrix.solvers.registry import minimise
 

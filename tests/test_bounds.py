@@ -15,7 +15,8 @@ from separatrix.data import as_source
 from separatrix.data.affine import Intercept
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.linear_problem import LinearProblem
-from separatrix.objectives.losses import MARGIN_LOSSES, Softmax
+from separatrix.objectives.losses import Softmax
+from separatrix.objectives.margin_losses import MARGIN_LOSSES
 from separatrix.objectives.penalties import Penalty
 from separatrix.result import Certificate, Status
 from separatrix.solvers.bounds import dual_gap, shifted_gap, stationary

@@ -23,7 +23,8 @@ from separatrix.bayes.diagnostics import bulk_ess, rhat
 from separatrix.bayes.gibbs import Draws, GibbsSampler, draw_polya_gamma, sample_gibbs
 from separatrix.data.affine import Intercept
 from separatrix.objectives.linear import LinearObjective
-from separatrix.objectives.losses import Hinge, Logistic, Loss, Softmax
+from separatrix.objectives.losses import Loss, Softmax
+from separatrix.objectives.margin_losses import Hinge, Logistic
 from separatrix.objectives.penalties import Penalty
 
 REFERENCE = json.loads((Path(__file__).parent / "references" / "nuts.json").read_text())

@@ -32,10 +32,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from separatrix import LinearClassifier, LogisticRegression, SeparationWarning, Status, as_source, scan_parquet
-from separatrix.models.margin.linear_classifier import LOSSES
 from separatrix.objectives.linear import LinearObjective
-from separatrix.objectives.losses import MARGIN_LOSSES
-from separatrix.solvers.smoothing import Sigmoid, SmoothedHinge
+from separatrix.objectives.margin_losses import MARGIN_LOSSES, Sigmoid, SmoothedHinge
 
 FORMULAS: dict[str, Any] = {
     "logistic": lambda m: np.logaddexp(0.0, -m),
@@ -332,7 +330,7 @@ def test_solvers_agree(loss: str, penalty: str | None) -> None:
     np.testing.assert_allclose(values, best(loss, penalty, 1.0, True), rtol=2e-8)
 
 
-@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("loss", sorted(MARGIN_LOSSES))
 @pytest.mark.parametrize("penalty", ["l2", "l1"])
 def test_weights_are_repetitions(loss: str, penalty: str) -> None:
     X, codes, weights = problem()
@@ -394,7 +392,7 @@ def test_class_weights_multiply_weights() -> None:
 
 def test_losses_are_those_of_the_table() -> None:
     margins = np.linspace(-3, 3, 61)
-    for name, loss in LOSSES.items():
+    for name, loss in MARGIN_LOSSES.items():
         for code in (0, 1):
             eta = ((2 * code - 1) * margins)[:, None]
             np.testing.assert_allclose(loss.value(np.full(61, code), eta), FORMULAS[name](margins), atol=1e-14)
@@ -432,7 +430,7 @@ def test_a_narrowing_parabola_tends_to_the_hinge(penalty: str, monkeypatch: pyte
     hinge = fitted(X, codes, weights, loss="hinge", penalty=penalty, tol=1e-10)
     F, before = hinge.fit_.certificate.objective, -np.inf
     for width in (1.0, 0.1, 0.01, 0.001):
-        monkeypatch.setitem(LOSSES, "huberised", SmoothedHinge(width))
+        monkeypatch.setitem(MARGIN_LOSSES, "huberised", SmoothedHinge(width))
         smooth = fitted(X, codes, weights, loss="huberised", penalty=penalty, tol=1e-10)
         assert smooth.fit_.status is Status.CONVERGED
         optimum = smooth.fit_.certificate.objective
@@ -681,7 +679,7 @@ def test_bad_parameters_are_named(parameters: dict[str, Any], words: str) -> Non
         LinearClassifier(**parameters).fit(X, codes)
 
 
-@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("loss", sorted(MARGIN_LOSSES))
 def test_bad_rows_are_named(loss: str) -> None:
     X, codes, weights = problem()
     broken = X.copy()

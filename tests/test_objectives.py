@@ -23,7 +23,8 @@ from separatrix.data.affine import Intercept, Standardised
 from separatrix.data.views import Reweighted
 from separatrix.objectives import fused
 from separatrix.objectives.linear import LinearObjective
-from separatrix.objectives.losses import MARGIN_LOSSES, Logistic, Loss, Softmax
+from separatrix.objectives.losses import Loss, Softmax
+from separatrix.objectives.margin_losses import MARGIN_LOSSES, Logistic
 from separatrix.objectives.penalties import Penalty
 from separatrix.solvers.bounds import dual_point
 
@@ -36,7 +37,7 @@ SOFTMAX = {
     "reference-3-1": Softmax(3, 1),
     "reference-4-3": Softmax(4, 3),
 }
-LOSSES: dict[str, Loss] = {**MARGIN_LOSSES, **SOFTMAX}
+LOSSES: dict[str, Loss] = {**{name: loss for name, loss in MARGIN_LOSSES.items() if loss.convex}, **SOFTMAX}
 SMOOTH = {name: loss for name, loss in LOSSES.items() if loss.smooth}
 STEP = 1e-5
 
@@ -73,7 +74,7 @@ DEFINITIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @pytest.mark.parametrize("name", list(DEFINITIONS))
 def test_margin_losses_are_the_functions_of_their_names_for_both_classes(name: str) -> None:
-    assert set(DEFINITIONS) == set(MARGIN_LOSSES)
+    assert set(DEFINITIONS) == set(MARGIN_LOSSES) - {"sigmoid"}  # which is not convex: test_linear_classifier.py has it
     eta = np.linspace(-5.0, 5.0, 101)
     for code, sign in ((0, -1.0), (1, 1.0)):
         value = MARGIN_LOSSES[name].value(np.full(101, code), eta[:, None])
@@ -149,7 +150,7 @@ def test_fenchels_inequality_holds_everywhere(loss: Loss) -> None:
     assert (loss.value(codes, eta) + loss.conjugate(codes, a) >= bound - 1e-12 * (1 + np.abs(bound))).all()
 
 
-@parametrise("loss", MARGIN_LOSSES)
+@parametrise("loss", {name: loss for name, loss in MARGIN_LOSSES.items() if loss.convex})
 @pytest.mark.parametrize("code", [0, 1])
 def test_the_conjugate_of_a_margin_loss_is_a_supremum(loss: Loss, code: int) -> None:
     sign = 2.0 * code - 1.0

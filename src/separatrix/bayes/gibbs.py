@@ -37,7 +37,8 @@ from separatrix.bayes.independence import Proposals, effective_share
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
-from separatrix.objectives.losses import Logistic, Softmax
+from separatrix.objectives.losses import Softmax
+from separatrix.objectives.margin_losses import Logistic
 from separatrix.objectives.penalties import Penalty
 from separatrix.settings import one_blas_thread
 
@@ -110,7 +111,7 @@ def sample_gibbs(
     >>> import numpy as np
     >>> from separatrix import as_source
     >>> from separatrix.objectives.linear import LinearObjective
-    >>> from separatrix.objectives.losses import Logistic
+    >>> from separatrix.objectives.margin_losses import Logistic
     >>> from separatrix.objectives.penalties import Penalty
     >>> source = as_source(np.array([[-1.0], [0.0], [1.0], [2.0]]), np.array([0, 1, 0, 1])).labelled()
     >>> objective = LinearObjective(Logistic(), Penalty.of_scikit_learn(1.0, 0.0, np.ones((1, 1))))

@@ -24,7 +24,7 @@ from separatrix.bayes.posterior import FullPosterior
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
-from separatrix.objectives.losses import Logistic
+from separatrix.objectives.margin_losses import Logistic
 
 # Numbers (rows × proposals) that are worked on at once, and factors of one product.
 _CACHED, _FACTORS = 1 << 16, 1000

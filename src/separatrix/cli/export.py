@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
-import separatrix
 from separatrix.data.writing import destination, replacing
+from separatrix.export.formats import FORMATS
+from separatrix.export.model_file import load_model
 
 
-def run(
-    model: Path,
-    to: Literal["sql", "onnx", "json"],
-    dialect: Literal["duckdb", "postgresql", "sqlite"],
-    table: str,
-    output: Path,
-) -> None:
+def run(model: Path, to: str, dialect: str, table: str, output: Path) -> None:
     """Write the model in the form asked for."""
     destination(output)  # before the work
-    fitted = separatrix.load_model(model)
-    if to == "sql":
-        name = table.split(".") if table.count(".") == 1 else table  # a schema and a table in it
-        content = separatrix.to_sql(fitted, dialect=dialect, table=name).encode()
-    elif to == "onnx":
-        content = separatrix.to_onnx(fitted).SerializeToString()
-    else:
-        content = separatrix.to_json(fitted).encode()
+    content = FORMATS[to](load_model(model), dialect=dialect, table=table)
     with replacing(output) as part:
         part.write_bytes(content)
     print(f"Wrote {output}.")

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from separatrix.cli.errors import guarded
+from separatrix.export.formats import FORMATS
 
 app = typer.Typer(
     help="Compare, fit and deploy linear classifiers: a table in, a ranked comparison, a report and a model out.",
@@ -48,6 +49,12 @@ def _version(wanted: bool) -> None:
 
         print(f"separatrix {__version__}")
         raise typer.Exit
+
+
+def _format(name: str) -> str:
+    if name not in FORMATS:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(FORMATS)}.")
+    return name
 
 
 @app.callback()
@@ -127,7 +134,7 @@ def inspect(model: Model, debug: Debug = False) -> None:
 @guarded
 def export(
     model: Model,
-    to: Annotated[Literal["sql", "onnx", "json"], typer.Option("--to", help="What to write.")],
+    to: Annotated[str, typer.Option("--to", metavar="|".join(FORMATS), callback=_format, help="What to write.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")],
     dialect: Annotated[
         Literal["duckdb", "postgresql", "sqlite"], typer.Option("--dialect", help="The database, for --to sql.")

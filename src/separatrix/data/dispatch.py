@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,22 +59,41 @@ def source_of(
     X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, numeric: bool = True
 ) -> Source:
     """`as_source` of rows that `check_rows` has checked."""
-    if sp.issparse(X):
-        n_rows = X.shape[0]
-    elif is_frame(X):
-        n_rows = X.num_rows if hasattr(X, "num_rows") else X.shape[0]
-    else:
-        X = np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(
-                f"Expected 2D array, got {X.ndim}D array instead (shape {X.shape}). Reshape your data: one row per "
-                "sample, one column per feature."
-            )
-        if X.dtype.kind not in "fiub" or X.dtype.itemsize > 8:
-            X = real_numbers(X, "X")
-        n_rows = X.shape[0]
-    target = None if y is None else as_target(y, n_rows)
-    weights = as_weights(sample_weight, n_rows)
-    if sp.issparse(X):
-        return SparseSource(X, target, weights)
-    return FrameSource(X, target, weights, numeric) if is_frame(X) else ArraySource(X, target, weights)
+    return next(kind for kind in KINDS if kind.matches(X)).build(X, y, sample_weight, numeric)
+
+
+class Kind(NamedTuple):
+    """A kind of storage: which rows are of it, and how they become a source."""
+
+    matches: Callable[[Any], bool]
+    build: Callable[[Any, Any, Any, bool], Source]
+    """(X, y, sample_weight, whether columns that are not numbers are refused)."""
+
+
+def _sparse(X: Any, y: Any, sample_weight: Any, numeric: bool) -> Source:
+    return SparseSource(X, *_per_row(y, sample_weight, X.shape[0]))
+
+
+def _frame(X: Any, y: Any, sample_weight: Any, numeric: bool) -> Source:
+    n_rows = X.num_rows if hasattr(X, "num_rows") else X.shape[0]
+    return FrameSource(X, *_per_row(y, sample_weight, n_rows), numeric)
+
+
+def _array(X: Any, y: Any, sample_weight: Any, numeric: bool) -> Source:
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead (shape {X.shape}). Reshape your data: one row per "
+            "sample, one column per feature."
+        )
+    if X.dtype.kind not in "fiub" or X.dtype.itemsize > 8:
+        X = real_numbers(X, "X")
+    return ArraySource(X, *_per_row(y, sample_weight, X.shape[0]))
+
+
+def _per_row(y: Any, sample_weight: Any, n_rows: int) -> tuple[Any, Any]:
+    return (None if y is None else as_target(y, n_rows)), as_weights(sample_weight, n_rows)
+
+
+# To add a kind of storage, write a file with its Source and name it here; the first that matches is taken.
+KINDS = [Kind(sp.issparse, _sparse), Kind(is_frame, _frame), Kind(lambda X: True, _array)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 _QUIET_SECONDS = 2.0
 
@@ -38,6 +38,12 @@ class Progress:
         seconds = perf_counter() - self._start
         left = seconds / max(1, done) * (of - done)
         self._write(f"{self._name}: sweep {done} of {of}, {seconds:.1f} s, about {left:.0f} s left", seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """End the line."""

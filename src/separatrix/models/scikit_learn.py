@@ -5,6 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from sklearn.utils._param_validation import StrOptions
+
+
+class RegisteredName(StrOptions):  # type: ignore[misc]  # scikit-learn ships no types
+    """A parameter that names an entry of a registry; entries that are added later count too."""
+
+    def __init__(self, names: Callable[[], set[str]]) -> None:
+        self._names = names
+        super().__init__(names())
+
+    @property
+    def options(self) -> set[str]:
+        """The names at present."""
+        return self._names()
+
+    @options.setter
+    def options(self, value: set[str]) -> None:
+        """Set by scikit-learn's constructor; the registry decides."""
+
 
 class ScorerParts(NamedTuple):
     """What `sklearn.metrics.make_scorer` was given."""

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
-from separatrix.objectives.losses import Logistic, Loss, Softmax
+from separatrix.objectives.losses import Loss, Softmax
+from separatrix.objectives.margin_losses import Logistic
 
 # Below this many multiplications a pass NumPy is done before numba is imported.
 _WORTH_COMPILING = 2_000_000

@@ -22,7 +22,8 @@ from separatrix.data.source import Source
 from separatrix.data.views import Selected
 from separatrix.objectives.column_units import column_sizes, harmless_units
 from separatrix.objectives.linear import Evaluation, LinearObjective
-from separatrix.objectives.losses import Logistic, Loss, Softmax
+from separatrix.objectives.losses import Loss, Softmax
+from separatrix.objectives.margin_losses import Logistic
 from separatrix.objectives.parameters import bounded, by_column, checked_offset, gaussian
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.rounding import ROUNDING, exact_dot, score_rounding
@@ -128,6 +129,7 @@ class LinearProblem:
             "gradient": True,
             "hessian": True,
             "products": True,
+            "curved": self.objective.loss.concordance is not None,
             "smooth": penalty.smooth,
             "held": held or not penalty.smooth,
             "prox": penalty.matrix is None or penalty.smooth,

@@ -1,19 +1,13 @@
 """Losses: functions of the class code y and the scores η alone.
 
-    m = ỹη, ỹ = 2y − 1 ∈ {−1, +1}                                                            two classes, one score
-    logistic        log(1 + e⁻ᵐ)              ℓ' = p − y,   ℓ'' = p(1−p),   p = σ(η)
-    squared         ½(1 − m)²
-    hinge           max(0, 1 − m)
-    squared hinge   max(0, 1 − m)²
-    perceptron      max(0, −m)
-    Huberised       max(0, 1 − m)² for m ≥ −1, else −4m
-    softmax         log Σ_k e^{η_k} − η_y     ∇ = p − e_y,  ∇² = diag p − ppᵀ,  p = softmax η    (one score a class)
+    margin          margin_losses.py: two classes, one score
+    softmax         log Σ_k e^{η_k} − η_y     ∇ = p − e_y,  ∇² = diag p − ppᵀ,  p = softmax η    (one score per class)
     reference       softmax with the score of a baseline class held at 0                        (K − 1 scores)
 
-The conjugate ℓ*(a) = sup_η aᵀη − ℓ(η) at a = ∇ℓ gives dual bounds. For the logistic loss with u = −ỹa ∈ [0, 1] it is
-u log u + (1−u) log(1−u); for the softmax Σ q_k log q_k with q = a + e_y a distribution.
+The conjugate ℓ*(a) = sup_η aᵀη − ℓ(η) at a = ∇ℓ gives dual bounds. For the softmax it is Σ q_k log q_k with q = a + e_y a
+distribution.
 
-Reference: Hastie, Tibshirani, Friedman (2009), The Elements of Statistical Learning, table 10.1 and section 4.4.
+Reference: Hastie, Tibshirani, Friedman (2009), The Elements of Statistical Learning, section 4.4.
 """
 
 from __future__ import annotations
@@ -22,7 +16,6 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import xlogy
 
 from separatrix.data.block import Codes, Float
 
@@ -33,6 +26,7 @@ class Loss(ABC):
     n_scores: int = 1
     smooth: ClassVar[bool] = True
     """Whether the second derivative exists almost everywhere and says something."""
+    convex: ClassVar[bool] = True
     concordance: ClassVar[float | None] = None
     """c with |ℓ'''[u, u, v]| ≤ c ‖v‖ ℓ''[u, u], where there is such a number."""
     steepest: float = np.inf
@@ -85,177 +79,6 @@ class Loss(ABC):
     def total(self, curvature: Float, weights: Float | None) -> Float:
         """(m, m) weighted sum of the second derivatives."""
         return np.array([[curvature.sum() if weights is None else weights @ curvature[:, 0]]])
-
-
-class Margin(Loss):
-    """A function of the margin m = ỹη."""
-
-    def value(self, codes: Codes, eta: Float) -> Float:
-        return self._of(_signs(codes) * eta[:, 0])
-
-    def gradient(self, codes: Codes, eta: Float) -> Float:
-        signs = _signs(codes)
-        return (signs * self._slope(signs * eta[:, 0]))[:, None]
-
-    def curvature(self, codes: Codes, eta: Float) -> Float:
-        return self._bend(_signs(codes) * eta[:, 0])[:, None]
-
-    def conjugate(self, codes: Codes, a: Float) -> Float:
-        return self._dual(_signs(codes) * a[:, 0])
-
-    def flows(self, sums: Float) -> Float | None:
-        # Slopes of a loss that falls with the margin are positive in class 0 and negative in class 1.
-        flows = np.array([[0.0, sums[0, 0]], [-sums[1, 0], 0.0]])
-        return flows if (flows >= 0).all() else None
-
-    def errors(self, codes: Codes, eta: Float) -> Float:
-        return ((eta[:, 0] > 0) != (codes == 1)).astype(np.float64)
-
-    @abstractmethod
-    def _of(self, m: Float) -> Float: ...
-
-    @abstractmethod
-    def _slope(self, m: Float) -> Float: ...
-
-    @abstractmethod
-    def _bend(self, m: Float) -> Float: ...
-
-    @abstractmethod
-    def _dual(self, a: Float) -> Float: ...
-
-
-def _signs(codes: Codes) -> Float:
-    signs: Float = codes.astype(np.float64) * 2.0 - 1.0
-    return signs
-
-
-def _inside(a: Float, low: float, high: float, values: Float) -> Float:
-    """`values` where low ≤ a ≤ high up to rounding, else infinity."""
-    slack = 1e-12 * (1.0 + np.abs(a))
-    return np.where((a >= low - slack) & (a <= high + slack), values, np.inf)
-
-
-class Logistic(Margin):
-    """log(1 + e⁻ᵐ)."""
-
-    concordance = 1.0
-    steepest = 0.25
-
-    def at(self, codes: Codes, eta: Float, curved: bool) -> tuple[Float, Float, Float | None]:
-        signs = _signs(codes)
-        m = signs * eta[:, 0]
-        small = np.exp(-np.abs(m))
-        high = 1.0 / (1.0 + small)
-        slope = np.where(m > 0, small, 1.0) * high
-        value: Float = np.log1p(small) + np.maximum(-m, 0.0)
-        return value, (-signs * slope)[:, None], (small * high * high)[:, None] if curved else None
-
-    def _of(self, m: Float) -> Float:
-        return np.log1p(np.exp(-np.abs(m))) + np.maximum(-m, 0.0)
-
-    def _slope(self, m: Float) -> Float:
-        small = np.exp(-np.abs(m))
-        return -np.where(m > 0, small, 1.0) / (1.0 + small)
-
-    def _bend(self, m: Float) -> Float:
-        small = np.exp(-np.abs(m))
-        return small / np.square(1.0 + small)
-
-    def _dual(self, a: Float) -> Float:
-        u = np.clip(-a, 0.0, 1.0)
-        entropy: Float = xlogy(u, u) + xlogy(1.0 - u, 1.0 - u)
-        return _inside(-a, 0.0, 1.0, entropy)
-
-
-class Squared(Margin):
-    """½(1 − m)²."""
-
-    concordance = 0.0
-    steepest = 1.0
-
-    def _of(self, m: Float) -> Float:
-        return 0.5 * np.square(1.0 - m)
-
-    def _slope(self, m: Float) -> Float:
-        return m - 1.0
-
-    def _bend(self, m: Float) -> Float:
-        return np.ones_like(m)
-
-    def _dual(self, a: Float) -> Float:
-        return 0.5 * np.square(a) + a
-
-
-class Hinge(Margin):
-    """max(0, 1 − m)."""
-
-    smooth = False
-
-    def _of(self, m: Float) -> Float:
-        return np.maximum(1.0 - m, 0.0)
-
-    def _slope(self, m: Float) -> Float:
-        return np.where(m < 1.0, -1.0, 0.0)
-
-    def _bend(self, m: Float) -> Float:
-        return np.zeros_like(m)
-
-    def _dual(self, a: Float) -> Float:
-        return _inside(a, -1.0, 0.0, a)
-
-
-class SquaredHinge(Margin):
-    """max(0, 1 − m)²."""
-
-    steepest = 2.0
-
-    def _of(self, m: Float) -> Float:
-        return np.square(np.maximum(1.0 - m, 0.0))
-
-    def _slope(self, m: Float) -> Float:
-        return -2.0 * np.maximum(1.0 - m, 0.0)
-
-    def _bend(self, m: Float) -> Float:
-        return np.where(m < 1.0, 2.0, 0.0)
-
-    def _dual(self, a: Float) -> Float:
-        return _inside(a, -np.inf, 0.0, a + 0.25 * np.square(a))
-
-
-class PerceptronLoss(Margin):
-    """max(0, −m)."""
-
-    smooth = False
-
-    def _of(self, m: Float) -> Float:
-        return np.maximum(-m, 0.0)
-
-    def _slope(self, m: Float) -> Float:
-        return np.where(m < 0.0, -1.0, 0.0)
-
-    def _bend(self, m: Float) -> Float:
-        return np.zeros_like(m)
-
-    def _dual(self, a: Float) -> Float:
-        return _inside(a, -1.0, 0.0, np.zeros_like(a))
-
-
-class Huberised(Margin):
-    """max(0, 1 − m)² for m ≥ −1, −4m below: the squared hinge with a straight tail."""
-
-    steepest = 2.0
-
-    def _of(self, m: Float) -> Float:
-        return np.where(m >= -1.0, np.square(np.maximum(1.0 - m, 0.0)), -4.0 * m)
-
-    def _slope(self, m: Float) -> Float:
-        return np.where(m >= -1.0, -2.0 * np.maximum(1.0 - m, 0.0), -4.0)
-
-    def _bend(self, m: Float) -> Float:
-        return np.where((m < 1.0) & (m >= -1.0), 2.0, 0.0)
-
-    def _dual(self, a: Float) -> Float:
-        return _inside(a, -4.0, 0.0, a + 0.25 * np.square(a))
 
 
 class Softmax(Loss):
@@ -345,13 +168,3 @@ def _log_sum(scores: Float, codes: Codes) -> tuple[Float, Float]:
     p[rows, at] = 1.0
     p /= (1.0 + others)[:, None]
     return np.log1p(others) + (largest - scores[rows, codes]), p
-
-
-MARGIN_LOSSES: dict[str, Margin] = {
-    "logistic": Logistic(),
-    "squared": Squared(),
-    "hinge": Hinge(),
-    "squared_hinge": SquaredHinge(),
-    "perceptron": PerceptronLoss(),
-    "huberised": Huberised(),
-}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
-from separatrix.models.margin.linear_classifier import LOSSES
+from separatrix.objectives.margin_losses import MARGIN_LOSSES
 from separatrix.plots import style
 from separatrix.plots.display import Display
 
@@ -54,13 +54,13 @@ class MarginLossDisplay(Display):
         -------
         MarginLossDisplay
         """
-        names = list(LOSSES) if losses is None else list(losses)
-        unknown = [name for name in names if name not in LOSSES]
+        names = list(MARGIN_LOSSES) if losses is None else list(losses)
+        unknown = [name for name in names if name not in MARGIN_LOSSES]
         if unknown:
-            raise ValueError(f"{unknown[0]!r} is not a loss; the losses are {', '.join(LOSSES)}.")
+            raise ValueError(f"{unknown[0]!r} is not a loss; the losses are {', '.join(MARGIN_LOSSES)}.")
         at = np.linspace(-3.0, 3.0, 601) if margins is None else np.asarray(margins, dtype=np.float64)
         positive = np.ones(len(at), dtype=np.intp)
-        return cls(at, {name: LOSSES[name].value(positive, at[:, None]) for name in names})
+        return cls(at, {name: MARGIN_LOSSES[name].value(positive, at[:, None]) for name in names})
 
     def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
         ax.step(self.margins, self.margins < 0, where="mid", color=style.INK, linewidth=1, label="misclassification")

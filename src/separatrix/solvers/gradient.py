@@ -116,4 +116,4 @@ def _prox_step(
         L *= 2.0
 
 
-GRADIENT = Method("gradient", frozenset({"gradient", "prox"}), _init, _step, _bound)
+GRADIENT = Method("gradient", frozenset({"gradient", "curved", "prox"}), _init, _step, _bound)

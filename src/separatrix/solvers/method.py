@@ -79,7 +79,8 @@ class Method:
     name : str
         As users ask for it.
     needs : frozenset of str
-        Out of ``"gradient"``, ``"hessian"``, ``"products"`` (with the Hessian), ``"smooth"`` (no absolute values, no bounds),
+        Out of ``"gradient"``, ``"hessian"``, ``"products"`` (with the Hessian), ``"curved"`` (a loss without kinks, whose
+        curvature does not jump either), ``"smooth"`` (a penalty without absolute values and bounds),
         ``"held"`` (every coefficient but the intercept has a penalty or bounds), ``"coordinates"`` (no penalty matrix),
         ``"prox"``, ``"dual"``: what a problem offers decides whether the method can be used.
     init, step, bound : callable

@@ -115,4 +115,4 @@ def _slope(problem: LinearProblem, theta: Float, block: Block) -> Float:
     return rows.rmatvec(slopes).T
 
 
-SGD = Method("sgd", frozenset({"gradient", "prox"}), _init, _step, _bound)
+SGD = Method("sgd", frozenset({"gradient", "curved", "prox"}), _init, _step, _bound)

@@ -23,12 +23,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from separatrix.data.block import Block, Float
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.objectives.linear_problem import LinearProblem
-from separatrix.objectives.losses import MARGIN_LOSSES, Margin
+from separatrix.objectives.margin_losses import Logistic, SmoothedHinge
+from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.rounding import ROUNDING, score_rounding
 from separatrix.objectives.solution import Solution
 from separatrix.result import Status
@@ -45,48 +45,6 @@ _FIRST_ACCURACY, _LEAST_ACCURACY = 1e-2, 1e-18
 _PROBLEMS, _STEPS, _FEW_STEPS, _IN_VAIN = 80, 50, 20, 6
 # The sigmoid loss starts from the optimum of the logistic loss, roughly.
 _NEARBY = 1e-2
-
-
-class SmoothedHinge(Margin):
-    """The hinge with a parabola of width h in place of its kink; four times that of width 2 is the Huberised loss."""
-
-    def __init__(self, width: float) -> None:
-        self.width, self.steepest = width, 1.0 / width
-
-    def _of(self, m: Float) -> Float:
-        z = np.maximum(1.0 - m, 0.0)
-        return np.where(z < self.width, np.square(z) / (2.0 * self.width), z - 0.5 * self.width)
-
-    def _slope(self, m: Float) -> Float:
-        return -np.clip((1.0 - m) / self.width, 0.0, 1.0)
-
-    def _bend(self, m: Float) -> Float:
-        return np.where((m <= 1.0) & (m >= 1.0 - self.width), 1.0 / self.width, 0.0)
-
-    def _dual(self, a: Float) -> Float:
-        return np.where((a >= -1.0) & (a <= 0.0), a + 0.5 * self.width * np.square(a), np.inf)
-
-
-class Sigmoid(Margin):
-    """1/(1 + eᵐ), a smooth count of errors. It is not convex and has no conjugate."""
-
-    steepest = 1.0 / (6.0 * 3.0**0.5)
-
-    def _of(self, m: Float) -> Float:
-        result: Float = expit(-m)
-        return result
-
-    def _slope(self, m: Float) -> Float:
-        result: Float = -expit(m) * expit(-m)
-        return result
-
-    def _bend(self, m: Float) -> Float:
-        # ℓ'' = p(1−p)(2p−1), p = σ(m), where it is positive: steps lead downhill.
-        result: Float = np.maximum(expit(m) * expit(-m) * np.tanh(0.5 * m), 0.0)
-        return result
-
-    def _dual(self, a: Float) -> Float:
-        return np.full_like(a, np.inf)
 
 
 @dataclass(frozen=True)
@@ -150,10 +108,10 @@ def smoothed(method: Method) -> Method:
 
 def _init(problem: LinearProblem, start: Start, budget: Budget, method: Method) -> SmoothedState:
     loss, theta, spent = problem.objective.loss, start.theta, 0
-    convex = not isinstance(loss, Sigmoid)
+    convex = loss.convex
     if not convex and not theta.any():
         # From zero, where its curvature vanishes, the first step could lead anywhere.
-        near = problem.with_objective(loss=MARGIN_LOSSES["logistic"])
+        near = problem.with_objective(loss=Logistic())
         first = run(method, near, start, tol=_NEARBY, max_iter=budget.left)
         if first.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # what there is has no sigmoid in it yet
@@ -187,10 +145,7 @@ def _step(problem: LinearProblem, state: SmoothedState, budget: Budget, method: 
     if not objective.loss.smooth:
         shifts = state.width * state.point.slopes if state.problems else None
         rounded = replace(rounded, loss=SmoothedHinge(state.width), offset=shifts)
-    # ½qθ² + ½ρ(θ − θᵏ)² is one parabola, of curvature q + ρ
-    quadratic = np.maximum(penalty.quadratic, state.pull * state.squares)
-    held = replace(penalty, quadratic=quadratic, mean=(1.0 - penalty.quadratic / quadratic) * theta)
-    rounded = replace(rounded, penalty=held)
+    rounded = replace(rounded, penalty=_pulled(penalty, theta, state.pull * state.squares))
     # What is not convex has no bound that could end a solver's work.
     steps = min(budget.left, _STEPS if state.convex else _FEW_STEPS)
     near = Start(theta, state.found is not None, None if state.found is None else state.found.loss_gradient)
@@ -231,6 +186,18 @@ def _step(problem: LinearProblem, state: SmoothedState, budget: Budget, method: 
         ending=ending,
         taken=max(1, found.iterations),
     )
+
+
+def _pulled(penalty: Penalty, theta: Float, pull: Float) -> Penalty:
+    """P + ½ Σ_j ρ_j (θ_j − θ_jᵏ)²: one parabola again, ρ what is missing of `pull` where P has less curvature."""
+    if penalty.matrix is not None:
+        added = np.tile(pull, len(theta))
+        matrix = penalty.matrix + np.diag(added)
+        mean = np.linalg.solve(matrix, penalty.matrix @ penalty.mean.ravel() + added * theta.ravel()).astype(np.float64)
+        return replace(penalty, matrix=matrix, mean=mean.reshape(theta.shape))
+    quadratic = np.maximum(penalty.quadratic, pull)
+    share = penalty.quadratic / quadratic
+    return replace(penalty, quadratic=quadratic, mean=(1.0 - share) * theta + share * penalty.mean)
 
 
 def _still(

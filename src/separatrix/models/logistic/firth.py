@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.data import Source
-from separatrix.data.block import Float
 from separatrix.models.logistic.summary import Summarised
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.solution import Solution
@@ -27,7 +26,7 @@ class FirthPenalty(Summarised):
         penalty_factors: Any
         tol: Any
 
-    def _fit_firth(self, source: Source, offset: Float | None) -> tuple[Solution, LinearProblem]:
+    def _maximise_firth(self, problem: LinearProblem, source: Source) -> Solution:
         if len(self.classes_) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: penalty='firth' is for two "
@@ -35,7 +34,6 @@ class FirthPenalty(Summarised):
             )
         if self.prior is not None or self.bounds is not None or self.penalty_factors is not None:
             raise ValueError("penalty='firth' takes the place of prior, bounds and penalty_factors; leave them out.")
-        problem = self._problem(source, offset, np.inf)
         found = minimise_firth(
             self._design(source), offset=problem.objective.offset, tol=float(self.tol), max_iter=int(self.max_iter)
         )
@@ -54,4 +52,4 @@ class FirthPenalty(Summarised):
             kind="estimated",
         )
         theta = problem.start(*self._split(found.theta))
-        return Solution(theta, status, certificate, found.iterations, list(found.trace), solver="firth"), problem
+        return Solution(theta, status, certificate, found.iterations, list(found.trace), solver="firth")

@@ -32,6 +32,7 @@ from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.firth import FirthPenalty
 from separatrix.models.logistic.summary import Summarised
 from separatrix.models.progress import Progress
+from separatrix.models.scikit_learn import RegisteredName
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear_problem import LinearProblem
@@ -52,7 +53,7 @@ PARAMETERS: dict[str, Any] = {
     "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
     "class_weight": [dict, StrOptions({"balanced"}), None],
     "random_state": ["random_state"],
-    "solver": [StrOptions(method_names())],
+    "solver": [RegisteredName(method_names)],
     "max_iter": [Interval(Integral, 0, None, closed="left")],
     "verbose": ["verbose"],
     "warm_start": ["boolean"],
@@ -221,21 +222,20 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             return
         offset = call.options["offset"]
         shift = None if offset is None else real_numbers(offset, "offset")
-        with threads_of(self.n_jobs):
+        limits: dict[str, Any] = {"tol": self._tolerance(), "max_iter": int(self.max_iter)}
+        with threads_of(self.n_jobs), Progress(type(self).__name__, int(self.verbose)) as progress:
             if self.penalty == "firth":
-                solution, problem = self._fit_firth(source, shift)
+                problem = self._problem(source, shift, np.inf)
+                solution = self._maximise_firth(problem, source)
             else:
-                solution, problem = self._fit_convex(source, shift, call.before)
+                problem = self._problem(source, shift)
+                solution = minimise(problem, self.solver, self._start(problem, call), callback=progress, **limits)
             self._unpack(solution, problem, call.watch, source)
             self._diagnose(source)
             read = source.passes
             self._inference = self._gathered(solution.theta, problem, source)
             self.fit_ = replace(self.fit_, passes=self.fit_.passes + source.passes - read)
         self._place_classes(source)
-
-    def _labelled(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Source:
-        """The rows with class codes, their weights multiplied by those of the classes; classes without weight are left out."""
-        return self._label(self._read(X, y, sample_weight, reset=True))
 
     def _label(self, source: Source) -> Source:
         return self._weighted(super()._label(source))
@@ -282,21 +282,14 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             pivoted=self.penalty != "firth",
         )
 
-    def _fit_convex(self, source: Source, offset: Float | None, before: Any) -> tuple[Solution, LinearProblem]:
-        problem = self._problem(source, offset)
-        theta = problem.start()
-        if (
-            before is not None
-            and before[1].shape[1] == self.n_features_in_
-            and np.array_equal(before[0], self.classes_)
-        ):
-            theta = problem.start(*self._scores_of(before[1], before[2]))
-        progress = Progress(type(self).__name__, int(self.verbose))
-        limits: dict[str, Any] = {"tol": self._tolerance(), "max_iter": int(self.max_iter), "callback": progress}
-        try:
-            return minimise(problem, self.solver, theta, **limits), problem
-        finally:
-            progress.close()
+    def _start(self, problem: LinearProblem, call: FitCall) -> Float:
+        """θ of the model before, where it was of the same columns and classes; zeros else."""
+        if call.before is None:
+            return problem.start()
+        classes, coef, intercept = call.before
+        if coef.shape[1] != self.n_features_in_ or not np.array_equal(classes, self.classes_):
+            return problem.start()
+        return problem.start(*self._scores_of(coef, intercept))
 
     def _tolerance(self) -> float:
         """`tol`, and less for maximum likelihood, whose coefficients are read beside their standard errors."""

@@ -30,17 +30,16 @@ from separatrix.models.class_weights import ClassWeight, class_counts, class_fac
 from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.logistic_regression import SeparationWarning
 from separatrix.models.progress import Progress
+from separatrix.models.scikit_learn import RegisteredName
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear_problem import LinearProblem
-from separatrix.objectives.losses import MARGIN_LOSSES, Margin
+from separatrix.objectives.margin_losses import MARGIN_LOSSES
 from separatrix.objectives.solution import Solution
 from separatrix.result import Certificate, Fit, Status
 from separatrix.settings import outside, threads_of
 from separatrix.solvers.registry import method_names, minimise
-from separatrix.solvers.smoothing import Sigmoid
 
-LOSSES: dict[str, Margin] = {**MARGIN_LOSSES, "sigmoid": Sigmoid()}
 # Scores beyond this mean probabilities that data rarely support: time to ask whether the classes are separable.
 _SUSPICIOUS = 10.0
 
@@ -69,7 +68,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
     max_iter : int, default=1000
         Limit on the number of steps, of each machine when there are several.
     solver : {"auto", "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd"}, default="auto"
-        What minimises the smooth problems; penalties with absolute values take "prox_newton" in place of what needs none.
+        What minimises the smooth problems; another takes its place where the loss or the penalty is not smooth enough for it.
     warm_start : bool, default=False
         Start from the previous coefficients.
     verbose : int, default=0
@@ -105,7 +104,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [StrOptions(set(LOSSES))],
+        "loss": [RegisteredName(lambda: set(MARGIN_LOSSES))],
         "penalty": [StrOptions({"l2", "l1", "elasticnet"}), None],
         "C": [Interval(Real, 0, None, closed="right")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
@@ -113,7 +112,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "solver": [StrOptions(method_names())],
+        "solver": [RegisteredName(method_names)],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
         "n_jobs": [None, Integral],
@@ -213,7 +212,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         return None
 
     def _problem(self, source: Source, C: float, ratio: float) -> LinearProblem:
-        scaling, loss = self._intercept_scaling(), LOSSES[self.loss]
+        scaling, loss = self._intercept_scaling(), MARGIN_LOSSES[self.loss]
         if scaling is None or not self.fit_intercept:
             intercept = bool(self.fit_intercept)
             return LinearProblem.of(source, loss, C=C, l1_ratio=ratio, fit_intercept=intercept, pivoted=True)
