@@ -13,7 +13,7 @@ demo: $(VENV)/.demo
 	$(BIN)/separatrix compare examples/data/penguins.csv --target sex --out build/demo
 
 test: check
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -18,17 +19,19 @@ from scipy.optimize import minimize
 Long = np.longdouble
 
 
-def logistic(eta: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values (n,), slopes (n, 1) and curvatures (n, 1, 1)."""
+def logistic(eta: np.ndarray, codes: np.ndarray, derivatives: bool = True) -> tuple[Any, Any, Any]:
+    """Values (n,), slopes (n, 1) and curvatures (n, 1, 1); the values alone without derivatives."""
     signs = (2 * codes - 1).astype(Long)
     m = signs * eta[:, 0]
     small = np.exp(-np.abs(m))
-    p = np.where(m > 0, small, Long(1)) / (1 + small)
     value = np.log1p(small) + np.maximum(-m, 0)
+    if not derivatives:
+        return value, None, None
+    p = np.where(m > 0, small, Long(1)) / (1 + small)
     return value, (-signs * p)[:, None], (small / (1 + small) ** 2)[:, None, None]
 
 
-def softmax(eta: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def softmax(eta: np.ndarray, codes: np.ndarray, derivatives: bool = True) -> tuple[Any, Any, Any]:
     rows = np.arange(len(codes))
     away = eta - eta[rows, codes][:, None]
     top = away.max(axis=1)
@@ -36,6 +39,8 @@ def softmax(eta: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     others = terms.copy()
     others[rows, away.argmax(axis=1)] = 0
     value = top + np.log1p(others.sum(axis=1))
+    if not derivatives:
+        return value, None, None
     p = terms / terms.sum(axis=1)[:, None]
     slope = p.copy()
     slope[rows, codes] -= 1
@@ -46,9 +51,11 @@ def softmax(eta: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray,
 
 
 def margin(of: Callable, slope: Callable, bend: Callable) -> Callable:
-    def loss(eta: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def loss(eta: np.ndarray, codes: np.ndarray, derivatives: bool = True) -> tuple[Any, Any, Any]:
         signs = (2 * codes - 1).astype(Long)
         m = signs * eta[:, 0]
+        if not derivatives:
+            return of(m), None, None
         return of(m), (signs * slope(m))[:, None], bend(m)[:, None, None]
 
     return loss
@@ -153,23 +160,27 @@ class Objective:
     def at(self, theta: np.ndarray) -> Long:
         """F at coefficients of the centred rows."""
         theta = np.asarray(theta, dtype=Long).ravel()
-        value, _, _ = LOSSES[self.loss](self.scores(theta), self.codes)
+        value, _, _ = LOSSES[self.loss](self.scores(theta), self.codes, derivatives=False)
         penalty = (self.q * (theta - self.mu) ** 2 / 2 + self.l * np.abs(theta)).sum()
         return (self.s * value).sum() + penalty
 
-    def smooth(self, theta: np.ndarray) -> tuple[Long, np.ndarray, np.ndarray]:
-        """Everything but the absolute values, with gradient and Hessian."""
+    def smooth(self, theta: np.ndarray, curved: bool = True) -> tuple[Long, np.ndarray, np.ndarray | None]:
+        """Everything but the absolute values, with gradient and, where it is curved, Hessian."""
         value, slope, bend = LOSSES[self.loss](self.scores(theta), self.codes)
         gradient = ((self.s[:, None] * slope).T @ self.rows).ravel() + self.q * (theta - self.mu)
+        total = (self.s * value).sum() + (self.q * (theta - self.mu) ** 2 / 2).sum()
+        if not curved:
+            return total, gradient, None
         weighted = self.s[:, None, None] * bend
         m, p = self.n_scores, self.rows.shape[1]
         hessian = np.empty((m * p, m * p), dtype=Long)
         for k in range(m):
-            for other in range(m):
+            for other in range(k + 1):  # the blocks, and the matrix of them, are symmetric
                 block = (self.rows * weighted[:, k, other][:, None]).T @ self.rows
                 hessian[k * p : (k + 1) * p, other * p : (other + 1) * p] = block
+                hessian[other * p : (other + 1) * p, k * p : (k + 1) * p] = block
         hessian[np.diag_indices(m * p)] += self.q
-        return (self.s * value).sum() + (self.q * (theta - self.mu) ** 2 / 2).sum(), gradient, hessian
+        return total, gradient, hessian
 
     def polish(self, theta: np.ndarray, steps: int = 60) -> np.ndarray:
         """Newton's method on the coordinates that are not held by a kink or a bound, with an exact search by halving."""
@@ -227,7 +238,7 @@ class Objective:
         def split(z: np.ndarray) -> tuple[float, np.ndarray]:
             half = len(z) // 2
             theta = ((z[:half] - z[half:]) / unit).astype(Long)
-            value, gradient, _ = self.smooth(theta)
+            value, gradient, _ = self.smooth(theta, curved=False)
             slope = (gradient / unit).astype(np.float64)
             price = (self.l / unit).astype(np.float64)
             return float(value) + float(price @ (z[:half] + z[half:])), np.concatenate([slope + price, price - slope])

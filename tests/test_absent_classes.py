@@ -7,64 +7,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from estimators import REGISTRY, each, having, tight
 from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
-from sklearn.preprocessing import PolynomialFeatures
 
 import separatrix as sx
 from separatrix import as_source, scan_csv
 
 RNG = np.random.default_rng(0)
-CLASSIFIERS: list[Any] = [
-    sx.LinearDiscriminantAnalysis(),
-    sx.LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto"),
-    sx.LinearDiscriminantAnalysis(solver="lsqr", priors=[0.2, 0.3, 0.5]),
-    sx.QuadraticDiscriminantAnalysis(),
-    sx.QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto"),
-    sx.RegularizedDiscriminantAnalysis(),
-    sx.RegularizedDiscriminantAnalysis(1.0, 1.0),
-    sx.RegularizedDiscriminantAnalysis("cv", "cv", alphas=[0.0, 0.5], gammas=[0.3, 0.9], cv=3),
-    sx.RegularizedDiscriminantAnalysis("loo", "loo", alphas=[0.0, 0.5], gammas=[0.3, 0.9]),
-    sx.RegularizedDiscriminantAnalysis(0.5, "ledoit_wolf"),
-    sx.GaussianNB(),
-    sx.GaussianNB(var_smoothing=0.0),
-    sx.GaussianNB(shared_variance=True, priors=[0.2, 0.3, 0.5]),
-    sx.MultinomialNB(),
-    sx.MultinomialNB(alpha=0.0, class_prior=[0.2, 0.3, 0.5]),
-    sx.ComplementNB(),
-    sx.BernoulliNB(binarize=2.0),
-    sx.BernoulliNB(binarize=2.0, alpha=0.0, fit_prior=False),
-    sx.CategoricalNB(),
-    sx.MixedNB(),
-    sx.RidgeClassifier(),
-    sx.RidgeClassifier(class_weight="balanced"),
-    sx.RidgeClassifier(solver="cg", tol=1e-8),
-    sx.LogisticRegression(tol=1e-10),
-    sx.LogisticRegression(tol=1e-10, l1_ratio=1.0),
-    sx.LogisticRegression(tol=1e-10, multi_class="reference", class_weight="balanced"),
-    sx.LogisticRegressionCV(Cs=3, cv=3, tol=1e-10),
-    sx.LogisticRegressionCV(Cs=3, cv="alo", tol=1e-10),
-    sx.BayesianLogisticRegression(1.0, tol=1e-6),
-    sx.LinearClassifier("hinge", tol=1e-8),
-    sx.LinearClassifier("logistic", tol=1e-10),
-    sx.LinearSVC(tol=1e-8),
-    sx.LinearSVC(tol=1e-8, penalty="l1"),
-    sx.LinearSVC(tol=1e-8, loss="hinge"),
-    sx.LinearSVC(tol=1e-6, multi_class="crammer_singer", random_state=0),
-    sx.SVC(tol=1e-8),
-    sx.SVC(tol=1e-8, kernel="linear", multi_class="ovr", calibration="isotonic"),
-    sx.SVC(tol=1e-8, calibration="platt", decision_function_shape="ovo"),
-    sx.Perceptron(),
-    sx.Perceptron(variant="averaged", class_weight="balanced"),
-    sx.OneVsRestClassifier(sx.LogisticRegression(tol=1e-10)),
-    sx.OneVsRestClassifier(sx.LinearDiscriminantAnalysis(), machines="K-1"),
-    sx.OneVsOneClassifier(sx.LinearSVC(tol=1e-8)),
-    sx.OneVsOneClassifier(sx.RidgeClassifier()),
-    sx.FeatureMap(PolynomialFeatures(2, include_bias=False), sx.LogisticRegression(tol=1e-10)),
-    sx.BayesRule(sx.LinearDiscriminantAnalysis()),
-    sx.BayesRule(sx.LinearSVC(tol=1e-8), calibration="sigmoid"),
-]
-each = pytest.mark.parametrize("model", CLASSIFIERS, ids=repr)
+CLASSIFIERS = tight(having(classifier=True, weights=True, only_for=("", "three classes")))
+# Losses are of all three classes; a constraint on coefficients is on those of every class, and two classes have one.
+for name in ("rule, losses", "ridge classifier, positive", "ridge classifier, small norm"):
+    del CLASSIFIERS[name]
+every = each("model", CLASSIFIERS)
 GIVEN = ("priors", "class_prior")  # one number for each of three classes
 
 
@@ -91,7 +46,7 @@ def quietly(model: Any, X: Any, y: Any = None, w: Any = None) -> Any:
         return model.fit(X, y) if w is None else model.fit(X, y, sample_weight=w)
 
 
-@each
+@every
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_class_without_weight_is_as_if_its_rows_were_not_there_but_keeps_its_place(model: Any, seed: int) -> None:
     X, y = counts(60, 3, seed)
@@ -121,7 +76,7 @@ def test_a_class_without_weight_is_as_if_its_rows_were_not_there_but_keeps_its_p
             np.testing.assert_array_equal(labels, fitted.predict(T))
 
 
-@each
+@every
 @pytest.mark.parametrize("K", [2, 3])
 def test_one_class_left_is_always_predicted_and_a_warning_says_so(model: Any, K: int) -> None:
     if K == 2:
@@ -142,7 +97,7 @@ def test_one_class_left_is_always_predicted_and_a_warning_says_so(model: Any, K:
         assert not np.isnan(fitted.decision_function(T)).any()
 
 
-@each
+@every
 def test_one_label_is_an_error_with_weights_or_without(model: Any) -> None:
     X, _ = counts(20, 2, 0)
     y = np.full(20, "bee")
@@ -151,11 +106,9 @@ def test_one_label_is_an_error_with_weights_or_without(model: Any) -> None:
             clone(model).fit(X, y, **({} if w is None else {"sample_weight": w}))
 
 
-@each
+@each("model", {name: model for name, model in CLASSIFIERS.items() if REGISTRY[name].class_weight})
 @pytest.mark.parametrize("n_zero", [1, 2])
 def test_a_class_weight_of_zero_is_no_class(model: Any, n_zero: int) -> None:
-    if "class_weight" not in model.get_params():
-        pytest.skip("takes no class_weight")
     X, y = counts(60, 3, 3)
     zero = {"ant": 0.0} if n_zero == 1 else {"ant": 0.0, "bee": 0}
     one = quietly(clone(model).set_params(class_weight=zero), X, y)
@@ -170,14 +123,10 @@ def test_a_class_weight_of_zero_is_no_class(model: Any, n_zero: int) -> None:
         clone(model).set_params(class_weight=dict.fromkeys(["ant", "bee", "cat"], 0)).fit(X, y)
 
 
-def needs_several_rows(model: Any) -> bool:
-    """Whether a class of one row, which a bag may have, is refused for another reason than its weight."""
-    quadratic = isinstance(model, sx.QuadraticDiscriminantAnalysis | sx.RegularizedDiscriminantAnalysis)
-    exact = model.get_params().get("var_smoothing") == 0 or model.get_params().get("alpha") == 0
-    return quadratic or exact or model.get_params().get("calibration") is not None
+BAGGED = {name for name, entry in REGISTRY.items() if not entry.several_rows and not entry.folds}
 
 
-@pytest.mark.parametrize("model", [m for m in CLASSIFIERS if not needs_several_rows(m)], ids=repr)
+@each("model", {name: model for name, model in CLASSIFIERS.items() if name in BAGGED})
 def test_bagging_and_boosting(model: Any) -> None:
     X, y = counts(36, 3, 5)
     y = np.where(np.arange(36) < 3, "cat", np.where(y == "cat", "ant", y))  # three rows of cat: most bags have none

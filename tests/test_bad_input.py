@@ -17,25 +17,17 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone, is_classifier, is_regressor
+from estimators import each, having, named
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import PolynomialFeatures
 
 from separatrix import (
-    SVC,
-    BayesianLogisticRegression,
     FeatureMap,
     FisherDiscriminant,
-    GaussianNB,
-    LinearClassifier,
     LinearDiscriminantAnalysis,
     LinearRegression,
-    LinearSVC,
     LogisticRegression,
-    LogisticRegressionCV,
-    OneVsOneClassifier,
-    OneVsRestClassifier,
-    Perceptron,
     QuadraticDiscriminantAnalysis,
     RegularizedDiscriminantAnalysis,
     Ridge,
@@ -46,28 +38,17 @@ from separatrix import (
     scan_parquet,
 )
 
-ESTIMATORS = [
-    LinearDiscriminantAnalysis(),
-    LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
-    QuadraticDiscriminantAnalysis(reg_param=0.1),
-    RegularizedDiscriminantAnalysis(),
-    FisherDiscriminant(),
-    RidgeClassifier(),
-    RidgeClassifier(solver="cg"),
-    LinearRegression(),
-    Ridge(),
-    Ridge(solver="cg"),
-]
-LABELLED = [estimator for estimator in ESTIMATORS if not is_regressor(estimator)]
-CLASSIFIERS = [estimator for estimator in ESTIMATORS if is_classifier(estimator)]
-MOMENTS = [LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis(), FisherDiscriminant(), RidgeClassifier()]
+ESTIMATORS = having(basic=True, family=("discriminant", "least_squares"))
+LABELLED = having(basic=True, family=("discriminant", "least_squares"), regressor=False)
+CLASSIFIERS = having(basic=True, family=("discriminant", "least_squares"), classifier=True)
+MOMENTS = named("lda", "qda", "fisher", "ridge classifier")
 NAMES = ["ant", "bee", "cow", "dog"]
 N = 60
 X = np.random.default_rng(0).standard_normal((N, 4)) + (np.arange(N) % 3)[:, None]
 Y = np.arange(N) % 3
-each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
-each_labelled = pytest.mark.parametrize("estimator", LABELLED, ids=repr)
-each_of_moments = pytest.mark.parametrize("estimator", MOMENTS, ids=repr)
+every = each("estimator", ESTIMATORS)
+each_labelled = each("estimator", LABELLED)
+each_of_moments = each("estimator", MOMENTS)
 
 
 @contextmanager
@@ -138,7 +119,7 @@ def test_nan_and_infinity_name_the_first_bad_column_and_count_its_rows(
     where = "column 'cow'" if has_names else r"column 2\b"
     given = make(spoilt, tmp_path)
     y = () if isinstance(given, Source) else (Y,)
-    for estimator in ESTIMATORS:
+    for estimator in ESTIMATORS.values():
         with refused("X", where, r"\b2 such rows", r"row 3\b", "1 more column"):
             clone(estimator).fit(given, *y)
         model = clone(estimator).fit(frame(X) if has_names else X, Y)
@@ -182,21 +163,14 @@ def test_missing_values_of_frames_are_nan_of_their_column(table: Any) -> None:
 def test_values_whose_squares_overflow_are_refused() -> None:
     large = X.copy()
     large[:, 1] *= 1e200
-    for estimator in ESTIMATORS:
+    for estimator in ESTIMATORS.values():
         with refused("overflow", "divide"):
             clone(estimator).fit(large, Y)
 
 
-@pytest.mark.parametrize(
+@each(
     "weighted",
-    [
-        *ESTIMATORS,
-        QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto"),
-        RegularizedDiscriminantAnalysis(gamma="ledoit_wolf"),
-        RegularizedDiscriminantAnalysis("loo", "loo"),
-        Ridge("loo"),
-    ],
-    ids=repr,
+    ESTIMATORS | named("qda eigen, ledoit-wolf", "rda, ledoit-wolf", "rda, leave one out", "ridge, leave one out"),
 )
 def test_nan_in_a_row_of_weight_zero_is_refused_or_as_if_not_there(weighted: Any) -> None:
     rng = np.random.default_rng(3)
@@ -243,7 +217,7 @@ MISSING_LABELS = {
 
 
 @pytest.mark.parametrize("kind", MISSING_LABELS)
-@pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis(), RidgeClassifier(), FisherDiscriminant()], ids=repr)
+@each("estimator", named("lda", "ridge classifier", "fisher"))
 def test_missing_labels_are_counted(estimator: Any, kind: str) -> None:
     with refused(r"\by\b", r"\b20 rows", "drop"):
         clone(estimator).fit(X, MISSING_LABELS[kind])
@@ -263,13 +237,13 @@ def test_missing_labels_are_counted(estimator: Any, kind: str) -> None:
     ],
     ids=["NaN", "inf", "None", "pandas", "pandas Float64", "polars", "arrow", "two targets"],
 )
-@pytest.mark.parametrize("estimator", [Ridge(), Ridge(solver="cg"), LinearRegression()], ids=repr)
+@each("estimator", having(basic=True, regressor=True, family="least_squares"))
 def test_missing_values_to_predict_are_counted(estimator: Any, y: Any) -> None:
     with refused(r"\by\b", r"\b20 rows"):
         clone(estimator).fit(X, y)
 
 
-@pytest.mark.parametrize("estimator", [Ridge(), LinearRegression()], ids=repr)
+@each("estimator", named("ridge", "least squares"))
 def test_targets_whose_squares_overflow_are_not_blamed_on_the_features(estimator: Any) -> None:
     with refused(r"\by\b", "overflow"):
         clone(estimator).fit(X, 1e200 * X[:, 0])
@@ -312,7 +286,7 @@ def test_sentences_have_labels_as_the_user_wrote_them() -> None:
     assert "np." not in str(error.value)
 
 
-@each
+@every
 def test_targets_are_required_and_must_fit(estimator: Any) -> None:
     with refused(r"\by\b"):
         clone(estimator).fit(X)
@@ -322,7 +296,7 @@ def test_targets_are_required_and_must_fit(estimator: Any) -> None:
         clone(estimator).fit(X, np.zeros((N, 2, 2)))
 
 
-@pytest.mark.parametrize("estimator", [e for e in LABELLED if not isinstance(e, RidgeClassifier)], ids=repr)
+@each("estimator", having(basic=True, family="discriminant"))
 def test_labels_are_one_column(estimator: Any) -> None:
     with refused("1d array", r"\(60, 2\)"):
         clone(estimator).fit(X, np.column_stack([Y, Y]))
@@ -336,7 +310,7 @@ def test_several_labels_a_row_are_zeros_and_ones() -> None:
 # -- weights ----------------------------------------------------------------------------------------------------------
 
 
-@each
+@every
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
@@ -367,7 +341,7 @@ def test_bad_weights_are_refused_by_the_source_too() -> None:
 # -- rows and columns -------------------------------------------------------------------------------------------------
 
 
-@each
+@every
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
@@ -430,7 +404,7 @@ def test_the_source_refuses_shapes_and_types_too() -> None:
     ids=["pandas", "objects", "category", "dates", "polars", "arrow", "record batch"],
 )
 def test_columns_that_are_not_numbers_are_named(table: Any) -> None:
-    for estimator in ESTIMATORS:
+    for estimator in ESTIMATORS.values():
         with refused("column 'city'", "not numeric", "[Ee]ncode|leave it out"):
             clone(estimator).fit(table, Y)
 
@@ -571,7 +545,7 @@ def test_parameters_are_left_as_they_were_given() -> None:
 ASKED = ("predict", "predict_proba", "decision_function", "transform", "log_density", "mahalanobis", "signed_distance")
 
 
-@each
+@every
 def test_questions_before_fit_are_refused(estimator: Any) -> None:
     for name in ASKED:
         if hasattr(estimator, name) and not (name == "transform" and getattr(estimator, "solver", "") == "lsqr"):
@@ -619,23 +593,7 @@ def test_a_refused_fit_leaves_no_half_a_model(before: bool) -> None:
             model.predict(dependent)
 
 
-OTHER_ESTIMATORS = [
-    LogisticRegression(),
-    LogisticRegressionCV(Cs=2, cv=2),
-    BayesianLogisticRegression(prior_precision=1.0),
-    LinearClassifier(),
-    LinearSVC(),
-    LinearSVC(multi_class="crammer_singer"),
-    SVC(),
-    Perceptron(),
-    GaussianNB(),
-    OneVsRestClassifier(LinearDiscriminantAnalysis()),
-    OneVsOneClassifier(LogisticRegression()),
-    FeatureMap(PolynomialFeatures(2), LinearDiscriminantAnalysis()),
-]
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS + OTHER_ESTIMATORS, ids=repr)
+@each("estimator", having(basic=True, counts=False, missing=False))
 def test_a_refused_fit_leaves_the_attributes_as_they_were(estimator: Any) -> None:
     spoilt = np.where(np.arange(X.size).reshape(X.shape) == 5, np.nan, X)
     model = clone(estimator)
@@ -666,7 +624,7 @@ def test_a_part_refused_for_its_parameters_is_not_counted(estimator: Any) -> Non
 
 
 def test_models_of_different_kinds_do_not_merge() -> None:
-    models = [clone(estimator).fit(X, Y) for estimator in MOMENTS]
+    models = [clone(estimator).fit(X, Y) for estimator in MOMENTS.values()]
     for one, other in zip(models, models[1:] + models[:1], strict=True):
         words = (type(one).__name__, type(other).__name__)
         with refused(*words, kind=TypeError):
@@ -690,7 +648,7 @@ def test_models_of_different_parameters_do_not_merge(one: Any, other: Any, name:
         clone(one).fit(X, Y).merge(clone(other).fit(X, Y))
 
 
-@pytest.mark.parametrize("estimator", [*MOMENTS, Ridge(), LinearRegression()], ids=repr)
+@each("estimator", MOMENTS | named("ridge", "least squares"))
 def test_models_of_different_columns_do_not_merge(estimator: Any) -> None:
     model = clone(estimator).fit(X, Y)
     with refused(r"\b4 features", r"\b3 features"):
@@ -803,7 +761,7 @@ def test_labels_missing_from_the_classes_are_named(estimator: Any) -> None:
         clone(estimator).partial_fit(X, Y, classes=[0, 2, 3])
 
 
-@pytest.mark.parametrize("estimator", [*MOMENTS, Ridge(), LinearRegression()], ids=repr)
+@each("estimator", MOMENTS | named("ridge", "least squares"))
 def test_a_refused_part_leaves_the_model_as_it_was(estimator: Any) -> None:
     model = clone(estimator).partial_fit(X[:40], Y[:40])
     before = ask(model)(X)
@@ -819,7 +777,7 @@ def test_a_refused_part_leaves_the_model_as_it_was(estimator: Any) -> None:
     np.testing.assert_allclose(ask(model.partial_fit(X[40:], Y[40:]))(X), ask(clone(estimator).fit(X, Y))(X), atol=1e-9)
 
 
-@pytest.mark.parametrize("estimator", [*MOMENTS, Ridge()], ids=repr)
+@each("estimator", MOMENTS | named("ridge"))
 def test_a_refused_first_part_is_forgotten(estimator: Any) -> None:
     model = clone(estimator)
     with refused("column 0"):
@@ -836,7 +794,6 @@ def test_parameters_that_need_the_rows_twice_say_so() -> None:
 
 def test_a_feature_map_takes_estimators_of_the_library_only() -> None:
     from sklearn.linear_model import LogisticRegression
-    from sklearn.preprocessing import PolynomialFeatures
 
     with refused("LogisticRegression", kind=TypeError):
         FeatureMap(PolynomialFeatures(), LogisticRegression()).fit(X, Y)
@@ -845,7 +802,7 @@ def test_a_feature_map_takes_estimators_of_the_library_only() -> None:
 # -- far away ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
+@each("estimator", CLASSIFIERS)
 def test_rows_very_far_away_have_finite_posteriors(estimator: Any) -> None:
     model = clone(estimator).fit(X, Y)
     far = np.concatenate([s * np.eye(4) for s in (1e150, -1e150, 1e160, 1e200, 1e300)])

@@ -19,7 +19,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from separatrix import BayesianLogisticRegression, LogisticRegression, Status, config, scan_parquet
 from separatrix.bayes.evidence import log_evidence, maximise_evidence
@@ -458,18 +457,6 @@ def test_uncertainty_moderates_probabilities_and_leaves_the_boundary():
 
 
 # -- the estimator ------------------------------------------------------------------------------------------------------
-
-
-@parametrize_with_checks(
-    [
-        BayesianLogisticRegression(),
-        BayesianLogisticRegression(1.0, predictive="quadrature"),
-        BayesianLogisticRegression(1.0, covariance="diagonal", predictive="samples", random_state=0),
-        BayesianLogisticRegression(1.0, covariance="low_rank", rank=2),
-    ]
-)
-def test_check_estimator_with_nothing_excused(estimator, check):
-    check(estimator)
 
 
 def test_the_summary_shows_the_posterior():

@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from estimators import Doubled, each, having
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -28,23 +29,19 @@ from sklearn.linear_model import LogisticRegression as SkLogistic
 from sklearn.metrics import mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import separatrix
 from separatrix import (
     BayesRule,
-    BernoulliNB,
     FeatureMap,
     GaussianNB,
     LinearDiscriminantAnalysis,
     LogisticRegression,
     MixedNB,
     MultinomialNB,
-    QuadraticDiscriminantAnalysis,
-    RegularizedDiscriminantAnalysis,
     as_source,
     estimate_priors,
     expected_calibration_error,
@@ -57,21 +54,12 @@ from separatrix.decide.losses import best_actions, expected_losses
 
 IRIS = load_iris(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)
-CLASSIFIERS = [
-    LinearDiscriminantAnalysis(),
-    QuadraticDiscriminantAnalysis(),
-    RegularizedDiscriminantAnalysis(),
-    GaussianNB(),
-    BernoulliNB(),
-    MultinomialNB(),
-    MixedNB(),
-    LogisticRegression(),
-    FeatureMap(PolynomialFeatures(2), LinearDiscriminantAnalysis()),
-    make_pipeline(StandardScaler(), LogisticRegression()),
-    make_pipeline(StandardScaler(), SkLogistic()),
-    RandomForestClassifier(n_estimators=10, random_state=0),
-    DecisionTreeClassifier(max_depth=2),
-]
+CLASSIFIERS = having(basic=True, probabilities=True) | {
+    "scaled logistic": make_pipeline(StandardScaler(), LogisticRegression()),
+    "scikit-learn's": make_pipeline(StandardScaler(), SkLogistic()),
+    "forest": RandomForestClassifier(n_estimators=10, random_state=0),
+    "tree": DecisionTreeClassifier(max_depth=2),
+}
 
 
 class Given(ClassifierMixin, BaseEstimator):
@@ -83,16 +71,6 @@ class Given(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         return np.asarray(X, dtype=np.float32)
-
-
-class Doubled:
-    """A loss function whose name is the same in every process, so that the tests are too."""
-
-    def __call__(self, truth: object, action: object) -> float:
-        return 2.0 * float(truth != action)
-
-    def __repr__(self) -> str:
-        return "doubled"
 
 
 doubled = Doubled()
@@ -110,17 +88,6 @@ def rule_on(proba, labels=None, **parameters) -> BayesRule:
 
 
 # -- scikit-learn's conventions ---------------------------------------------------------------------------------------
-
-
-@parametrize_with_checks(
-    [
-        BayesRule(GaussianNB()),
-        BayesRule(GaussianNB(), loss=doubled),
-        BayesRule(GaussianNB(), calibration="isotonic", cv=2),
-    ]
-)
-def test_check_estimator_with_nothing_excused(estimator, check):
-    check(estimator)
 
 
 def test_clone_pickle_and_get_params():
@@ -150,7 +117,7 @@ def test_unfitted():
 # -- the rule ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda e: type(e).__name__)
+@each("estimator", CLASSIFIERS)
 def test_zero_one_loss_is_argmax_for_every_classifier(estimator):
     X, y = IRIS
     names = np.array(["setosa", "versicolor", "virginica"])[y]

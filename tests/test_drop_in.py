@@ -13,6 +13,7 @@ import sklearn.discriminant_analysis
 import sklearn.linear_model
 import sklearn.naive_bayes
 import sklearn.svm
+from estimators import each, having
 from sklearn.base import clone
 
 import separatrix as sx
@@ -21,18 +22,10 @@ RNG = np.random.default_rng(0)
 Y = np.arange(90) % 3
 X = np.round(RNG.standard_normal((90, 5)) + 0.8 * Y[:, None], 2)
 HALF = X.astype(np.float32)
-SPARSE = [
-    sx.LogisticRegression(),
-    sx.LogisticRegression(penalty="l1", C=1.0),
-    sx.LogisticRegressionCV(Cs=2, cv=2),
-    sx.LinearSVC(),
-    sx.Perceptron(),
-    sx.LinearClassifier("hinge", "l1", C=0.1),
-]
 
 
 @pytest.mark.parametrize("y", [Y, Y > 0], ids=["three", "two"])
-@pytest.mark.parametrize("estimator", SPARSE, ids=repr)
+@each("estimator", having(sparsify=True, folds=False))
 def test_sparse_coefficients_change_nothing_but_themselves(estimator, y, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

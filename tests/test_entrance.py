@@ -15,6 +15,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
+from estimators import each, having, named
 from sklearn.base import clone
 from typer.testing import CliRunner
 
@@ -28,25 +29,7 @@ RNG = np.random.default_rng(0)
 X = np.abs(np.round(2.0 * RNG.standard_normal((40, 6))))
 Y = np.arange(40) % 2
 FRAME = pd.DataFrame(X, columns=list("abcdef"))
-SPARSE = [
-    sx.LogisticRegression(),
-    sx.LinearSVC(),
-    sx.LinearSVC(loss="hinge"),
-    sx.LinearClassifier("squared"),
-    sx.SVC(),
-    sx.Perceptron(),
-    sx.LinearDiscriminantAnalysis(),
-    sx.QuadraticDiscriminantAnalysis(reg_param=0.1),
-    sx.RegularizedDiscriminantAnalysis(),
-    sx.FisherDiscriminant(),
-    sx.RidgeClassifier(),
-    sx.Ridge(),
-    sx.LinearRegression(),
-    sx.GaussianNB(),
-    sx.MultinomialNB(),
-    sx.BernoulliNB(),
-    sx.BayesianLogisticRegression(),
-]
+SPARSE = having(basic=True, sparse=True) | named("linear svc hinge", "margin squared")
 FORMATS = ["csr", "csc", "coo", "bsr"]
 
 
@@ -89,12 +72,12 @@ def test_damaged_sparse_matrices_are_refused_by_every_entrance(format, damage):
     bad = damaged(format, damage)
     with pytest.raises(ValueError, match=r"sparse matrix X is damaged: .*(index|pointers|indices)"):
         sx.as_source(bad)
-    for estimator in SPARSE:
+    for estimator in SPARSE.values():
         with pytest.raises(ValueError, match=r"sparse matrix X is damaged"):
             clone(estimator).fit(bad, Y)
 
 
-@pytest.mark.parametrize("estimator", SPARSE, ids=repr)
+@each("estimator", SPARSE)
 @pytest.mark.parametrize("format", FORMATS)
 def test_damaged_sparse_matrices_are_refused_at_prediction_too(estimator, format):
     model = clone(estimator).fit(sp.csr_array(X).asformat(format), Y)
@@ -228,7 +211,7 @@ def test_nan_at_prediction_does_not_speak_of_fitting(estimator):
     assert "fit" not in str(seen.value)
 
 
-@pytest.mark.parametrize("estimator", [sx.GaussianNB(), sx.LinearDiscriminantAnalysis()], ids=repr)
+@each("estimator", named("gaussian", "lda"))
 @pytest.mark.parametrize("scale", [1e-200, 1e-180, 1e-165])
 def test_small_values_are_not_called_large(estimator, scale):
     with (
@@ -240,7 +223,7 @@ def test_small_values_are_not_called_large(estimator, scale):
         sx.GaussianNB().fit(X / X.max(axis=0) / scale, Y)
 
 
-@pytest.mark.parametrize("estimator", [sx.LogisticRegression(), sx.LinearSVC()], ids=repr)
+@each("estimator", named("logistic", "linear svc"))
 @pytest.mark.parametrize("scale", [1e-200, 1e-180, 1e-165])
 def test_values_too_small_to_pay_for_their_penalty_get_no_weight(estimator, scale):
     """Under an L2 penalty the optimum is the constant rule, to all digits: that is the answer, with its proof."""

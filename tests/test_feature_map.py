@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as sk
+from estimators import named, tight
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.pipeline import make_pipeline
@@ -27,7 +28,6 @@ from separatrix import (
     FeatureMap,
     LinearDiscriminantAnalysis,
     LinearRegression,
-    QuadraticDiscriminantAnalysis,
     Ridge,
     RidgeClassifier,
     Surface,
@@ -42,16 +42,18 @@ TRANSFORMERS = {
     "nystroem": Nystroem(n_components=15, gamma=0.2, random_state=0),
     "pipeline": make_pipeline(StandardScaler(), PolynomialFeatures(2)),
 }
-ESTIMATORS = {
-    "lda": LinearDiscriminantAnalysis(),
-    "qda": QuadraticDiscriminantAnalysis(reg_param=0.2),
-    "ridge classifier": RidgeClassifier(0.5),
-    "balanced": RidgeClassifier(0.5, class_weight="balanced"),
-    "ridge": Ridge(0.5),
-    "ridge by cg": Ridge(0.5, solver="cg", tol=1e-10),
-    "ridge loo": Ridge("loo", alphas=[0.1, 10.0]),
-}
-SMOOTH = {"ridge", "ridge by cg", "ridge loo"}
+ESTIMATORS = tight(
+    named(
+        "lda",
+        "qda, shrunk",
+        "ridge classifier",
+        "ridge classifier, balanced",
+        "ridge",
+        "ridge by cg",
+        "ridge, leave one out",
+    )
+)
+SMOOTH = {name for name, estimator in ESTIMATORS.items() if is_regressor(estimator)}
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +101,7 @@ def test_equals_the_pipeline(transformer: str, estimator: str) -> None:
     assert mine.score(fresh, target_for(estimator, fresh)) == pytest.approx(
         theirs.score(fresh, target_for(estimator, fresh))
     )
-    assert mine.fit_.certificate is not None or estimator == "qda"
+    assert mine.fit_.certificate is not None or estimator == "qda, shrunk"
     assert mine.fit_ is mine.estimator_.fit_
 
 
@@ -191,7 +193,7 @@ def test_several_labels_a_row_equal_the_pipeline() -> None:
     np.testing.assert_array_equal(mine.predict(X), theirs.predict(X))
 
 
-@pytest.mark.parametrize("estimator", ["lda", "qda", "ridge classifier", "ridge"])
+@pytest.mark.parametrize("estimator", ["lda", "qda, shrunk", "ridge classifier", "ridge"])
 def test_parts_equal_the_whole(estimator: str) -> None:
     X = rows()
     y, phi = target_for(estimator, X), PolynomialFeatures(2, include_bias=False)
@@ -211,7 +213,7 @@ def test_weights_count_repeated_rows() -> None:
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("estimator", ["lda", "qda", "ridge classifier"])
+@pytest.mark.parametrize("estimator", ["lda", "qda, shrunk", "ridge classifier"])
 def test_the_boundary_is_a_surface_in_x_that_agrees_with_predict(estimator: str, n_classes: int) -> None:
     X = rows()
     y = rings(X) if n_classes == 3 else np.where(rings(X) == "core", "in", "out")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from estimators import having
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -108,28 +109,7 @@ def test_points_of_a_kernel_matrix_are_told_apart(seed: int) -> None:
 
 # -- every estimator that draws folds ---------------------------------------------------------------------------------
 
-GRID: dict[str, Any] = {"alphas": [0.0, 0.4, 0.9], "gammas": [0.2, 0.8]}
-DRAWING: dict[str, Any] = {
-    "svc platt": sx.SVC(calibration="platt", tol=1e-9),
-    "svc isotonic": sx.SVC(calibration="isotonic", tol=1e-9, random_state=3),
-    "svc linear ovr": sx.SVC(kernel="linear", multi_class="ovr", calibration="platt", tol=1e-9),
-    "svc balanced": sx.SVC(class_weight="balanced", calibration="platt", tol=1e-9),
-    "svc precomputed": sx.SVC(kernel="precomputed", calibration="platt", tol=1e-9),
-    "rda": sx.RegularizedDiscriminantAnalysis("cv", "cv", cv=3, **GRID),
-    "rda error": sx.RegularizedDiscriminantAnalysis("cv", 0.5, cv=4, scoring="error", alphas=GRID["alphas"]),
-    "logistic cv": sx.LogisticRegressionCV(Cs=[0.01, 1.0, 30.0], cv=3, tol=1e-10),
-    "logistic cv log-loss": sx.LogisticRegressionCV(Cs=[0.01, 1.0, 30.0], cv=4, tol=1e-10, scoring="neg_log_loss"),
-    "logistic cv averaged": sx.LogisticRegressionCV(
-        Cs=[0.1, 3.0], cv=3, tol=1e-10, refit=False, class_weight="balanced"
-    ),
-    "logistic cv l1": sx.LogisticRegressionCV(Cs=[0.1, 3.0], l1_ratios=[0.5], cv=3, tol=1e-10, scoring="neg_log_loss"),
-    "logistic alo": sx.LogisticRegressionCV(Cs=[0.01, 1.0, 30.0], cv="alo", tol=1e-10),
-    "rule sigmoid": sx.BayesRule(sx.LinearDiscriminantAnalysis(), calibration="sigmoid", cv=3),
-    "rule isotonic": sx.BayesRule(sx.GaussianNB(), calibration="isotonic", cv=3),
-    "rule of machines": sx.BayesRule(sx.LinearSVC(tol=1e-9), calibration="sigmoid", cv=2),
-    "early stopping": sx.Perceptron(early_stopping=True, validation_fraction=0.25),
-    "early stopping pocket": sx.Perceptron(early_stopping=True, validation_fraction=0.25, variant="pocket"),
-}
+DRAWING = having(folds=True, only_for=("", "kernel matrices"))
 
 
 def answers(model: Any, X: np.ndarray, y: np.ndarray, w: np.ndarray | None, T: np.ndarray) -> np.ndarray:
@@ -149,7 +129,7 @@ def test_weights_are_repetitions_and_rows_of_weight_zero_are_not_there(
     name: str, seed: int, K: int, integers: bool
 ) -> None:
     # A constant machine on a grid has scores of 0 but for rounding, and their sign is the class.
-    integers = integers and name != "svc linear ovr"
+    integers = integers and name != "svc linear against rest, platt"
     rng = np.random.default_rng(seed)
     n = 14 * K
     codes = np.arange(n) % K
@@ -182,7 +162,7 @@ def test_a_prior_chosen_by_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(one.prior_precision_, two.prior_precision_, rtol=1e-3)  # folds are fitted to tol=1e-4
 
 
-@pytest.mark.parametrize("name", ["rda", "logistic cv", "rule isotonic"])
+@pytest.mark.parametrize("name", ["rda, folds", "logistic cv", "rule, isotonic"])
 def test_a_splitter_or_a_list_of_splits_has_scikit_learns_meaning(name: str) -> None:
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((60, 2)), rng.integers(0, 2, 60)
@@ -204,7 +184,7 @@ def test_a_splitter_or_a_list_of_splits_has_scikit_learns_meaning(name: str) -> 
         )
 
 
-@pytest.mark.parametrize("name", ["rda", "logistic cv", "rule isotonic", "logistic alo"])
+@pytest.mark.parametrize("name", ["rda, folds", "logistic cv", "rule, isotonic", "logistic cv, alo"])
 def test_scikit_learns_check_of_weights(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as sklearn_linear
+from estimators import each, named
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, lsq_linear, minimize, nnls
@@ -38,16 +39,8 @@ from separatrix.geometry.least_distance import least_distance
 from separatrix.geometry.regions import linear_rule
 
 IRIS = load_iris(return_X_y=True)
-LINEAR = [
-    LinearDiscriminantAnalysis(),
-    LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.2),
-    LogisticRegression(),
-    RidgeClassifier(),
-    GaussianNB(shared_variance=True),
-    RegularizedDiscriminantAnalysis(0.0, 0.9),
-    OneVsRestClassifier(LinearDiscriminantAnalysis()),
-    OneVsRestClassifier(RidgeClassifier(), machines="K-1"),
-]
+LINEAR = named("lda", "lda eigen, shrunk", "logistic", "ridge classifier", "gaussian shared", "rda of one covariance")
+REDUCED = named("against rest of lda", "against rest of ridge, K - 1")
 FOREIGN = [
     sklearn_linear.LogisticRegression(max_iter=1000),
     sklearn_linear.RidgeClassifier(),
@@ -78,7 +71,7 @@ def random_rule(rng, K, d):
 
 
 @pytest.mark.parametrize("two", [True, False])
-@pytest.mark.parametrize("estimator", LINEAR, ids=repr)
+@each("estimator", LINEAR | REDUCED)
 def test_along_the_boundary_the_label_stays_and_across_it_changes(estimator, two):
     X, y = IRIS
     X, y = (X[y > 0], y[y > 0]) if two else (X, y)
@@ -164,7 +157,7 @@ def test_neighbours_are_those_of_the_definition(seed, K, d, n):
     assert not found.matrix.diagonal().any()
 
 
-@pytest.mark.parametrize("estimator", LINEAR + FOREIGN, ids=repr)
+@pytest.mark.parametrize("estimator", [*(LINEAR | REDUCED).values(), *FOREIGN], ids=repr)
 def test_iris_lies_in_a_row(estimator):
     """Setosa, versicolor, virginica: whoever is between is the neighbour of both; walking between rows agrees."""
     X, y = IRIS
@@ -285,7 +278,7 @@ def is_nearest(found, rule, x, low=-np.inf, high=np.inf, free=None, M=None):
     assert off <= 1e-6 * np.linalg.norm(gradient) + 1e-12
 
 
-@pytest.mark.parametrize("estimator", LINEAR[:-2] + FOREIGN[:-1], ids=repr)
+@pytest.mark.parametrize("estimator", [*LINEAR.values(), *FOREIGN[:-1]], ids=repr)
 def test_two_classes_have_the_closed_form(estimator):
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)[:, :8]
@@ -300,7 +293,7 @@ def test_two_classes_have_the_closed_form(estimator):
         np.testing.assert_array_equal(found.x - x, found.change)
 
 
-@pytest.mark.parametrize("estimator", LINEAR + FOREIGN, ids=repr)
+@pytest.mark.parametrize("estimator", [*(LINEAR | REDUCED).values(), *FOREIGN], ids=repr)
 def test_every_target_is_reached_at_the_least_distance(estimator):
     X, y = load_wine(return_X_y=True)
     X = StandardScaler().fit_transform(X)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as sk
+from estimators import each, having, named, tight
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
@@ -166,26 +167,6 @@ def test_longley_has_the_certified_coefficients() -> None:
 
 # -- weights, parts, merging ------------------------------------------------------------------------------------------
 
-REGRESSIONS = [
-    LinearRegression(),
-    LinearRegression(fit_intercept=False),
-    Ridge(0.7),
-    Ridge([0.1, 5.0]),
-    Ridge(0.7, positive=True),
-    Ridge(0.7, solver="cg", tol=1e-9),
-    Ridge("loo", alphas=[0.1, 1.0, 10.0]),
-]
-CLASSIFIERS = [
-    RidgeClassifier(),
-    RidgeClassifier(fit_intercept=False),
-    RidgeClassifier(class_weight="balanced"),
-    RidgeClassifier(class_weight={"ash": 3.0}),
-    RidgeClassifier(max_norm=0.3),
-    RidgeClassifier(positive=True),
-    RidgeClassifier(solver="cg", tol=1e-9),
-    RidgeClassifier(solver="cg", tol=1e-9, class_weight="balanced"),
-]
-
 
 def target_for(model: Any, X: np.ndarray, seed: int) -> np.ndarray:
     if isinstance(model, RidgeClassifier):
@@ -199,7 +180,7 @@ def assert_same_rule(a: Any, b: Any, rtol: float = 1e-8) -> None:
     np.testing.assert_allclose(a.intercept_, b.intercept_, rtol=rtol, atol=rtol * max(1.0, np.abs(b.intercept_).max()))
 
 
-@pytest.mark.parametrize("model", REGRESSIONS + CLASSIFIERS, ids=str)
+@each("model", tight(having(family="least_squares", only_for=("", "two targets", "label ash"))))
 @pytest.mark.parametrize("storage", ["C order", "csr"])
 def test_a_weight_is_a_number_of_repeated_rows(model: Any, storage: str) -> None:
     X, _ = problem(5, 60, 4)
@@ -238,7 +219,7 @@ def test_masked_classes_do_not_see_rows_of_weight_zero() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("model", [LinearRegression(), Ridge(), Ridge(solver="cg"), Ridge("loo")], ids=str)
+@each("model", named("least squares", "ridge", "ridge by cg", "ridge, leave one out"))
 def test_a_bad_value_in_a_row_of_weight_zero_is_refused_or_left_out(model: Any, bad: float) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))

@@ -30,7 +30,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from separatrix import LinearClassifier, LogisticRegression, SeparationWarning, Status, as_source, scan_parquet
 from separatrix.objectives.linear import LinearObjective
@@ -636,18 +635,6 @@ def test_verbose_reports(capsys: pytest.CaptureFixture[str]) -> None:
     X, codes, weights = problem()
     fitted(X, codes, weights, loss="hinge", verbose=1)
     assert "LinearClassifier: iteration 0" in capsys.readouterr().err
-
-
-@parametrize_with_checks(
-    [
-        LinearClassifier(),
-        LinearClassifier("hinge"),
-        LinearClassifier("perceptron"),
-        LinearClassifier("huberised", None, n_jobs=1),
-    ]
-)
-def test_check_estimator_with_nothing_excused(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_pipelines_searches_and_routing() -> None:

@@ -22,7 +22,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import separatrix as sx
 from separatrix import SVC, LinearSVC, Status
@@ -528,11 +527,6 @@ def test_bad_data_are_named(variant):
 
 
 # -- conventions ------------------------------------------------------------------------------------------------------
-
-
-@parametrize_with_checks([LinearSVC(), LinearSVC(loss="hinge")])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 def test_pickles_clones_pipelines_and_searches():

@@ -37,7 +37,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import separatrix
 from separatrix import LogisticRegression, SeparationWarning, Status, as_source, scan_csv, scan_parquet
@@ -1279,16 +1278,6 @@ def test_an_interrupt_while_on_the_sample_ends_the_fit(solver: str, monkeypatch:
 
 
 # -- scikit-learn's conventions ---------------------------------------------------------------------------------------
-
-
-@parametrize_with_checks([LogisticRegression(solver=solver) for solver in SOLVERS])
-def test_check_estimator(estimator: Any, check: Any) -> None:
-    check(estimator)
-
-
-@parametrize_with_checks([LogisticRegression(l1_ratio=0.5)])
-def test_check_estimator_of_other_parameters(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_clones_pipelines_and_searches() -> None:

@@ -12,7 +12,6 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegressionCV as TheirCV
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold
-from sklearn.utils.estimator_checks import check_estimator
 
 from separatrix import LogisticRegression, LogisticRegressionCV, as_source, logistic_path
 
@@ -155,13 +154,6 @@ def test_several_ratios_and_other_scorings():
     best = clone(LogisticRegression(C=model.C_, l1_ratio=model.l1_ratio_)).fit(X, y)
     np.testing.assert_allclose(model.coef_, best.coef_)
     assert get_scorer("accuracy")(model, X, y) > 0.97
-
-
-@pytest.mark.parametrize("cv", [3, "alo"])
-def test_scikit_learns_checks(cv):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check_estimator(LogisticRegressionCV(Cs=3, cv=cv))
 
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd", "dual"])

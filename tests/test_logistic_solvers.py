@@ -52,7 +52,9 @@ def optimum(name: str, ratio: float) -> float:
     X, y = data(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        models = [LogisticRegression(tol=1e-11, l1_ratio=ratio, solver=s, max_iter=500).fit(X, y) for s in SOLVERS[:4]]
+        # Conjugate gradients use up their 500 steps on the digits without a lower value than the others'.
+        solvers = [solver for solver in SOLVERS[:4] if not (name == "digits" and solver == "newton-cg")]
+        models = [LogisticRegression(tol=1e-11, l1_ratio=ratio, solver=s, max_iter=500).fit(X, y) for s in solvers]
         if ratio == 0.0:
             models.append(Reference(solver="newton-cholesky", tol=1e-10, max_iter=1000).fit(X, y))
     return min(objective(X, y, model.coef_, model.intercept_, ratio) for model in models)
@@ -81,7 +83,7 @@ def test_raw_units_within_the_default_limits(solver: str, name: str, penalty: st
 
 
 def test_one_dual_coordinate_is_solved_whatever_its_size() -> None:
-    """The root of m + Q(sσ(t) − α) + t against bisection with sixty digits."""
+    """α' = sσ(t) at the root of m + Q(α' − α) + t, which rises with α': its sign changes within 1e-14 s, in sixty digits."""
     rng = np.random.default_rng(0)
     with mpmath.workdps(60):
         for _ in range(1500):
@@ -91,16 +93,12 @@ def test_one_dual_coordinate_is_solved_whatever_its_size() -> None:
             margin = float(rng.choice([-1, 1]) * 10 ** rng.uniform(-10, 12))
             curvature = float(rng.choice([0.0, 10 ** rng.uniform(-12, 15)]))
             S, A, m, Q = (mpmath.mpf(value) for value in (s, alpha, margin, curvature))
-            low, high = -m - Q * (S - A), -m + Q * A
-            for _ in range(300):
-                middle = (low + high) / 2
-                if m + Q * (S / (1 + mpmath.exp(-middle)) - A) + middle > 0:
-                    high = middle
-                else:
-                    low = middle
-            exact = S / (1 + mpmath.exp(-low))
-            got = new_alpha(alpha, s, margin, curvature)
-            assert abs(got - exact) <= 1e-14 * S, (alpha, s, margin, curvature)
+            got, off = mpmath.mpf(new_alpha(alpha, s, margin, curvature)), mpmath.mpf(1e-14) * S
+            below, above = got - off, got + off
+            case = (alpha, s, margin, curvature)
+            assert below <= 0 or m + Q * (below - A) + mpmath.log(below / (S - below)) <= 0, case
+            assert above >= S or m + Q * (above - A) + mpmath.log(above / (S - above)) >= 0, case
+            assert 0 <= got <= S, case
 
 
 def test_dual_ascent_of_many_sparse_columns_with_an_intercept() -> None:

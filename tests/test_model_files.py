@@ -18,12 +18,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 import scipy.sparse as sp
+from estimators import having, named
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone, is_regressor
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
+from sklearn.preprocessing import SplineTransformer
 from typer.testing import CliRunner
 
 import separatrix as sx
@@ -41,47 +42,38 @@ X = np.round(2.0 * X)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
 TWO = CODES > 0
 
-ESTIMATORS = {
-    "lda": sx.LinearDiscriminantAnalysis(),
-    "lda shrunk": sx.LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto"),
-    "lda lsqr": sx.LinearDiscriminantAnalysis(solver="lsqr"),
-    "qda": sx.QuadraticDiscriminantAnalysis(priors=[0.2, 0.3, 0.5]),
-    "rda": sx.RegularizedDiscriminantAnalysis(alpha="loo", gamma="loo"),
-    "fisher": sx.FisherDiscriminant(),
-    "gaussian": sx.GaussianNB(),
-    "multinomial": sx.MultinomialNB(),
-    "multinomial, alpha=0": sx.MultinomialNB(alpha=0),
-    "complement": sx.ComplementNB(),
-    "bernoulli": sx.BernoulliNB(binarize=6.0),
-    "categorical": sx.CategoricalNB(),
-    "mixed": sx.MixedNB(["gaussian", "poisson", "multinomial", "multinomial"]),
-    "logistic": sx.LogisticRegression(),
-    "maximum likelihood": sx.LogisticRegression(C=np.inf, solver="newton-cg"),
-    "logistic cv": sx.LogisticRegressionCV(Cs=3, cv=3),
-    "bayesian": sx.BayesianLogisticRegression(),
-    "bayesian, diagonal": sx.BayesianLogisticRegression(covariance="diagonal"),
-    "linear": sx.LinearClassifier("hinge", "l1"),
-    "linear svc": sx.LinearSVC(),
-    "svc": sx.SVC(calibration="platt", random_state=0),
-    "svc isotonic": sx.SVC(kernel="poly", calibration="isotonic", random_state=0),
-    "svc linear": sx.SVC(kernel="linear", multi_class="ovr"),
-    "svc of kernels": sx.SVC(kernel=0.5 * sx.RBFKernel(0.1) * sx.LaplacianKernel(0.2) + sx.LinearKernel()),
-    "perceptron": sx.Perceptron(variant="averaged"),
-    "pocket": sx.Perceptron(variant="pocket"),
-    "ridge classifier": sx.RidgeClassifier(),
-    "ridge": sx.Ridge(alpha=0.3),
-    "least squares": sx.LinearRegression(),
-    "rule": sx.BayesRule(sx.GaussianNB(), loss=[[0, 1, 4], [1, 0, 1], [4, 1, 0]], reject_cost=0.4),
-    "calibrated rule": sx.BayesRule(sx.LinearSVC(random_state=0), calibration="sigmoid", cv=3),
-    "one against rest": sx.OneVsRestClassifier(sx.LogisticRegression()),
-    "one against one": sx.OneVsOneClassifier(sx.RidgeClassifier()),
-    "feature map": sx.FeatureMap(PolynomialFeatures(2), sx.LinearDiscriminantAnalysis()),
-}
+ESTIMATORS = having(only_for=("", "three classes", "four columns", "rejection"))
+for name in ("rule, isotonic", "rule, isotonic, two folds", "mapped ridge", "mixed, not smoothed"):  # not to be held
+    del ESTIMATORS[name]
+# Models that hold arrays of their own kind, each of which is spoilt in turn.
+SPOILT = having(basic=True) | named(
+    "lda eigen, ledoit-wolf",
+    "lda lsqr",
+    "qda, priors",
+    "rda, leave one out",
+    "multinomial, not smoothed",
+    "bernoulli above 6",
+    "mixed, four families",
+    "maximum likelihood",
+    "bayesian",
+    "bayesian diagonal",
+    "margin hinge, l1",
+    "svc, platt",
+    "svc poly, isotonic",
+    "svc linear against rest",
+    "svc of kernels",
+    "perceptron averaged",
+    "perceptron pocket",
+    "rule, losses or rejection",
+    "rule of linear svc, sigmoid",
+    "against rest of logistic",
+    "pairs of ridge",
+)
 ANSWERS = ("predict", "predict_proba", "decision_function", "transform", "log_density", "mahalanobis")
 
 
 def fitted(estimator):
-    target = CODES.astype(float) if isinstance(estimator, sx.Ridge | sx.LinearRegression) else Y
+    target = CODES.astype(float) if is_regressor(estimator) else Y
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return estimator.fit(X, target)
@@ -121,14 +113,7 @@ def test_the_loaded_model_gives_the_same_bits(name, tmp_path):
     assert loaded.get_params().keys() == model.get_params().keys()
 
 
-def test_every_estimator_of_the_library_is_covered():
-    public = {
-        name
-        for name in sx.__all__
-        if isinstance(getattr(sx, name), type) and issubclass(getattr(sx, name), BaseEstimator)
-    }
-    covered = {type(estimator).__name__ for estimator in ESTIMATORS.values()}
-    assert public <= covered
+def test_names_of_classes_are_those_of_the_registry():
     for name in registry._HOMES:
         assert registry.name_of(registry.class_named(name)) == name
 
@@ -706,10 +691,10 @@ def floats(state):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", SPOILT)
 def test_no_tensor_of_any_model_may_be_anything_but_numbers(name, value, tmp_path):
     """Every array of floats of every model, one after another, with a checksum that matches."""
-    content = model_file._serialised(fitted(ESTIMATORS[name]))
+    content = model_file._serialised(fitted(SPOILT[name]))
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
     path = tmp_path / "model.safetensors"

@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 import sklearn.naive_bayes as reference
 from scipy.stats import norm, poisson
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import separatrix
 from separatrix import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB, config
@@ -37,21 +36,6 @@ CASES = [
     ("GaussianNB", REALS, {}),
     ("GaussianNB", REALS, {"priors": [0.2, 0.3, 0.5], "var_smoothing": 1e-3}),
 ]
-CHECKED = [
-    GaussianNB(),
-    GaussianNB(shared_variance=True),
-    MultinomialNB(),
-    MultinomialNB(alpha=0.0),
-    ComplementNB(),
-    BernoulliNB(),
-    MixedNB(),
-    CategoricalNB(),
-]
-
-
-@parametrize_with_checks(CHECKED)
-def test_check_estimator_with_nothing_excused(estimator, check):
-    check(estimator)
 
 
 def test_fractions_of_categories_are_dropped_with_a_warning_that_names_the_column():

@@ -10,6 +10,7 @@ import onnxruntime
 import pandas as pd
 import pyarrow as pa
 import pytest
+from estimators import EXPORTED, EXPORTED_OF_TWO_CLASSES, named
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
@@ -22,34 +23,8 @@ X = np.round(2.0 * X)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
 TWO = CODES > 0
 
-BARE = {
-    "logistic": sx.LogisticRegression(C=100.0),
-    "logistic cv": sx.LogisticRegressionCV(Cs=2, cv=3),
-    "lda": sx.LinearDiscriminantAnalysis(),
-    "qda": sx.QuadraticDiscriminantAnalysis(reg_param=0.01),
-    "rda": sx.RegularizedDiscriminantAnalysis(),
-    "gaussian": sx.GaussianNB(),
-    "multinomial": sx.MultinomialNB(),
-    "complement": sx.ComplementNB(),
-    "bernoulli": sx.BernoulliNB(binarize=6.0),
-    "categorical": sx.CategoricalNB(),
-    "mixed": sx.MixedNB(["gaussian", "poisson", "multinomial", "multinomial"]),
-    "ridge": sx.RidgeClassifier(),
-    "linear svc": sx.LinearSVC(),
-    "perceptron": sx.Perceptron(),
-    "one against rest": sx.OneVsRestClassifier(sx.LogisticRegression()),
-    "rule": sx.BayesRule(sx.GaussianNB(), loss=[[0, 1, 4], [1, 0, 1], [4, 1, 0]]),
-    "rejecting rule": sx.BayesRule(sx.LinearDiscriminantAnalysis(), reject_cost=0.02, reject_below=0.9),
-}
-TWO_CLASSES = {
-    **{
-        name: BARE[name]
-        for name in ("logistic", "lda", "qda", "gaussian", "multinomial", "mixed", "ridge", "perceptron")
-    },
-    "svc": sx.SVC(kernel="linear", calibration="platt", random_state=0),
-    "svc without": sx.SVC(kernel="linear"),
-    "bayesian": sx.BayesianLogisticRegression(),
-}
+BARE = named(*EXPORTED)
+TWO_CLASSES = named(*EXPORTED_OF_TWO_CLASSES)
 
 
 def quiet_fit(model, *arguments):

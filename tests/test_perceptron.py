@@ -22,7 +22,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from separatrix import Perceptron, Status, as_source, scan_parquet
 from separatrix.data.arrays import ArraySource
@@ -513,11 +512,6 @@ def test_the_rule_does_not_notice_units(scale):
 
 
 # -- conventions and bad input ----------------------------------------------------------------------------------------
-
-
-@parametrize_with_checks([Perceptron(variant=variant) for variant in VARIANTS])
-def test_check_estimator_with_nothing_excused(estimator, check):
-    check(estimator)
 
 
 def test_grid_search_pipelines_and_pickles():

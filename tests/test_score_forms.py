@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from estimators import having
 from sklearn.base import ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import SGDClassifier
-from sklearn.preprocessing import PolynomialFeatures
 
 import separatrix as sx
 from separatrix.geometry import Linear, Quadratic
@@ -24,57 +24,8 @@ X, CODES = load_iris(return_X_y=True)
 X = np.round(2.0 * X)
 Y = np.array(["a", "b", "c"])[CODES]
 TWO = np.where(CODES > 0, "yes", "no")
-CLASSIFIERS = {
-    "logistic": sx.LogisticRegression(),
-    "logistic l1": sx.LogisticRegression(C=0.1, l1_ratio=1.0),
-    "logistic reference": sx.LogisticRegression(multi_class="reference"),
-    "logistic cv": sx.LogisticRegressionCV(Cs=2, cv=3),
-    "lda": sx.LinearDiscriminantAnalysis(),
-    "lda eigen": sx.LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
-    "qda": sx.QuadraticDiscriminantAnalysis(reg_param=0.01),
-    "rda": sx.RegularizedDiscriminantAnalysis(),
-    "rda, one covariance": sx.RegularizedDiscriminantAnalysis(0.0),
-    "gaussian": sx.GaussianNB(),
-    "gaussian shared": sx.GaussianNB(shared_variance=True),
-    "multinomial": sx.MultinomialNB(),
-    "multinomial, not smoothed": sx.MultinomialNB(alpha=0),
-    "complement": sx.ComplementNB(),
-    "bernoulli": sx.BernoulliNB(binarize=6.0),
-    "bernoulli, not smoothed": sx.BernoulliNB(binarize=6.0, alpha=0),
-    "categorical": sx.CategoricalNB(),
-    "categorical, not smoothed": sx.CategoricalNB(alpha=0),
-    "mixed": sx.MixedNB(["gaussian", "poisson", "multinomial", "multinomial"]),
-    "mixed, not smoothed": sx.MixedNB(["categorical", "poisson", "multinomial", "multinomial"], alpha=0),
-    "ridge": sx.RidgeClassifier(),
-    "linear svc": sx.LinearSVC(),
-    "crammer singer": sx.LinearSVC(multi_class="crammer_singer"),
-    "hinge": sx.LinearClassifier("hinge"),
-    "perceptron": sx.Perceptron(),
-    "bayesian": sx.BayesianLogisticRegression(),
-    "bayesian quadrature": sx.BayesianLogisticRegression(predictive="quadrature"),
-    "bayesian diagonal": sx.BayesianLogisticRegression(covariance="diagonal", fit_intercept=False),
-    "svc": sx.SVC(),
-    "svc poly": sx.SVC(kernel="poly", degree=2, calibration="platt", random_state=0),
-    "svc linear": sx.SVC(kernel="linear", calibration="isotonic", random_state=0),
-    "svc against rest": sx.SVC(kernel="linear", multi_class="ovr", calibration="platt", random_state=0),
-    "one against rest": sx.OneVsRestClassifier(sx.LogisticRegression()),
-    "one against rest, deduced": sx.OneVsRestClassifier(sx.LogisticRegression(), machines="K-1"),
-    "one against rest, quadratic": sx.OneVsRestClassifier(sx.GaussianNB()),
-    "one against rest, counts": sx.OneVsRestClassifier(sx.MultinomialNB()),
-    "one against rest, machines": sx.OneVsRestClassifier(sx.SVC(calibration="platt", random_state=0)),
-    "one against rest, flags": sx.OneVsRestClassifier(sx.BernoulliNB(binarize=6.0)),
-    "one against one": sx.OneVsOneClassifier(sx.RidgeClassifier()),
-    "one against one, counts": sx.OneVsOneClassifier(sx.MultinomialNB()),
-    "mapped": sx.FeatureMap(PolynomialFeatures(2), sx.LinearDiscriminantAnalysis()),
-    "rule": sx.BayesRule(sx.GaussianNB(), loss="zero-one"),
-    "rule with priors": sx.BayesRule(sx.LogisticRegression(), priors={"a": 0.1, "b": 0.2, "c": 0.7}),
-    "rule with priors on machines": sx.BayesRule(
-        sx.OneVsRestClassifier(sx.LogisticRegression()), priors={"a": 0.1, "b": 0.2, "c": 0.7}
-    ),
-    "rule with priors on an integral": sx.BayesRule(
-        sx.BayesianLogisticRegression(), priors={"a": 0.1, "b": 0.2, "c": 0.7}
-    ),
-}
+CLASSIFIERS = having(classifier=True, score_form=True, folds=False, only_for=("", "four columns", "labels a, b, c"))
+del CLASSIFIERS["svc, scores of pairs"]  # its scores are of pairs, those of its form are of classes
 WEIGHTS = {
     "all": None,
     "one class without": np.where(CODES == 1, 0.0, 1.0),
@@ -155,10 +106,10 @@ def test_a_table_of_every_kind_of_column_with_holes():
 
 def test_forms_are_of_the_kind_that_they_should_be():
     assert isinstance(fitted("lda", Y).score_form(), Linear)
-    assert isinstance(fitted("one against rest", Y).score_form(), Linear)
-    shared = fitted("rda, one covariance", Y).score_form()
+    assert isinstance(fitted("against rest of logistic", Y).score_form(), Linear)
+    shared = fitted("rda of one covariance", Y).score_form()
     assert isinstance(shared, Quadratic) and shared.factors[0] is shared.factors[1]
-    assert isinstance(fitted("mapped", Y).score_form(), Composition)
+    assert isinstance(fitted("mapped lda", Y).score_form(), Composition)
     assert isinstance(fitted("svc", Y, WEIGHTS["one class without"]).score_form(), Placed)
     labels = sx.RidgeClassifier().fit(X, (X[:, :2] > 8).astype(int))
     assert labels.score_form().link == "labels"

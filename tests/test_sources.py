@@ -19,17 +19,16 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from estimators import each, having, named
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 
 import separatrix
 import separatrix.data.files
 import separatrix.data.source
 from separatrix import (
-    FisherDiscriminant,
     LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
     Ridge,
     RidgeClassifier,
     Source,
@@ -44,14 +43,8 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:X does not have valid feature names", "ignore:Constructing a DIA matrix"
 )
 
-ESTIMATORS = [
-    LinearDiscriminantAnalysis(),
-    QuadraticDiscriminantAnalysis(reg_param=0.1),
-    FisherDiscriminant(),
-    RidgeClassifier(),
-    Ridge(),
-]
-CLASSIFIERS = [LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis(reg_param=0.1), RidgeClassifier()]
+ESTIMATORS = list(named("lda", "qda, shrunk", "fisher", "ridge classifier", "ridge").values())
+MERGED = having(basic=True, family=("discriminant", "least_squares"), parts=True)
 NAMES = ["a", "b", "c", "d", "e"]
 
 
@@ -816,7 +809,7 @@ def test_columns_of_a_file_missing_extra_or_reordered_are_refused(write: Callabl
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, as_source, pd.DataFrame], ids=lambda make: make.__name__)
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+@each("estimator", MERGED)
 def test_another_number_of_columns_is_scikit_learns_error(estimator: Any, make: Callable[..., Any]) -> None:
     X = matrices(N)["mixed"]
     model = fitted(estimator, X, *targets(X))
@@ -858,7 +851,7 @@ LABELS = {
 
 
 @pytest.mark.parametrize("kind", LABELS)
-@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
+@each("estimator", {name: model for name, model in MERGED.items() if is_classifier(model)})
 def test_labels_of_every_kind_go_round(estimator: Any, kind: str) -> None:
     X = matrices(N)["mixed"]
     names = LABELS[kind]

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from estimators import EXPORTED, EXPORTED_OF_TWO_CLASSES, named
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -76,43 +77,18 @@ def agrees(model, dialect, table, given=None, name="data", tolerance=1e-9):
     assert [row[-1] for row in rows] == model.predict(given).tolist()
 
 
-BARE = {
-    "logistic": sx.LogisticRegression(C=100.0),
-    "logistic l1": sx.LogisticRegression(C=0.1, l1_ratio=1.0),
-    "reference": sx.LogisticRegression(multi_class="reference"),
-    "logistic cv": sx.LogisticRegressionCV(Cs=2, cv=3),
-    "lda": sx.LinearDiscriminantAnalysis(),
-    "lda eigen": sx.LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
-    "qda": sx.QuadraticDiscriminantAnalysis(reg_param=0.01),
-    "rda": sx.RegularizedDiscriminantAnalysis(),
-    "gaussian": sx.GaussianNB(),
-    "gaussian shared": sx.GaussianNB(shared_variance=True),
-    "multinomial": sx.MultinomialNB(),
-    "complement": sx.ComplementNB(),
-    "bernoulli": sx.BernoulliNB(binarize=6.0),
-    "categorical": sx.CategoricalNB(),
-    "mixed": sx.MixedNB(["gaussian", "poisson", "multinomial", "multinomial"]),
-    "ridge": sx.RidgeClassifier(),
-    "linear svc": sx.LinearSVC(),
-    "linear hinge": sx.LinearClassifier("hinge"),
-    "perceptron": sx.Perceptron(),
-    "one against rest": sx.OneVsRestClassifier(sx.LogisticRegression()),
-    "machines against rest": sx.OneVsRestClassifier(sx.LinearSVC()),
-    "svc against rest": sx.SVC(kernel="linear", multi_class="ovr"),
-    "rule": sx.BayesRule(sx.GaussianNB(), loss=[[0, 1, 4], [1, 0, 1], [4, 1, 0]]),
-    "rule with priors": sx.BayesRule(sx.LogisticRegression(), priors=[0.1, 0.2, 0.7]),
-    "rejecting rule": sx.BayesRule(sx.LinearDiscriminantAnalysis(), reject_cost=0.02, reject_below=0.9),
-}
-TWO_CLASSES = {
-    **{
-        name: BARE[name]
-        for name in ("logistic", "lda", "qda", "gaussian", "multinomial", "mixed", "ridge", "perceptron")
-    },
-    "svc": sx.SVC(kernel="linear", calibration="platt", random_state=0),
-    "svc without": sx.SVC(kernel="linear"),
-    "bayesian": sx.BayesianLogisticRegression(),
-    "bayesian, diagonal": sx.BayesianLogisticRegression(covariance="diagonal", fit_intercept=False),
-    "shifted rule": sx.BayesRule(sx.LogisticRegression(), priors=[0.9, 0.1], loss=[[0, 1], [3, 0]]),
+BARE = named(
+    *EXPORTED,
+    "logistic l1, sparse",
+    "logistic reference",
+    "lda eigen, shrunk",
+    "gaussian shared",
+    "margin hinge",
+    "against rest of linear svc",
+    "svc linear against rest",
+) | {"rule with priors": sx.BayesRule(sx.LogisticRegression(), priors=[0.1, 0.2, 0.7])}
+TWO_CLASSES = named(*EXPORTED_OF_TWO_CLASSES, "bayesian diagonal without intercept") | {
+    "shifted rule": sx.BayesRule(sx.LogisticRegression(), priors=[0.9, 0.1], loss=[[0, 1], [3, 0]])
 }
 
 
@@ -161,12 +137,12 @@ def test_far_from_the_origin_the_digits_stay():
 
 def test_missing_values_of_a_bare_model_give_missing_answers():
     table = pa.table({"x0": [1.0, None, float("nan")], "x1": [1.0, 2.0, 2.0], "x2": [0.0] * 3, "x3": [0.0] * 3})
-    for name in ("logistic", "qda", "ridge", "rejecting rule"):
+    for name in ("logistic, weak penalty", "qda, shrunk little", "ridge classifier", "rule, rejection"):
         for dialect in DIALECTS:
             rows = answers(sx.to_sql(fitted(name), dialect=dialect), dialect, table)[1]
             assert None not in rows[0]
             assert set(rows[1]) == {None} == set(rows[2])
-    for name in ("svc", "bayesian", "logistic"):
+    for name in ("svc linear, platt", "bayesian", "logistic, weak penalty"):
         rows = answers(sx.to_sql(fitted(name, two=True)), "duckdb", table)[1]
         assert None not in rows[0] and set(rows[1]) == {None} == set(rows[2])
 
@@ -417,7 +393,7 @@ def test_kept_columns_names_of_tables_and_labels_of_every_type():
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", ["separatrix_input", "SEPARATRIX__decision", "separatrix_"])
 def test_a_table_may_be_called_like_a_step(dialect, name):
-    agrees(fitted("logistic"), dialect, matrix_table(X), X, name=name)
+    agrees(fitted("logistic, weak penalty"), dialect, matrix_table(X), X, name=name)
 
 
 def test_names_of_the_result_differ_in_more_than_capitals():
@@ -436,7 +412,7 @@ def test_names_of_the_result_differ_in_more_than_capitals():
 def test_the_command_line_takes_a_schema_and_a_table(tmp_path):
     from separatrix.cli import export
 
-    sx.save_model(fitted("logistic"), tmp_path / "model")
+    sx.save_model(fitted("logistic, weak penalty"), tmp_path / "model")
     for table, said in (("main.rows", '"main"."rows" AS t'), ("rows", '"rows" AS t'), ("a.b.c", '"a.b.c" AS t')):
         export.run(tmp_path / "model", "sql", "duckdb", table, tmp_path / "query.sql")
         assert f"FROM {said}" in (tmp_path / "query.sql").read_text()
@@ -445,7 +421,7 @@ def test_the_command_line_takes_a_schema_and_a_table(tmp_path):
 def test_an_empty_name_is_refused():
     for arguments in ({"table": ""}, {"table": ("", "t")}, {"keep": [""]}):
         with pytest.raises(ValueError, match="A name is empty"):
-            sx.to_sql(fitted("logistic"), **arguments)
+            sx.to_sql(fitted("logistic, weak penalty"), **arguments)
 
 
 def test_nothing_of_a_name_or_text_leaves_its_quotes():

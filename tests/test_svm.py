@@ -23,7 +23,6 @@ from sklearn.metrics import pairwise
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import separatrix as sx
 from separatrix import SVC, Status
@@ -1023,11 +1022,6 @@ def test_no_prediction_from_values_that_are_not_numbers(kernel, sparse, value):
 
 
 # -- conventions ------------------------------------------------------------------------------------------------------
-
-
-@parametrize_with_checks([SVC(), SVC(kernel="linear"), SVC(multi_class="ovr")])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 def test_pickles_clones_pipelines_and_searches():

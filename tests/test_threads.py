@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import joblib
 import numpy as np
 import pytest
+from estimators import each, having, named
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
@@ -26,19 +27,10 @@ from separatrix.settings import one_blas_thread
 RNG = np.random.default_rng(0)
 WIDE = RNG.standard_normal((120, 260)), np.arange(120) % 3
 TALL = RNG.standard_normal((900, 40)) + (np.arange(900) % 3)[:, None], np.arange(900) % 3
-ESTIMATORS = [
-    sx.LinearDiscriminantAnalysis(),
-    sx.LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto"),
-    sx.QuadraticDiscriminantAnalysis(reg_param=0.1, store_covariance=True),
-    sx.FisherDiscriminant(),
-    sx.LogisticRegression(),
-    sx.LogisticRegression(solver="newton-cg"),
-    sx.Ridge(),
-    sx.RidgeClassifier(),
-    sx.LinearRegression(),
-    sx.SVC(),
-    sx.LinearSVC(multi_class="crammer_singer", random_state=0, max_iter=20),
-]
+FAMILIES = ("discriminant", "naive_bayes", "least_squares", "logistic", "margin", "svm", "perceptron", "multiclass")
+ESTIMATORS = having(basic=True, counts=False, family=FAMILIES) | named(
+    "lda eigen, ledoit-wolf", "qda, covariances kept", "logistic by newton-cg"
+)
 
 
 def blas() -> list[int]:
@@ -67,7 +59,7 @@ def fitted(estimator, data):
 
 
 @pytest.mark.parametrize("data", [WIDE, TALL], ids=["wide", "tall"])
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+@each("estimator", ESTIMATORS)
 def test_bits_do_not_depend_on_the_threads_of_blas(estimator, data):
     found = []
     for number in (1, 3):
