@@ -24,20 +24,14 @@ from sklearn.model_selection import PredefinedSplit, StratifiedKFold, cross_val_
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from separatrix import (
-    BayesRule,
-    LinearDiscriminantAnalysis,
-    LogisticRegression,
-    LogisticRegressionCV,
-    compare,
-    expected_calibration_error,
-)
+from separatrix import BayesRule, LinearDiscriminantAnalysis, LogisticRegression, LogisticRegressionCV, compare
 from separatrix.comparison.costs import as_loss, read_loss
 from separatrix.comparison.families import FAMILIES, ModelFamily, build
 from separatrix.comparison.fitting import by_name, certificate_of, fit_sentence, gathered, in_words, stoppable
 from separatrix.comparison.scores import Candidate, Score, measure, rank, recommend, standard_error
 from separatrix.comparison.validation import stratified_folds
 from separatrix.data import number_text
+from separatrix.decide import expected_calibration_error
 from separatrix.errors import ClassName, Message
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.schema import TableSchema

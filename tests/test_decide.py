@@ -47,12 +47,11 @@ from separatrix import (
     RegularizedDiscriminantAnalysis,
     as_source,
     estimate_priors,
-    expected_calibration_error,
     posterior_summary,
-    reliability_diagram,
     shift_priors,
     threshold_for,
 )
+from separatrix.decide import expected_calibration_error, reliability_diagram
 from separatrix.decide.losses import best_actions, expected_losses
 
 IRIS = load_iris(return_X_y=True)

@@ -20,12 +20,12 @@ from separatrix import (
     LinearDiscriminantAnalysis,
     bayes_risk,
     compare,
-    expected_calibration_error,
     risk,
     risk_coverage_curve,
     shift_priors,
     threshold_for,
 )
+from separatrix.decide import expected_calibration_error
 from separatrix.decide.losses import loss_table
 
 X, CODES = load_breast_cancer(return_X_y=True)

@@ -13,7 +13,7 @@ from scipy import integrate, stats
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression as SkLogistic
 
-import separatrix.decide.risk as risk_module
+import separatrix.decide.empirical_risk as risk_module
 from separatrix import (
     BayesRule,
     BernoulliNB,

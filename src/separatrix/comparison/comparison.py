@@ -46,7 +46,7 @@ from separatrix.data.block import Float
 from separatrix.data.labels import as_names
 from separatrix.decide.calibration import reliability_diagram
 from separatrix.decide.losses import best_actions
-from separatrix.geometry.separability import separability
+from separatrix.geometry.separation import separability
 from separatrix.tables.columns import ColumnSchema
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.reading import read_table

@@ -88,7 +88,7 @@ def reliability_diagram(
 
     Examples
     --------
-    >>> from separatrix import reliability_diagram
+    >>> from separatrix.decide import reliability_diagram
     >>> points = reliability_diagram([0, 0, 1, 1], [0.1, 0.2, 0.2, 0.9], n_bins=2)
     >>> points.observed.round(2), points.counts
     (array([0.33, 1.  ]), array([3., 1.]))
@@ -132,7 +132,7 @@ def expected_calibration_error(
 
     Examples
     --------
-    >>> from separatrix import expected_calibration_error
+    >>> from separatrix.decide import expected_calibration_error
     >>> round(expected_calibration_error([0, 0, 1, 1], [0.1, 0.2, 0.2, 0.9], n_bins=2), 3)
     0.15
     """

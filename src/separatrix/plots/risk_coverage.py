@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
+from separatrix.decide.empirical_risk import RiskCoverage, risk_coverage_curve
 from separatrix.decide.losses import Loss
-from separatrix.decide.risk import RiskCoverage, risk_coverage_curve
 from separatrix.plots import style
 from separatrix.plots.display import ProbabilityDisplay
 

@@ -23,11 +23,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.block import Codes, Float
+from separatrix.decide.empirical_risk import Risk
 from separatrix.decide.intervals import bounded_interval
 from separatrix.decide.losses import REJECTED, Loss, expected_losses, loss_table
 from separatrix.decide.prior_shift import check_priors
 from separatrix.decide.regions import envelope, reject
-from separatrix.decide.risk import Risk
 from separatrix.models.generative import GenerativeClassifier
 from separatrix.models.naive_bayes.gaussian_nb import GaussianNB
 from separatrix.statistics.gaussian_rows import gaussian_rows
