@@ -53,7 +53,7 @@ CLASSIFIERS: list[Any] = [
     sx.LinearSVC(tol=1e-6, multi_class="crammer_singer", random_state=0),
     sx.SVC(tol=1e-8),
     sx.SVC(tol=1e-8, kernel="linear", multi_class="ovr", calibration="isotonic"),
-    sx.SVC(tol=1e-8, calibration="platt", decision_function_shape="ovo"),
+    sx.SVC(tol=1e-8, calibration="sigmoid", decision_function_shape="ovo"),
     sx.Perceptron(),
     sx.Perceptron(variant="averaged", class_weight="balanced"),
     sx.OneVsRestClassifier(sx.LogisticRegression(tol=1e-10)),

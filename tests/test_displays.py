@@ -349,7 +349,7 @@ def test_reliability_points_are_those_of_numpy_and_scikit_learn():
     assert display.name == "GaussianNB" and display.event == "malignant"
     bars = display.ax_.collections[0].get_segments()
     np.testing.assert_allclose(
-        [bar[:, 1] for bar in bars], np.column_stack([display.reliability.low, display.reliability.high])
+        [bar[:, 1] for bar in bars], np.column_stack([display.reliability.lower, display.reliability.upper])
     )
 
 
@@ -417,7 +417,7 @@ def test_the_posterior_band_is_that_of_the_model_along_the_column(n_classes):
     )
     rows = pd.DataFrame(np.tile(X.to_numpy().mean(axis=0), (9, 1)), columns=ODD)
     rows[ODD[2]] = np.linspace(X[ODD[2]].min(), X[ODD[2]].max(), 9)
-    proba, lower, upper = model.predict_proba(rows, return_interval=0.8)
+    proba, lower, upper = model.predict_proba(rows, level=0.8)
     shown = [1] if n_classes == 2 else [0, 1, 2]
     assert display.classes == model.classes_[shown].tolist()
     for drawn, expected in ((display.proba, proba), (display.lower, lower), (display.upper, upper)):

@@ -110,11 +110,11 @@ def test_points_of_a_kernel_matrix_are_told_apart(seed: int) -> None:
 
 GRID: dict[str, Any] = {"alphas": [0.0, 0.4, 0.9], "gammas": [0.2, 0.8]}
 DRAWING: dict[str, Any] = {
-    "svc platt": sx.SVC(calibration="platt", tol=1e-9),
+    "svc platt": sx.SVC(calibration="sigmoid", tol=1e-9),
     "svc isotonic": sx.SVC(calibration="isotonic", tol=1e-9, random_state=3),
-    "svc linear ovr": sx.SVC(kernel="linear", multi_class="ovr", calibration="platt", tol=1e-9),
-    "svc balanced": sx.SVC(class_weight="balanced", calibration="platt", tol=1e-9),
-    "svc precomputed": sx.SVC(kernel="precomputed", calibration="platt", tol=1e-9),
+    "svc linear ovr": sx.SVC(kernel="linear", multi_class="ovr", calibration="sigmoid", tol=1e-9),
+    "svc balanced": sx.SVC(class_weight="balanced", calibration="sigmoid", tol=1e-9),
+    "svc precomputed": sx.SVC(kernel="precomputed", calibration="sigmoid", tol=1e-9),
     "rda": sx.RegularizedDiscriminantAnalysis("cv", "cv", cv=3, **GRID),
     "rda error": sx.RegularizedDiscriminantAnalysis("cv", 0.5, cv=4, scoring="error", alphas=GRID["alphas"]),
     "logistic cv": sx.LogisticRegressionCV(Cs=[0.01, 1.0, 30.0], cv=3, tol=1e-10),
@@ -218,6 +218,6 @@ def test_too_few_different_rows_are_refused_with_a_reason() -> None:
     with pytest.warns(UserWarning, match="less than the 4 folds"):  # no more folds than different rows
         assert sx.LogisticRegressionCV(cv=5, Cs=2).fit(X, y).n_iter_.shape[0] == 4
     with pytest.raises(ValueError, match="two different rows"):
-        sx.SVC(calibration="platt").fit(X[10:], y[10:])
+        sx.SVC(calibration="sigmoid").fit(X[10:], y[10:])
     with pytest.warns(UserWarning, match="least populated class"):
         sx.LogisticRegressionCV(cv=3, Cs=2).fit(X, y)

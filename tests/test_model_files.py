@@ -62,7 +62,7 @@ ESTIMATORS = {
     "bayesian, diagonal": sx.BayesianLogisticRegression(covariance="diagonal"),
     "linear": sx.LinearClassifier("hinge", "l1"),
     "linear svc": sx.LinearSVC(),
-    "svc": sx.SVC(calibration="platt", random_state=0),
+    "svc": sx.SVC(calibration="sigmoid", random_state=0),
     "svc isotonic": sx.SVC(kernel="poly", calibration="isotonic", random_state=0),
     "svc linear": sx.SVC(kernel="linear", multi_class="ovr"),
     "svc of kernels": sx.SVC(kernel=0.5 * sx.RBFKernel(0.1) * sx.LaplacianKernel(0.2) + sx.LinearKernel()),

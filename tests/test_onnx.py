@@ -46,7 +46,7 @@ TWO_CLASSES = {
         name: BARE[name]
         for name in ("logistic", "lda", "qda", "gaussian", "multinomial", "mixed", "ridge", "perceptron")
     },
-    "svc": sx.SVC(kernel="linear", calibration="platt", random_state=0),
+    "svc": sx.SVC(kernel="linear", calibration="sigmoid", random_state=0),
     "svc without": sx.SVC(kernel="linear"),
     "bayesian": sx.BayesianLogisticRegression(),
 }

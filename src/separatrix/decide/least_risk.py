@@ -134,7 +134,7 @@ def bayes_risk(
     reject_cost: float | None = None,
     reject_below: float | None = None,
     n_samples: int = 100_000,
-    confidence_level: float = 0.95,
+    level: float = 0.95,
     random_state: Any = None,
 ) -> Risk:
     """The risk of the best rule when a generative model is the truth.
@@ -150,7 +150,7 @@ def bayes_risk(
         As for `BayesRule`; a rejection must have a cost.
     n_samples : int, default=100000
         Draws, where there is no closed form.
-    confidence_level : float, default=0.95
+    level : float, default=0.95
     random_state : int, RandomState or None
 
     Returns
@@ -195,7 +195,7 @@ def bayes_risk(
     # The best action costs no more than the one whose worst case is least.
     worst = float(matrix.max(axis=0).min())
     least, most = float(matrix.min()), worst if reject_cost is None else max(worst, reject_cost)
-    low, high = bounded_interval(values, np.ones(len(values)), least, most, confidence_level)
+    low, high = bounded_interval(values, np.ones(len(values)), least, most, level)
     return Risk(mean, low, high, error, len(values), "Monte Carlo")
 
 
