@@ -73,91 +73,34 @@ if TYPE_CHECKING:
     from separatrix.statistics import condition_gaussian
     from separatrix.tables import read_table
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        modules=[
-            *(
-                "comparison",
-                "data",
-                "decide",
-                "dual",
-                "export",
-                "geometry",
-                "inference",
-                "models",
-                "objectives",
-                "plots",
-            ),
-            *("solvers", "statistics", "tables"),
-        ],
-    )
+    _MODULES = ["comparison", "data", "decide", "export", "geometry", "inference", "models", "plots", "tables"]
+    _MODULES += ["dual", "objectives", "solvers", "statistics"]  # what the models are made of
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "SVC",
-    "BayesRule",
-    "BayesianLogisticRegression",
-    "BernoulliNB",
-    "CategoricalNB",
-    "Certificate",
-    "Comparison",
-    "ComplementNB",
-    "DecisionBoundaryDisplay",
-    "FeatureMap",
     "FisherDiscriminant",
-    "Fit",
-    "GaussianClasses",
-    "GaussianNB",
-    "Kernel",
-    "LaplacianKernel",
-    "LinearClassifier",
     "LinearDiscriminantAnalysis",
-    "LinearKernel",
-    "LinearRegression",
-    "LinearSVC",
+    "QuadraticDiscriminantAnalysis",
+    "RegularizedDiscriminantAnalysis",
+]
+__all__ += ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MixedNB", "MultinomialNB"]
+__all__ += ["LinearRegression", "Ridge", "RidgeClassifier", "ridge_path"]
+__all__ += [
+    "BayesianLogisticRegression",
     "LogisticRegression",
     "LogisticRegressionCV",
-    "MixedNB",
-    "MultinomialNB",
-    "OneVsOneClassifier",
-    "OneVsRestClassifier",
-    "Perceptron",
-    "PolynomialKernel",
-    "QuadraticDiscriminantAnalysis",
-    "RBFKernel",
-    "RegularizedDiscriminantAnalysis",
-    "Ridge",
-    "RidgeClassifier",
     "SeparationWarning",
-    "SigmoidKernel",
-    "Source",
-    "Status",
-    "TableModel",
-    "as_source",
-    "bayes_risk",
-    "compare",
-    "condition_gaussian",
-    "config",
-    "cost_curve",
-    "counterfactual",
-    "estimate_priors",
-    "inspect_model",
-    "load_model",
     "logistic_path",
-    "posterior_summary",
-    "read_table",
-    "ridge_path",
-    "risk",
-    "risk_coverage_curve",
-    "save_model",
-    "scan_csv",
-    "scan_parquet",
-    "separability",
-    "shift_priors",
-    "threshold_for",
-    "to_json",
-    "to_onnx",
-    "to_sql",
-    "write_report",
 ]
+__all__ += ["SVC", "LinearClassifier", "LinearSVC", "Perceptron"]
+__all__ += ["Kernel", "LaplacianKernel", "LinearKernel", "PolynomialKernel", "RBFKernel", "SigmoidKernel"]
+__all__ += ["BayesRule", "FeatureMap", "OneVsOneClassifier", "OneVsRestClassifier", "TableModel"]
+__all__ += ["Source", "as_source", "read_table", "scan_csv", "scan_parquet"]
+__all__ += ["Certificate", "Fit", "Status", "config"]
+__all__ += ["Comparison", "compare", "write_report"]
+__all__ += ["inspect_model", "load_model", "save_model", "to_json", "to_onnx", "to_sql"]
+__all__ += ["GaussianClasses", "bayes_risk", "cost_curve", "risk", "risk_coverage_curve", "threshold_for"]
+__all__ += ["estimate_priors", "posterior_summary", "shift_priors"]
+__all__ += ["DecisionBoundaryDisplay", "condition_gaussian", "counterfactual", "separability"]

@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = [
-    "FAMILIES",
-    "Candidate",
-    "Comparison",
-    "ModelFamily",
-    "Score",
-    "TableModel",
-    "compare",
-]
+__all__ = ["Candidate", "Comparison", "Score", "compare"]
+__all__ += ["FAMILIES", "ModelFamily"]
+__all__ += ["TableModel"]

@@ -24,24 +24,9 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = [
-    "BayesRule",
-    "CostCurve",
-    "GaussianClasses",
-    "PlaneRegions",
-    "PosteriorRegions",
-    "PriorEstimate",
-    "Reliability",
-    "Risk",
-    "RiskCoverage",
-    "bayes_risk",
-    "cost_curve",
-    "estimate_priors",
-    "expected_calibration_error",
-    "posterior_summary",
-    "reliability_diagram",
-    "risk",
-    "risk_coverage_curve",
-    "shift_priors",
-    "threshold_for",
-]
+__all__ = ["BayesRule", "PlaneRegions", "PosteriorRegions"]
+__all__ += ["GaussianClasses", "Risk", "RiskCoverage", "bayes_risk", "risk", "risk_coverage_curve"]
+__all__ += ["CostCurve", "cost_curve", "threshold_for"]
+__all__ += ["Reliability", "expected_calibration_error", "reliability_diagram"]
+__all__ += ["PriorEstimate", "estimate_priors", "shift_priors"]
+__all__ += ["posterior_summary"]

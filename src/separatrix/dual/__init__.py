@@ -20,11 +20,4 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = [
-    "Kernel",
-    "LaplacianKernel",
-    "LinearKernel",
-    "PolynomialKernel",
-    "RBFKernel",
-    "SigmoidKernel",
-]
+__all__ = ["Kernel", "LaplacianKernel", "LinearKernel", "PolynomialKernel", "RBFKernel", "SigmoidKernel"]

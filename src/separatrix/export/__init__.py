@@ -16,11 +16,5 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = [
-    "inspect_model",
-    "load_model",
-    "save_model",
-    "to_json",
-    "to_onnx",
-    "to_sql",
-]
+__all__ = ["inspect_model", "load_model", "save_model"]
+__all__ += ["to_json", "to_onnx", "to_sql"]

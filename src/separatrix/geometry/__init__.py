@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = [
+__all__ = ["Hyperplane", "Quadric", "Surface"]
+__all__ += [
     "Additive",
-    "Adjacency",
     "Composition",
-    "Counterfactual",
-    "Hyperplane",
     "Integrated",
     "KernelExpansion",
     "Linear",
@@ -38,13 +36,8 @@ __all__ = [
     "PairVote",
     "Placed",
     "Quadratic",
-    "Quadric",
     "ScoreForm",
-    "Separability",
-    "Surface",
-    "adjacency",
-    "canonical",
-    "counterfactual",
-    "geometric_margin",
-    "separability",
 ]
+__all__ += ["Separability", "canonical", "geometric_margin", "separability"]
+__all__ += ["Counterfactual", "counterfactual"]
+__all__ += ["Adjacency", "adjacency"]

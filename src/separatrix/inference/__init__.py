@@ -20,11 +20,4 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = [
-    "CoefficientRow",
-    "FirthSummary",
-    "PosteriorRow",
-    "PosteriorSummary",
-    "Summary",
-    "TestedRow",
-]
+__all__ = ["CoefficientRow", "FirthSummary", "PosteriorRow", "PosteriorSummary", "Summary", "TestedRow"]

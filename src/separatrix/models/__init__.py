@@ -45,32 +45,17 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "SVC",
-    "BayesianLogisticRegression",
-    "BernoulliNB",
-    "CategoricalNB",
-    "ComplementNB",
-    "FeatureMap",
     "FisherDiscriminant",
-    "GaussianNB",
-    "LinearClassifier",
     "LinearDiscriminantAnalysis",
-    "LinearRegression",
-    "LinearSVC",
-    "LogisticPath",
-    "LogisticRegression",
-    "LogisticRegressionCV",
-    "MixedNB",
-    "MultinomialNB",
-    "OneVsOneClassifier",
-    "OneVsRestClassifier",
-    "Perceptron",
     "QuadraticDiscriminantAnalysis",
     "RegularizedDiscriminantAnalysis",
-    "Ridge",
-    "RidgeClassifier",
-    "RidgePath",
-    "SeparationWarning",
-    "logistic_path",
-    "ridge_path",
 ]
+__all__ += ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MixedNB", "MultinomialNB"]
+__all__ += ["LinearRegression", "Ridge", "RidgeClassifier", "RidgePath", "ridge_path"]
+__all__ += ["LogisticPath", "LogisticRegression", "LogisticRegressionCV", "SeparationWarning", "logistic_path"]
+__all__ += ["BayesianLogisticRegression"]
+__all__ += ["SVC", "LinearSVC"]
+__all__ += ["LinearClassifier"]
+__all__ += ["Perceptron"]
+__all__ += ["OneVsOneClassifier", "OneVsRestClassifier"]
+__all__ += ["FeatureMap"]

@@ -35,15 +35,13 @@ __all__ = [
     "MARGIN_LOSSES",
     "Hinge",
     "Huberised",
-    "LinearObjective",
-    "LinearProblem",
     "Logistic",
     "Loss",
     "Margin",
-    "Penalty",
     "PerceptronLoss",
     "Softmax",
-    "Solution",
     "Squared",
     "SquaredHinge",
 ]
+__all__ += ["Penalty"]
+__all__ += ["LinearObjective", "LinearProblem", "Solution"]

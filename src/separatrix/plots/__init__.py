@@ -25,13 +25,10 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "CalibrationDisplay",
     "CoefficientDisplay",
-    "CoefficientPathDisplay",
     "DecisionBoundaryDisplay",
     "DiscriminantCoordinatesDisplay",
-    "MarginLossDisplay",
     "PosteriorPredictiveDisplay",
-    "RiskCoverageDisplay",
-    "ScoreDistributionDisplay",
 ]
+__all__ += ["CalibrationDisplay", "RiskCoverageDisplay", "ScoreDistributionDisplay"]
+__all__ += ["CoefficientPathDisplay", "MarginLossDisplay"]

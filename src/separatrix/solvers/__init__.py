@@ -15,11 +15,5 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = [
-    "METHODS",
-    "Method",
-    "choose_least_squares",
-    "choose_solver",
-    "choose_svm",
-    "minimise",
-]
+__all__ = ["METHODS", "Method", "minimise"]
+__all__ += ["choose_least_squares", "choose_solver", "choose_svm"]

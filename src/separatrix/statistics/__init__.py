@@ -21,16 +21,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = [
-    "CategoryCounts",
-    "ClassCounts",
-    "ClassMoments",
-    "ColumnMoments",
-    "Gram",
-    "MixedCounts",
-    "NormalEquations",
-    "Scatter",
-    "Statistic",
-    "ValueCounts",
-    "condition_gaussian",
-]
+__all__ = ["Statistic"]
+__all__ += ["ClassMoments", "ColumnMoments", "Gram", "NormalEquations", "Scatter"]
+__all__ += ["CategoryCounts", "ClassCounts", "MixedCounts", "ValueCounts"]
+__all__ += ["condition_gaussian"]

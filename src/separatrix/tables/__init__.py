@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = [
-    "ColumnSchema",
-    "TableEncoder",
-    "TableSchema",
-    "read_table",
-    "table_batches",
-]
+__all__ = ["read_table", "table_batches"]
+__all__ += ["ColumnSchema", "TableSchema"]
+__all__ += ["TableEncoder"]
