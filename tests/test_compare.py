@@ -545,7 +545,7 @@ def test_two_rows_of_a_class_leave_nothing_to_tune_by(iris):
 @pytest.mark.parametrize(
     "change, words",
     [
-        ({"folds": 1}, "at least two folds"),
+        ({"cv": 1}, "at least two folds"),
         ({"families": ["logistics"]}, "no family 'logistics'; did you mean 'logistic'"),
         ({"families": []}, "families is empty"),
         ({"target": "targt"}, "'target'"),

@@ -125,7 +125,7 @@ def test_intervals_keep_to_the_range_and_to_units(seed):
     loss = rng.choice([rng.integers(-3, 9, (K, K)), rng.standard_normal((K, K)) * 10.0 ** rng.integers(-8, 8)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # some of these losses look transposed
-        options = {"classes": range(K), "method": "exact", "confidence_level": 0.9}
+        options = {"classes": range(K), "method": "exact", "level": 0.9}
         found = risk(y, actions, loss, sample_weight=weights, **options)
         repeated = risk(np.repeat(y, weights), np.repeat(actions, weights), loss, **options)
         scaled = risk(y, actions, 3.0 * loss + 7.0 * np.ptp(loss), sample_weight=weights, **options)

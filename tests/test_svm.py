@@ -791,8 +791,8 @@ def test_probabilities_have_to_be_asked_for():
     assert SVC(probability=True, random_state=0).fit(X, y).predict_proba(X).shape == (40, 2)
     with pytest.raises(ValueError, match="at least two different rows"):
         SVC(calibration="sigmoid").fit(X[:5], [0, 0, 0, 0, 1])
-    with pytest.raises(ValueError, match="calibration is 'sigmoid'"):
-        SVC(calibration="sigmoid").fit(X, y)
+    with pytest.raises(ValueError, match="calibration is 'platt'"):
+        SVC(calibration="platt").fit(X, y)
 
 
 # -- hard cases -------------------------------------------------------------------------------------------------------
