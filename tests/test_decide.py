@@ -625,13 +625,13 @@ def test_reliability_against_scikit_learn():
     assert ((equal.predicted > equal.left) & (equal.predicted <= equal.right)).all()
 
 
-@pytest.mark.parametrize("bins", ["uniform", "quantile"])
-def test_reliability_weights_are_repetitions(bins):
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_reliability_weights_are_repetitions(strategy):
     rng = np.random.default_rng(1)
     p, y, w = rng.random(80), rng.integers(0, 2, 80), rng.integers(0, 4, 80)
-    weighted = reliability_diagram(y, p, strategy=bins, n_bins=6, sample_weight=w)
-    repeated = reliability_diagram(np.repeat(y, w), np.repeat(p, w), strategy=bins, n_bins=6)
-    for name in ("predicted", "observed", "low", "high", "counts", "lower", "upper"):
+    weighted = reliability_diagram(y, p, strategy=strategy, n_bins=6, sample_weight=w)
+    repeated = reliability_diagram(np.repeat(y, w), np.repeat(p, w), strategy=strategy, n_bins=6)
+    for name in ("predicted", "observed", "lower", "upper", "counts", "left", "right"):
         np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), rtol=1e-12, atol=1e-14)
 
 
