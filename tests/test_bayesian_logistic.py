@@ -217,9 +217,7 @@ def test_columns_far_from_the_origin_or_of_other_units_change_nothing():
     np.testing.assert_allclose(moved.coef_, plain.coef_, rtol=1e-6)
     np.testing.assert_allclose(moved.coef_cov_, plain.coef_cov_, rtol=1e-6)
     near = X[:50] + far
-    for one, two in zip(
-        plain.predict_proba(X[:50], return_interval=0.9), moved.predict_proba(near, return_interval=0.9), strict=True
-    ):
+    for one, two in zip(plain.predict_proba(X[:50], level=0.9), moved.predict_proba(near, level=0.9), strict=True):
         np.testing.assert_allclose(one, two, atol=1e-6)
     scale = np.array([1e-8, 1.0, 1e9])
     scaled = BayesianLogisticRegression(1.0 * scale**2).fit(X * scale, y)
@@ -428,7 +426,7 @@ def test_probabilities_agree_with_the_average_over_draws(X, y, predictive):
     scores = np.einsum("sjd,nd->snj", coef, rows) + intercept[:, None]
     scores = scores if scores.shape[2] > 1 else np.concatenate([np.zeros_like(scores), scores], axis=2)
     drawn = np.exp(scores - logsumexp(scores, axis=2, keepdims=True))
-    proba, lower, upper = model.predict_proba(rows, return_interval=0.9)
+    proba, lower, upper = model.predict_proba(rows, level=0.9)
     bound = {"probit": 0.03, "quadrature": 0.01, "samples": 0.015}[predictive]
     np.testing.assert_allclose(proba, drawn.mean(axis=0), atol=bound)
     low, high = np.quantile(drawn, [0.05, 0.95], axis=0)
@@ -487,7 +485,7 @@ def test_a_pipeline_a_grid_and_a_copy():
     pipe = make_pipeline(StandardScaler(), BayesianLogisticRegression(1.0))
     grid = GridSearchCV(pipe, {"bayesianlogisticregression__prior_precision": [0.1, 1.0, 10.0]}, cv=3).fit(X, y)
     assert grid.best_score_ > 0.95
-    assert clone(pipe).fit(X, y).predict_proba(X, return_interval=0.9)[0].shape == (178, 3)
+    assert clone(pipe).fit(X, y).predict_proba(X, level=0.9)[0].shape == (178, 3)
 
 
 def test_a_prior_of_mean_and_covariance_is_the_one_of_the_logistic_engine():
@@ -524,7 +522,7 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(parameters, words):
         model.fit(X, y)
     assert not hasattr(model, "coef_")
     with pytest.raises(ValueError, match="level"):
-        BayesianLogisticRegression(1.0).fit(X, y).predict_proba(X, return_interval=1.5)
+        BayesianLogisticRegression(1.0).fit(X, y).predict_proba(X, level=1.5)
 
 
 def test_nan_is_named_by_its_column():
@@ -546,7 +544,7 @@ def test_one_enormous_row_leaves_the_others_alone(K, predictive):
     far = X[:20].copy()
     far[3] = [1e160, 0.0, 0.0]
     far[4] = [1e300, -1e300, 1e299]
-    proba, lower, upper = model.predict_proba(far, return_interval=0.9)
+    proba, lower, upper = model.predict_proba(far, level=0.9)
     known = np.delete(np.arange(20), [3, 4])
     np.testing.assert_allclose(proba[known], model.predict_proba(X[:20])[known], rtol=1e-12)
     assert np.isfinite([proba, lower, upper]).all()
@@ -562,8 +560,8 @@ def test_a_low_rank_keeps_its_digits_on_large_columns():
         low = BayesianLogisticRegression(1.0, covariance="low_rank").fit(size * X, y)
         assert np.isfinite(low.coef_interval()).all()
         assert (low.coef_cov_.diagonal() >= 0.99 * full.coef_cov_.diagonal()).all()
-        spread = np.subtract(*low.predict_proba(size * X, return_interval=0.9)[:0:-1])
-        assert (spread > 0.9 * np.subtract(*full.predict_proba(size * X, return_interval=0.9)[:0:-1]) - 1e-12).all()
+        spread = np.subtract(*low.predict_proba(size * X, level=0.9)[:0:-1])
+        assert (spread > 0.9 * np.subtract(*full.predict_proba(size * X, level=0.9)[:0:-1]) - 1e-12).all()
 
 
 def test_what_is_given_is_checked_in_sentences():
@@ -600,7 +598,7 @@ def test_five_thousand_columns_keep_a_low_rank_in_bounded_memory():
     assert model.covariance_structure_ == "low_rank"
     kept = sum(getattr(model._posterior, name).nbytes for name in ("directions", "prior_variance", "centre"))
     assert kept < 4e6  # a full covariance would take 200 MB
-    proba, lower, upper = model.predict_proba(X[:10], return_interval=0.95)
+    proba, lower, upper = model.predict_proba(X[:10], level=0.95)
     assert ((lower <= proba) & (proba <= upper)).all()
     diagonal = BayesianLogisticRegression(1.0, covariance="diagonal").fit(X, y)
     assert diagonal.predict_proba(X[:10]).shape == (10, 2)

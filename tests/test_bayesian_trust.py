@@ -155,7 +155,7 @@ def test_a_width_of_zero_is_the_mean_and_leaves_intervals(predictive):
     model = BayesianLogisticRegression(predictive=predictive, random_state=0).fit(X, y)
     assert model.predictive_width_ == 0.0
     assert model.decision_function(X) == pytest.approx(log_softmax(X @ model.coef_.T + model.intercept_, axis=1))
-    _, lower, upper = model.predict_proba(X, return_interval=0.9)
+    _, lower, upper = model.predict_proba(X, level=0.9)
     assert (upper - lower).max() > 0.2
     assert BayesianLogisticRegression(posterior="variational").fit(X, y).predictive_width_ == 1.0
 

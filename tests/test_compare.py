@@ -24,20 +24,14 @@ from sklearn.model_selection import PredefinedSplit, StratifiedKFold, cross_val_
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from separatrix import (
-    BayesRule,
-    LinearDiscriminantAnalysis,
-    LogisticRegression,
-    LogisticRegressionCV,
-    compare,
-    expected_calibration_error,
-)
+from separatrix import BayesRule, LinearDiscriminantAnalysis, LogisticRegression, LogisticRegressionCV, compare
 from separatrix.comparison.costs import as_loss, read_loss
 from separatrix.comparison.families import FAMILIES, ModelFamily, build
 from separatrix.comparison.fitting import by_name, certificate_of, fit_sentence, gathered, in_words, stoppable
 from separatrix.comparison.scores import Candidate, Score, measure, rank, recommend, standard_error
 from separatrix.comparison.validation import stratified_folds
 from separatrix.data import number_text
+from separatrix.decide import expected_calibration_error
 from separatrix.errors import ClassName, Message
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.schema import TableSchema
@@ -91,7 +85,7 @@ def test_scores_are_those_of_scikit_learn_on_left_out_rows(found):
         right = [accuracy_score(found.codes[at], candidate.predicted[at]) for at in parts]
         assert candidate.scores["accuracy"].folds == pytest.approx(right)
         assert candidate.scores["accuracy"].mean == pytest.approx(np.mean(right))
-        assert candidate.scores["accuracy"].error == pytest.approx(np.std(right, ddof=1) / np.sqrt(5))
+        assert candidate.scores["accuracy"].standard_error == pytest.approx(np.std(right, ddof=1) / np.sqrt(5))
         if candidate.proba is None:
             assert "log_loss" not in candidate.scores and "calibration_error" not in candidate.scores
             continue
@@ -134,7 +128,7 @@ def test_penalty_and_standardisation_are_learnt_inside_each_fold():
     X, y = make_classification(80, 4, n_informative=3, n_redundant=0, flip_y=0.2, random_state=1)
     X[7, 0] = 60.0  # a row that changes the scale of its column when it is seen
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
-    found = compare(frame, "y", families=["logistic"], folds=3)
+    found = compare(frame, "y", families=["logistic"], cv=3)
 
     def left_out(scale_by_all):
         proba = np.empty((len(y), 2))
@@ -195,7 +189,7 @@ def test_same_seed_same_numbers_other_seed_other_folds():
     X, y = make_classification(60, 3, n_informative=3, n_redundant=0, flip_y=0.2, random_state=0)
     frame = pd.DataFrame(X, columns=list("abc")).assign(y=y)
     families = ["logistic", "perceptron", "linear-svm"]
-    one, two, other = (compare(frame, "y", families=families, folds=2, random_state=seed) for seed in (3, 3, 4))
+    one, two, other = (compare(frame, "y", families=families, cv=2, random_state=seed) for seed in (3, 3, 4))
     np.testing.assert_array_equal(one.folds, two.folds)
     assert (one.folds != other.folds).any()
     for first, second in zip(one.candidates, two.candidates, strict=True):
@@ -213,11 +207,11 @@ def test_order_of_families_does_not_matter(found, iris):
 
 
 def test_repeats_give_more_folds_and_no_smaller_error_by_themselves(iris):
-    repeated = compare(iris, "target", families=["lda"], folds=3, repeats=2)
+    repeated = compare(iris, "target", families=["lda"], cv=3, n_repeats=2)
     score = repeated.candidates[0].scores["log_loss"]
     assert len(score.folds) == 6 and score.mean == pytest.approx(score.folds.mean())
-    assert score.error == pytest.approx(np.std(score.folds, ddof=1) / np.sqrt(3))
-    once = compare(iris, "target", families=["lda"], folds=3)
+    assert score.standard_error == pytest.approx(np.std(score.folds, ddof=1) / np.sqrt(3))
+    once = compare(iris, "target", families=["lda"], cv=3)
     np.testing.assert_allclose(score.folds[:3], once.candidates[0].scores["log_loss"].folds)
     np.testing.assert_array_equal(repeated.candidates[0].proba, once.candidates[0].proba)
 
@@ -226,7 +220,7 @@ def test_learning_curve_ends_at_the_score_of_the_whole_training_part(found):
     curve, score = found.learning_curve, found.recommended.scores["log_loss"]
     assert curve["score"] == "log_loss" and curve["sizes"][-1] == 120 and len(curve["sizes"]) == 5
     assert curve["test_mean"][-1] == pytest.approx(score.mean)
-    assert curve["test_error"][-1] == pytest.approx(score.error)
+    assert curve["test_error"][-1] == pytest.approx(score.standard_error)
     assert sorted(curve["sizes"]) == curve["sizes"]
     assert curve["test_mean"][0] > curve["test_mean"][-1]
     assert all(len(curve[key]) == 5 for key in ("train_mean", "train_error", "test_error"))
@@ -297,7 +291,7 @@ def test_jackknife_error_of_the_calibration_shrinks_to_nothing_for_equal_folds()
     codes, one = np.tile([0, 1, 1, 0], 4), np.tile([[0.6, 0.4], [0.3, 0.7], [0.2, 0.8], [0.9, 0.1]], (4, 1))
     folds = np.repeat(np.arange(4), 4)[None]
     score = measure(codes, folds, one.argmax(axis=1)[None], one[None], None)["calibration_error"]
-    assert score.error == pytest.approx(0.0, abs=1e-12) and score.mean == pytest.approx(score.folds.mean())
+    assert score.standard_error == pytest.approx(0.0, abs=1e-12) and score.mean == pytest.approx(score.folds.mean())
 
 
 # -- costs ------------------------------------------------------------------------------------------------------------
@@ -453,7 +447,7 @@ def test_every_text_column_is_parsed_once(tmp_path, monkeypatch):
 
     monkeypatch.setattr(number_text, "cast_to_numbers", counted)
     families = ["baseline", "lda", "naive-bayes", "logistic"]
-    found = compare(path, "ill", families=families, folds=3)
+    found = compare(path, "ill", families=families, cv=3)
     kinds = {column.name: column.kind for column in found.schema.columns}
     assert [name for name, kind in kinds.items() if kind == "numeric"] == ["age", "height", "pay", "rate"]
     assert stripped == [n] * len(table)
@@ -551,7 +545,7 @@ def test_two_rows_of_a_class_leave_nothing_to_tune_by(iris):
 @pytest.mark.parametrize(
     "change, words",
     [
-        ({"folds": 1}, "at least two folds"),
+        ({"cv": 1}, "at least two folds"),
         ({"families": ["logistics"]}, "no family 'logistics'; did you mean 'logistic'"),
         ({"families": []}, "families is empty"),
         ({"target": "targt"}, "'target'"),
@@ -624,7 +618,7 @@ def test_other_threads_may_compare():
 
 def test_every_family_runs_on_two_classes():
     cancer = load_breast_cancer(as_frame=True).frame.iloc[:150, [0, 1, 4, 7, 30]]
-    found = compare(cancer, "target", folds=3)
+    found = compare(cancer, "target", cv=3)
     assert {one.family for one in found.candidates} == set(FAMILIES) and not found.failures
     proved = {one.family: one.certificate for one in found.candidates}
     assert proved["lda"] == "exact, closed form" and proved["logistic"].startswith("relative gap ≤ ")
@@ -657,7 +651,7 @@ def test_build_knows_the_families_and_their_parameters():
     for name in FAMILIES:
         assert clone(build(name)) is not None
     assert build("logistic-l1", C=0.25).get_params()["C"] == 0.25
-    assert build("svm-rbf").calibration == "platt" and build("linear-svm", C=3.0).kernel == "linear"
+    assert build("svm-rbf").calibration == "sigmoid" and build("linear-svm", C=3.0).kernel == "linear"
     with pytest.raises(ValueError, match="no family 'lad'"):
         build("lad")
     with pytest.raises(ValueError, match=r"no family 'zzz'; choose from baseline, .*svm-rbf\."):

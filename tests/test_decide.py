@@ -44,12 +44,11 @@ from separatrix import (
     MultinomialNB,
     as_source,
     estimate_priors,
-    expected_calibration_error,
     posterior_summary,
-    reliability_diagram,
     shift_priors,
     threshold_for,
 )
+from separatrix.decide import expected_calibration_error, reliability_diagram
 from separatrix.decide.losses import best_actions, expected_losses
 
 IRIS = load_iris(return_X_y=True)
@@ -437,7 +436,7 @@ def test_regions_of_the_plane():
     rule = BayesRule(LinearDiscriminantAnalysis()).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the grid has the names of the columns
-        regions = rule.decision_regions(X, n_points=30)
+        regions = rule.decision_regions(X, grid_resolution=30)
     assert regions.actions.shape == (30, 30) and set(regions.actions.ravel()) == {0, 1, 2}
     assert regions.x[0] < X.iloc[:, 0].min() and regions.y[-1] > X.iloc[:, 1].max()
     point = pd.DataFrame([[regions.x[4], regions.y[17]]], columns=X.columns)
@@ -486,12 +485,12 @@ def test_training_priors_are_those_the_posteriors_refer_to():
 
 def test_shift_composes_and_survives_impossible_rows():
     proba, a, b = posteriors(50, 3), [0.2, 0.3, 0.5], [0.6, 0.3, 0.1]
-    once = shift_priors(proba, b, trained_on=a)
-    np.testing.assert_allclose(shift_priors(once, a, trained_on=b), proba, atol=1e-12)
+    once = shift_priors(proba, b, training_priors=a)
+    np.testing.assert_allclose(shift_priors(once, a, training_priors=b), proba, atol=1e-12)
     np.testing.assert_allclose(once.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(shift_priors([[1.0, 0.0]], [0.0, 1.0], trained_on=[0.5, 0.5]), [[0.0, 1.0]])
+    np.testing.assert_array_equal(shift_priors([[1.0, 0.0]], [0.0, 1.0], training_priors=[0.5, 0.5]), [[0.0, 1.0]])
     with pytest.raises(ValueError, match="prior 0 in training"):
-        shift_priors([[1.0, 0.0]], [0.5, 0.5], trained_on=[1.0, 0.0])
+        shift_priors([[1.0, 0.0]], [0.5, 0.5], training_priors=[1.0, 0.0])
 
 
 def gaussian_rows(priors, n, seed):
@@ -506,7 +505,7 @@ def test_em_recovers_known_priors_within_its_error():
     z = []
     for seed in range(8):
         X, _ = gaussian_rows(new, 3000, seed)
-        found = estimate_priors(truth.predict_proba(X), trained_on=truth.priors_)
+        found = estimate_priors(truth.predict_proba(X), training_priors=truth.priors_)
         z.append((found.priors - new) / found.standard_error)
         assert found.gap <= 1e-9 and found.priors.sum() == pytest.approx(1.0)
     assert np.abs(z).max() < 3.5 and 0.5 < np.std(z) < 1.6
@@ -523,7 +522,7 @@ def test_em_climbs_to_the_maximum_of_the_likelihood():
     from scipy.optimize import minimize_scalar
 
     proba, trained = posteriors(300, 2, seed=4), np.array([0.3, 0.7])
-    found = estimate_priors(proba, trained_on=trained, tol=1e-12)
+    found = estimate_priors(proba, training_priors=trained, tol=1e-12)
 
     def minus_likelihood(pi):
         return -np.log(proba[:, 0] / trained[0] * pi + proba[:, 1] / trained[1] * (1 - pi)).sum()
@@ -535,20 +534,20 @@ def test_em_climbs_to_the_maximum_of_the_likelihood():
         minus_likelihood(best.x + step) - 2 * minus_likelihood(best.x) + minus_likelihood(best.x - step)
     ) / step**2
     assert found.standard_error[0] == pytest.approx(curvature**-0.5, rel=1e-4)
-    early = estimate_priors(proba, trained_on=trained, tol=1e-2)
+    early = estimate_priors(proba, training_priors=trained, tol=1e-2)
     assert minus_likelihood(early.priors[0]) - best.fun <= 300 * early.gap
 
 
 def test_em_weights_are_repetitions_and_its_limit_warns():
     proba = posteriors(60, 3)
     weights = np.random.default_rng(0).integers(0, 3, 60)
-    weighted = estimate_priors(proba, trained_on=[0.2, 0.3, 0.5], sample_weight=weights)
-    repeated = estimate_priors(np.repeat(proba, weights, axis=0), trained_on=[0.2, 0.3, 0.5])
+    weighted = estimate_priors(proba, training_priors=[0.2, 0.3, 0.5], sample_weight=weights)
+    repeated = estimate_priors(np.repeat(proba, weights, axis=0), training_priors=[0.2, 0.3, 0.5])
     np.testing.assert_allclose(weighted.priors, repeated.priors, rtol=1e-10)
     np.testing.assert_allclose(weighted.standard_error, repeated.standard_error, rtol=1e-8)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        estimate_priors(proba, trained_on=[0.2, 0.3, 0.5], max_iter=2)
-    assert np.isnan(estimate_priors(np.full((5, 2), 0.5), trained_on=[0.5, 0.5]).standard_error).all()
+        estimate_priors(proba, training_priors=[0.2, 0.3, 0.5], max_iter=2)
+    assert np.isnan(estimate_priors(np.full((5, 2), 0.5), training_priors=[0.5, 0.5]).standard_error).all()
 
 
 # -- calibration ------------------------------------------------------------------------------------------------------
@@ -585,21 +584,21 @@ def test_reliability_against_scikit_learn():
     for k in range(7):
         happened, n = round(observed[k] * ours.counts[k]), int(ours.counts[k])
         interval = stats.binomtest(happened, n).proportion_ci(method="wilson")
-        assert ours.low[k] <= interval.low + 1e-12 and ours.high[k] >= interval.high - 1e-12
+        assert ours.lower[k] <= interval.low + 1e-12 and ours.upper[k] >= interval.high - 1e-12
         if 3 < happened < n - 3:  # what is rarer has a longer interval, whose coverage test_risk counts
-            assert (ours.low[k], ours.high[k]) == pytest.approx((interval.low, interval.high))
-    equal = reliability_diagram(y, p, n_bins=8, bins="quantile")
+            assert (ours.lower[k], ours.upper[k]) == pytest.approx((interval.low, interval.high))
+    equal = reliability_diagram(y, p, n_bins=8, strategy="quantile")
     np.testing.assert_array_equal(equal.counts, 50)
-    assert ((equal.predicted > equal.lower) & (equal.predicted <= equal.upper)).all()
+    assert ((equal.predicted > equal.left) & (equal.predicted <= equal.right)).all()
 
 
-@pytest.mark.parametrize("bins", ["uniform", "quantile"])
-def test_reliability_weights_are_repetitions(bins):
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_reliability_weights_are_repetitions(strategy):
     rng = np.random.default_rng(1)
     p, y, w = rng.random(80), rng.integers(0, 2, 80), rng.integers(0, 4, 80)
-    weighted = reliability_diagram(y, p, bins=bins, n_bins=6, sample_weight=w)
-    repeated = reliability_diagram(np.repeat(y, w), np.repeat(p, w), bins=bins, n_bins=6)
-    for name in ("predicted", "observed", "low", "high", "counts", "lower", "upper"):
+    weighted = reliability_diagram(y, p, strategy=strategy, n_bins=6, sample_weight=w)
+    repeated = reliability_diagram(np.repeat(y, w), np.repeat(p, w), strategy=strategy, n_bins=6)
+    for name in ("predicted", "observed", "lower", "upper", "counts", "left", "right"):
         np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), rtol=1e-12, atol=1e-14)
 
 
@@ -618,7 +617,7 @@ def test_calibration_error_by_hand_and_in_its_kinds():
     expected = sum(abs((right - confidence)[places == b].sum()) for b in range(11)) / 300
     assert top == pytest.approx(expected)
     classwise = expected_calibration_error(labels, proba, kind="classwise")
-    each = [reliability_diagram(labels, proba, label=k).error for k in range(3)]
+    each = [reliability_diagram(labels, proba, pos_label=k).error for k in range(3)]
     assert classwise == pytest.approx(np.mean(each)) and top < 0.1 and classwise < 0.1
     overconfident = np.eye(3)[proba.argmax(axis=1)]
     assert expected_calibration_error(labels, overconfident) == pytest.approx(1 - right.mean())
@@ -627,8 +626,8 @@ def test_calibration_error_by_hand_and_in_its_kinds():
 def test_calibrated_probabilities_stay_inside_their_intervals():
     rng = np.random.default_rng(6)
     p = rng.random(20_000)
-    points = reliability_diagram(rng.random(20_000) < p, p, n_bins=20, confidence_level=0.999)
-    assert ((points.low <= points.predicted) & (points.predicted <= points.high)).all()
+    points = reliability_diagram(rng.random(20_000) < p, p, n_bins=20, level=0.999)
+    assert ((points.lower <= points.predicted) & (points.predicted <= points.upper)).all()
 
 
 # -- posterior summaries ----------------------------------------------------------------------------------------------
@@ -768,8 +767,8 @@ def test_bad_reliability():
         reliability_diagram([0, 0], [0.1, 0.2])
     assert reliability_diagram([0, 0], [0.1, 0.2], classes=[0, 1]).observed.tolist() == [0.0, 0.0]
     with pytest.raises(ValueError, match="not one of the classes"):
-        reliability_diagram([0, 1], [0.1, 0.2], label=7)
+        reliability_diagram([0, 1], [0.1, 0.2], pos_label=7)
     with pytest.raises(ValueError, match="'uniform' or 'quantile'"):
-        reliability_diagram([0, 1], [0.1, 0.2], bins="equal")
+        reliability_diagram([0, 1], [0.1, 0.2], strategy="equal")
     with pytest.raises(ValueError, match="'confidence' or 'classwise'"):
         expected_calibration_error([0, 1], [0.1, 0.2], kind="top")

@@ -12,13 +12,12 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from separatrix import (
     FisherDiscriminant,
-    Hyperplane,
     LinearDiscriminantAnalysis,
     LinearRegression,
     QuadraticDiscriminantAnalysis,
-    Quadric,
     Status,
 )
+from separatrix.geometry import Hyperplane, Quadric
 
 DATA = {"iris": load_iris(return_X_y=True), "wine": load_wine(return_X_y=True)}
 X_CANCER, Y_CANCER = load_breast_cancer(return_X_y=True)

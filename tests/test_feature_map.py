@@ -30,10 +30,10 @@ from separatrix import (
     LinearRegression,
     Ridge,
     RidgeClassifier,
-    Surface,
     scan_csv,
     scan_parquet,
 )
+from separatrix.geometry import Surface
 
 TRANSFORMERS = {
     "polynomial": PolynomialFeatures(2, include_bias=False),

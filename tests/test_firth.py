@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 from separatrix import config
 from separatrix.data import Intercept, as_source
-from separatrix.geometry.separability import separability
+from separatrix.geometry.separation import separability
 from separatrix.inference.firth import FirthProfile
 from separatrix.result import Status
 from separatrix.solvers import firth

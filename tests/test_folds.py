@@ -198,6 +198,6 @@ def test_too_few_different_rows_are_refused_with_a_reason() -> None:
     with pytest.warns(UserWarning, match="less than the 4 folds"):  # no more folds than different rows
         assert sx.LogisticRegressionCV(cv=5, Cs=2).fit(X, y).n_iter_.shape[0] == 4
     with pytest.raises(ValueError, match="two different rows"):
-        sx.SVC(calibration="platt").fit(X[10:], y[10:])
+        sx.SVC(calibration="sigmoid").fit(X[10:], y[10:])
     with pytest.warns(UserWarning, match="least populated class"):
         sx.LogisticRegressionCV(cv=3, Cs=2).fit(X, y)

@@ -22,19 +22,17 @@ import separatrix
 from separatrix import (
     BernoulliNB,
     GaussianNB,
-    Hyperplane,
     LinearDiscriminantAnalysis,
     LogisticRegression,
     MultinomialNB,
     OneVsRestClassifier,
     QuadraticDiscriminantAnalysis,
-    Quadric,
     RegularizedDiscriminantAnalysis,
     RidgeClassifier,
-    adjacency,
     as_source,
     counterfactual,
 )
+from separatrix.geometry import Hyperplane, Quadric, adjacency
 from separatrix.geometry.least_distance import least_distance
 from separatrix.geometry.regions import linear_rule
 

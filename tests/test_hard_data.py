@@ -22,7 +22,6 @@ from sklearn.base import clone, is_regressor
 from sklearn.covariance import ledoit_wolf_shrinkage
 
 from separatrix import (
-    ClassMoments,
     FisherDiscriminant,
     LinearDiscriminantAnalysis,
     LinearRegression,
@@ -32,6 +31,7 @@ from separatrix import (
     RidgeClassifier,
     as_source,
 )
+from separatrix.statistics import ClassMoments
 
 every = each(
     "model",

@@ -499,9 +499,9 @@ def test_the_path_is_made_of_separate_fits(shape: tuple[int, int], storage: str,
     X, Y = problem(8, *shape, 2)
     w, alphas = weights_for(shape[0]), [0.0, 1e-3, 1.0, 1e4]
     held = STORAGES[storage](X)
-    coefs, intercepts = ridge_path(held, Y, alphas=alphas, sample_weight=w, fit_intercept=intercept)
-    assert coefs.shape == (4, 2, shape[1]) and intercepts.shape == (4, 2)
-    for alpha, coef, constant in zip(alphas, coefs, intercepts, strict=True):
+    path = ridge_path(held, Y, alphas=alphas, sample_weight=w, fit_intercept=intercept)
+    assert path.coefs.shape == (4, 2, shape[1]) and path.intercepts.shape == (4, 2)
+    for alpha, coef, constant in zip(path.alphas, path.coefs, path.intercepts, strict=True):
         one = Ridge(alpha, fit_intercept=intercept).fit(held, Y, w)
         np.testing.assert_allclose(coef, one.coef_, **close)
         np.testing.assert_allclose(constant, np.broadcast_to(one.intercept_, (2,)), **close)
@@ -510,8 +510,8 @@ def test_the_path_is_made_of_separate_fits(shape: tuple[int, int], storage: str,
 def test_the_path_follows_the_units_of_the_columns() -> None:
     X, y = problem(8, 80, 3)
     X = X * [1.0, 1e-10, 1e5]
-    coefs, _ = ridge_path(X, y, alphas=[0.0, 1e-3])
-    for coef, alpha in zip(coefs, [0.0, 1e-3], strict=True):
+    path = ridge_path(X, y, alphas=[0.0, 1e-3])
+    for coef, alpha in zip(path.coefs, [0.0, 1e-3], strict=True):
         np.testing.assert_allclose(coef[0], Ridge(alpha).fit(X, y).coef_, rtol=1e-6)
 
 

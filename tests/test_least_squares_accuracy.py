@@ -199,8 +199,8 @@ def test_parts_and_merges_resolve_what_the_rows_do(cut: int, tmp_path: Path) -> 
 def test_a_path_has_the_digits_of_separate_fits() -> None:
     X, y, _ = nist.load("Filip")
     alphas = [0.0, 1e-12, 1e-6, 1e-2, 1e4]
-    coefs, intercepts = ridge_path(X, y, alphas=alphas)
-    for alpha, coef, intercept in zip(alphas, coefs, intercepts, strict=True):
+    path = ridge_path(X, y, alphas=alphas)
+    for alpha, coef, intercept in zip(alphas, path.coefs, path.intercepts, strict=True):
         assert digits([intercept[0], *coef[0]], Truth(X, y, alpha).solution()) >= 9
 
 
@@ -454,7 +454,8 @@ for name, X in (("wide", wide), ("tall", tall), ("near", near)):
         bits = np.ravel(model.coef_).tobytes() + np.ravel(model.intercept_).tobytes()
         gap = np.float64(model.fit_.certificate.gap).tobytes()
         print(name, model, hashlib.sha1(bits + gap).hexdigest())
-    print(name, hashlib.sha1(b"".join(part.tobytes() for part in ridge_path(X, y, alphas=[0.1, 10.0]))).hexdigest())
+    path = ridge_path(X, y, alphas=[0.1, 10.0])
+    print(name, hashlib.sha1(path.coefs.tobytes() + path.intercepts.tobytes()).hexdigest())
 """
 
 

@@ -537,7 +537,7 @@ def test_pickles_clones_pipelines_and_searches():
     search = GridSearchCV(make_pipeline(StandardScaler(), LinearSVC()), {"linearsvc__C": [0.1, 1.0]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.9
     plane = LinearSVC().fit(X[y > 0], y[y > 0]).boundary()
-    assert isinstance(plane, sx.Hyperplane)
+    assert isinstance(plane, sx.geometry.Hyperplane)
 
 
 @each_variant

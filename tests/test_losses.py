@@ -20,12 +20,12 @@ from separatrix import (
     LinearDiscriminantAnalysis,
     bayes_risk,
     compare,
-    expected_calibration_error,
     risk,
     risk_coverage_curve,
     shift_priors,
     threshold_for,
 )
+from separatrix.decide import expected_calibration_error
 from separatrix.decide.losses import loss_table
 
 X, CODES = load_breast_cancer(return_X_y=True)
@@ -152,7 +152,7 @@ def test_priors_and_posteriors_are_matched_to_the_classes() -> None:
     np.testing.assert_array_equal(plain.with_priors(shares.to_dict()).predict_proba(X), rule.predict_proba(X))
     trained = pd.Series(TUMOURS).value_counts(normalize=True).sort_values()  # the rarer class first
     proba = plain.predict_proba(X)
-    np.testing.assert_allclose(shift_priors(proba, shares, trained_on=trained), rule.predict_proba(X))
+    np.testing.assert_allclose(shift_priors(proba, shares, training_priors=trained), rule.predict_proba(X))
     with pytest.raises(ValueError, match="priors has a value for 'ill', which is not a class"):
         BayesRule(GaussianNB(), priors={"ill": 0.1, "benign": 0.9}).fit(X, TUMOURS)
     turned = pd.DataFrame(proba, columns=["benign", "malignant"])[["malignant", "benign"]]

@@ -11,13 +11,12 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 
 from separatrix import (
-    Hyperplane,
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
-    Quadric,
     RegularizedDiscriminantAnalysis,
     as_source,
 )
+from separatrix.geometry import Hyperplane, Quadric
 from separatrix.statistics import loo_grid
 
 X_WINE, Y_WINE = load_wine(return_X_y=True)

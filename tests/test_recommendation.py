@@ -96,7 +96,9 @@ def test_the_recommended_is_near_the_best_and_behind_nothing_simpler(folds, by):
     sign = -1.0 if by == "accuracy" else 1.0
     best = min(candidates, key=lambda one: sign * one.scores[by].mean).scores[by]
     mean = chosen.scores[by].mean
-    assert sign * (mean - best.mean) <= max(best.error, 1e-6 * max(1.0, abs(best.mean), abs(mean))) * (1 + 1e-9)
+    assert sign * (mean - best.mean) <= max(best.standard_error, 1e-6 * max(1.0, abs(best.mean), abs(mean))) * (
+        1 + 1e-9
+    )
     for other in candidates:
         if other.simplicity < chosen.simplicity:
             its = other.scores[by].mean
@@ -134,7 +136,7 @@ def test_a_typo_does_not_prove_that_the_columns_say_nothing():
     a[0] = 60.0
     found = compare(pd.DataFrame({"a": a, "y": y}), "y", families=["baseline", "naive-bayes"])
     accuracy = found.candidates[1].scores["accuracy"]
-    assert found.recommended.family == "baseline" and accuracy.mean - 0.5 > 2 * accuracy.error
+    assert found.recommended.family == "baseline" and accuracy.mean - 0.5 > 2 * accuracy.standard_error
     assert "nothing in these columns" not in found.reason
     assert f"the accuracy of naive Bayes is {accuracy}, that of the class shares 0.5 ± 0" in found.reason
     assert "scores disagree. A few confident mistakes, often on outliers" in found.reason

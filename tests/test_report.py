@@ -53,7 +53,7 @@ def hostile_table(n: int = 140, n_classes: int = 3) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def comparison():
     families = ["baseline", "naive-bayes", "lda", "logistic", "bayesian-logistic"]
-    return sx.compare(hostile_table(), "kind", families=families, folds=3)
+    return sx.compare(hostile_table(), "kind", families=families, cv=3)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def html(comparison, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def two_classes():
-    return sx.compare(hostile_table(90, 2), "kind", families=["lda", "logistic", "perceptron"], folds=3)
+    return sx.compare(hostile_table(90, 2), "kind", families=["lda", "logistic", "perceptron"], cv=3)
 
 
 class Page(HTMLParser):
@@ -143,7 +143,7 @@ def test_no_control_character_comes_through(html, comparison, tmp_path, capsys):
     assert re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", html) is None
     assert "_hidden\ufffd" in html
     table = pd.DataFrame({"z\x1b[31mred": np.sqrt(np.arange(20.0)), "kind": ["a\x07", "b"] * 10})
-    found = sx.compare(table, "kind", families=["lda"], folds=2)
+    found = sx.compare(table, "kind", families=["lda"], cv=2)
     sx.save_model(found.best, tmp_path / "model.safetensors")
     inspect.run(tmp_path / "model.safetensors")
     for said in (capsys.readouterr().out, str(found), found._repr_html_()):
@@ -198,7 +198,7 @@ def test_twelve_classes_are_told_apart_in_the_page():
     rng = np.random.default_rng(5)
     codes = np.arange(240) % 12
     table = pd.DataFrame(rng.normal(size=(12, 3))[codes] * 3 + rng.normal(size=(240, 3)), columns=list("abc"))
-    page = render_report(sx.compare(table.assign(kind=codes), "kind", families=["lda"], folds=2))
+    page = render_report(sx.compare(table.assign(kind=codes), "kind", families=["lda"], cv=2))
     legends = re.findall(r'<span class="legend">(.*?)</span></span>', page)
     marks = [re.findall(r'<i class="([^"]+)">', legend) for legend in legends]
     assert [len(set(one)) for one in marks if len(one) > 2] == [12] * 4
@@ -216,9 +216,9 @@ def test_the_ranking_the_reason_and_the_failures(comparison, html):
     assert comparison.reason in page.text
     for candidate in comparison.candidates:
         score = candidate.scores["accuracy"]
-        assert f"{score.mean:.3f} ± {score.error:.3f}" in page.text
+        assert f"{score.mean:.3f} ± {score.standard_error:.3f}" in page.text
         assert candidate.label.capitalize()[:4] in page.text
-    failing = sx.compare(hostile_table(40), "kind", families=["lda", "qda"], folds=2)
+    failing = sx.compare(hostile_table(40), "kind", families=["lda", "qda"], cv=2)
     assert set(failing.failures) == {"qda"}
     from separatrix.report.page import render_report
 
@@ -276,7 +276,7 @@ def test_the_largest_mistakes_are_the_surest_ones(comparison):
     at = table.head.index(SCRIPT)
     assert table.rows[0][at] == number(comparison.rows.columns[SCRIPT][rows[0]], 6)
     assert {row[table.head.index("ringed")] for row in table.rows} <= {"yes", "no"}
-    never_wrong = sx.compare(hostile_table(), "kind", families=["lda"], folds=2)
+    never_wrong = sx.compare(hostile_table(), "kind", families=["lda"], cv=2)
     never_wrong.recommended.predicted = never_wrong.codes
     assert mistake_table(never_wrong, never_wrong.recommended) is None
 
@@ -368,7 +368,7 @@ def test_fits_are_told_in_the_words_of_the_table():
     codes = np.repeat([0, 1, 2], [60, 30, 60])  # least squares masks a class between larger ones
     table = pd.DataFrame({"a": codes + rng.normal(0, 0.3, 150), "b": rng.normal(size=150)})
     table["kind"] = np.array(["low", "middle", "high"])[codes]
-    found = sx.compare(table, "kind", families=["least-squares", "rda", "perceptron", "logistic"], folds=2)
+    found = sx.compare(table, "kind", families=["least-squares", "rda", "perceptron", "logistic"], cv=2)
     told = {family: dict(model_section_of(found, family).fit) for family in by_family(found)}
     assert "never predicts 'middle'" in told["least-squares"]["fit"]
     for facts in told.values():
@@ -384,7 +384,7 @@ def by_family(comparison):
 
 def test_letters_that_a_font_lacks_are_no_warning(tmp_path):
     table = hostile_table(60, 2).rename(columns={"ringed": "日本語"})
-    found = sx.compare(table, "kind", families=["lda"], folds=2)
+    found = sx.compare(table, "kind", families=["lda"], cv=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sx.write_report(found, tmp_path / "report.html")
@@ -406,7 +406,7 @@ def test_a_loss_shows_its_matrix_and_the_actions():
     from separatrix.report.page import render_report
 
     loss = {BOLD: {"wait": 0, "act": 3}, "_under": {"wait": 7, "act": 0}, "$c$": {"wait": 1, "act": 1}}
-    found = sx.compare(hostile_table(), "kind", families=["lda"], loss=loss, folds=2)
+    found = sx.compare(hostile_table(), "kind", families=["lda"], loss=loss, cv=2)
     text = Page(render_report(found)).text
     assert "What an action costs" in text and "do wait" in text
     counts = np.bincount(found.recommended.taken[found.codes == 0], minlength=2)
@@ -433,7 +433,7 @@ def test_no_plane_is_a_sentence():
 
 def test_one_column_is_enough_for_a_report(tmp_path):
     table = hostile_table()[[SCRIPT, "kind"]]
-    found = sx.compare(table, "kind", families=["lda", "naive-bayes"], folds=2)
+    found = sx.compare(table, "kind", families=["lda", "naive-bayes"], cv=2)
     sx.write_report(found, tmp_path / "one.html")
     assert "one encoded column" in (tmp_path / "one.html").read_text(encoding="utf-8")
 
@@ -443,7 +443,7 @@ def test_many_columns_show_those_that_tell_the_classes_apart(tmp_path):
     codes = rng.integers(0, 2, 80)
     table = pd.DataFrame(rng.normal(size=(80, 20)), columns=[f"noise {j}" for j in range(20)])
     table["noise 17"] += 2 * codes
-    found = sx.compare(table.assign(y=codes), "y", families=["lda"], folds=2)
+    found = sx.compare(table.assign(y=codes), "y", families=["lda"], cv=2)
     assert len(found.columns) == 12 and "noise 17" in [column.name for column in found.columns]
     assert "12 of 20 columns" in outlier_table(found, found.outliers, "distance").caption
 
@@ -454,7 +454,7 @@ def test_a_long_list_of_columns_is_folded(n_columns):
 
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(80, n_columns)), columns=[f"c{j}" for j in range(n_columns)])
-    page = render_report(sx.compare(table.assign(y=np.arange(80) % 2), "y", families=["baseline"], folds=2))
+    page = render_report(sx.compare(table.assign(y=np.arange(80) % 2), "y", families=["baseline"], cv=2))
     assert ("<summary>The columns, one by one</summary>" in page) == (n_columns > 30)
     assert all(f">c{j}</th>" in page for j in range(n_columns))
 
@@ -462,7 +462,7 @@ def test_a_long_list_of_columns_is_folded(n_columns):
 def test_long_names_are_cut_where_they_head_a_narrow_column():
     name = "a very long name of a column " * 5 + "of length"
     table = hostile_table().rename(columns={SCRIPT: name})
-    found = sx.compare(table, "kind", families=["lda"], folds=2)
+    found = sx.compare(table, "kind", families=["lda"], cv=2)
     heads = outlier_table(found, found.outliers, "distance").head
     assert max(map(len, heads)) <= 48 and any(head.endswith("of length") for head in heads)
 
@@ -471,7 +471,7 @@ def test_many_classes_get_tables_but_no_tangle_of_curves():
     rng = np.random.default_rng(1)
     codes = np.arange(130) % 13
     table = pd.DataFrame({"a": codes + rng.normal(0, 0.5, 130), "b": rng.normal(size=130), "kind": codes})
-    section = model_section_of(sx.compare(table, "kind", families=["lda"], folds=2), "lda")
+    section = model_section_of(sx.compare(table, "kind", families=["lda"], cv=2), "lda")
     assert section.confusion is not None and any("With 13 classes" in note for note in section.notes)
     assert [drawing.caption.split(",")[0] for drawing in section.drawings][1:] == ["Reliability"]
 
@@ -491,7 +491,7 @@ def test_nothing_half_written(comparison, tmp_path, monkeypatch):
 def test_a_report_depends_on_the_comparison_alone(tmp_path):
     import matplotlib as mpl
 
-    found = sx.compare(hostile_table(60, 2), "kind", families=["lda"], folds=2)
+    found = sx.compare(hostile_table(60, 2), "kind", families=["lda"], cv=2)
     sx.write_report(found, tmp_path / "plain.html")
     own = {"text.parse_math": True, "axes.facecolor": "red", "font.size": 31, "svg.fonttype": "path"}
     with mpl.rc_context(own):
@@ -503,7 +503,7 @@ def test_a_report_depends_on_the_comparison_alone(tmp_path):
 def test_a_report_fits_encodes_and_predicts_nothing(tmp_path, monkeypatch):
     """The comparison keeps what it has computed, and the report only draws it."""
     table = hostile_table(90, 2)
-    found = sx.compare(table, "kind", folds=2)
+    found = sx.compare(table, "kind", cv=2)
     assert {one.family for one in found.candidates} | set(found.failures) == set(FAMILIES)
     called = []
 

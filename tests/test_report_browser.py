@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium o
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    found = sx.compare(hostile_table(), "kind", families=["naive-bayes", "lda", "perceptron"], folds=3)
+    found = sx.compare(hostile_table(), "kind", families=["naive-bayes", "lda", "perceptron"], cv=3)
     path = tmp_path_factory.mktemp("report") / "report.html"
     sx.write_report(found, path)
     return path
@@ -43,7 +43,7 @@ def wordy_report(tmp_path_factory):
     table = pd.DataFrame(rng.normal(size=(90, 6)) + codes[:, None], columns=[*names, "b", "c", "d", "e"])
     table["kind"] = np.array(["neither_improved_nor_deteriorated_since_the_last_visit", "improved a good deal"])[codes]
     path = tmp_path_factory.mktemp("wordy") / "report.html"
-    sx.write_report(sx.compare(table, "kind", families=["lda"], folds=3), path)
+    sx.write_report(sx.compare(table, "kind", families=["lda"], cv=3), path)
     return path
 
 

@@ -13,7 +13,7 @@ from scipy import integrate, stats
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression as SkLogistic
 
-import separatrix.decide.risk as risk_module
+import separatrix.decide.empirical_risk as risk_module
 from separatrix import (
     BayesRule,
     BernoulliNB,
@@ -53,7 +53,7 @@ def test_estimate_and_standard_error_are_the_textbooks():
     losses = np.array([0.0, 2.0, 0.0, 5.0, 0.0])
     found = risk(y, actions, [[0, 2], [5, 0]])
     assert (found.estimate, found.standard_error) == pytest.approx((losses.mean(), stats.sem(losses)))
-    assert found.n == 5 and found.method == "exact" and 0.0 <= found.low < found.estimate < found.high <= 5.0
+    assert found.n == 5 and found.method == "exact" and 0.0 <= found.lower < found.estimate < found.upper <= 5.0
 
 
 def of_errors(k: int, n: int, scale: float = 1.0, shift: float = 0.0, **options):
@@ -77,8 +77,8 @@ def test_coverage_of_error_rates(n):
 
     def limits(k: int, n: int) -> tuple[float, float]:
         found = of_errors(k, n)
-        assert found.method == "wilson" and found.low <= found.estimate <= found.high
-        return found.low, found.high
+        assert found.method == "wilson" and found.lower <= found.estimate <= found.upper
+        return found.lower, found.upper
 
     covered = coverage(limits, n, p)
     assert covered.min() > 0.915
@@ -92,10 +92,10 @@ def test_coverage_of_error_rates(n):
 def test_exact_intervals_are_clopper_and_pearsons(level):
     for k, n in ((0, 20), (1, 20), (20, 20), (7, 30), (0, 3), (499, 500)):
         theirs = stats.binomtest(k, n).proportion_ci(level, method="exact")
-        ours = of_errors(k, n, method="exact", confidence_level=level)
-        assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+        ours = of_errors(k, n, method="exact", level=level)
+        assert (ours.lower, ours.upper) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
     covered = coverage(
-        lambda k, n: (lambda r: (r.low, r.high))(of_errors(k, n, method="exact")), 40, np.linspace(0, 1, 301)
+        lambda k, n: (lambda r: (r.lower, r.upper))(of_errors(k, n, method="exact")), 40, np.linspace(0, 1, 301)
     )
     assert covered.min() >= 0.95
 
@@ -104,14 +104,14 @@ def test_exact_intervals_are_clopper_and_pearsons(level):
 def test_no_error_is_no_proof_of_none(method):
     """0 of 20: neither 0 nor nothing."""
     found = of_errors(0, 20, method=method)
-    assert found.estimate == found.low == 0.0 and 0.13 < found.high < 0.2
+    assert found.estimate == found.lower == 0.0 and 0.13 < found.upper < 0.2
     always = of_errors(20, 20, method=method)
-    assert always.estimate == always.high == 1.0 and 0.8 < always.low < 0.87
-    assert of_errors(0, 20, scale=50.0, shift=-3.0, method=method).high == pytest.approx(50.0 * found.high - 3.0)
+    assert always.estimate == always.upper == 1.0 and 0.8 < always.lower < 0.87
+    assert of_errors(0, 20, scale=50.0, shift=-3.0, method=method).upper == pytest.approx(50.0 * found.upper - 3.0)
     costly = risk(np.arange(20) % 2, np.arange(20) % 2, [[0, 1], [50, 0]], method=method)
-    assert costly.low == 0.0 and 5.0 < costly.high < 10.0  # a loss of 50 may be as likely as an error was
+    assert costly.lower == 0.0 and 5.0 < costly.upper < 10.0  # a loss of 50 may be as likely as an error was
     one_label = risk(np.zeros(20, dtype=int), np.zeros(20, dtype=int), method=method)
-    assert one_label.high == found.high
+    assert one_label.upper == found.upper
 
 
 @settings(max_examples=60)
@@ -125,15 +125,17 @@ def test_intervals_keep_to_the_range_and_to_units(seed):
     loss = rng.choice([rng.integers(-3, 9, (K, K)), rng.standard_normal((K, K)) * 10.0 ** rng.integers(-8, 8)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # some of these losses look transposed
-        options = {"classes": range(K), "method": "exact", "confidence_level": 0.9}
+        options = {"classes": range(K), "method": "exact", "level": 0.9}
         found = risk(y, actions, loss, sample_weight=weights, **options)
         repeated = risk(np.repeat(y, weights), np.repeat(actions, weights), loss, **options)
         scaled = risk(y, actions, 3.0 * loss + 7.0 * np.ptp(loss), sample_weight=weights, **options)
     slack = 1e-9 * np.ptp(loss)
-    assert loss.min() - slack <= found.low <= found.estimate + slack <= found.high + 2 * slack <= loss.max() + 3 * slack
+    assert (
+        loss.min() - slack <= found.lower <= found.estimate + slack <= found.upper + 2 * slack <= loss.max() + 3 * slack
+    )
     if np.ptp(loss) > 0:
-        assert found.high > found.low
-    for name in ("estimate", "low", "high"):
+        assert found.upper > found.lower
+    for name in ("estimate", "lower", "upper"):
         value = getattr(found, name)
         assert getattr(repeated, name) == pytest.approx(value, abs=slack)
         assert getattr(scaled, name) == pytest.approx(3.0 * value + 7.0 * np.ptp(loss), abs=100 * slack)
@@ -141,9 +143,9 @@ def test_intervals_keep_to_the_range_and_to_units(seed):
 
 def test_weights_need_not_be_whole():
     ours = of_errors(3, 10, sample_weight=np.full(10, 2.5))
-    assert ours.n == 25.0 and of_errors(3, 10).high > ours.high > of_errors(9, 30).high
+    assert ours.n == 25.0 and of_errors(3, 10).upper > ours.upper > of_errors(9, 30).upper
     halves = of_errors(6, 20, sample_weight=np.full(20, 0.5))
-    assert (halves.low, halves.high) == pytest.approx((of_errors(3, 10).low, of_errors(3, 10).high))
+    assert (halves.lower, halves.upper) == pytest.approx((of_errors(3, 10).lower, of_errors(3, 10).upper))
 
 
 @pytest.mark.parametrize("shares", [(0.7, 0.29, 0.01), (0.9, 0.08, 0.02), (0.5, 0.3, 0.2)])
@@ -187,10 +189,10 @@ def test_bootstrap_agrees_with_scipys():
     theirs = stats.bootstrap((losses,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(1))
     assert ours.estimate == pytest.approx(losses.mean())
     assert ours.standard_error == pytest.approx(theirs.standard_error, rel=0.03)
-    assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=0.05 * ours.standard_error * 2)
-    assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.05 * ours.standard_error * 2)
+    assert ours.lower == pytest.approx(theirs.confidence_interval.low, abs=0.05 * ours.standard_error * 2)
+    assert ours.upper == pytest.approx(theirs.confidence_interval.high, abs=0.05 * ours.standard_error * 2)
     assert (
-        ours.high - ours.estimate > ours.estimate - ours.low
+        ours.upper - ours.estimate > ours.estimate - ours.lower
     )  # losses are skewed to the right, and so is this interval
 
 
@@ -213,7 +215,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(method):
         y = rng.integers(0, 2, 300)
         x = rng.standard_normal(300) + 2.0 * y
         found = risk(y, (x > 1.0).astype(int), method=method, n_resamples=600, random_state=seed)
-        hits += found.low <= truth <= found.high
+        hits += found.lower <= truth <= found.upper
     assert stats.binomtest(hits, 200, 0.95).pvalue > 1e-3
 
 
@@ -226,7 +228,7 @@ def test_weights_are_repetitions(method):
     repeated = risk(
         np.repeat(y, weights), np.repeat(actions, weights), loss, method=method, n_resamples=300, random_state=0
     )
-    for name in ("estimate", "low", "high", "standard_error", "n"):
+    for name in ("estimate", "lower", "upper", "standard_error", "n"):
         assert getattr(weighted, name) == pytest.approx(getattr(repeated, name), rel=1e-12)
 
 
@@ -253,7 +255,7 @@ def test_named_actions_functions_and_absent_labels():
     expected = (1.0 + 3.0 + 0.5) / 3
     assert risk(y, actions, lambda truth, action: table[truth, action]).estimate == pytest.approx(expected)
     matrix = [[9.0, 1.0], [3.0, 0.5], [7.0, 7.0]]
-    assert risk(y, actions, matrix, classes=["a", "b", "c"], action_names=["wait", "treat"]).estimate == pytest.approx(
+    assert risk(y, actions, matrix, classes=["a", "b", "c"], actions=["wait", "treat"]).estimate == pytest.approx(
         expected
     )
     assert risk([0, 0, 1], [0, 5, 1]).estimate == pytest.approx(1 / 3)  # a class that has no row here
@@ -279,8 +281,8 @@ def test_bad_input(arguments, words):
 
 
 def test_bad_settings():
-    with pytest.raises(ValueError, match="confidence_level"):
-        risk([0, 1], [0, 1], confidence_level=95)
+    with pytest.raises(ValueError, match="level is 95"):
+        risk([0, 1], [0, 1], level=95)
     with pytest.raises(ValueError, match="'exact' or 'bootstrap'"):
         risk([0, 1], [0, 1], method="normal")
     with pytest.raises(ValueError, match="these can be 0, 1, 5: give method='exact'"):
@@ -302,7 +304,7 @@ def test_curve_follows_the_rejections_of_the_rule():
     for cost in (1e-6, 1e-3, 0.2):
         actions = rule.set_params(reject_cost=cost).fit(X, y).predict(X)
         kept = actions != -1
-        at = np.searchsorted(curve.threshold, cost, side="right") - 1
+        at = np.searchsorted(curve.thresholds, cost, side="right") - 1
         assert curve.coverage[at] == pytest.approx(kept.mean())
         assert curve.risk[at] == pytest.approx(loss[y[kept], actions[kept]].mean())
 
@@ -355,7 +357,7 @@ def test_two_gaussians_with_equal_priors(delta):
     truth = GaussianClasses([[0.0, 0.0], [delta, 0.0]], np.eye(2))
     found = bayes_risk(truth)
     assert found.estimate == pytest.approx(stats.norm.cdf(-delta / 2), rel=1e-9)
-    assert found.low == found.high == found.estimate and found.method == "closed form"
+    assert found.lower == found.upper == found.estimate and found.method == "closed form"
 
 
 def test_measured_risk_is_within_its_interval_of_the_formula():
@@ -363,7 +365,7 @@ def test_measured_risk_is_within_its_interval_of_the_formula():
     test, labels = drawn(20_000, seed=1)
     for model in (LinearDiscriminantAnalysis(priors=[0.5, 0.5]), LogisticRegression()):
         measured = risk(labels, BayesRule(model).fit(X, y).predict(test))
-        assert measured.low <= stats.norm.cdf(-1.0) <= measured.high
+        assert measured.lower <= stats.norm.cdf(-1.0) <= measured.upper
     fitted = bayes_risk(LinearDiscriminantAnalysis(priors=[0.5, 0.5]).fit(X, y)).estimate
     assert fitted == pytest.approx(stats.norm.cdf(-1.0), abs=0.01)
 
@@ -401,8 +403,8 @@ def test_closed_form_of_many_actions_is_that_of_the_rule():
     y = (rng.random(200_000) < 0.4).astype(int)
     X = rng.multivariate_normal([0, 0], [[1.0, 0.3], [0.3, 2.0]], size=len(y)) + np.outer(y, [1.5, 0.0])
     actions = np.array(["a", "b", "c"])[(truth.predict_proba(X) @ np.array(loss)).argmin(axis=1)]
-    measured = risk(y, actions, loss, action_names=["a", "b", "c"], confidence_level=0.999)
-    assert measured.low <= bayes_risk(truth, loss, actions=["a", "b", "c"]).estimate <= measured.high
+    measured = risk(y, actions, loss, actions=["a", "b", "c"], level=0.999)
+    assert measured.lower <= bayes_risk(truth, loss, actions=["a", "b", "c"]).estimate <= measured.upper
 
 
 def test_no_information():
@@ -447,9 +449,9 @@ def test_monte_carlo_against_quadrature(model):
     x = np.linspace(-15, 17, 20_001)[:, None]
     least = np.exp(fitted.log_density(x)) * fitted.predict_proba(x).min(axis=1)
     exact = integrate.trapezoid(least, x[:, 0])
-    found = bayes_risk(fitted, n_samples=40_000, random_state=0, confidence_level=0.999)
+    found = bayes_risk(fitted, n_samples=40_000, random_state=0, level=0.999)
     assert found.method == "Monte Carlo" and found.n == 40_000
-    assert found.low <= exact <= found.high and 0 < found.standard_error < 2e-3
+    assert found.lower <= exact <= found.upper and 0 < found.standard_error < 2e-3
 
 
 def test_monte_carlo_of_lda_with_three_classes():

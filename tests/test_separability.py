@@ -20,7 +20,7 @@ from separatrix.data import scan_csv
 from separatrix.data.sparse import SparseBlock
 from separatrix.geometry import recession as cone
 from separatrix.geometry import separating_direction
-from separatrix.geometry.separability import Separability, canonical, geometric_margin, separability
+from separatrix.geometry.separation import Separability, canonical, geometric_margin, separability
 
 LINE = {
     "complete": ([1, 2, 3, 4], [0, 0, 1, 1]),

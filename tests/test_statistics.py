@@ -13,8 +13,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from separatrix import ClassMoments, Gram, as_source
+from separatrix import as_source
 from separatrix.data import dense
+from separatrix.statistics import ClassMoments, Gram
 from separatrix.statistics.columns import ColumnMoments, MixedCounts, ValueCounts
 from separatrix.statistics.counts import CategoryCounts, ClassCounts
 from separatrix.statistics.metric import DenseMetric, ThinMetric

@@ -700,7 +700,7 @@ def test_rotations_do_not_matter(kernel):
 def test_labels_of_any_kind(labels):
     X, codes = blobs(60)
     names = np.asarray(labels)
-    model = SVC(calibration="platt", random_state=0).fit(X, names[codes].tolist())
+    model = SVC(calibration="sigmoid", random_state=0).fit(X, names[codes].tolist())
     plain = SVC().fit(X, codes)
     np.testing.assert_array_equal(model.classes_, names)
     np.testing.assert_array_equal(model.predict(X), names[plain.predict(X)])
@@ -714,7 +714,7 @@ def test_labels_of_any_kind(labels):
 @given(
     seed=st.integers(0, 10**6),
     classes=st.sampled_from([2, 3, 4]),
-    calibration=st.sampled_from(["platt", "isotonic"]),
+    calibration=st.sampled_from(["sigmoid", "isotonic"]),
     multi_class=st.sampled_from(["ovo", "ovr"]),
     break_ties=st.booleans(),
     kernel=st.sampled_from(["linear", "rbf"]),
@@ -741,7 +741,7 @@ def test_probabilities_never_contradict_the_prediction(
         assert (np.diff(p[order, 1]) >= 0).all()
 
 
-@pytest.mark.parametrize("calibration", ["platt", "isotonic"])
+@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
 def test_probabilities_are_calibrated_on_rows_that_were_left_out(calibration):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((600, 2))
@@ -784,14 +784,14 @@ def test_probabilities_have_to_be_asked_for():
     model = SVC().fit(X, y)
     assert not hasattr(model, "predict_proba") and not hasattr(model, "predict_log_proba")
     for name in ("predict_proba", "predict_log_proba"):
-        with pytest.raises(AttributeError, match=f"no {name}.*calibration='platt'"):
+        with pytest.raises(AttributeError, match=f"no {name}.*calibration='sigmoid'"):
             getattr(model, name)
     assert hasattr(SVC(calibration="isotonic"), "predict_proba")
     assert SVC(probability=True, random_state=0).fit(X, y).predict_proba(X).shape == (40, 2)
     with pytest.raises(ValueError, match="at least two different rows"):
-        SVC(calibration="platt").fit(X[:5], [0, 0, 0, 0, 1])
-    with pytest.raises(ValueError, match="calibration is 'sigmoid'"):
-        SVC(calibration="sigmoid").fit(X, y)
+        SVC(calibration="sigmoid").fit(X[:5], [0, 0, 0, 0, 1])
+    with pytest.raises(ValueError, match="calibration is 'platt'"):
+        SVC(calibration="platt").fit(X, y)
 
 
 # -- hard cases -------------------------------------------------------------------------------------------------------
@@ -1041,7 +1041,7 @@ def test_pickles_clones_pipelines_and_searches():
 def test_names_of_columns_and_files(tmp_path):
     X, y = blobs(300, 3, 3)
     frame = pd.DataFrame(X, columns=["ant", "bee", "cow"])
-    model = SVC(calibration="platt", random_state=0).fit(frame, y)
+    model = SVC(calibration="sigmoid", random_state=0).fit(frame, y)
     assert list(model.feature_names_in_) == ["ant", "bee", "cow"]
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[["bee", "ant", "cow"]])
@@ -1058,7 +1058,7 @@ def test_names_of_columns_and_files(tmp_path):
 
 def test_a_repeated_fit_is_the_same_and_forgets_the_last():
     X, y = blobs(100, 3, 3)
-    model = SVC(calibration="platt", random_state=3).fit(X, y)
+    model = SVC(calibration="sigmoid", random_state=3).fit(X, y)
     first = model.predict_proba(X)
     np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), first)
     model.set_params(kernel="precomputed", calibration=None).fit(X @ X.T, y)
@@ -1109,7 +1109,7 @@ def test_ctrl_c_in_the_calibration_is_not_swallowed(monkeypatch):
 
     monkeypatch.setattr("separatrix.models.svm.kernel_problem.solve_dual", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        SVC(calibration="platt").fit(X, y)
+        SVC(calibration="sigmoid").fit(X, y)
 
 
 def test_progress_is_written_when_asked(capsys):

@@ -28,7 +28,7 @@ def run(
     """Compare, show, and write the report and the recommended model to `out`."""
     with replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
         comparison = compare(
-            data, target, families=families or None, loss=loss, folds=folds, random_state=seed, progress=progress
+            data, target, families=families or None, loss=loss, cv=folds, random_state=seed, progress=progress
         )
         progress("writing the report", None)
         write_report(comparison, part / REPORT)

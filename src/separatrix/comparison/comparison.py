@@ -46,7 +46,7 @@ from separatrix.data.block import Float
 from separatrix.data.labels import as_names
 from separatrix.decide.calibration import reliability_diagram
 from separatrix.decide.losses import best_actions
-from separatrix.geometry.separability import separability
+from separatrix.geometry.separation import separability
 from separatrix.tables.columns import ColumnSchema
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.reading import read_table
@@ -157,8 +157,8 @@ def compare(
     families: Sequence[str] | str | None = None,
     loss: Any = None,
     actions: Iterable[Any] | None = None,
-    folds: int = 5,
-    repeats: int = 1,
+    cv: int = 5,
+    n_repeats: int = 1,
     random_state: int = 0,
     progress: Callable[[str, float], None] | None = None,
 ) -> Comparison:
@@ -178,9 +178,9 @@ def compare(
         and the actions in the others. Candidates are then ranked by cost.
     actions : iterable, optional
         Names of the columns of a loss given as a matrix; by default they are the classes.
-    folds : int, default=5
+    cv : int, default=5
         Stratified, and fewer where a class has fewer rows.
-    repeats : int, default=1
+    n_repeats : int, default=1
         How often all folds are drawn.
     random_state : int, default=0
         Everything random depends on it alone.
@@ -207,15 +207,15 @@ def compare(
     wanted = [find_family(name) for name in dict.fromkeys(FAMILIES if families is None else families) if name]
     if not wanted:
         raise ValueError(f"families is empty; choose from {', '.join(FAMILIES)}.")
-    if not (isinstance(random_state, Integral) and 0 <= random_state <= 2**32 - repeats):
+    if not (isinstance(random_state, Integral) and 0 <= random_state <= 2**32 - n_repeats):
         raise ValueError(
-            f"random_state={random_state!r}: give a whole number from 0 to {2**32 - repeats}, to have the same folds again."
+            f"random_state={random_state!r}: give a whole number from 0 to {2**32 - n_repeats}, to have the same folds again."
         )
     from_file = isinstance(data, str | os.PathLike)
     with warnings.catch_warnings(record=True) as caught, stoppable() as check:
         warnings.simplefilter("always")
         task, notes = _task(
-            read_table(data) if from_file else data, target, loss, actions, folds, repeats, int(random_state)
+            read_table(data) if from_file else data, target, loss, actions, cv, n_repeats, int(random_state)
         )
         trials, failures, substituted = start_trials(wanted, task)
         fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials)
@@ -274,12 +274,12 @@ def compare(
 
 
 def _task(
-    table: Any, target: str, loss: Any, actions: Iterable[Any] | None, folds: int, repeats: int, seed: int
+    table: Any, target: str, loss: Any, actions: Iterable[Any] | None, cv: int, n_repeats: int, seed: int
 ) -> tuple[Task, list[str]]:
     schema, rows, codes = TableSchema.infer_and_read(table, target)
     classes = as_names(schema.classes)
     matrix, names = as_loss(loss, classes, actions)
-    numbers, notes = stratified_folds(codes, classes, folds, repeats, seed)
+    numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed)
     return Task(rows, schema, codes, classes, numbers, matrix, names, seed), notes
 
 
@@ -297,7 +297,7 @@ def _candidate(task: Task, trial: Trial, verdict: str) -> Candidate:
         family=family.name,
         loss=loss,
         actions=None if loss is None else task.actions,
-        scores={name: {"mean": score.mean, "error": score.error} for name, score in scores.items()},
+        scores={name: {"mean": score.mean, "error": score.standard_error} for name, score in scores.items()},
     )
     return Candidate(
         family=family.name,

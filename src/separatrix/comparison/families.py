@@ -132,7 +132,7 @@ def _tune_machine(estimator: Any, Cs: list[float], X: Any, y: Codes, seed: int) 
 
 
 _LINEAR_CS = [0.01, 0.1, 1.0, 10.0]
-_CALIBRATED: dict[str, Any] = {"calibration": "platt", "random_state": 0}
+_CALIBRATED: dict[str, Any] = {"calibration": "sigmoid", "random_state": 0}
 _LISTED = [
     ModelFamily("baseline", "class shares", 0, True, partial(DummyClassifier, strategy="prior")),
     ModelFamily("naive-bayes", "naive Bayes", 1, False, MixedNB),

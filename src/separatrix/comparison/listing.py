@@ -29,7 +29,7 @@ def _row(comparison: Comparison, candidate: Candidate) -> dict[str, Any]:
     for name in measured_scores(comparison):
         score = candidate.scores.get(name)
         row[name] = None if score is None else score.mean
-        row[f"{name}_error"] = None if score is None else score.error
+        row[f"{name}_error"] = None if score is None else score.standard_error
     return row | {
         "fit_seconds": candidate.fit_seconds,
         "certificate": candidate.certificate,

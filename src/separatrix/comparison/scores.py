@@ -60,18 +60,18 @@ class Score:
     ----------
     mean : float
         Over the folds; for the calibration error that of all left-out rows together.
-    error : float
-        Its standard error.
+    standard_error : float
+        Of the mean.
     folds : ndarray
         The value in every fold, repeat after repeat.
     """
 
     mean: float
-    error: float
+    standard_error: float
     folds: Float
 
     def __str__(self) -> str:
-        return plus_minus(self.mean, self.error)
+        return plus_minus(self.mean, self.standard_error)
 
 
 @dataclass
@@ -226,7 +226,7 @@ def _behind(candidate: Candidate, other: Candidate, by: str, n_folds: int) -> tu
     own, its = candidate.scores[by], other.scores[by]
     differences = _sign(by) * (own.folds - its.folds)
     mean, error = float(differences.mean()), standard_error(differences, n_folds)
-    return mean, error, mean <= max(min(error, its.error), _negligible(own, its, by))
+    return mean, error, mean <= max(min(error, its.standard_error), _negligible(own, its, by))
 
 
 def _negligible(one: Score, other: Score, by: str) -> float:

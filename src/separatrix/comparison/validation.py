@@ -121,11 +121,11 @@ class Trial:
 
 
 def stratified_folds(
-    codes: Codes, classes: NDArray[Any], folds: int, repeats: int, seed: int
+    codes: Codes, classes: NDArray[Any], n_folds: int, n_repeats: int, seed: int
 ) -> tuple[Codes, list[str]]:
-    """(repeats, n) numbers of the fold that leaves out each row, and a note where there had to be fewer folds."""
-    if folds < 2 or repeats < 1:
-        raise ValueError(f"folds={folds} and repeats={repeats}: give at least two folds and one repeat.")
+    """(n_repeats, n) numbers of the fold that leaves out each row, and a note where there had to be fewer folds."""
+    if n_folds < 2 or n_repeats < 1:
+        raise ValueError(f"cv={n_folds} and n_repeats={n_repeats}: give at least two folds and one repeat.")
     counts = np.bincount(codes, minlength=len(classes))
     rarest = int(counts.argmin())
     if counts[rarest] < 2:
@@ -133,13 +133,13 @@ def stratified_folds(
             f"Class {shown(classes[rarest])} has {counts[rarest]} row{'' if counts[rarest] == 1 else 's'}, which cannot be "
             "both learnt from and left out: give at least two rows of every class, or drop this one."
         )
-    notes, k = [], min(folds, int(counts[rarest]))
-    if k < folds:
+    notes, k = [], min(n_folds, int(counts[rarest]))
+    if k < n_folds:
         notes.append(
-            f"Class {shown(classes[rarest])} has {counts[rarest]} rows, so there are {k} folds instead of {folds}."
+            f"Class {shown(classes[rarest])} has {counts[rarest]} rows, so there are {k} folds instead of {n_folds}."
         )
-    found = np.empty((repeats, len(codes)), dtype=np.intp)
-    for r in range(repeats):
+    found = np.empty((n_repeats, len(codes)), dtype=np.intp)
+    for r in range(n_repeats):
         splitter = StratifiedKFold(k, shuffle=True, random_state=seed + r)
         for number, (_, test) in enumerate(splitter.split(codes, codes)):
             found[r, test] = number

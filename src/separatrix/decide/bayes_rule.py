@@ -208,8 +208,8 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         matrix, actions = loss_table(self.loss, classes, self.actions)
         rejects = self.reject_cost is not None or self.reject_below is not None
         self._names = with_rejection(actions, self.reject_action) if rejects else actions
-        trained_on = priors_behind(fitted, classes, lambda: class_counts(X, y, sample_weight, classes))
-        self.training_priors_, self.priors_ = trained_on, priors_in_use(self.priors, trained_on, classes)
+        training_priors = priors_behind(fitted, classes, lambda: class_counts(X, y, sample_weight, classes))
+        self.training_priors_, self.priors_ = training_priors, priors_in_use(self.priors, training_priors, classes)
         self.estimator_, self.loss_matrix_, self.actions_ = fitted, matrix, actions
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -251,7 +251,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         proba = check_proba(self.estimator_.predict_proba(X))
         if np.array_equal(self.priors_, self.training_priors_):
             return proba
-        return shift_priors(proba, self.priors_, trained_on=self.training_priors_)
+        return shift_priors(proba, self.priors_, training_priors=self.training_priors_)
 
     def score_form(self) -> ScoreForm:
         """The scores of the estimator as a formula of the columns, under ``priors_``.
@@ -338,14 +338,14 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         _, truth = class_codes(y, self.classes_, weights)
         return -float(np.average(suffered_losses(truth, codes, losses, self.reject_cost), weights=weights))
 
-    def with_priors(self, priors: ArrayLike, *, trained_on: ArrayLike | None = None) -> Self:
+    def with_priors(self, priors: ArrayLike, *, training_priors: ArrayLike | None = None) -> Self:
         """The same rule where the classes have other frequencies; nothing is fitted again.
 
         Parameters
         ----------
         priors : array-like of shape (n_classes,)
             Class frequencies where the rule will be used, in the order of ``classes_``.
-        trained_on : array-like of shape (n_classes,), optional
+        training_priors : array-like of shape (n_classes,), optional
             Those that the estimator's posteriors refer to, where ``training_priors_`` is not right: for a frozen estimator
             that was trained on rows of other frequencies than those given to `fit`.
 
@@ -357,8 +357,8 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         moved = copy(self)
         moved.priors = priors
         moved.priors_ = check_priors(priors, len(self.classes_), classes=self.classes_)
-        if trained_on is not None:
-            moved.training_priors_ = check_priors(trained_on, len(self.classes_), "trained_on", self.classes_)
+        if training_priors is not None:
+            moved.training_priors_ = check_priors(training_priors, len(self.classes_), "training_priors", self.classes_)
         return moved
 
     def estimate_priors(self, X: Any) -> PriorEstimate:
@@ -373,13 +373,13 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         PriorEstimate
         """
         check_is_fitted(self, "estimator_")
-        return estimate_priors(self.estimator_.predict_proba(X), trained_on=self.training_priors_)
+        return estimate_priors(self.estimator_.predict_proba(X), training_priors=self.training_priors_)
 
     @overload
     def decision_regions(self, X: None = None) -> PosteriorRegions: ...
     @overload
-    def decision_regions(self, X: Any, n_points: int = 200) -> PlaneRegions: ...
-    def decision_regions(self, X: Any = None, n_points: int = 200) -> PosteriorRegions | PlaneRegions:
+    def decision_regions(self, X: Any, grid_resolution: int = 200) -> PlaneRegions: ...
+    def decision_regions(self, X: Any = None, grid_resolution: int = 200) -> PosteriorRegions | PlaneRegions:
         """Where the rule takes which action.
 
         Parameters
@@ -387,7 +387,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         X : data of two features, optional
             Without it, for two classes: intervals of the posterior of ``classes_[1]`` (under ``priors_``), exactly. With it,
             for any number of classes: actions on a grid that covers these rows.
-        n_points : int, default=200
+        grid_resolution : int, default=200
             Points of the grid along each feature.
 
         Returns
@@ -397,4 +397,4 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         check_is_fitted(self, "estimator_")
         if X is None:
             return posterior_regions(self.loss_matrix_, self._names, self.reject_cost, self.reject_below)
-        return plane_regions(self.predict, X, n_points)
+        return plane_regions(self.predict, X, grid_resolution)

@@ -31,7 +31,7 @@ _RARE = 3.0
 _MOST_VALUES = 2001
 
 
-def wilson_interval(share: Float, n: Float, confidence_level: float = 0.95) -> tuple[Float, Float]:
+def wilson_interval(share: Float, n: Float, level: float = 0.95) -> tuple[Float, Float]:
     """Limits of a probability, from the share of n rows in which it came true; n need not be whole.
 
     Examples
@@ -42,7 +42,7 @@ def wilson_interval(share: Float, n: Float, confidence_level: float = 0.95) -> t
     >>> low.round(3), high.round(3)
     (array([0.   , 0.299]), array([0.161, 0.701]))
     """
-    z, missed = float(ndtri(0.5 + confidence_level / 2.0)), 1.0 - confidence_level
+    z, missed = float(ndtri(0.5 + level / 2.0)), 1.0 - level
     centre = (share + z * z / (2.0 * n)) / (1.0 + z * z / n)
     half = z / (1.0 + z * z / n) * np.sqrt(share * (1.0 - share) / n + z * z / (4.0 * n * n))
     low = np.where(share > 0, np.minimum(centre - half, _rare(share * n, n, missed)), 0.0)
@@ -56,9 +56,7 @@ def _rare(k: Float, n: Float, missed: float) -> Float:
     return np.where(few, gammaincinv(np.where(few, k, 1.0), missed) / n, np.inf)
 
 
-def bounded_interval(
-    values: Float, counts: Float, low: float, high: float, confidence_level: float = 0.95
-) -> tuple[float, float]:
+def bounded_interval(values: Float, counts: Float, low: float, high: float, level: float = 0.95) -> tuple[float, float]:
     """Limits of a mean, from the values that occurred, how often each did, and the range they must lie in.
 
     Examples
@@ -70,7 +68,7 @@ def bounded_interval(
     """
     low, high = min(low, float(values.min())), max(high, float(values.max()))
     kept = counts > 0
-    values, counts, tail = values[kept], counts[kept], (1.0 - confidence_level) / 2.0
+    values, counts, tail = values[kept], counts[kept], (1.0 - level) / 2.0
     if low == high:
         return low, high
     scaled = (values - low) / (high - low)

@@ -138,7 +138,7 @@ def check_proba(proba: ArrayLike, classes: NDArray[Any] | None = None) -> Float:
         if any(place_of(name, classes.tolist()) is not None for name in columns) and columns != list(
             range(len(columns))
         ):
-            proba = columns_by_name(proba, classes.tolist(), "proba", "class")
+            proba = columns_by_name(proba, classes.tolist(), "y_prob", "class")
     given = np.asarray(proba, dtype=np.float64)
     if given.ndim != 2:
         raise ValueError(f"Probabilities have shape {given.shape}: give one row per sample and one column per class.")

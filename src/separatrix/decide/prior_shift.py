@@ -43,28 +43,28 @@ def check_priors(priors: ArrayLike, n_classes: int, name: str = "priors", classe
     return given / given.sum()
 
 
-def _ratios(proba: Float, trained_on: Float, priors: Float | None = None) -> Float:
+def _ratios(proba: Float, training_priors: Float, priors: Float | None = None) -> Float:
     """p(k|x)/π_k, proportional to p(x|k); 0 for a class that neither training nor use has."""
-    unknown = trained_on == 0
+    unknown = training_priors == 0
     if priors is not None and (unknown & (priors > 0)).any():
         k = int(np.flatnonzero(unknown & (priors > 0))[0])
         raise ValueError(
             f"Class number {k} had prior 0 in training, so its rows cannot be recognised: give it prior 0 here."
         )
-    return np.where(unknown, 0.0, proba / np.where(unknown, 1.0, trained_on))
+    return np.where(unknown, 0.0, proba / np.where(unknown, 1.0, training_priors))
 
 
-def shift_priors(proba: ArrayLike, priors: ArrayLike, *, trained_on: ArrayLike) -> Float:
+def shift_priors(y_prob: ArrayLike, priors: ArrayLike, *, training_priors: ArrayLike) -> Float:
     """Posteriors for other class frequencies than those of the training data.
 
     Parameters
     ----------
-    proba : array-like of shape (n_samples, n_classes)
+    y_prob : array-like of shape (n_samples, n_classes)
         Posteriors under the training frequencies.
     priors : array-like of shape (n_classes,)
         Class frequencies where the posteriors are used.
-    trained_on : array-like of shape (n_classes,)
-        Class frequencies behind `proba`.
+    training_priors : array-like of shape (n_classes,)
+        Class frequencies behind `y_prob`.
 
     Returns
     -------
@@ -74,13 +74,13 @@ def shift_priors(proba: ArrayLike, priors: ArrayLike, *, trained_on: ArrayLike) 
     Examples
     --------
     >>> from separatrix import shift_priors
-    >>> shift_priors([[0.5, 0.5]], [0.9, 0.1], trained_on=[0.5, 0.5])
+    >>> shift_priors([[0.5, 0.5]], [0.9, 0.1], training_priors=[0.5, 0.5])
     array([[0.9, 0.1]])
     """
-    given = check_proba(proba)
+    given = check_proba(y_prob)
     n_classes = given.shape[1]
     target = check_priors(priors, n_classes)
-    joint = _ratios(given, check_priors(trained_on, n_classes, "trained_on"), target) * target
+    joint = _ratios(given, check_priors(training_priors, n_classes, "training_priors"), target) * target
     total = joint.sum(axis=1, keepdims=True)
     return np.where(total > 0, joint / np.where(total > 0, total, 1.0), target)
 
@@ -107,9 +107,9 @@ class PriorEstimate:
 
 
 def estimate_priors(
-    proba: ArrayLike,
+    y_prob: ArrayLike,
     *,
-    trained_on: ArrayLike,
+    training_priors: ArrayLike,
     sample_weight: ArrayLike | None = None,
     tol: float = 1e-9,
     max_iter: int = 10_000,
@@ -118,10 +118,10 @@ def estimate_priors(
 
     Parameters
     ----------
-    proba : array-like of shape (n_samples, n_classes)
+    y_prob : array-like of shape (n_samples, n_classes)
         Posteriors of the unlabelled rows under the training frequencies. They should be calibrated.
-    trained_on : array-like of shape (n_classes,)
-        Class frequencies behind `proba`.
+    training_priors : array-like of shape (n_classes,)
+        Class frequencies behind `y_prob`.
     sample_weight : array-like of shape (n_samples,), optional
     tol : float, default=1e-9
         Stop when the mean log likelihood of a row is proven to be this near its maximum.
@@ -134,17 +134,17 @@ def estimate_priors(
     Examples
     --------
     >>> from separatrix import estimate_priors
-    >>> found = estimate_priors([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], trained_on=[0.5, 0.5])
+    >>> found = estimate_priors([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], training_priors=[0.5, 0.5])
     >>> found.priors
     array([0.75, 0.25])
     """
-    given = check_proba(proba)
+    given = check_proba(y_prob)
     weights = as_weights(sample_weight, len(given))
     if weights is not None:
         given, weights = given[weights > 0], weights[weights > 0]
     total = float(len(given)) if weights is None else float(weights.sum())
     shares = np.full(len(given), 1.0 / total) if weights is None else weights / total
-    start = check_priors(trained_on, given.shape[1], "trained_on")
+    start = check_priors(training_priors, given.shape[1], "training_priors")
     ratios = _ratios(given, start)
     ratios /= ratios.max(
         axis=1, keepdims=True
@@ -179,12 +179,12 @@ def _standard_errors(slopes: Float, weights: Float) -> Float:
     return np.sqrt(np.square(plane @ vectors) @ (1.0 / values))
 
 
-def priors_in_use(priors: ArrayLike | None, trained_on: Float, classes: NDArray[Any]) -> Float:
+def priors_in_use(priors: ArrayLike | None, training_priors: Float, classes: NDArray[Any]) -> Float:
     """Priors as given, or those of the training; 0 for a class that had no weight there, which cannot be recognised."""
     if priors is None:
-        return trained_on
-    given = check_priors(priors, len(trained_on), classes=classes)
-    left = np.where(trained_on > 0, given, 0.0)
+        return training_priors
+    given = check_priors(priors, len(training_priors), classes=classes)
+    left = np.where(training_priors > 0, given, 0.0)
     if not left.any():
         raise ValueError("priors are 0 for every class that has rows; give at least one a positive prior.")
     return given if (left == given).all() else left / left.sum()

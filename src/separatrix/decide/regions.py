@@ -97,9 +97,9 @@ class PlaneRegions:
 
     Parameters
     ----------
-    x, y : ndarray of shape (n_points,)
+    x, y : ndarray of shape (grid_resolution,)
         Coordinates of the grid: the first and the second feature.
-    actions : ndarray of shape (n_points, n_points)
+    actions : ndarray of shape (grid_resolution, grid_resolution)
         ``actions[i, j]`` is the action at (x[j], y[i]), as `matplotlib.pyplot.contourf` wants it.
     """
 
@@ -108,7 +108,7 @@ class PlaneRegions:
     actions: NDArray[Any]
 
 
-def plane_regions(predict: Callable[[Any], NDArray[Any]], X: Any, n_points: int) -> PlaneRegions:
+def plane_regions(predict: Callable[[Any], NDArray[Any]], X: Any, grid_resolution: int) -> PlaneRegions:
     """The predictions on a grid that covers rows of two features, with a margin of a twentieth."""
     table = nw.from_native(X, eager_only=True) if is_frame(X) else None
     rows = np.asarray(X, dtype=np.float64) if table is None else table.to_numpy()
@@ -116,8 +116,8 @@ def plane_regions(predict: Callable[[Any], NDArray[Any]], X: Any, n_points: int)
         raise ValueError(f"X has shape {rows.shape}: a map of the plane needs a rule on two features.")
     low, high = rows.min(axis=0), rows.max(axis=0)
     margin = 0.05 * (high - low)
-    x, y = np.linspace(low - margin, high + margin, n_points).T
-    grid: Any = np.column_stack([np.tile(x, n_points), np.repeat(y, n_points)])
+    x, y = np.linspace(low - margin, high + margin, grid_resolution).T
+    grid: Any = np.column_stack([np.tile(x, grid_resolution), np.repeat(y, grid_resolution)])
     if table is not None:  # with the names of the columns, which the estimator may check
         grid = nw.from_numpy(grid, schema=table.columns, backend=table.implementation).to_native()
-    return PlaneRegions(x, y, predict(grid).reshape(n_points, n_points))
+    return PlaneRegions(x, y, predict(grid).reshape(grid_resolution, grid_resolution))

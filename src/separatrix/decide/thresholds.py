@@ -20,13 +20,13 @@ from separatrix.decide.loss_labels import aligned, labels_of
 from separatrix.decide.losses import Loss, class_codes
 
 
-def threshold_for(cost_matrix: Loss) -> float:
+def threshold_for(loss: Loss) -> float:
     """The threshold of p(1|x) above which to act 1, for two classes and two actions.
 
     Parameters
     ----------
-    cost_matrix : array-like of shape (2, 2), data frame, dict or Series
-        ``cost_matrix[k][a]``: the truth is k, the action a. A bare array is in the order of ``classes_``; with labels (as for
+    loss : array-like of shape (2, 2), data frame, dict or Series
+        ``loss[k][a]``: the truth is k, the action a. A bare array is in the order of ``classes_``; with labels (as for
         `BayesRule`) class 1 is the second of the two in sorted order, wherever it stands in the table.
 
     Returns
@@ -41,19 +41,19 @@ def threshold_for(cost_matrix: Loss) -> float:
     >>> threshold_for({"malignant": {"malignant": 0, "benign": 4}, "benign": {"malignant": 1, "benign": 0}})
     0.2
     """
-    labelled = labels_of(cost_matrix, None, None, "cost_matrix")
+    labelled = labels_of(loss, None, None, "loss")
     if labelled is None:
-        classes, matrix = np.arange(2), np.asarray(cost_matrix, dtype=np.float64)
+        classes, matrix = np.arange(2), np.asarray(loss, dtype=np.float64)
     else:
         classes = unique_labels(as_names(labelled.truths))
-        matrix, _ = aligned(labelled, classes, classes, "cost_matrix")
+        matrix, _ = aligned(labelled, classes, classes, "loss")
     if matrix.shape != (2, 2):
         raise ValueError(
-            f"cost_matrix has shape {matrix.shape}: one threshold belongs to two classes and two actions, shape (2, 2). For "
+            f"loss has shape {matrix.shape}: one threshold belongs to two classes and two actions, shape (2, 2). For "
             "more actions see BayesRule.decision_regions."
         )
     if not np.isfinite(matrix).all():
-        raise ValueError("cost_matrix contains NaN or infinity: every cost must be a finite number.")
+        raise ValueError("loss contains NaN or infinity: every cost must be a finite number.")
     false_alarm, miss = float(matrix[0, 1] - matrix[0, 0]), float(matrix[1, 0] - matrix[1, 1])
     if false_alarm < 0 or miss < 0 or false_alarm == miss == 0:
         k = 0 if false_alarm <= 0 else 1
@@ -98,14 +98,14 @@ class CostCurve:
         return float(np.trapezoid(self.normalized_cost, self.probability_cost))
 
 
-def cost_curve(y_true: ArrayLike, scores: ArrayLike, *, sample_weight: ArrayLike | None = None) -> CostCurve:
+def cost_curve(y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: ArrayLike | None = None) -> CostCurve:
     """The lower envelope of the cost lines of all thresholds, for two classes.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Labels of two classes.
-    scores : array-like of shape (n_samples,)
+    y_score : array-like of shape (n_samples,)
         Probability or score of the second class in sorted order.
     sample_weight : array-like of shape (n_samples,), optional
 
@@ -122,14 +122,14 @@ def cost_curve(y_true: ArrayLike, scores: ArrayLike, *, sample_weight: ArrayLike
     """
     from sklearn.metrics import roc_curve  # a slow import that the rules do not need
 
-    given = np.asarray(scores, dtype=np.float64)
+    given = np.asarray(y_score, dtype=np.float64)
     weights = as_weights(sample_weight, len(given))
     classes, codes = class_codes(y_true, None, weights)
     if len(classes) != 2:
         raise ValueError(f"A cost curve belongs to two classes, but y_true has {len(classes)}: {listed(classes)}.")
     if given.shape != codes.shape:
         raise ValueError(
-            f"scores has shape {given.shape}: give one score of class {classes[1]!r} for each of the rows."
+            f"y_score has shape {given.shape}: give one score of class {classes[1]!r} for each of the rows."
         )
     false_positive, true_positive, thresholds = roc_curve(codes, given, sample_weight=weights)
     kept = _upper_hull(false_positive, true_positive)

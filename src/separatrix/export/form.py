@@ -255,7 +255,7 @@ def _link(rule: Rule) -> tuple[LinkName, tuple[float, float]]:
         if len(link.curves) > 1:
             raise NotImplementedError("its probabilities come from several curves. Use a logistic regression.")
         if not isinstance(curve, Platt):
-            raise NotImplementedError("its probabilities are isotonic steps. Use calibration='platt'.")
+            raise NotImplementedError("its probabilities are isotonic steps. Use calibration='sigmoid'.")
         return "platt", (curve.slope, curve.constant)
     if link == "labels":
         raise NotImplementedError("it gives several labels per row. Fit one classifier per label.")

@@ -25,7 +25,7 @@ _OURS = {
     ],
     "dual.machine": ["SupportVectorMachine"],
     "dual.points": ["Points"],
-    "geometry.separability": ["Separability"],
+    "geometry.separation": ["Separability"],
     "inference.estimates": ["Inference"],
     "models.bayesian.bayesian_logistic": ["BayesianLogisticRegression"],
     "models.naive_bayes.bernoulli_nb": ["BernoulliNB"],

@@ -122,8 +122,8 @@ class WrappedForm(ScoreForm):
     def __post_init__(self) -> None:
         object.__setattr__(self, "link", self.form.link)
 
-    def with_priors(self, priors: Float, trained_on: Float) -> Self:
-        return replace(self, form=self.form.with_priors(priors, trained_on))
+    def with_priors(self, priors: Float, training_priors: Float) -> Self:
+        return replace(self, form=self.form.with_priors(priors, training_priors))
 
 
 @dataclass(frozen=True)
@@ -155,8 +155,8 @@ class Placed(WrappedForm):
         shares = np.ones((len(self.form.scores(X)), 1)) if shares is None else shares
         return shares_among_all(shares, self.places, self.n_classes)
 
-    def with_priors(self, priors: Float, trained_on: Float) -> Self:
-        return super().with_priors(priors[self.places], trained_on[self.places]) if len(self.places) > 1 else self
+    def with_priors(self, priors: Float, training_priors: Float) -> Self:
+        return super().with_priors(priors[self.places], training_priors[self.places]) if len(self.places) > 1 else self
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,8 @@ def adjacency(model: Any, X: Any) -> Adjacency:
     --------
     Three classes in a row: the outer ones do not meet.
 
-    >>> from separatrix import LinearDiscriminantAnalysis, adjacency
+    >>> from separatrix import LinearDiscriminantAnalysis
+    >>> from separatrix.geometry import adjacency
     >>> X = [[0.0], [1.0], [4.0], [5.0], [8.0], [9.0]]
     >>> lda = LinearDiscriminantAnalysis().fit(X, ["a", "a", "b", "b", "c", "c"])
     >>> found = adjacency(lda, X)

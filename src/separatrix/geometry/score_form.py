@@ -125,18 +125,18 @@ class ScoreForm(ABC):
         """
         return probabilities_of(self.link, self.scores(X))
 
-    def with_priors(self, priors: Float, trained_on: Float) -> Self:
+    def with_priors(self, priors: Float, training_priors: Float) -> Self:
         """The form where the classes have other frequencies than those of the training.
 
         Parameters
         ----------
-        priors, trained_on : ndarray of shape (n_classes,)
+        priors, training_priors : ndarray of shape (n_classes,)
 
         Returns
         -------
         ScoreForm
         """
-        ratios = np.divide(priors, trained_on, out=np.zeros_like(priors), where=trained_on > 0)
+        ratios = np.divide(priors, training_priors, out=np.zeros_like(priors), where=training_priors > 0)
         return replace(self, link=ShiftedLink(self.link, ratios))
 
 
@@ -146,11 +146,11 @@ class LogPosteriors(ScoreForm):
     constants: Float
     spread: tuple[Float, Float] | None = None
 
-    def with_priors(self, priors: Float, trained_on: Float) -> Self:
+    def with_priors(self, priors: Float, training_priors: Float) -> Self:
         if self.link != "softmax" or self.spread is not None:
-            return super().with_priors(priors, trained_on)
+            return super().with_priors(priors, training_priors)
         with np.errstate(divide="ignore"):  # a class of prior 0 is never chosen
-            shift = np.log(priors) - np.log(np.where(trained_on > 0, trained_on, 1.0))
+            shift = np.log(priors) - np.log(np.where(training_priors > 0, training_priors, 1.0))
         moved = self.constants + (shift[1:] - shift[:1] if len(self.constants) == 1 else shift)
         return replace(self, constants=moved)  # type: ignore[call-arg]  # every such form has constants
 

@@ -1,26 +1,34 @@
-"""What one can look at, one display per file: numbers first, then a plot of exactly these.
+"""Displays, one per file: numbers first, then a plot of exactly these.
+
+- Of a model: `DecisionBoundaryDisplay`, `CoefficientDisplay`, `DiscriminantCoordinatesDisplay`, `PosteriorPredictiveDisplay`.
+- Of its predictions: `CalibrationDisplay`, `RiskCoverageDisplay`, `ScoreDistributionDisplay`.
+- Of a path: `CoefficientPathDisplay`. Of losses: `MarginLossDisplay`.
 
 matplotlib is imported when something is drawn, not with this module.
 """
 
-from separatrix.plots.calibration import CalibrationDisplay
-from separatrix.plots.coefficient_path import CoefficientPathDisplay
-from separatrix.plots.coefficients import CoefficientDisplay
-from separatrix.plots.decision_boundary import DecisionBoundaryDisplay
-from separatrix.plots.discriminant_coordinates import DiscriminantCoordinatesDisplay
-from separatrix.plots.margin_losses import MarginLossDisplay
-from separatrix.plots.posterior_predictive import PosteriorPredictiveDisplay
-from separatrix.plots.risk_coverage import RiskCoverageDisplay
-from separatrix.plots.score_distribution import ScoreDistributionDisplay
+from typing import TYPE_CHECKING
+
+from separatrix.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from separatrix.plots.calibration import CalibrationDisplay
+    from separatrix.plots.coefficient_path import CoefficientPathDisplay
+    from separatrix.plots.coefficients import CoefficientDisplay
+    from separatrix.plots.decision_boundary import DecisionBoundaryDisplay
+    from separatrix.plots.discriminant_coordinates import DiscriminantCoordinatesDisplay
+    from separatrix.plots.margin_losses import MarginLossDisplay
+    from separatrix.plots.posterior_predictive import PosteriorPredictiveDisplay
+    from separatrix.plots.risk_coverage import RiskCoverageDisplay
+    from separatrix.plots.score_distribution import ScoreDistributionDisplay
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "CalibrationDisplay",
     "CoefficientDisplay",
-    "CoefficientPathDisplay",
     "DecisionBoundaryDisplay",
     "DiscriminantCoordinatesDisplay",
-    "MarginLossDisplay",
     "PosteriorPredictiveDisplay",
-    "RiskCoverageDisplay",
-    "ScoreDistributionDisplay",
 ]
+__all__ += ["CalibrationDisplay", "RiskCoverageDisplay", "ScoreDistributionDisplay"]
+__all__ += ["CoefficientPathDisplay", "MarginLossDisplay"]

@@ -101,9 +101,9 @@ class CalibrationDisplay(ProbabilityDisplay):
         points = reliability_diagram(
             y_true,
             y_prob,
-            label=pos_label,
+            pos_label=pos_label,
             classes=classes,
-            bins=strategy,
+            strategy=strategy,
             n_bins=n_bins,
             sample_weight=sample_weight,
         )
@@ -120,6 +120,6 @@ class CalibrationDisplay(ProbabilityDisplay):
         k = sum(line.get_label() != _DIAGONAL for line in ax.get_lines())  # curves that are here already
         defaults = {"label": None if shown is None else style.label(shown), "marker": style.marker(k), **style.line(k)}
         (self.line_,) = ax.plot(points.predicted, points.observed, **style.with_defaults("Line2D", kwargs, **defaults))
-        ax.vlines(points.predicted, points.low, points.high, color=self.line_.get_color(), linewidth=1.0)
+        ax.vlines(points.predicted, points.lower, points.upper, color=self.line_.get_color(), linewidth=1.0)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         return f"predicted probability of {self.event}", "observed frequency"

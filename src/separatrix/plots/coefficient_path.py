@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
+from separatrix.models.least_squares.path import RidgePath
 from separatrix.models.logistic.path import LogisticPath
 from separatrix.plots import style
 from separatrix.plots.display import Display
@@ -67,9 +67,8 @@ class CoefficientPathDisplay(Display):
     @classmethod
     def from_path(
         cls,
-        path: LogisticPath | tuple[Float, Float],
+        path: LogisticPath | RidgePath,
         *,
-        alphas: ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
         class_of_interest: Any = None,
         ax: Any = None,
@@ -79,10 +78,8 @@ class CoefficientPathDisplay(Display):
 
         Parameters
         ----------
-        path : LogisticPath or (coefs, intercepts)
+        path : LogisticPath or RidgePath
             What `logistic_path` or `ridge_path` gives.
-        alphas : array-like of shape (n_alphas,), optional
-            The penalties that `ridge_path` was given.
         feature_names : sequence of str, optional
             x0, x1, … when left out.
         class_of_interest : label, optional
@@ -97,17 +94,11 @@ class CoefficientPathDisplay(Display):
         -------
         CoefficientPathDisplay
         """
+        coefs = path.coefs
         if isinstance(path, LogisticPath):
-            penalties, coefs, known = path.Cs, path.coefs, path.classes.tolist()
+            penalties, known, xlabel = path.Cs, path.classes.tolist(), "C (weaker penalty to the right)"
         else:
-            if alphas is None:
-                raise ValueError("A ridge path does not hold its penalties; give them as alphas=….")
-            penalties, coefs = np.asarray(alphas, dtype=np.float64), np.asarray(path[0], dtype=np.float64)
-            known = list(range(coefs.shape[1]))
-        if penalties.shape != coefs.shape[:1]:
-            raise ValueError(
-                f"There are {len(coefs)} sets of coefficients and {penalties.size} penalties; give one each."
-            )
+            penalties, known, xlabel = path.alphas, list(range(coefs.shape[1])), "α (weaker penalty to the right)"
         names = [f"x{j}" for j in range(coefs.shape[2])] if feature_names is None else [str(n) for n in feature_names]
         if len(names) != coefs.shape[2]:
             raise ValueError(f"feature_names has {len(names)} names for {coefs.shape[2]} columns; give one per column.")
@@ -119,9 +110,7 @@ class CoefficientPathDisplay(Display):
         else:
             shown = coefs[:, style.chosen_class(known, class_of_interest, "class_of_interest")]
             ylabel = f"coefficient for {class_of_interest}"
-        logistic = alphas is None
-        xlabel = "C (weaker penalty to the right)" if logistic else "α (weaker penalty to the right)"
-        return cls(penalties, shown, names, xlabel, ylabel, logistic).plot(ax, **kwargs)
+        return cls(penalties, shown, names, xlabel, ylabel, isinstance(path, LogisticPath)).plot(ax, **kwargs)
 
     def _draw(self, ax: Any, *, n_labels: int = 8, **kwargs: Any) -> tuple[str, str]:
         order = np.argsort(self.penalties)

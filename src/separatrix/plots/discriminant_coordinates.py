@@ -130,7 +130,7 @@ class DiscriminantCoordinatesDisplay(Display):
         return f"{('first', 'second')[j]} variate{share}"
 
 
-def _regions(model: Any, coordinates: Float, n_points: int) -> PlaneRegions:
+def _regions(model: Any, coordinates: Float, grid_resolution: int) -> PlaneRegions:
     """What the rule decides in the plane of the two leading variates, the others being those of the mean row."""
     centre, directions = np.asarray(model.xbar_, np.float64), np.asarray(model.scalings_, np.float64)
     back = np.linalg.pinv(directions)[:2]
@@ -141,4 +141,4 @@ def _regions(model: Any, coordinates: Float, n_points: int) -> PlaneRegions:
         def predict(plane: Float) -> NDArray[Any]:
             return in_parts(lambda part: model.predict(centre + (part - origin) @ back), plane, len(centre))
 
-        return plane_regions(predict, coordinates, n_points)
+        return plane_regions(predict, coordinates, grid_resolution)

@@ -97,7 +97,7 @@ class PosteriorPredictiveDisplay(Display):
         PosteriorPredictiveDisplay
         """
         response = getattr(style.final_step(estimator), "predict_proba", None)
-        if response is None or "return_interval" not in signature(response).parameters:
+        if response is None or "level" not in signature(response).parameters:
             raise ValueError(
                 f"{type(style.final_step(estimator)).__name__} has no intervals of its probabilities; fit a "
                 "BayesianLogisticRegression."
@@ -105,7 +105,7 @@ class PosteriorPredictiveDisplay(Display):
         section = Section(X, None if feature is None else [feature], 1)
         values = np.linspace(section.ends[0, 0], section.ends[1, 0], grid_resolution)
         proba, lower, upper = section.evaluate(
-            lambda points: estimator.predict_proba(points, return_interval=level), values[:, None]
+            lambda points: estimator.predict_proba(points, level=level), values[:, None]
         )
         known = np.asarray(estimator.classes_).tolist()
         shown = list(range(len(known))) if len(known) > 2 else [1]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from separatrix.data.block import Float
+from separatrix.decide.empirical_risk import RiskCoverage, risk_coverage_curve
 from separatrix.decide.losses import Loss
-from separatrix.decide.risk import RiskCoverage, risk_coverage_curve
 from separatrix.plots import style
 from separatrix.plots.display import ProbabilityDisplay
 
@@ -54,7 +54,7 @@ class RiskCoverageDisplay(ProbabilityDisplay):
         *,
         loss: Loss = "zero-one",
         classes: ArrayLike | None = None,
-        action_names: ArrayLike | None = None,
+        actions: ArrayLike | None = None,
         uncertainty: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
@@ -67,7 +67,7 @@ class RiskCoverageDisplay(ProbabilityDisplay):
         ----------
         y_true : array-like of shape (n_samples,)
         y_prob : array-like of shape (n_samples, n_classes)
-        loss, classes, action_names, uncertainty, sample_weight
+        loss, classes, actions, uncertainty, sample_weight
             As for `risk_coverage_curve`.
         name : str, optional
             For the legend.
@@ -85,7 +85,7 @@ class RiskCoverageDisplay(ProbabilityDisplay):
             y_prob,
             loss,
             classes=classes,
-            action_names=action_names,
+            actions=actions,
             uncertainty=uncertainty,
             sample_weight=sample_weight,
         )

@@ -241,7 +241,7 @@ def ranking(name: str, candidates: Sequence[Any], score: str, title: str) -> Dra
     figure, ax = new_axes(0.7 + 0.27 * len(shown), left=label_width(labels))
     places = np.arange(len(shown))
     means = np.array([candidate.scores[score].mean for candidate in shown])
-    errors = np.nan_to_num([candidate.scores[score].error for candidate in shown])
+    errors = np.nan_to_num([candidate.scores[score].standard_error for candidate in shown])
     colours = [style.colour(0) if candidate.tied or candidate.rank == 1 else style.INK for candidate in shown]
     ax.hlines(places, means - errors, means + errors, color=colours, linewidth=2)
     for colour in dict.fromkeys(colours):

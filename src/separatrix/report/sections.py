@@ -83,7 +83,9 @@ def model_section(comparison: Comparison, candidate: Candidate, most_points: int
     return ModelSection(
         anchor,
         candidate.label[:1].upper() + candidate.label[1:],
-        "; ".join(f"{SCORE_LABELS[name]} {fixed(s.mean)} ± {fixed(s.error)}" for name, s in candidate.scores.items()),
+        "; ".join(
+            f"{SCORE_LABELS[name]} {fixed(s.mean)} ± {fixed(s.standard_error)}" for name, s in candidate.scores.items()
+        ),
         [(str(name), _setting(given)) for name, given in candidate.tuned.items()],
         _fit_facts(candidate, comparison.classes),
         drawings,

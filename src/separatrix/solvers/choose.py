@@ -27,7 +27,7 @@ def choose_least_squares(n_rows: int | None, n_features: int) -> str:
 
     Examples
     --------
-    >>> from separatrix.solvers.choose import choose_least_squares
+    >>> from separatrix.solvers import choose_least_squares
     >>> choose_least_squares(10_000_000, 100), choose_least_squares(100_000, 47_000)
     ('gram', 'cg')
     """
@@ -73,7 +73,7 @@ def choose_solver(
 
     Examples
     --------
-    >>> from separatrix.solvers.choose import choose_solver
+    >>> from separatrix.solvers import choose_solver
     >>> choose_solver(400_000, 100), choose_solver(100_000, 47_000), choose_solver(100_000, 47_000, smooth=False)
     ('lbfgs', 'newton-cg', 'prox_newton')
     """
@@ -119,7 +119,7 @@ def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
 
     Examples
     --------
-    >>> from separatrix.solvers.choose import choose_svm
+    >>> from separatrix.solvers import choose_svm
     >>> choose_svm(400_000, 100, "hinge"), choose_svm(100_000, 47_000, "hinge"), choose_svm(500, 10, "hinge")
     ('primal', 'dual', 'interior')
     """

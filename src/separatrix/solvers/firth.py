@@ -7,7 +7,7 @@ A step is θ ← θ + J⁻¹U*, J = Xᵀ diag(s(1+h) p(1−p)) X, halved until L
 I ≤ J ≤ 2I, so it leads uphill as I does, which alone steps twice too far where single rows have all the leverage. What J
 leaves out is learnt from the steps before (L-BFGS). The end is √(U*ᵀI⁻¹U*) ≤ tol: a score that is small against its own
 standard errors. Weights s are repetitions. The penalty is Jeffreys' prior: it takes out the first term of the bias of the
-maximum-likelihood estimate and holds separated data (see `geometry.separability`) at finite coefficients. L* has no proof
+maximum-likelihood estimate and holds separated data (see `geometry.separation`) at finite coefficients. L* has no proof
 of concavity, so the fit has a score but no gap.
 
 I = RᵀR comes from QR factors of the weighted rows, R merging over blocks as qr([R₁; R₂]): nearly dependent columns lose half

@@ -16,14 +16,14 @@ from separatrix.data.block import Float
 from separatrix.statistics.metric import DenseMetric
 
 
-def condition_gaussian(mean: ArrayLike, cov: ArrayLike, given: Mapping[int, float]) -> tuple[Float, Float]:
+def condition_gaussian(mean: ArrayLike, covariance: ArrayLike, given: Mapping[int, float]) -> tuple[Float, Float]:
     """Mean and covariance of a Gaussian's other coordinates, given some of them.
 
     Parameters
     ----------
     mean : array-like of shape (d,)
         Mean of the joint distribution.
-    cov : array-like of shape (d, d)
+    covariance : array-like of shape (d, d)
         Its covariance, symmetric and positive semi-definite.
     given : mapping from coordinate to value
         The observed coordinates.
@@ -32,29 +32,29 @@ def condition_gaussian(mean: ArrayLike, cov: ArrayLike, given: Mapping[int, floa
     -------
     mean : ndarray
         Conditional mean of the coordinates that are not given, in their order.
-    cov : ndarray
+    covariance : ndarray
         Their conditional covariance.
 
     Examples
     --------
     >>> from separatrix import condition_gaussian
-    >>> mean, cov = condition_gaussian([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], given={0: 2.0})
-    >>> mean, cov
+    >>> mean, covariance = condition_gaussian([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], given={0: 2.0})
+    >>> mean, covariance
     (array([1.]), array([[0.75]]))
     """
-    mu, sigma = np.asarray(mean, dtype=np.float64), np.asarray(cov, dtype=np.float64)
+    mu, sigma = np.asarray(mean, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
     d = mu.shape[0] if mu.ndim == 1 else -1
     if sigma.shape != (d, d):
-        raise ValueError(f"mean has shape {mu.shape} and cov {sigma.shape}; they must be (d,) and (d, d).")
+        raise ValueError(f"mean has shape {mu.shape} and covariance {sigma.shape}; they must be (d,) and (d, d).")
     if not (np.isfinite(mu).all() and np.isfinite(sigma).all()):
-        raise ValueError("mean and cov must be finite; they contain NaN or infinity.")
+        raise ValueError("mean and covariance must be finite; they contain NaN or infinity.")
     size = np.sqrt(np.abs(np.outer(sigma.diagonal(), sigma.diagonal())))
     if (np.abs(sigma - sigma.T) > 1e-10 * size).any():
-        raise ValueError("cov is not symmetric; give a covariance matrix.")
+        raise ValueError("covariance is not symmetric; give a covariance matrix.")
     scale = np.sqrt(np.where(sigma.diagonal() > 0, sigma.diagonal(), 1.0))
     if d and np.linalg.eigvalsh((sigma + sigma.T) / 2 / scale / scale[:, None])[0] < -1e-10 * d:
         raise ValueError(
-            "cov is not positive semi-definite: it has a negative eigenvalue, so it is no covariance matrix."
+            "covariance is not positive semi-definite: it has a negative eigenvalue, so it is no covariance matrix."
         )
     fractions = [index for index in given if index != int(index)]
     if fractions:

@@ -1,1 +1,22 @@
-"""Columns of mixed kinds: files read, columns named for what they are, and encoded as numbers."""
+"""Columns of mixed kinds: files read, columns named for what they are, and encoded as numbers.
+
+- `read_table`, `table_batches`: a CSV or Parquet file, all of it or batch by batch.
+- `TableSchema`, `ColumnSchema`: what the columns are.
+- `TableEncoder`: columns as a matrix of numbers.
+"""
+
+from typing import TYPE_CHECKING
+
+from separatrix.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from separatrix.tables.columns import ColumnSchema
+    from separatrix.tables.encoder import TableEncoder
+    from separatrix.tables.reading import read_table, table_batches
+    from separatrix.tables.schema import TableSchema
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
+
+__all__ = ["read_table", "table_batches"]
+__all__ += ["ColumnSchema", "TableSchema"]
+__all__ += ["TableEncoder"]

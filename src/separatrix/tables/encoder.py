@@ -80,8 +80,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from separatrix.tables.encoder import TableEncoder
-    >>> from separatrix.tables.schema import TableSchema
+    >>> from separatrix.tables import TableEncoder, TableSchema
     >>> table = pa.table({"age": [30.0, None, 50.0], "sex": ["f", "m", "f"], "ill": [0, 1, 1]})
     >>> schema = TableSchema.infer(table, target="ill")
     >>> encoder = TableEncoder(schema, standardise=False)

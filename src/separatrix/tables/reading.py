@@ -37,7 +37,7 @@ def read_table(path: str | os.PathLike[str]) -> Any:
 
     Examples
     --------
-    >>> from separatrix.tables.reading import read_table
+    >>> from separatrix.tables import read_table
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "people.csv")
     >>> with open(path, "w") as file:
@@ -69,7 +69,7 @@ def table_batches(path: str | os.PathLike[str], rows: int = 65_536) -> Iterator[
 
     Examples
     --------
-    >>> from separatrix.tables.reading import table_batches
+    >>> from separatrix.tables import table_batches
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "people.csv")
     >>> with open(path, "w") as file:

@@ -57,7 +57,7 @@ class TableSchema:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from separatrix.tables.schema import TableSchema
+    >>> from separatrix.tables import TableSchema
     >>> table = pa.table({"age": ["31", "?", "45"], "smoker": ["yes", "no", "no"], "ill": ["0", "1", "1"]})
     >>> schema = TableSchema.infer(table, target="ill")
     >>> [(column.name, column.kind, column.missing) for column in schema.columns]

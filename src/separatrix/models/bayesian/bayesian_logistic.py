@@ -130,7 +130,7 @@ class BayesianLogisticRegression(PosteriorPrediction):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
     >>> model = BayesianLogisticRegression(predictive="quadrature").fit(X, y)
-    >>> proba, lower, upper = model.predict_proba(X[541:542], return_interval=0.95)
+    >>> proba, lower, upper = model.predict_proba(X[541:542], level=0.95)
     >>> proba.round(2), lower.round(2), upper.round(2)
     (array([[0.57, 0.43]]), array([[0.18, 0.1 ]]), array([[0.9 , 0.82]]))
     """

@@ -56,13 +56,13 @@ class PosteriorPrediction(Probabilities, LinearRule):
         log_evidence_: float
         log_evidence_is_: str
 
-    def predict_proba(self, X: Any, return_interval: float | None = None) -> Any:
+    def predict_proba(self, X: Any, level: float | None = None) -> Any:
         """Probability of every class, integrated over the posterior.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-        return_interval : float, optional
+        level : float, optional
             A level, such as 0.95: also give the equal-tailed credible interval of the probability of every class.
 
         Returns
@@ -70,14 +70,14 @@ class PosteriorPrediction(Probabilities, LinearRule):
         ndarray of shape (n_samples, n_classes), or three of them (probability, lower, upper)
         """
         proba = super().predict_proba(X)
-        if return_interval is None:
+        if level is None:
             return proba
-        check_level(return_interval)
+        check_level(level)
         if len(self._counted) == 1:  # nothing is uncertain
             return proba, proba.copy(), proba.copy()
         sampled = self.draws_ is not None or self.predictive == "samples"
         draws = self._draws() if sampled else None
-        limits = self._map_rows(X, lambda block: self._limits(block, return_interval, draws))
+        limits = self._map_rows(X, lambda block: self._limits(block, level, draws))
         lower, upper = (shares_among_all(part, self._places, proba.shape[1]) for part in np.split(limits, 2, axis=1))
         return proba, lower, upper
 
@@ -293,31 +293,31 @@ class PosteriorPrediction(Probabilities, LinearRule):
         lower, upper = (limits[:, : self.n_features_in_] for limits in self._marginals(level)[-2:])
         return lower, upper
 
-    def sample_coef(self, n: int = 1, random_state: Any = None, return_intercept: bool = False) -> Any:
+    def sample_coef(self, n_samples: int = 1, random_state: Any = None, return_intercept: bool = False) -> Any:
         """Draws of the coefficients from the posterior.
 
         Parameters
         ----------
-        n : int, default=1
+        n_samples : int, default=1
         random_state : int, RandomState or None
         return_intercept : bool, default=False
             Also give the intercepts that belong to the draws.
 
         Returns
         -------
-        coef : ndarray of shape (n, 1, n_features) or (n, n_classes, n_features)
-        intercept : ndarray of shape (n, 1) or (n, n_classes)
+        coef : ndarray of shape (n_samples, 1, n_features) or (n_samples, n_classes, n_features)
+        intercept : ndarray of shape (n_samples, 1) or (n_samples, n_classes)
             When asked for.
         """
         self._check_ready()
-        if not isinstance(n, Integral) or n < 1:
-            raise ValueError(f"n is {n!r}; give how many draws you want, a whole number ≥ 1.")
+        if not isinstance(n_samples, Integral) or n_samples < 1:
+            raise ValueError(f"n_samples is {n_samples!r}; give how many draws you want, a whole number ≥ 1.")
         rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         if self.draws_ is None:
-            theta = self._posterior.draw(rng, int(n))
+            theta = self._posterior.draw(rng, int(n_samples))
         else:
             known = self._draws()
-            theta = known[rng.integers(len(known), size=n)]
+            theta = known[rng.integers(len(known), size=n_samples)]
         coef, intercept = self._finish(theta)
         return (coef, intercept) if return_intercept else coef
 

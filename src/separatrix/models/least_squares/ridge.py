@@ -8,7 +8,6 @@ Bayes: noise N(0, σ²) and prior w ~ N(0, σ²/α I) make w the posterior mean.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -16,20 +15,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from separatrix.data import Source, as_source
+from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.models.least_squares.gram_regression import LeastSquaresRegressor
-from separatrix.models.least_squares.task import SOLVERS, LeastSquaresTask, StepCount, polish, wants_cg
-from separatrix.settings import one_blas_thread
+from separatrix.models.least_squares.task import SOLVERS, StepCount, wants_cg
 from separatrix.solvers.least_squares.leave_one_out import ridge_loo
 from separatrix.solvers.least_squares.normal_equations import Spectrum
-from separatrix.statistics.gram import Gram, NormalEquations
-from separatrix.statistics.triangular import Triangular
+from separatrix.statistics.gram import NormalEquations
 
 _DEFAULT_ALPHAS = np.logspace(-4, 4, 33)
 # Up to this condition of S + αI one spectrum of S has the digits that a fit has.
-_ONE_SPECTRUM = 1e6
+ONE_SPECTRUM = 1e6
 
 
 class LinearRegression(LeastSquaresRegressor):
@@ -239,7 +236,7 @@ class Ridge(StepCount, LeastSquaresRegressor):
     def _too_coarse(self, equations: NormalEquations) -> bool:
         if not isinstance(self.alpha, str) or self.positive:
             return False
-        return Spectrum(equations).condition(float(self._grid().min())) > _ONE_SPECTRUM
+        return Spectrum(equations).condition(float(self._grid().min())) > ONE_SPECTRUM
 
     def _choose_penalties(self, equations: NormalEquations, source: Source | None) -> Float:
         n_targets = equations.cross.shape[1]
@@ -261,63 +258,3 @@ def penalty_grid(alphas: ArrayLike) -> Float:
     if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all() or (grid < 0).any():
         raise ValueError("alphas must be a list of finite numbers ≥ 0, at least one.")
     return grid
-
-
-@one_blas_thread()
-def ridge_path(
-    X: Any,
-    y: ArrayLike | None = None,
-    *,
-    alphas: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    fit_intercept: bool = True,
-) -> tuple[Float, Float]:
-    """Ridge coefficients for a grid of penalties, from one pass over the data.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,) or (n_samples, n_targets)
-    alphas : array-like of shape (n_alphas,)
-        Penalties ≥ 0.
-    sample_weight : array-like of shape (n_samples,), optional
-    fit_intercept : bool, default=True
-
-    Returns
-    -------
-    coefs : ndarray of shape (n_alphas, n_targets, n_features)
-    intercepts : ndarray of shape (n_alphas, n_targets)
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from separatrix import ridge_path
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> coefs, intercepts = ridge_path(X, y, alphas=[0.1, 1.0, 10.0])
-    >>> coefs.shape, intercepts.shape
-    ((3, 1, 10), (3, 1))
-    """
-    grid = penalty_grid(alphas)
-    source = as_source(X, y, sample_weight).valued()
-    gram = Gram.of_source(source)
-    plain = LeastSquaresTask(np.zeros(gram.n_targets), fit_intercept)
-    equations = plain.read(gram)
-    spectrum, rows = Spectrum(equations), None
-    coefs, intercepts = [], []
-    for alpha in grid:
-        if alpha > 0 and spectrum.condition(alpha) < _ONE_SPECTRUM:
-            coefs.append(spectrum.coef(float(alpha)))
-            intercepts.append(equations.intercept(coefs[-1]))
-            continue
-        # One spectrum serves all penalties, but it is in the user's units and has the digits of a Gram matrix: the others
-        # are fits of their own.
-        task = replace(plain, alpha=np.full(gram.n_targets, alpha))
-        solution = task.solve(equations)
-        if not solution.resolved:
-            if rows is None:
-                thin = equations.scatter.thin
-                rows = equations if thin else task.read(Triangular.of_source(source, gram.mean()))
-            solution = polish(task, task.solve(rows), rows, source)
-        coefs.append(solution.coef)
-        intercepts.append(solution.intercept)
-    return np.stack(coefs), np.stack(intercepts)

@@ -335,7 +335,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         if not unpenalised or self._steepest <= _SUSPICIOUS or self.fit_.status is Status.INTERRUPTED:
             return
         from separatrix.geometry.recession import ProgrammeFailed
-        from separatrix.geometry.separability import separability
+        from separatrix.geometry.separation import separability
 
         try:
             verdict = separability(source, None, fit_intercept=bool(self.fit_intercept))

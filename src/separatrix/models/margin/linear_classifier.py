@@ -245,7 +245,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         unbounded = self.loss == "logistic" and np.isinf(self._strength()[0]) and solution.steepest > _SUSPICIOUS
         if unbounded and solution.status is not Status.INTERRUPTED:
             from separatrix.geometry.recession import ProgrammeFailed
-            from separatrix.geometry.separability import separability
+            from separatrix.geometry.separation import separability
 
             try:
                 verdict = separability(source, fit_intercept=bool(self.fit_intercept))

@@ -26,7 +26,7 @@ from separatrix.data.block import Float
 from separatrix.data.labels import listed, shown, unique_labels
 from separatrix.data.views import Regrouped
 from separatrix.geometry.origin_margin import origin_margin
-from separatrix.geometry.separability import separability
+from separatrix.geometry.separation import separability
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.counted_classes import check_class_weight, check_two_classes

@@ -115,4 +115,4 @@ def check_parameters(model: Any) -> None:
     if model.break_ties and model.decision_function_shape == "ovo":
         raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
     if model.calibration not in (None, *CALIBRATORS):
-        raise ValueError(f"calibration is {model.calibration!r}; give None, 'platt' or 'isotonic'.")
+        raise ValueError(f"calibration is {model.calibration!r}; give None, 'sigmoid' or 'isotonic'.")

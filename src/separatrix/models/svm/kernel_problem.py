@@ -20,7 +20,7 @@ from separatrix.dual.kernels import Kernel
 from separatrix.dual.machine import SupportVectorMachine
 from separatrix.dual.points import Points
 from separatrix.dual.working_set import solve_dual
-from separatrix.geometry.separability import separability
+from separatrix.geometry.separation import separability
 from separatrix.geometry.votes import class_pairs
 from separatrix.models.svm.score_calibration import CALIBRATORS, Calibrator
 from separatrix.result import Status

@@ -32,7 +32,7 @@ class _Calibrated:
         if not model._calibrated:
             raise AttributeError(
                 f"This {type(model).__name__} has no {self._method.__name__}: scores of a support vector machine are not "
-                "probabilities. Set calibration='platt' or 'isotonic' and fit again."
+                "probabilities. Set calibration='sigmoid' or 'isotonic' and fit again."
             )
         return MethodType(self._method, model)
 
@@ -49,7 +49,7 @@ class MachineProbabilities:
 
     @property
     def _calibrated(self) -> str | None:
-        return self.calibration or ("platt" if self.probability is True else None)
+        return self.calibration or ("sigmoid" if self.probability is True else None)
 
     def _machine_scores(self, X: Any) -> Float:
         raise NotImplementedError  # the classifier has them

@@ -109,7 +109,7 @@ class Isotonic(Calibrator):
         return self._agreeing(np.interp(scores, self.scores, self.values), scores)
 
 
-CALIBRATORS: dict[str, type[Calibrator]] = {"platt": Platt, "isotonic": Isotonic}
+CALIBRATORS: dict[str, type[Calibrator]] = {"sigmoid": Platt, "isotonic": Isotonic}
 
 
 def couple(pairs: Float, n_classes: int) -> Float:

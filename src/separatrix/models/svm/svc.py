@@ -63,7 +63,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
     shrinking : bool, default=True
         For scikit-learn's sake: rows that cannot move are left out for a while in any case, and come back for the proof.
     probability : bool, default="deprecated"
-        ``True`` means ``calibration="platt"``.
+        ``True`` means ``calibration="sigmoid"``.
     tol : float, default=1e-3
         Largest violation of the optimality conditions, in units of the margin.
     cache_size : float, default=200
@@ -84,7 +84,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         nor their weights change them, and equal rows are left out together.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes, or one per class.
-    calibration : {None, "platt", "isotonic"}, default=None
+    calibration : {None, "sigmoid", "isotonic"}, default=None
         How `predict_proba` makes probabilities from scores of left-out rows; they never contradict `predict`.
 
     Attributes
@@ -140,7 +140,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         break_ties: bool = False,
         random_state: Any = None,
         multi_class: Literal["ovo", "ovr"] = "ovo",
-        calibration: Literal["platt", "isotonic"] | None = None,
+        calibration: Literal["sigmoid", "isotonic"] | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel

@@ -23,11 +23,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.block import Codes, Float
+from separatrix.decide.empirical_risk import Risk
 from separatrix.decide.intervals import bounded_interval
 from separatrix.decide.losses import REJECTED, Loss, expected_losses, loss_table
 from separatrix.decide.prior_shift import check_priors
 from separatrix.decide.regions import envelope, reject
-from separatrix.decide.risk import Risk
 from separatrix.models.generative import GenerativeClassifier
 from separatrix.models.naive_bayes.gaussian_nb import GaussianNB
 from separatrix.statistics.gaussian_rows import gaussian_rows
@@ -134,7 +134,7 @@ def bayes_risk(
     reject_cost: float | None = None,
     reject_below: float | None = None,
     n_samples: int = 100_000,
-    confidence_level: float = 0.95,
+    level: float = 0.95,
     random_state: Any = None,
 ) -> Risk:
     """The risk of the best rule when a generative model is the truth.
@@ -150,7 +150,7 @@ def bayes_risk(
         As for `BayesRule`; a rejection must have a cost.
     n_samples : int, default=100000
         Draws, where there is no closed form.
-    confidence_level : float, default=0.95
+    level : float, default=0.95
     random_state : int, RandomState or None
 
     Returns
@@ -195,7 +195,7 @@ def bayes_risk(
     # The best action costs no more than the one whose worst case is least.
     worst = float(matrix.max(axis=0).min())
     least, most = float(matrix.min()), worst if reject_cost is None else max(worst, reject_cost)
-    low, high = bounded_interval(values, np.ones(len(values)), least, most, confidence_level)
+    low, high = bounded_interval(values, np.ones(len(values)), least, most, level)
     return Risk(mean, low, high, error, len(values), "Monte Carlo")
 
 

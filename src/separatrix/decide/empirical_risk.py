@@ -38,6 +38,7 @@ from separatrix.decide.losses import (
     row_losses,
     suffered_losses,
 )
+from separatrix.inference.estimates import check_level
 
 _DRAWN_AT_ONCE = 1 << 22
 
@@ -49,7 +50,7 @@ class Risk:
     Parameters
     ----------
     estimate : float
-    low, high : float
+    lower, upper : float
         Ends of the interval.
     standard_error : float
     n : float
@@ -59,8 +60,8 @@ class Risk:
     """
 
     estimate: float
-    low: float
-    high: float
+    lower: float
+    upper: float
     standard_error: float
     n: float
     method: str
@@ -68,17 +69,17 @@ class Risk:
 
 def risk(
     y_true: ArrayLike,
-    actions: ArrayLike,
+    y_pred: ArrayLike,
     loss: Loss = "zero-one",
     *,
     classes: ArrayLike | None = None,
-    action_names: ArrayLike | None = None,
+    actions: ArrayLike | None = None,
     reject_cost: float | None = None,
     reject_action: Any = "reject",
     costs: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     method: Literal["auto", "wilson", "exact", "bootstrap"] = "auto",
-    confidence_level: float = 0.95,
+    level: float = 0.95,
     n_resamples: int = 9999,
     random_state: Any = None,
 ) -> Risk:
@@ -87,18 +88,18 @@ def risk(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-    actions : array-like of shape (n_samples,)
+    y_pred : array-like of shape (n_samples,)
         The action taken on every row, as `BayesRule.predict` gives them.
     loss : "zero-one", array-like of shape (n_classes, n_actions) or callable, default="zero-one"
         As for `BayesRule`.
-    classes, action_names : array-like, optional
+    classes, actions : array-like, optional
         What the rows and columns of a loss matrix stand for: by default the labels in `y_true`, sorted, for both.
     reject_cost : float, optional
         Loss of a rejected row.
     reject_action : label, default="reject"
-        What stands for a rejection in `actions`.
+        What stands for a rejection in `y_pred`.
     costs : array-like of shape (n_samples, n_classes, n_actions) or (n_samples, n_actions), optional
-        Costs of each row, as for `BayesRule.predict`; needs `action_names` unless the actions are the classes.
+        Costs of each row, as for `BayesRule.predict`; needs `actions` unless the actions are the classes.
     sample_weight : array-like of shape (n_samples,), optional
         A weight of 2 means the same as the row standing twice.
     method : {"auto", "wilson", "exact", "bootstrap"}, default="auto"
@@ -106,7 +107,7 @@ def risk(
         over to any losses in a known range; "auto" is "wilson" where it can be, else "exact". They never leave the range of
         the loss, and count losses that did not occur. "bootstrap" (BCa) uses only those that did; where all are equal it is
         "exact" instead.
-    confidence_level : float, default=0.95
+    level : float, default=0.95
     n_resamples : int, default=9999
     random_state : int, RandomState or None
 
@@ -121,22 +122,21 @@ def risk(
     >>> result.estimate, round(result.standard_error, 3)
     (1.0, 0.816)
     >>> result = risk([0] * 10 + [1] * 10, [0] * 10 + [1] * 10)  # no error among 20 rows
-    >>> result.low, round(result.high, 3)
+    >>> result.lower, round(result.upper, 3)
     (0.0, 0.161)
     """
-    if not 0.0 < confidence_level < 1.0:
-        raise ValueError(f"confidence_level is {confidence_level!r}; it must lie between 0 and 1, for example 0.95.")
-    taken = np.asarray(actions)
+    check_level(level)
+    taken = np.asarray(y_pred)
     weights = as_weights(sample_weight, len(taken))
     labels, truth = _coded(y_true, classes, loss, weights)
     if truth.shape != taken.shape:
-        raise ValueError(f"y_true has {len(truth)} rows and actions has shape {taken.shape}: give one action per row.")
-    if action_names is None and (isinstance(loss, str) or callable(loss)) and costs is None:
+        raise ValueError(f"y_true has {len(truth)} rows and y_pred has shape {taken.shape}: give one action per row.")
+    if actions is None and (isinstance(loss, str) or callable(loss)) and costs is None:
         # Only a matrix has columns for actions that nobody took, and only of its classes is the list complete.
         names = distinct_actions(taken, reject_action)
         matrix, columns = loss_table(_label_loss(loss, labels, names), labels, names if len(names) else None)
     else:
-        matrix, columns = loss_table(loss, labels, None if action_names is None else np.asarray(action_names))
+        matrix, columns = loss_table(loss, labels, None if actions is None else np.asarray(actions))
     codes = action_codes(taken, columns, reject_action)
     possible = row_losses(matrix, columns, costs, len(taken))
     losses = suffered_losses(truth, codes, possible, reject_cost)
@@ -144,7 +144,7 @@ def risk(
     levels = np.unique(np.append(possible, others if reject_cost is None else [*others, reject_cost]))
     values, places = np.unique(losses if weights is None else losses[weights > 0], return_inverse=True)
     counts = np.bincount(places, None if weights is None else weights[weights > 0]).astype(np.float64)
-    return _interval(values, counts, levels, method, confidence_level, n_resamples, random_state)
+    return _interval(values, counts, levels, method, level, n_resamples, random_state)
 
 
 def _coded(
@@ -225,7 +225,7 @@ class RiskCoverage:
         Share of the rows kept, rising to 1.
     risk : ndarray of shape (m,)
         Their mean loss.
-    threshold : ndarray of shape (m,)
+    thresholds : ndarray of shape (m,)
         The uncertainty up to which rows are kept.
     area : float
         Area under the curve: the mean risk over all coverages.
@@ -233,17 +233,17 @@ class RiskCoverage:
 
     coverage: Float
     risk: Float
-    threshold: Float = field(repr=False)
+    thresholds: Float = field(repr=False)
     area: float
 
 
 def risk_coverage_curve(
     y_true: ArrayLike,
-    proba: ArrayLike,
+    y_prob: ArrayLike,
     loss: Loss = "zero-one",
     *,
     classes: ArrayLike | None = None,
-    action_names: ArrayLike | None = None,
+    actions: ArrayLike | None = None,
     uncertainty: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> RiskCoverage:
@@ -252,11 +252,11 @@ def risk_coverage_curve(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-    proba : array-like of shape (n_samples, n_classes)
+    y_prob : array-like of shape (n_samples, n_classes)
         Posteriors; the action on each row is the one of least expected loss.
     loss : "zero-one", array-like of shape (n_classes, n_actions) or callable, default="zero-one"
         As for `BayesRule`.
-    classes, action_names : array-like, optional
+    classes, actions : array-like, optional
         As for `risk`; `classes` is needed when a class has no row in `y_true`.
     uncertainty : array-like of shape (n_samples,), optional
         What to reject by, the largest first; by default the least expected loss, which is what `reject_cost` goes by.
@@ -274,10 +274,10 @@ def risk_coverage_curve(
     >>> curve.coverage, curve.risk.round(2)
     (array([0.25, 0.5 , 0.75, 1.  ]), array([0.  , 0.  , 0.33, 0.25]))
     """
-    weights = as_weights(sample_weight, len(proba))  # type: ignore[arg-type]  # rows have a number
+    weights = as_weights(sample_weight, len(y_prob))  # type: ignore[arg-type]  # rows have a number
     labels, truth = _coded(y_true, classes, loss, weights)
-    given = check_rows_of(proba, labels, len(truth))
-    matrix, _ = loss_table(loss, labels, None if action_names is None else np.asarray(action_names))
+    given = check_rows_of(y_prob, labels, len(truth))
+    matrix, _ = loss_table(loss, labels, None if actions is None else np.asarray(actions))
     losses = suffered_losses(truth, best_actions(given, matrix), matrix, None)
     doubt = expected_losses(given, matrix).min(axis=1) if uncertainty is None else np.asarray(uncertainty, np.float64)
     if doubt.shape != truth.shape or not np.isfinite(doubt).all():

@@ -128,7 +128,7 @@ def separability(
 
     Examples
     --------
-    >>> from separatrix.geometry.separability import separability
+    >>> from separatrix import separability
     >>> found = separability([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
     >>> found.verdict, round(found.margin, 6), found.diverges.tolist(), found.diverges_intercept.tolist()
     ('complete', 0.5, [[1]], [-1])
@@ -178,7 +178,7 @@ def geometric_margin(coef: ArrayLike, intercept: ArrayLike, X: Any, y: ArrayLike
 
     Examples
     --------
-    >>> from separatrix.geometry.separability import geometric_margin
+    >>> from separatrix.geometry import geometric_margin
     >>> geometric_margin([3.0, 4.0], -5.0, [[3.0, 4.0], [0.0, 0.0]], [1, 0])
     1.0
     """
@@ -208,7 +208,7 @@ def canonical(
 
     Examples
     --------
-    >>> from separatrix.geometry.separability import canonical
+    >>> from separatrix.geometry import canonical
     >>> canonical([2.0], [-5.0], [[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
     (array([2.]), array([-5.]))
     >>> canonical([4.0], [-10.0], [[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])

@@ -1,0 +1,61 @@
+"""Names of a package that are imported when they are first used.
+
+    if TYPE_CHECKING:
+        from separatrix.decide.least_risk import bayes_risk
+    else:
+        __getattr__, __dir__ = lazy_names(__name__)
+
+    __all__ = ["bayes_risk"]
+
+Type checkers follow the imports. When the package runs, they are read from its source, and each is made when its name is first
+used: a name stands twice, and importing a package costs little however much it offers.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(package: str, modules: Sequence[str] = ()) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package that imports its names when they are first used.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``; the names are those imported under ``if TYPE_CHECKING:`` in its ``__init__.py``.
+    modules : sequence of str
+        Its public modules. They are attributes too, and the error for a name that is missing here but offered by one of
+        them names that module.
+
+    Returns
+    -------
+    __getattr__, __dir__ : callables
+    """
+    namespace = vars(sys.modules[package])
+    homes = _imports_for_types(namespace["__spec__"].loader.get_source(package))
+
+    def get_attribute(name: str) -> Any:
+        if name in modules:
+            return import_module(f"{package}.{name}")
+        if name in homes:
+            namespace[name] = value = getattr(import_module(homes[name]), name)
+            return value
+        message = f"module {package!r} has no attribute {name!r}"
+        found = [] if name.startswith("_") else [m for m in modules if name in import_module(f"{package}.{m}").__all__]
+        raise AttributeError(f"{message}; it is in {package}.{found[0]}" if found else message)
+
+    def list_names() -> list[str]:
+        return sorted({*namespace, *homes, *modules})
+
+    return get_attribute, list_names
+
+
+def _imports_for_types(source: str) -> dict[str, str]:
+    """Module by name of what is imported under ``if TYPE_CHECKING:``."""
+    blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
+    imports = [line for block in blocks for line in block.body if isinstance(line, ast.ImportFrom)]
+    return {alias.name: str(line.module) for line in imports for alias in line.names}
