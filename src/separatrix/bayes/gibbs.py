@@ -328,8 +328,7 @@ def draw_polya_gamma(shape: Float | None, tilt: Float, generator: np.random.Gene
     if (shape is None or (shape == 1.0).all()) and largest <= _FAR_OUT:
         from polyagamma import random_polyagamma
 
-        drawn: Float = random_polyagamma(1.0, tilt, random_state=generator, disable_checks=True)
-        return drawn
+        return random_polyagamma(1.0, tilt, random_state=generator, disable_checks=True)
     t = 0.5 * np.minimum(np.abs(tilt), _LARGEST_TILT)
     mean, variance = _unit_moments(t)
     s = np.ones(tilt.shape[1]) if shape is None else shape

@@ -114,8 +114,7 @@ def _split(Q: Float, R: Float, g: Float) -> tuple[Float, Float]:
     inside = Q.T @ g
     direction = g - Q @ inside
     direction = direction - Q @ (Q.T @ direction)  # the second time for the rounding of the first
-    shares: Float = solve_triangular(R, inside, check_finite=False)
-    return shares, direction
+    return solve_triangular(R, inside, check_finite=False), direction
 
 
 def _joined(Q: Float, R: Float, g: Float) -> tuple[Float, Float]:
@@ -123,8 +122,7 @@ def _joined(Q: Float, R: Float, g: Float) -> tuple[Float, Float]:
     if not len(R):
         length = float(np.linalg.norm(g))
         return (g / length)[:, None], np.array([[length]])
-    found: tuple[Float, Float] = qr_insert(Q, R, g, len(R), which="col", check_finite=False)
-    return found
+    return qr_insert(Q, R, g, len(R), which="col", check_finite=False)
 
 
 def _without(Q: Float, R: Float, column: int) -> tuple[Float, Float]:

@@ -73,8 +73,7 @@ def probabilities_of(link: Link, scores: Float) -> Float:
     if link == "softmax" and scores.shape[1] == 1:
         return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
     if link == "softmax":
-        result: Float = softmax(scores, axis=1)
-        return result
+        return softmax(scores, axis=1)
     if link == "shares":
         each: Float = expit(scores)
         return each / each.sum(axis=1, keepdims=True)
@@ -232,8 +231,7 @@ class KernelExpansion(ScoreForm):
 
     def scores(self, X: Any) -> Float:
         rows = Points(X.tocsr() if sp.issparse(X) else dense_rows(X), self.points.centre)
-        result: Float = self.kernel.between(rows, self.points) @ self.coefficients + self.constants
-        return result
+        return self.kernel.between(rows, self.points) @ self.coefficients + self.constants
 
 
 class NoScoreForm(TypeError):
@@ -254,8 +252,7 @@ class NoScoreForm(TypeError):
 def score_form_of(estimator: Any) -> ScoreForm:
     """The score form of a fitted estimator; scikit-learn's constant classifiers are linear with weights 0."""
     if hasattr(estimator, "score_form"):
-        form: ScoreForm = estimator.score_form()
-        return form
+        return estimator.score_form()
     from sklearn.dummy import DummyClassifier  # seldom needed
 
     if not isinstance(estimator, DummyClassifier) or estimator.strategy in ("stratified", "uniform"):

@@ -78,13 +78,7 @@ class FirthProfile:
     """
 
     def __init__(
-        self,
-        source: Source,
-        theta: Float,
-        *,
-        offset: ArrayLike | None = None,
-        tol: float = 1e-8,
-        max_iter: int = 200,
+        self, source: Source, theta: Float, *, offset: ArrayLike | None = None, tol: float = 1e-8, max_iter: int = 200
     ) -> None:
         self._coordinates = StandardisedCoordinates.of(source)
         self._likelihood = FirthLikelihood(self._coordinates.view, offset)

@@ -24,8 +24,9 @@ from separatrix.data.frames import is_frame
 from separatrix.data.views import Mapped, native_rows
 from separatrix.geometry import ScoreForm, Surface
 from separatrix.geometry.combined_forms import Composition
-from separatrix.models.base import Estimator, FitCall
+from separatrix.models.base import Estimator, FitCall, OptionalArray
 from separatrix.models.classifier import class_pair
+from separatrix.models.docstrings import described
 from separatrix.result import Fit
 from separatrix.settings import one_blas_thread
 
@@ -46,17 +47,8 @@ def _of_mapped_rows(name: str, summary: str, shape: str) -> Any:
             return getattr(self.estimator_, name)(self._view(self._read(X, reset=False, numeric=False)))
 
     method.__name__, method.__qualname__ = name, f"FeatureMap.{name}"
-    method.__doc__ = f"""{summary}
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape {shape}
-        """
-    return _delegate(name)(method)
+    method.__doc__ = f"{summary}\n\nReturns\n-------\nndarray of shape {shape}\n"
+    return _delegate(name)(described(method))
 
 
 class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -152,22 +144,11 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         self.estimator_ = clone(self.estimator).fit(self._view(source))
 
     @_delegate("partial_fit")
+    @described
     def partial_fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: OptionalArray = None, classes: OptionalArray = None, sample_weight: OptionalArray = None
     ) -> Self:
-        """Add rows; the transformer is fitted on the first part.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        classes : array-like, optional
-            For a classifier: all labels that will ever come. Not needed.
-        sample_weight : array-like of shape (n_samples,), optional
+        """Add rows; the transformer is fitted on the first part. `classes` are not needed.
 
         Returns
         -------
@@ -221,12 +202,6 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of a classifier, R² of a regressor.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
         Returns
         -------
         float
@@ -237,13 +212,9 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     @_delegate("boundary")
+    @described
     def boundary(self, k: Any = None, l: Any = None) -> Surface:  # noqa: E741  # names of the formulas
         """The surface in x between two classes; positive on the side of the first.
-
-        Parameters
-        ----------
-        k, l : labels, optional
-            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
 
         Returns
         -------

@@ -61,7 +61,6 @@ class PosteriorPrediction(Probabilities, LinearRule):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
         return_interval : float, optional
             A level, such as 0.95: also give the equal-tailed credible interval of the probability of every class.
 

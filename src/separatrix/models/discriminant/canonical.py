@@ -76,10 +76,6 @@ class CanonicalTransformer(
     def transform(self, X: Any) -> Float:
         """Canonical coordinates of every row: the projection in which the class means differ most.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
         Returns
         -------
         ndarray of shape (n_samples, n_components)

@@ -28,8 +28,7 @@ from separatrix.models.discriminant.covariance import (
     second_pass_parameter,
 )
 from separatrix.models.discriminant.gaussian_classifier import GaussianClassifier
-from separatrix.models.linear_rule import Boundary
-from separatrix.models.quadratic_boundaries import QuadraticBoundaries
+from separatrix.models.linear_rule import Boundaries, Boundary
 from separatrix.result import Status
 from separatrix.statistics.metric import metric_of
 from separatrix.statistics.moments import Form
@@ -40,7 +39,7 @@ class SingularCovariance(Undetermined, np.linalg.LinAlgError):
     """A class covariance without an inverse."""
 
 
-class QuadraticRule(QuadraticBoundaries, GaussianClassifier):
+class QuadraticRule(Boundaries, GaussianClassifier):
     """Gaussian classes each with its own covariance: scores, boundaries and the eigenvectors scikit-learn exposes."""
 
     _covariances: list[Covariance]

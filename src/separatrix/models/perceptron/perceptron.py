@@ -27,7 +27,7 @@ from separatrix.data.labels import listed, shown, unique_labels
 from separatrix.data.views import Regrouped
 from separatrix.geometry.origin_margin import origin_margin
 from separatrix.geometry.separability import separability
-from separatrix.models.base import FitCall
+from separatrix.models.base import FitCall, OptionalArray
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.counted_classes import check_class_weight, check_two_classes
 from separatrix.models.linear_rule import LinearRule
@@ -187,23 +187,17 @@ class Perceptron(SparseCoefficients, LinearRule):
     def fit(  # type: ignore[override]  # in scikit-learn's order of arguments
         self,
         X: Any,
-        y: ArrayLike | None = None,
-        coef_init: ArrayLike | None = None,
-        intercept_init: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        y: OptionalArray = None,
+        coef_init: OptionalArray = None,
+        intercept_init: OptionalArray = None,
+        sample_weight: OptionalArray = None,
     ) -> Self:
         """Visit the rows until an epoch passes without a mistake, or a limit is reached.
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
-        y : array-like of shape (n_samples,)
-            Class labels.
         coef_init, intercept_init : array-like of the shapes of ``coef_`` and ``intercept_``, optional
             Where to start; zero by default.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights ≥ 0. A weight of 0 means the same as the row not being there.
 
         Returns
         -------
@@ -231,23 +225,9 @@ class Perceptron(SparseCoefficients, LinearRule):
         self._warn_if_short(also=self.tol is not None and at_the_limit)
 
     def partial_fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: OptionalArray = None, classes: OptionalArray = None, sample_weight: OptionalArray = None
     ) -> Self:
-        """Visit the rows once, going on from where the last call stopped.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Class labels.
-        classes : array-like of shape (n_classes,)
-            All labels there will ever be; needed in the first call.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights ≥ 0.
+        """Visit the rows once, going on from where the last call stopped; the first call needs `classes`.
 
         Returns
         -------
