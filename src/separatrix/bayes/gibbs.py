@@ -92,10 +92,8 @@ def sample_gibbs(
         A logistic or softmax loss and a quadratic penalty; zeros in it are a flat prior.
     source : Source
         Labelled rows.
-    start : ndarray of shape (m, p)
-        Centre of the places where the chains start.
-    spread : ndarray of shape (mp, mp)
-        F with FFᵀ the covariance of the starts, wider than the posterior so that R-hat means something.
+    start, spread : ndarrays of shape (m, p) and (mp, mp)
+        Chains start about `start` with covariance FFᵀ, F = `spread`: wider than the posterior, so that R-hat means something.
     n_chains, n_warmup, n_draws : int
         Chains, and the iterations of each that are thrown away and that are kept.
     seed : SeedSequence

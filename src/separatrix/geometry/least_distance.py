@@ -40,23 +40,9 @@ class LeastDistance(NamedTuple):
 
 
 def least_distance(G: Float, h: Float, resolution: float = 1e-10) -> LeastDistance:
-    """argmin ‖z‖ with Gz ≥ h.
+    """argmin ‖z‖ with Gz ≥ h, for G (m, d); a RuntimeError if rounding keeps the steps from ending.
 
-    Parameters
-    ----------
-    G : ndarray of shape (m, d)
-    h : ndarray of shape (m,)
-    resolution : float, default=1e-10
-        Of constraints of unit length: what is shorter outside the span of the others lies in it.
-
-    Returns
-    -------
-    LeastDistance
-
-    Raises
-    ------
-    RuntimeError
-        If rounding keeps the steps from ending.
+    `resolution` is of constraints of unit length: what is shorter outside the span of the others lies in it.
     """
     lengths = np.linalg.norm(G, axis=1)
     flat = lengths <= _EPS * lengths.max(initial=0.0)

@@ -100,41 +100,14 @@ class ScoreForm(ABC):
 
     @abstractmethod
     def scores(self, X: Any) -> Float:
-        """Scores of rows.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples, 1) for two classes
-        """
+        """(n_samples, n_classes) scores of rows, an array, a sparse matrix or a data frame; (n_samples, 1) for two classes."""
 
     def probabilities(self, X: Any) -> Float:
-        """Probabilities of the classes, for every row; a ValueError where the link has none.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """(n_samples, n_classes) probabilities of the classes, for every row; a ValueError where the link has none."""
         return probabilities_of(self.link, self.scores(X))
 
     def with_priors(self, priors: Float, trained_on: Float) -> Self:
-        """The form where the classes have other frequencies than those of the training.
-
-        Parameters
-        ----------
-        priors, trained_on : ndarray of shape (n_classes,)
-
-        Returns
-        -------
-        ScoreForm
-        """
+        """The form where the classes have other frequencies, (n_classes,), than those that it was trained on."""
         ratios = np.divide(priors, trained_on, out=np.zeros_like(priors), where=trained_on > 0)
         return replace(self, link=ShiftedLink(self.link, ratios))
 
@@ -235,14 +208,7 @@ class KernelExpansion(ScoreForm):
 
 
 class NoScoreForm(TypeError):
-    """An estimator whose scores are not known as algebra: one of another library.
-
-    Parameters
-    ----------
-    estimator : object
-    at_random : bool, default=False
-        Whether its answers are drawn at random.
-    """
+    """An `estimator` whose scores are not known as algebra: one of another library, or one that answers `at_random`."""
 
     def __init__(self, estimator: Any, at_random: bool = False) -> None:
         self.estimator, self.at_random = estimator, at_random

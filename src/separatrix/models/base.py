@@ -25,7 +25,6 @@ from separatrix.data.dispatch import source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
-from separatrix.models.counted_classes import check_two_classes as check_two_classes
 from separatrix.models.docstrings import described
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import ConvergenceWarning, Fit
@@ -101,6 +100,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             self._train(call)
             self._warn()
         return self
+
+    def _fit_part(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
+        """The template of every `partial_fit`."""
+        with one_blas_thread(), self._unchanged_if_refused():
+            self._check_parameters()
+            self._add_rows(FitCall(X, y, sample_weight, options, Stopwatch(), None))
+        return self
+
+    def _add_rows(self, call: FitCall) -> None:
+        """Learn from more rows, after those of earlier calls."""
+        raise NotImplementedError  # every estimator with a `partial_fit` has its own
 
     def _train(self, call: FitCall) -> None:
         """Read the rows, label them, solve and publish."""

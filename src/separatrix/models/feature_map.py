@@ -113,11 +113,6 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
     def _view(self, source: Source) -> Mapped:
         return Mapped(source, self.transformer_.transform, self._n_mapped)
 
-    def _read_for_fit(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Source:
-        self._check_target(X, y)
-        single = is_classifier(self.estimator) and not get_tags(self.estimator).classifier_tags.multi_label
-        return self._read(X, y, sample_weight, reset=reset, multi_output=not single, numeric=False)
-
     def _fit_transformer(self, X: Any, source: Source, sample_weight: ArrayLike | None) -> None:
         first = next(source.blocks(), None)
         if first is None:
@@ -136,8 +131,10 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
                 f"{type(self.estimator).__name__} is not one. Use sklearn.pipeline.make_pipeline for it."
             )
 
-    def _read_rows(self, call: FitCall) -> Source:
-        return self._read_for_fit(call.X, call.y, call.sample_weight, reset=True)
+    def _read_rows(self, call: FitCall, *, reset: bool = True) -> Source:
+        self._check_target(call.X, call.y)
+        single = is_classifier(self.estimator) and not get_tags(self.estimator).classifier_tags.multi_label
+        return self._read(call.X, call.y, call.sample_weight, reset=reset, multi_output=not single, numeric=False)
 
     def _solve(self, source: Source, call: FitCall) -> None:
         self._fit_transformer(call.X, source, call.sample_weight)
@@ -154,16 +151,15 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         -------
         self
         """
-        with self._unchanged_if_refused():
-            self._check_parameters()
-            first = not hasattr(self, "estimator_")
-            source = self._read_for_fit(X, y, sample_weight, reset=first)
-            if first:
-                self._fit_transformer(X, source, sample_weight)
-                self.estimator_ = clone(self.estimator)
-            labels = {} if classes is None else {"classes": classes}
-            self.estimator_.partial_fit(self._view(source), **labels)
-        return self
+        return self._fit_part(X, y, sample_weight, **({} if classes is None else {"classes": classes}))
+
+    def _add_rows(self, call: FitCall) -> None:
+        first = not hasattr(self, "estimator_")
+        source = self._read_rows(call, reset=first)
+        if first:
+            self._fit_transformer(call.X, source, call.sample_weight)
+            self.estimator_ = clone(self.estimator)
+        self.estimator_.partial_fit(self._view(source), **call.options)
 
     predict = _of_mapped_rows("predict", "Prediction for every row.", "(n_samples,)")
     decision_function = _of_mapped_rows(

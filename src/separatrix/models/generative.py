@@ -53,12 +53,7 @@ class MomentEstimator(InParts):
         raise NotImplementedError  # a model defines this, or `statistic_of`
 
     def reads_statistic(self, X: Any) -> bool:
-        """Whether a fit to X is one pass and algebra on what it adds up: `statistic_of`, then `fit_statistic`.
-
-        Returns
-        -------
-        bool
-        """
+        """Whether a fit to X is one pass and algebra on what it adds up: `statistic_of`, then `fit_statistic`."""
         self._validate_params()
         # A subclass with a fit of its own is fitted by it.
         names = ("reads_statistic", "fit")
@@ -68,16 +63,7 @@ class MomentEstimator(InParts):
     def statistic_of(self, source: Source, *, separable: bool = False) -> Any:
         """The statistic that the model reads, of a labelled source: one pass.
 
-        Parameters
-        ----------
-        source : Source
-            With class labels.
-        separable : bool, default=False
-            Whether classes will be taken out of it: pooled moments are then kept by class.
-
-        Returns
-        -------
-        Statistic
+        With `separable` classes can be taken out of it: pooled moments are then kept by class.
         """
         form = self._form()
         return ClassMoments.of_source(source, "per_class" if separable and form == "pooled" else form)
@@ -90,21 +76,10 @@ class MomentEstimator(InParts):
         feature_names: NDArray[Any] | None = None,
         dtype: DTypeLike = np.float64,
     ) -> Self:
-        """Fit the model to a statistic of rows that were read before.
+        """Fit the model to a statistic of rows that were read before, and keep it.
 
-        Parameters
-        ----------
-        statistic : Statistic
-            As `statistic_of` gives it, or made of such by `merge`, `take` and `regroup`. The model keeps it.
-        classes : array-like of shape (n_classes,)
-            The labels of its classes, sorted.
-        feature_names : ndarray of shape (n_features,), optional
-        dtype : dtype, default=float64
-            Of the coefficients, where the model has some in the type of the rows.
-
-        Returns
-        -------
-        self
+        It is as `statistic_of` gives it, or made of such by `merge`, `take` and `regroup`; `classes` are its labels, sorted,
+        `dtype` that of the coefficients, where the model has some in the type of the rows.
         """
         self._validate_params()
         watch = Stopwatch()
@@ -150,18 +125,12 @@ class MomentEstimator(InParts):
         -------
         self
         """
-        watch = Stopwatch()
-        with self._unchanged_if_refused():
-            self._check_parameters()
-            self._check_target(X, y)
-            self._add_rows(X, y, classes, sample_weight)
-            self._finish_or_wait(watch)
-        return self
+        return self._fit_part(X, y, sample_weight, classes=classes)
 
-    def _add_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
-        first = not hasattr(self, "_moments")
-        given = self._read(X, y, sample_weight, reset=first)
-        source = labelled_by_all(given)
+    def _add_rows(self, call: FitCall) -> None:
+        self._check_target(call.X, call.y)
+        first, classes = not hasattr(self, "_moments"), call.options["classes"]
+        source = labelled_by_all(self._read(call.X, call.y, call.sample_weight, reset=first))
         assert source.classes is not None
         part, labels = self.statistic_of(source), source.classes
         if classes is not None:
@@ -175,6 +144,7 @@ class MomentEstimator(InParts):
             self.classes_, self._moments, self._dtype = labels, part, np.dtype(np.float64)
         else:
             self._merge_moments(self._moments.copy(), self.classes_, part, labels)
+        self._finish_or_wait(call.watch)
 
     def _check_statistic(self) -> None:
         if not hasattr(self, "_moments"):
@@ -227,6 +197,9 @@ class GenerativeClassifier(Probabilities, MomentEstimator):
     @abstractmethod
     def _log_joint(self, X: Any) -> Float:
         """(n, K) log p(x | k) + log π_k."""
+
+    def _scores(self, X: Any) -> Float:
+        return self._log_joint(X)
 
     def log_density(self, X: Any) -> Float:
         """log p(x) under the fitted mixture of the classes.

@@ -44,9 +44,6 @@ class QuadraticRule(Boundaries, GaussianClassifier):
 
     _covariances: list[Covariance]
 
-    def _scores(self, X: Any) -> Float:
-        return self._log_joint(X)
-
     def _between(self, first: int, second: int) -> Boundary:
         one, two = self._quadric(first), self._quadric(second)
         return Quadric(one[0] - two[0], one[1] - two[1], one[2] - two[2])
@@ -159,8 +156,7 @@ class QuadraticDiscriminantAnalysis(QuadraticRule):
         check_one_regulariser(self)
         return "per_class"
 
-    def _second_pass_parameter(self) -> str:
-        return second_pass_parameter(self)
+    _second_pass_parameter = second_pass_parameter
 
     def _class_covariances(self, source: Source | None) -> list[Covariance]:
         if self.covariance_estimator is not None:

@@ -18,7 +18,6 @@ from separatrix.models.in_parts import InParts, in_parts
 from separatrix.models.least_squares.task import LeastSquaresTask, describe, fit_by_cg, polish
 from separatrix.models.regressor import Regressor
 from separatrix.models.stopwatch import Stopwatch
-from separatrix.settings import one_blas_thread
 from separatrix.statistics.gram import Gram, NormalEquations
 from separatrix.statistics.triangular import Triangular
 
@@ -61,7 +60,6 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
         self._set(coef, intercept)
 
     @available_if(in_parts)
-    @one_blas_thread()
     @described
     def partial_fit(self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None) -> Self:
         """Add rows to what has been learned; the result equals one `fit` on all rows so far.
@@ -70,19 +68,15 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
         -------
         self
         """
-        with self._unchanged_if_refused():
-            self._check_parameters()
-            self._add_rows(X, y, sample_weight)
-        return self
+        return self._fit_part(X, y, sample_weight)
 
-    def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
-        watch = Stopwatch()
+    def _add_rows(self, call: FitCall) -> None:
         if hasattr(self, "fit_") and not hasattr(self, "_gram"):
             raise ValueError("A model fitted by conjugate gradients keeps no statistic to add to; use solver='gram'.")
         before: Gram | None = getattr(self, "_gram", None)
         one_target = getattr(self, "_one_target", None)
-        source = self._numbers(X, y, sample_weight, reset=before is None)
-        watch.start_at(source.passes)
+        source = self._numbers(call.X, call.y, call.sample_weight, reset=before is None)
+        call.watch.start_at(source.passes)
         part = Gram.of_source(source)
         if before is None:
             self._gram, self._dtype = part, np.dtype(np.float64)
@@ -93,7 +87,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
                     f"{before.n_targets} in {1 if one_target else 2}; give targets of the same shape."
                 )
             self._gram = before.copy().merge(part)
-        self._unpack(watch, source, before=before)
+        self._unpack(call.watch, source, before=before)
 
     def _check_statistic(self) -> None:
         self._check_ready()

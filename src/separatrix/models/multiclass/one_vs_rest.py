@@ -99,12 +99,6 @@ class OneVsRestClassifier(Reduction):
         return 2 < len(self._counted) == len(self.estimators_) + 1
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest score; the last class where that is deduced.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
         self._check_ready()
         return self._classes_of(self._own_scores(X)) if self.estimators_ else super().predict(X)
 

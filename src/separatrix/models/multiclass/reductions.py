@@ -109,12 +109,7 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         return tags
 
     def get_metadata_routing(self) -> Any:
-        """Where metadata go: what `fit` is given is handed to the machines that ask for it.
-
-        Returns
-        -------
-        MetadataRouter
-        """
+        """Where metadata go: what `fit` is given is handed to the machines that ask for it."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
 

@@ -141,9 +141,6 @@ class GaussianNB(SignedDistance, Boundaries, JointScores):
             constants = np.log(self.priors_) - 0.5 * np.log(2.0 * np.pi * self.var_).sum(axis=1)
         return Quadratic(self.theta_, list(1.0 / np.sqrt(self.var_)), constants)
 
-    def _scores(self, X: Any) -> Float:
-        return self._log_joint(X)
-
     def linear_form(self) -> tuple[Float, Float]:
         self._check_ready()
         if not self.shared_variance:

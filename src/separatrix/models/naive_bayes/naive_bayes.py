@@ -206,8 +206,7 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
 
         return self._map_rows(X, of_block)
 
-    def _scores(self, X: Any) -> Float:
-        return NaiveBayesClassifier._scores(self, X)
+    _scores = NaiveBayesClassifier._scores
 
 
 def _possible(logs: Float) -> tuple[Float, Float | None]:

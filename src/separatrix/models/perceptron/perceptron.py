@@ -233,12 +233,9 @@ class Perceptron(SparseCoefficients, LinearRule):
         -------
         self
         """
-        with self._unchanged_if_refused():
-            self._check_parameters()
-            self._add_rows(X, y, classes, sample_weight)
-        return self
+        return self._fit_part(X, y, sample_weight, classes=classes)
 
-    def _add_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+    def _add_rows(self, call: FitCall) -> None:
         if self.early_stopping:
             raise ValueError(
                 "partial_fit visits the rows once, so there is no epoch to stop after; set early_stopping=False."
@@ -249,8 +246,8 @@ class Perceptron(SparseCoefficients, LinearRule):
                 "class_weight as a dict (sklearn.utils.class_weight.compute_class_weight computes one)."
             )
         first = not hasattr(self, "fit_")
-        known, watch = self._known_classes(classes, first), Stopwatch()
-        source = self._labelled(X, y, sample_weight, known, watch, reset=first)
+        known = self._known_classes(call.options["classes"], first)
+        source = self._labelled(call.X, call.y, call.sample_weight, known, call.watch, reset=first)
         if first:
             check_class_weight(self.class_weight, known)
             self.classes_ = known
@@ -259,7 +256,7 @@ class Perceptron(SparseCoefficients, LinearRule):
             self.t_, self.radius_ = 1.0, 0.0
         else:
             self._machines = deepcopy(self._machines)  # those of the model so far stay as they are, if this is refused
-        self._learn(source, watch, 1)
+        self._learn(source, call.watch, 1)
 
     def _known_classes(self, classes: ArrayLike | None, first: bool) -> NDArray[Any]:
         if self._places is not None:

@@ -164,8 +164,7 @@ class SVC(MachineBoundaries):
         tags.input_tags.pairwise, tags.input_tags.sparse = precomputed, not precomputed
         return tags
 
-    def _check_parameters(self) -> None:
-        check_parameters(self)
+    _check_parameters = check_parameters
 
     def _read_rows(self, call: FitCall) -> Source:
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and sp.issparse(call.X):
@@ -281,7 +280,6 @@ class SVC(MachineBoundaries):
         return self._weights.copy()
 
     def _machine_scores(self, X: Any) -> Float:
-        """(n, machines) scores, positive for the first class of a pair."""
         self._check_ready()
         if len(self._counted) == 1:
             return self._map_rows(X, lambda block: block.matvec(np.zeros((self.n_features_in_, 1))))
@@ -319,13 +317,6 @@ class SVC(MachineBoundaries):
         return scores if self._places is None else among_all(scores, self._places, len(self.classes_), halved=False)
 
     def decision_function(self, X: Any) -> Float:
-        """Scores of every row.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
-            For two classes one number per row, positive for ``classes_[1]``.
-        """
         self._check_ready()
         if len(self.classes_) > 2 and self.multi_class == self.decision_function_shape == "ovo":
             scores = self._machine_scores(X)
@@ -333,10 +324,5 @@ class SVC(MachineBoundaries):
         return super().decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of every row: by the sign of its score, by vote of the pairs, or by the largest score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._counted[self._codes(self._machine_scores(X))]
+        codes = self._codes(self._machine_scores(X))  # first: it refuses a model that is not fitted
+        return self._counted[codes]
