@@ -123,5 +123,4 @@ def _autocovariance(z: Float) -> Float:
     length = scipy.fft.next_fast_len(2 * n, real=True)
     spectrum = scipy.fft.rfft(z - z.mean(axis=1, keepdims=True), length, axis=1)
     power = np.square(spectrum.real) + np.square(spectrum.imag)
-    result: Float = scipy.fft.irfft(power, length, axis=1)[:, :n] / n
-    return result
+    return scipy.fft.irfft(power, length, axis=1)[:, :n] / n

@@ -151,21 +151,12 @@ def maximise_evidence(
     sizes: Float,
     trust: Trust | None = None,
 ) -> Evidence:
-    """Choose one factor of the penalty for each group of columns.
+    """Choose one factor of the penalty, which is that of α = 1, for each group of columns.
 
-    Parameters
-    ----------
-    objective : LinearObjective
-        Its penalty is that of α = 1.
-    source : Source
-    groups : ndarray of int, shape (d,)
-        Group of every column; the intercept, if any, is the column after these.
-    minimise : callable
-        Finds the mode of an objective, from an earlier solution where there is one.
-    sizes : ndarray of shape (d,)
-        log α for which the prior allows a column one unit of log-odds a standard deviation; NaN for constant columns.
-    trust : callable, optional
-        Whether a Gaussian is near the posterior. Where it is not the search ends: Laplace's evidence means nothing there.
+    `groups` has the group of each of the d columns; the intercept, if any, is the column after these. `minimise` finds the mode
+    of an objective, from an earlier solution where there is one. `sizes` (d,) are log α for which the prior allows a column one
+    unit of log-odds per standard deviation; NaN for constant columns. Where `trust` finds a Gaussian not near the posterior the
+    search ends: Laplace's evidence means nothing there.
     """
     low, high, middle = limits(groups, sizes)
     least, most, count = low - _BELOW, high - _ABOVE, len(low)

@@ -93,10 +93,8 @@ def sample_gibbs(
         A logistic or softmax loss and a quadratic penalty; zeros in it are a flat prior.
     source : Source
         Labelled rows.
-    start : ndarray of shape (m, p)
-        Centre of the places where the chains start.
-    spread : ndarray of shape (mp, mp)
-        F with FFᵀ the covariance of the starts, wider than the posterior so that R-hat means something.
+    start, spread : ndarrays of shape (m, p) and (mp, mp)
+        Chains start about `start` with covariance FFᵀ, F = `spread`: wider than the posterior, so that R-hat means something.
     n_chains, n_warmup, n_draws : int
         Chains, and the iterations of each that are thrown away and that are kept.
     seed : SeedSequence
@@ -329,8 +327,7 @@ def draw_polya_gamma(shape: Float | None, tilt: Float, generator: np.random.Gene
     if (shape is None or (shape == 1.0).all()) and largest <= _FAR_OUT:
         from polyagamma import random_polyagamma
 
-        drawn: Float = random_polyagamma(1.0, tilt, random_state=generator, disable_checks=True)
-        return drawn
+        return random_polyagamma(1.0, tilt, random_state=generator, disable_checks=True)
     t = 0.5 * np.minimum(np.abs(tilt), _LARGEST_TILT)
     mean, variance = _unit_moments(t)
     s = np.ones(tilt.shape[1]) if shape is None else shape

@@ -77,21 +77,10 @@ def laplace(
     rank: int = 100,
     gauge: Float | None = None,
 ) -> tuple[Posterior, float]:
-    """The posterior about a mode θ, and F there.
+    """The posterior about a mode θ (m, p), and F there, in one of the shapes of `STRUCTURES`.
 
-    Parameters
-    ----------
-    objective : LinearObjective
-        With a penalty that is quadratic; coefficients without one have a flat prior.
-    source : Source
-        Labelled rows as the objective sees them.
-    theta : ndarray of shape (m, p)
-        The mode.
-    structure : {"full", "block", "diagonal", "low_rank"}
-    rank : int, default=100
-        Directions that "low_rank" keeps.
-    gauge : ndarray of shape (r, mp), optional
-        Those of an earlier posterior that is now the prior; by default they are those of the objective.
+    The penalty is quadratic; coefficients without one have a flat prior. `rank` is the number of directions that "low_rank"
+    keeps; `gauge` (r, mp) are those of an earlier posterior that is now the prior, by default those of the objective.
     """
     try:
         if structure == "full":

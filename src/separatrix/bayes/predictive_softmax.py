@@ -255,8 +255,7 @@ def _moved_points(mu: Float, axes: Float, k: NDArray[np.intp]) -> Float:
     points = _sobol(axes.shape[2])
     logs = _log_softmax(axes @ (points + z[:, :, None]) + mu[:, :, None])[own, k]
     logs -= np.einsum("nj,jp->np", z, points) + 0.5 * np.square(z).sum(axis=1)[:, None]
-    result: Float = logsumexp(logs, axis=1) - np.log(logs.shape[1])
-    return result
+    return logsumexp(logs, axis=1) - np.log(logs.shape[1])
 
 
 @lru_cache(maxsize=4)

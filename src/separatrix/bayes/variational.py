@@ -133,18 +133,8 @@ def nearest_gaussian(
 ) -> Variational | None:
     """Maximise L over the Gaussian, and over the precisions that are free; ``None`` after an interrupt in the first pass.
 
-    Parameters
-    ----------
-    unit : LinearObjective
-        Its penalty is that of log α = 0.
-    source : Source
-    mean, loss, log_alpha : ndarrays of shape (m, p), (mp, mp) and (G,)
-        Where to start: the mode, the Hessian of the loss there, and the precisions.
-    gauge : ndarray of shape (r, mp)
-        Directions that no score notices.
-    free : FreePrecisions or None
-        ``None`` keeps the precisions.
-    max_steps : int
+    The penalty of `unit` is that of log α = 0. The search starts at the mode, the Hessian of the loss there (mp, mp), and
+    log α (G,), which is kept where `free` is ``None``; `gauge` (r, mp) are directions that no score notices.
     """
 
     def at(

@@ -158,12 +158,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         return tags
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What is passed where: `sample_weight` and the rest to the estimator's `fit`; `costs` stay here.
-
-        Returns
-        -------
-        MetadataRouter
-        """
+        """What is passed where: `sample_weight` and the rest to the estimator's `fit`; `costs` stay here."""
         router, mapping = MetadataRouter(owner=self), MethodMapping().add(caller="fit", callee="fit")
         return router.add_self_request(self).add(estimator=self._probabilistic(), method_mapping=mapping)
 

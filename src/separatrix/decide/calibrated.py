@@ -24,14 +24,7 @@ from separatrix.models.counted_classes import check_two_classes, warn_of_one_cla
 
 
 class AllClasses(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """A fitted classifier among more classes than it was fitted to: these have probability 0.
-
-    Parameters
-    ----------
-    estimator : fitted classifier
-    classes : ndarray of shape (n_classes,)
-        Sorted labels that contain the estimator's.
-    """
+    """A fitted classifier among more (sorted) classes than it was fitted to: these have probability 0."""
 
     def __init__(self, estimator: Any, classes: NDArray[Any]) -> None:
         self.estimator = estimator

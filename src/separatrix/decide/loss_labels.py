@@ -24,18 +24,10 @@ from separatrix.data.labels import as_label, shown
 
 @dataclass(frozen=True)
 class LabelledLoss:
-    """Costs with the labels they came with.
+    """Costs as they were written, with one label per row and one per column.
 
-    Parameters
-    ----------
-    truths : list
-        One label per row.
-    actions : list or None
-        One label per column; None when there is one cost per class, that of every wrong action.
-    values : list of list
-        The costs, as they were written.
-    hint : str
-        Where the labels of the rows were looked for, when that may surprise.
+    `actions` is None when there is one cost per class, that of every wrong action; `hint` is where the labels of the rows were
+    looked for, when that may surprise.
     """
 
     truths: list[Any]

@@ -24,10 +24,7 @@ _ROUNDING = 1e-12
 
 
 def posterior_summary(
-    posterior: ArrayLike | tuple[ArrayLike, ArrayLike],
-    loss: PointLoss = "squared",
-    *,
-    weights: ArrayLike | None = None,
+    posterior: ArrayLike | tuple[ArrayLike, ArrayLike], loss: PointLoss = "squared", *, weights: ArrayLike | None = None
 ) -> Float:
     """The point estimate of least expected loss, for every row.
 

@@ -97,8 +97,8 @@ class GroupTerm:
         """The columns that are read."""
         return self.columns
 
-    def contribution(self, columns: list[Column]) -> Float:
-        """(n, K) what every row adds."""
+    def of_columns(self, columns: list[Column]) -> Float:
+        """(n, m, K) what every row and column adds."""
         x = np.column_stack([column.values for column in columns])
         observed = ~np.isnan(x)
         counts = np.where(observed, x, 0.0)[:, :, None]
@@ -106,7 +106,11 @@ class GroupTerm:
             left = np.log(observed.astype(np.float64) @ self.shares.T)[:, None, :]
             logs = np.where(counts > 0, counts * (np.log(self.shares.T) - left), 0.0)
         logs[np.isneginf(logs).all(axis=2)] = 0.0
-        return logs.sum(axis=1)
+        return logs
+
+    def contribution(self, columns: list[Column]) -> Float:
+        """(n, K) what every row adds."""
+        return self.of_columns(columns).sum(axis=1)
 
 
 Term = GaussianTerm | TableTerm | RateTerm | GroupTerm

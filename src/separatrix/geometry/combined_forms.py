@@ -76,8 +76,7 @@ def one_vs_rest_probabilities(own: Float, deduced: bool) -> Float:
         # p_k Π_{j≠k}(1 − p_j) over Π_j(1 − p_j) is the odds of k.
         with np.errstate(divide="ignore"):
             odds = np.log(own) - np.log(np.maximum(1.0 - own, np.finfo(np.float64).tiny))
-        result: Float = softmax(np.pad(odds, ((0, 0), (0, 1))), axis=1)
-        return result
+        return softmax(np.pad(odds, ((0, 0), (0, 1))), axis=1)
     total = own.sum(axis=1, keepdims=True)
     # Where every machine is sure of the rest the classes are equally likely.
     return np.divide(own, total, out=np.full_like(own, 1.0 / own.shape[1]), where=total > 0)

@@ -233,8 +233,7 @@ def _stretch(metric: ArrayLike | None, free: Codes, d: int) -> Float:
         raise ValueError(
             "metric has no inverse, so it is no covariance matrix to measure with: it must be finite and positive definite."
         ) from None
-    inverse: Float = solve_triangular(root, np.eye(len(free)))
-    return inverse
+    return solve_triangular(root, np.eye(len(free)))
 
 
 def _named(j: Any, names: NDArray[Any] | None) -> str:

@@ -40,23 +40,9 @@ class LeastDistance(NamedTuple):
 
 
 def least_distance(G: Float, h: Float, resolution: float = 1e-10) -> LeastDistance:
-    """argmin ‖z‖ with Gz ≥ h.
+    """argmin ‖z‖ with Gz ≥ h, for G (m, d); a RuntimeError if rounding keeps the steps from ending.
 
-    Parameters
-    ----------
-    G : ndarray of shape (m, d)
-    h : ndarray of shape (m,)
-    resolution : float, default=1e-10
-        Of constraints of unit length: what is shorter outside the span of the others lies in it.
-
-    Returns
-    -------
-    LeastDistance
-
-    Raises
-    ------
-    RuntimeError
-        If rounding keeps the steps from ending.
+    `resolution` is of constraints of unit length: what is shorter outside the span of the others lies in it.
     """
     lengths = np.linalg.norm(G, axis=1)
     flat = lengths <= _EPS * lengths.max(initial=0.0)
@@ -114,8 +100,7 @@ def _split(Q: Float, R: Float, g: Float) -> tuple[Float, Float]:
     inside = Q.T @ g
     direction = g - Q @ inside
     direction = direction - Q @ (Q.T @ direction)  # the second time for the rounding of the first
-    shares: Float = solve_triangular(R, inside, check_finite=False)
-    return shares, direction
+    return solve_triangular(R, inside, check_finite=False), direction
 
 
 def _joined(Q: Float, R: Float, g: Float) -> tuple[Float, Float]:
@@ -123,8 +108,7 @@ def _joined(Q: Float, R: Float, g: Float) -> tuple[Float, Float]:
     if not len(R):
         length = float(np.linalg.norm(g))
         return (g / length)[:, None], np.array([[length]])
-    found: tuple[Float, Float] = qr_insert(Q, R, g, len(R), which="col", check_finite=False)
-    return found
+    return qr_insert(Q, R, g, len(R), which="col", check_finite=False)
 
 
 def _without(Q: Float, R: Float, column: int) -> tuple[Float, Float]:

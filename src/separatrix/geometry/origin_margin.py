@@ -36,16 +36,9 @@ class OriginMargin:
 
 
 def origin_margin(source: Source, lift: float, radius: float) -> OriginMargin:
-    """δ for the rows of a source of two classes.
+    """δ for the rows of a source of two classes, codes 0 and 1 for t = −1 and +1; those of weight zero do not count.
 
-    Parameters
-    ----------
-    source : Source
-        Rows with codes 0 and 1, for t = −1 and +1; those of weight zero do not count.
-    lift : float
-        ℓ, the last component of φ; 0 when there is none.
-    radius : float
-        The largest norm of a row.
+    `lift` is ℓ, the last component of φ, or 0 when there is none; `radius` the largest norm of a row.
     """
 
     def total(block: Block) -> Float:

@@ -53,23 +53,11 @@ class ProgrammeFailed(RuntimeError):
 
 
 def recession(A: Float, free: Mask, gauge: Float | None = None) -> tuple[Float, Float]:
-    """The least direction that moves every row that can be moved, and the directions that leave the others alone.
+    """The least direction θ (p,) that moves every row of A (n, p) that can be moved, entries of order 1, and a basis (p, r).
 
-    Parameters
-    ----------
-    A : ndarray of shape (n, p)
-        The rows, entries of order 1.
-    free : ndarray of bool, (p,)
-        Unknowns whose size does not count: intercepts.
-    gauge : ndarray of shape (g, p), optional
-        Directions of no interest, orthogonal to every row of A.
-
-    Returns
-    -------
-    theta : ndarray of shape (p,)
-        The least positive a_iᵀθ is 1; all zero when no row can be moved.
-    null : ndarray of shape (p, r)
-        An orthonormal basis of {θ : a_iᵀθ = 0 for the rows that cannot be moved}, without the gauge.
+    The least positive a_iᵀθ is 1; θ is zero when no row can be moved. The basis is an orthonormal one of {θ : a_iᵀθ = 0 for the
+    rows that cannot be moved}, without the `gauge` (g, p): directions of no interest, orthogonal to every row. `free` unknowns,
+    intercepts, are those whose size does not count.
     """
     moved, theta = _prove(A) or solve_programme(A)
     others = A if gauge is None else np.concatenate([A, gauge])

@@ -73,8 +73,7 @@ def probabilities_of(link: Link, scores: Float) -> Float:
     if link == "softmax" and scores.shape[1] == 1:
         return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
     if link == "softmax":
-        result: Float = softmax(scores, axis=1)
-        return result
+        return softmax(scores, axis=1)
     if link == "shares":
         each: Float = expit(scores)
         return each / each.sum(axis=1, keepdims=True)
@@ -101,41 +100,14 @@ class ScoreForm(ABC):
 
     @abstractmethod
     def scores(self, X: Any) -> Float:
-        """Scores of rows.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples, 1) for two classes
-        """
+        """(n_samples, n_classes) scores of rows, an array, a sparse matrix or a data frame; (n_samples, 1) for two classes."""
 
     def probabilities(self, X: Any) -> Float:
-        """Probabilities of the classes, for every row; a ValueError where the link has none.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """(n_samples, n_classes) probabilities of the classes, for every row; a ValueError where the link has none."""
         return probabilities_of(self.link, self.scores(X))
 
     def with_priors(self, priors: Float, training_priors: Float) -> Self:
-        """The form where the classes have other frequencies than those of the training.
-
-        Parameters
-        ----------
-        priors, training_priors : ndarray of shape (n_classes,)
-
-        Returns
-        -------
-        ScoreForm
-        """
+        """The form where the classes have other frequencies, (n_classes,), than those of the training."""
         ratios = np.divide(priors, training_priors, out=np.zeros_like(priors), where=training_priors > 0)
         return replace(self, link=ShiftedLink(self.link, ratios))
 
@@ -232,19 +204,11 @@ class KernelExpansion(ScoreForm):
 
     def scores(self, X: Any) -> Float:
         rows = Points(X.tocsr() if sp.issparse(X) else dense_rows(X), self.points.centre)
-        result: Float = self.kernel.between(rows, self.points) @ self.coefficients + self.constants
-        return result
+        return self.kernel.between(rows, self.points) @ self.coefficients + self.constants
 
 
 class NoScoreForm(TypeError):
-    """An estimator whose scores are not known as algebra: one of another library.
-
-    Parameters
-    ----------
-    estimator : object
-    at_random : bool, default=False
-        Whether its answers are drawn at random.
-    """
+    """An `estimator` whose scores are not known as algebra: one of another library, or one that answers `at_random`."""
 
     def __init__(self, estimator: Any, at_random: bool = False) -> None:
         self.estimator, self.at_random = estimator, at_random
@@ -254,8 +218,7 @@ class NoScoreForm(TypeError):
 def score_form_of(estimator: Any) -> ScoreForm:
     """The score form of a fitted estimator; scikit-learn's constant classifiers are linear with weights 0."""
     if hasattr(estimator, "score_form"):
-        form: ScoreForm = estimator.score_form()
-        return form
+        return estimator.score_form()
     from sklearn.dummy import DummyClassifier  # seldom needed
 
     if not isinstance(estimator, DummyClassifier) or estimator.strategy in ("stratified", "uniform"):

@@ -40,7 +40,7 @@ def probability(log_p: float) -> str:
 
 
 @dataclass(frozen=True)
-class TableColumn:
+class SummaryColumn:
     """One column: an attribute of the rows, its heading ("{low}" and "{high}" are the levels), and how it is printed."""
 
     attribute: str
@@ -50,11 +50,11 @@ class TableColumn:
     """The attribute that is printed where it is another one."""
 
 
-LIMITS = (TableColumn("lower", "{low}"), TableColumn("upper", "{high}"))
+LIMITS = (SummaryColumn("lower", "{low}"), SummaryColumn("upper", "{high}"))
 ODDS = (
-    TableColumn("odds_ratio", "Odds ratio"),
-    TableColumn("odds_lower", "{low}"),
-    TableColumn("odds_upper", "{high}"),
+    SummaryColumn("odds_ratio", "Odds ratio"),
+    SummaryColumn("odds_lower", "{low}"),
+    SummaryColumn("odds_upper", "{high}"),
 )
 
 
@@ -99,7 +99,7 @@ class CoefficientTable:
     headline: ClassVar[str]
 
     @property
-    def columns(self) -> tuple[TableColumn, ...]:
+    def columns(self) -> tuple[SummaryColumn, ...]:
         """What is shown of every row."""
         raise NotImplementedError  # every table defines its columns, scores, titles and facts
 

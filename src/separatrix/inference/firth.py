@@ -53,18 +53,9 @@ _SMALL_UNITS = (
 
 
 class FirthProfile:
-    """The penalised likelihood of a source about its maximum.
+    """The penalised likelihood of a source about its maximum, to which a few more steps are taken from θ (p,).
 
-    Parameters
-    ----------
-    source : Source
-        As for `minimise_firth`.
-    theta : ndarray of shape (p,)
-        Near the maximum; a few more steps are taken from there.
-    offset : array-like of shape (n,), optional
-    tol : float, default=1e-8
-    max_iter : int, default=200
-        Limit on the steps of every fit, and on the values that are tried for a limit.
+    `source` is as for `minimise_firth`; `max_iter` limits the steps of every fit, and the values that are tried for a limit.
 
     Examples
     --------
@@ -78,13 +69,7 @@ class FirthProfile:
     """
 
     def __init__(
-        self,
-        source: Source,
-        theta: Float,
-        *,
-        offset: ArrayLike | None = None,
-        tol: float = 1e-8,
-        max_iter: int = 200,
+        self, source: Source, theta: Float, *, offset: ArrayLike | None = None, tol: float = 1e-8, max_iter: int = 200
     ) -> None:
         self._coordinates = StandardisedCoordinates.of(source)
         self._likelihood = FirthLikelihood(self._coordinates.view, offset)
@@ -187,19 +172,8 @@ def gather_firth(
 ) -> Inference:
     """Estimates with their covariance at the maximum of L*, or why there is none.
 
-    Parameters
-    ----------
-    rows : Source
-        The labelled rows of two classes, in an `Intercept` if there is one.
-    theta : ndarray of shape (p,)
-        Where the fit ended, the intercept last. A few more steps are taken from there.
-    offset : array-like of shape (n,), optional
-    fit : Fit
-        Interrupted fits are refused.
-    max_iter : int
-        Limit on the steps, and on those of the null model.
-    note : str
-        Shown under the table.
+    `rows` are labelled, of two classes, in an `Intercept` if there is one; θ (p,) is where the `fit` ended, the intercept last.
+    `max_iter` limits the steps, and those of the null model; the `note` is shown under the table.
     """
     assert rows.classes is not None, "label the source first"
     plain = rows.source if isinstance(rows, Intercept) else rows
@@ -243,16 +217,9 @@ def summarise_firth(
     offset: ArrayLike | None = None,
     max_iter: int = 100,
 ) -> FirthSummary:
-    """The table of coefficients; profiles need the rows again.
+    """The table of coefficients of what `gather_firth` gave; profiles need its `rows`, `offset` and `max_iter` again.
 
-    Parameters
-    ----------
-    inference : Inference
-        As `gather_firth` gives it.
-    level, interval, covariance
-        As for `LogisticRegression.summary`; there are no robust errors.
-    rows, offset, max_iter
-        As for `gather_firth`.
+    `level`, `interval` and `covariance` are as for `LogisticRegression.summary`; there are no robust errors.
     """
     check_options(inference, level, interval, covariance, rows is not None or covariance != "model")
     if covariance != "model":

@@ -56,20 +56,9 @@ def gather(
 ) -> Inference:
     """Estimates with their covariance at the optimum of a problem, or why there is none.
 
-    Parameters
-    ----------
-    problem : LinearProblem
-        Such as `LinearProblem.of` gives.
-    theta : ndarray of shape (m, p)
-        Where the solver ended. A few more Newton steps are taken from there when it is not yet the optimum.
-    source : Source
-        The labelled rows the problem was built from, for the names of columns and classes.
-    fit : Fit, optional
-        The record of the fit: separated classes and interrupted fits are refused.
-    note : str
-        Shown under the table.
-    largest : int or None
-        Refuse, without reading the rows, when there are more coefficients than this.
+    θ (m, p) is where the solver ended: a few more Newton steps are taken from there. `source` has the labelled rows the problem
+    was built from, for the names of columns and classes. Separated and interrupted fits are refused, and, without reading the
+    rows, more than `largest` coefficients. The `note` is shown under the table.
 
     Examples
     --------
@@ -124,15 +113,9 @@ def summarise(
     covariance: str = "model",
     data: LinearProblem | None = None,
 ) -> Summary:
-    """The table of coefficients with their errors, tests and intervals.
+    """The table of coefficients with their errors, tests and intervals, asked for as of `LogisticRegression.summary`.
 
-    Parameters
-    ----------
-    inference : Inference
-    level, interval, covariance
-        As for `LogisticRegression.summary`.
-    data : LinearProblem, optional
-        The problem of the rows that were fitted; needed for profile intervals and robust errors.
+    `data` is the problem of the rows that were fitted; profile intervals and robust errors need it.
     """
     profile, robust = interval == "profile", covariance != "model"
     check_options(inference, level, interval, covariance, data is not None or (profile and robust))

@@ -19,16 +19,16 @@ from scipy.special import log_ndtr, ndtri
 
 from separatrix.data.block import Float
 from separatrix.data.labels import shown
-from separatrix.inference.coefficient_table import LIMITS, ODDS, CoefficientTable, OddsRatio, TableColumn, probability
+from separatrix.inference.coefficient_table import LIMITS, ODDS, CoefficientTable, OddsRatio, SummaryColumn, probability
 from separatrix.inference.estimates import FitStatistics, Inference, check_level, log_chi_square_tail
 
-_ESTIMATE = TableColumn("estimate", "Estimate"), TableColumn("standard_error", "Std. error")
-_WALD_TEST = TableColumn("z", "z", "{:.3f}".format), TableColumn("p_value", "P(>|z|)", probability, "log_p_value")
-_RATIO_TEST = TableColumn("chi_square", "χ²"), TableColumn("p_value", "P(>χ²)", probability, "log_p_value")
+_ESTIMATE = SummaryColumn("estimate", "Estimate"), SummaryColumn("standard_error", "Std. error")
+_WALD_TEST = SummaryColumn("z", "z", "{:.3f}".format), SummaryColumn("p_value", "P(>|z|)", probability, "log_p_value")
+_RATIO_TEST = SummaryColumn("chi_square", "χ²"), SummaryColumn("p_value", "P(>χ²)", probability, "log_p_value")
 _MOMENTS = (
-    TableColumn("mean", "Mean"),
-    TableColumn("standard_deviation", "Std. dev."),
-    TableColumn("positive", "P(>0)", "{:.4f}".format),
+    SummaryColumn("mean", "Mean"),
+    SummaryColumn("standard_deviation", "Std. dev."),
+    SummaryColumn("positive", "P(>0)", "{:.4f}".format),
 )
 _CHOICES = {"interval": ("wald", "profile"), "covariance": ("model", "robust", "HC0", "HC1")}
 
@@ -46,7 +46,6 @@ class CoefficientRow(OddsRatio):
 
     @property
     def log_odds_ratio(self) -> float:
-        """The estimate."""
         return self.estimate
 
     @property
@@ -74,7 +73,6 @@ class TestedRow(CoefficientRow):
 
     @property
     def log_p_value(self) -> float:
-        """log p of the likelihood-ratio test."""
         return float("nan") if np.isnan(self.chi_square) else log_chi_square_tail(self.chi_square, 1)
 
 
@@ -116,13 +114,11 @@ class Summary(FitStatistics, CoefficientTable):
     headline: ClassVar[str] = "Logistic regression, maximum likelihood"
 
     @property
-    def columns(self) -> tuple[TableColumn, ...]:
-        """Estimate, error, test, interval and odds ratio."""
+    def columns(self) -> tuple[SummaryColumn, ...]:
         return *_ESTIMATE, *_WALD_TEST, *LIMITS, *ODDS
 
     @property
     def scores(self) -> list[Any]:
-        """The classes whose odds against the baseline the rows are about."""
         return list(self.inference.score_labels)
 
     def _title(self, score: Any) -> str:
@@ -167,8 +163,7 @@ class FirthSummary(Summary):
     headline: ClassVar[str] = "Logistic regression, Firth's penalised likelihood"
 
     @property
-    def columns(self) -> tuple[TableColumn, ...]:
-        """Estimate, error, test, interval and odds ratio."""
+    def columns(self) -> tuple[SummaryColumn, ...]:
         return *_ESTIMATE, *(_WALD_TEST if self.interval == "wald" else _RATIO_TEST), *LIMITS, *ODDS
 
     @property
@@ -207,7 +202,6 @@ class PosteriorRow(OddsRatio):
 
     @property
     def log_odds_ratio(self) -> float:
-        """The posterior mean."""
         return self.mean
 
 
@@ -246,13 +240,11 @@ class PosteriorSummary(CoefficientTable):
     headline: ClassVar[str] = "Logistic regression, Bayesian"
 
     @property
-    def columns(self) -> tuple[TableColumn, ...]:
-        """Mean, standard deviation, P(> 0), interval and odds ratio."""
+    def columns(self) -> tuple[SummaryColumn, ...]:
         return *_MOMENTS, *LIMITS, *ODDS
 
     @property
     def scores(self) -> list[Any]:
-        """The classes that the rows are about."""
         return list(self.titles)
 
     def _title(self, score: Any) -> str:

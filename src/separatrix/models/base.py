@@ -25,11 +25,12 @@ from separatrix.data.dispatch import source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
-from separatrix.models.counted_classes import Undetermined
-from separatrix.models.counted_classes import check_two_classes as check_two_classes
+from separatrix.models.docstrings import described
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import ConvergenceWarning, Fit
 from separatrix.settings import one_blas_thread, outside
+
+OptionalArray = ArrayLike | None
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     """Attributes that only some fits set, which the next fit therefore has to remove."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Public methods and properties compute on one BLAS thread: their bits do not depend on the number of threads."""
+        """Public methods and properties compute on one BLAS thread, so that their bits do not depend on the number of threads;
+        arguments that all methods share are described in their docstrings.
+        """
         super().__init_subclass__(**options)
         for name, held in list(vars(cls).items()):
             if name.startswith("_"):
                 continue
             if isfunction(held):
-                setattr(cls, name, one_blas_thread()(held))
+                setattr(cls, name, one_blas_thread()(described(held)))
             elif type(held) is property and held.fget is not None:
                 setattr(cls, name, held.getter(one_blas_thread()(held.fget)))
 
@@ -76,17 +79,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    @described
+    def fit(self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None) -> Self:
         """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
-        y : array-like of shape (n_samples,), or (n_samples, n_targets) for a model of several targets
-            Class labels (strings, integers or booleans); numbers for a regression.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row standing twice, 0 the same as its not being there.
 
         Returns
         -------
@@ -105,6 +100,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             self._train(call)
             self._warn()
         return self
+
+    def _fit_part(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
+        """The template of every `partial_fit`."""
+        with one_blas_thread(), self._unchanged_if_refused():
+            self._check_parameters()
+            self._add_rows(FitCall(X, y, sample_weight, options, Stopwatch(), None))
+        return self
+
+    def _add_rows(self, call: FitCall) -> None:
+        """Learn from more rows, after those of earlier calls."""
+        raise NotImplementedError  # every estimator with a `partial_fit` has its own
 
     def _train(self, call: FitCall) -> None:
         """Read the rows, label them, solve and publish."""
@@ -157,8 +163,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     def _read(
         self,
         X: Any,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        y: OptionalArray = None,
+        sample_weight: OptionalArray = None,
         *,
         reset: bool,
         multi_output: bool = False,
@@ -234,53 +240,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             raise NotFittedError(f"This {type(self).__name__} has seen too little data to predict: {pending}")
         check_is_fitted(self, "fit_")
 
-    def _unpack_or_wait(self, unpack: Callable[[], None]) -> None:
-        """After a part of the data: solve when they determine the model, else remember what is missing."""
-        try:
-            unpack()
-            self._pending = ""
-        except Undetermined as reason:
-            self._pending = str(reason)
-
-    def _check_mergeable(self, other: Any) -> None:
-        if type(other) is not type(self):
-            raise TypeError(
-                f"Cannot merge {type(self).__name__} with {type(other).__name__}: give the same kind of model."
-            )
-        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
-        for name, value in mine.items():
-            if repr(value) != repr(theirs[name]):
-                raise ValueError(
-                    f"Cannot merge models with different parameters: {name} is {value!r} here and {theirs[name]!r} there."
-                )
-        if self.n_features_in_ != other.n_features_in_:
-            raise ValueError(
-                f"Cannot merge a model of {self.n_features_in_} features with one of {other.n_features_in_} features."
-            )
-        names = [list(getattr(model, "feature_names_in_", [])) for model in (self, other)]
-        if all(names) and names[0] != names[1]:
-            raise ValueError(
-                f"Cannot merge models of different features: {listed(names[0])} here and {listed(names[1])} there."
-            )
-
-    def _adopt_features(self, other: Estimator) -> None:
-        self.n_features_in_ = other.n_features_in_
-        if hasattr(other, "feature_names_in_"):
-            self.feature_names_in_ = other.feature_names_in_
-
     def _column(self, j: int) -> str:
         names = getattr(self, "feature_names_in_", None)
         return f"column {j}" if names is None else f"column {names[j]!r}"
-
-
-def check_ready(model: Estimator) -> None:
-    """Refuse a model that is not fitted, or has too few rows so far, with scikit-learn's NotFittedError."""
-    model._check_ready()
-
-
-def copy_features(model: Estimator, other: Estimator) -> None:
-    """Give a model what another has learned of its columns: their number and their names."""
-    model._adopt_features(other)
 
 
 def is_single(X: Any) -> bool:

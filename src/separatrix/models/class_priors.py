@@ -22,8 +22,7 @@ def class_priors(priors: ArrayLike | None, counts: Float, classes: NDArray[Any],
     A class without rows has the prior 0, whatever is given for it; or, while `waiting` for more rows, none yet.
     """
     if priors is None:
-        shares: Float = counts / counts.sum()
-        return shares
+        return counts / counts.sum()
     given = real_numbers(priors, "priors").copy()
     if given.shape != (len(classes),):
         raise ValueError(

@@ -35,10 +35,6 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
     def decision_function(self, X: Any) -> Float:
         """Score of every row for every class.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
@@ -51,10 +47,6 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest score, for every row.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------
@@ -101,36 +93,26 @@ def _posteriors(scores: Float) -> Float:
     return scores
 
 
-class Probabilities:
+class Probabilities(Classifier):
     """Posterior probabilities for classifiers whose scores are log posteriors up to a constant."""
 
     def predict_proba(self, X: Any) -> Float:
         """Posterior probability of every class, for every row.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        result: Float = self._map_scores(X, _posteriors)  # type: ignore[attr-defined]  # mixed into a Classifier
-        return self._as_given(X, result)  # type: ignore[attr-defined]
+        return self._as_given(X, self._map_scores(X, _posteriors))
 
     def predict_log_proba(self, X: Any) -> Float:
         """Logarithms of the posterior probabilities, accurate also where these are tiny.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        scores = self._scores(X)  # type: ignore[attr-defined]  # mixed into a Classifier
+        scores = self._scores(X)
         if scores.shape[1] == 1:
             return -np.logaddexp(0.0, np.column_stack([scores[:, 0], -scores[:, 0]]))
-        result: Float = log_softmax(scores, axis=1)
-        return self._as_given(X, result)  # type: ignore[attr-defined]
+        return self._as_given(X, log_softmax(scores, axis=1))

@@ -24,8 +24,9 @@ from separatrix.data.frames import is_frame
 from separatrix.data.views import Mapped, native_rows
 from separatrix.geometry import ScoreForm, Surface
 from separatrix.geometry.combined_forms import Composition
-from separatrix.models.base import Estimator, FitCall
+from separatrix.models.base import Estimator, FitCall, OptionalArray
 from separatrix.models.classifier import class_pair
+from separatrix.models.docstrings import described
 from separatrix.result import Fit
 from separatrix.settings import one_blas_thread
 
@@ -46,17 +47,8 @@ def _of_mapped_rows(name: str, summary: str, shape: str) -> Any:
             return getattr(self.estimator_, name)(self._view(self._read(X, reset=False, numeric=False)))
 
     method.__name__, method.__qualname__ = name, f"FeatureMap.{name}"
-    method.__doc__ = f"""{summary}
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape {shape}
-        """
-    return _delegate(name)(method)
+    method.__doc__ = f"{summary}\n\nReturns\n-------\nndarray of shape {shape}\n"
+    return _delegate(name)(described(method))
 
 
 class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -121,11 +113,6 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
     def _view(self, source: Source) -> Mapped:
         return Mapped(source, self.transformer_.transform, self._n_mapped)
 
-    def _read_for_fit(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Source:
-        self._check_target(X, y)
-        single = is_classifier(self.estimator) and not get_tags(self.estimator).classifier_tags.multi_label
-        return self._read(X, y, sample_weight, reset=reset, multi_output=not single, numeric=False)
-
     def _fit_transformer(self, X: Any, source: Source, sample_weight: ArrayLike | None) -> None:
         first = next(source.blocks(), None)
         if first is None:
@@ -144,45 +131,35 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
                 f"{type(self.estimator).__name__} is not one. Use sklearn.pipeline.make_pipeline for it."
             )
 
-    def _read_rows(self, call: FitCall) -> Source:
-        return self._read_for_fit(call.X, call.y, call.sample_weight, reset=True)
+    def _read_rows(self, call: FitCall, *, reset: bool = True) -> Source:
+        self._check_target(call.X, call.y)
+        single = is_classifier(self.estimator) and not get_tags(self.estimator).classifier_tags.multi_label
+        return self._read(call.X, call.y, call.sample_weight, reset=reset, multi_output=not single, numeric=False)
 
     def _solve(self, source: Source, call: FitCall) -> None:
         self._fit_transformer(call.X, source, call.sample_weight)
         self.estimator_ = clone(self.estimator).fit(self._view(source))
 
     @_delegate("partial_fit")
+    @described
     def partial_fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: OptionalArray = None, classes: OptionalArray = None, sample_weight: OptionalArray = None
     ) -> Self:
-        """Add rows; the transformer is fitted on the first part.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        classes : array-like, optional
-            For a classifier: all labels that will ever come. Not needed.
-        sample_weight : array-like of shape (n_samples,), optional
+        """Add rows; the transformer is fitted on the first part. `classes` are not needed.
 
         Returns
         -------
         self
         """
-        with self._unchanged_if_refused():
-            self._check_parameters()
-            first = not hasattr(self, "estimator_")
-            source = self._read_for_fit(X, y, sample_weight, reset=first)
-            if first:
-                self._fit_transformer(X, source, sample_weight)
-                self.estimator_ = clone(self.estimator)
-            labels = {} if classes is None else {"classes": classes}
-            self.estimator_.partial_fit(self._view(source), **labels)
-        return self
+        return self._fit_part(X, y, sample_weight, **({} if classes is None else {"classes": classes}))
+
+    def _add_rows(self, call: FitCall) -> None:
+        first = not hasattr(self, "estimator_")
+        source = self._read_rows(call, reset=first)
+        if first:
+            self._fit_transformer(call.X, source, call.sample_weight)
+            self.estimator_ = clone(self.estimator)
+        self.estimator_.partial_fit(self._view(source), **call.options)
 
     predict = _of_mapped_rows("predict", "Prediction for every row.", "(n_samples,)")
     decision_function = _of_mapped_rows(
@@ -221,12 +198,6 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of a classifier, R² of a regressor.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
         Returns
         -------
         float
@@ -237,13 +208,9 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     @_delegate("boundary")
+    @described
     def boundary(self, k: Any = None, l: Any = None) -> Surface:  # noqa: E741  # names of the formulas
         """The surface in x between two classes; positive on the side of the first.
-
-        Parameters
-        ----------
-        k, l : labels, optional
-            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
 
         Returns
         -------

@@ -11,35 +11,27 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.special import logsumexp
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import listed, merged_classes, shown
-from separatrix.models.base import Estimator, FitCall
+from separatrix.models.base import FitCall, OptionalArray
 from separatrix.models.classifier import Classifier, Probabilities
 from separatrix.models.counted_classes import (
+    Undetermined,
     check_some_class,
     check_two_classes,
     only_class,
     warn_of_one_class,
 )
+from separatrix.models.docstrings import described
+from separatrix.models.in_parts import InParts, in_parts
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread
 from separatrix.statistics.moments import ClassMoments, Form
-
-
-def in_parts(model: Any) -> bool:
-    """Whether a model can be fitted in parts: the condition of `partial_fit` and `merge`."""
-    parameter = model._second_pass_parameter()
-    if parameter:
-        raise AttributeError(
-            f"{parameter} reads the rows a second time, so {type(model).__name__} has fit but neither partial_fit nor merge."
-        )
-    return True
 
 
 def labelled_by_all(source: Source) -> Source:
@@ -49,7 +41,7 @@ def labelled_by_all(source: Source) -> Source:
     return found if len(found.classes) == len(found.known_classes) else source.labelled(found.known_classes)
 
 
-class MomentEstimator(Estimator):
+class MomentEstimator(InParts):
     """A model read from class moments: `fit`, `partial_fit` and `merge` differ only in where these come from."""
 
     classes_: NDArray[Any]
@@ -61,16 +53,7 @@ class MomentEstimator(Estimator):
         raise NotImplementedError  # a model defines this, or `statistic_of`
 
     def reads_statistic(self, X: Any) -> bool:
-        """Whether a fit to X is one pass and algebra on what it adds up: `statistic_of`, then `fit_statistic`.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        bool
-        """
+        """Whether a fit to X is one pass and algebra on what it adds up: `statistic_of`, then `fit_statistic`."""
         self._validate_params()
         # A subclass with a fit of its own is fitted by it.
         names = ("reads_statistic", "fit")
@@ -80,16 +63,7 @@ class MomentEstimator(Estimator):
     def statistic_of(self, source: Source, *, separable: bool = False) -> Any:
         """The statistic that the model reads, of a labelled source: one pass.
 
-        Parameters
-        ----------
-        source : Source
-            With class labels.
-        separable : bool, default=False
-            Whether classes will be taken out of it: pooled moments are then kept by class.
-
-        Returns
-        -------
-        Statistic
+        With `separable` classes can be taken out of it: pooled moments are then kept by class.
         """
         form = self._form()
         return ClassMoments.of_source(source, "per_class" if separable and form == "pooled" else form)
@@ -102,21 +76,10 @@ class MomentEstimator(Estimator):
         feature_names: NDArray[Any] | None = None,
         dtype: DTypeLike = np.float64,
     ) -> Self:
-        """Fit the model to a statistic of rows that were read before.
+        """Fit the model to a statistic of rows that were read before, and keep it.
 
-        Parameters
-        ----------
-        statistic : Statistic
-            As `statistic_of` gives it, or made of such by `merge`, `take` and `regroup`. The model keeps it.
-        classes : array-like of shape (n_classes,)
-            The labels of its classes, sorted.
-        feature_names : ndarray of shape (n_features,), optional
-        dtype : dtype, default=float64
-            Of the coefficients, where the model has some in the type of the rows.
-
-        Returns
-        -------
-        self
+        It is as `statistic_of` gives it, or made of such by `merge`, `take` and `regroup`; `classes` are its labels, sorted,
+        `dtype` that of the coefficients, where the model has some in the type of the rows.
         """
         self._validate_params()
         watch = Stopwatch()
@@ -149,44 +112,25 @@ class MomentEstimator(Estimator):
         """(K,) total weight of every class."""
         return self._moments.counts
 
-    def _second_pass_parameter(self) -> str:
-        """The parameter, if any, that reads the rows twice, so that they cannot come in parts."""
-        return ""
-
     @available_if(in_parts)
+    @described
     def partial_fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: OptionalArray = None, classes: OptionalArray = None, sample_weight: OptionalArray = None
     ) -> Self:
         """Add rows to what has been learned; the result equals one `fit` on all rows so far.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        classes : array-like, optional
-            All labels that will ever come. Not needed: new classes may appear in any part.
-        sample_weight : array-like of shape (n_samples,), optional
+        `classes` are not needed: new ones may appear in any part.
 
         Returns
         -------
         self
         """
-        watch = Stopwatch()
-        with self._unchanged_if_refused():
-            self._check_parameters()
-            self._check_target(X, y)
-            self._add_rows(X, y, classes, sample_weight)
-            self._unpack_or_wait(lambda: self._finish(watch, None))
-        return self
+        return self._fit_part(X, y, sample_weight, classes=classes)
 
-    def _add_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
-        first = not hasattr(self, "_moments")
-        given = self._read(X, y, sample_weight, reset=first)
-        source = labelled_by_all(given)
+    def _add_rows(self, call: FitCall) -> None:
+        self._check_target(call.X, call.y)
+        first, classes = not hasattr(self, "_moments"), call.options["classes"]
+        source = labelled_by_all(self._read(call.X, call.y, call.sample_weight, reset=first))
         assert source.classes is not None
         part, labels = self.statistic_of(source), source.classes
         if classes is not None:
@@ -200,33 +144,15 @@ class MomentEstimator(Estimator):
             self.classes_, self._moments, self._dtype = labels, part, np.dtype(np.float64)
         else:
             self._merge_moments(self._moments.copy(), self.classes_, part, labels)
+        self._finish_or_wait(call.watch)
 
-    @available_if(in_parts)
-    def merge(self, other: Self) -> Self:
-        """The model of both data sets.
+    def _check_statistic(self) -> None:
+        if not hasattr(self, "_moments"):
+            self._check_ready()
 
-        Parameters
-        ----------
-        other : fitted estimator of the same kind and parameters
-
-        Returns
-        -------
-        A new fitted estimator; neither of the two is changed.
-        """
-        for model in (self, other):
-            if not hasattr(model, "_moments"):
-                model._check_ready()
-        self._check_mergeable(other)
-        watch = Stopwatch()
-        merged: Self = clone(self)
-        merged._adopt_features(self)
-        merged._merge_moments(self._moments.copy(), self.classes_, other._moments, other.classes_)
-        merged._unpack_or_wait(lambda: merged._finish(watch, None))
-        return merged
-
-    def _adopt_features(self, other: Any) -> None:
-        super()._adopt_features(other)
-        self._dtype = other._dtype
+    def _merge_statistics(self, one: Any, other: Any, watch: Stopwatch) -> None:
+        self._merge_moments(one._moments.copy(), one.classes_, other._moments, other.classes_)
+        self._finish_or_wait(watch)
 
     def _merge_moments(self, mine: Any, my_classes: NDArray[Any], theirs: Any, their_classes: NDArray[Any]) -> None:
         union, my_places, their_places = merged_classes(my_classes, their_classes)
@@ -235,6 +161,14 @@ class MomentEstimator(Estimator):
         if len(union) > len(their_classes):
             theirs = theirs.regroup(their_places, len(union))
         self.classes_, self._moments = union, mine.merge(theirs)
+
+    def _finish_or_wait(self, watch: Stopwatch) -> None:
+        """After a part of the data: solve when they determine the model, else remember what is missing."""
+        try:
+            self._finish(watch, None)
+            self._pending = ""
+        except Undetermined as reason:
+            self._pending = str(reason)
 
     def _finish(self, watch: Stopwatch, source: Source | None) -> None:
         counted = self.classes_[self._weights_of_classes() > 0]
@@ -250,7 +184,7 @@ class MomentEstimator(Estimator):
         )
 
 
-class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
+class GenerativeClassifier(Probabilities, MomentEstimator):
     """A classifier with a density for every class: posteriors, log density, outlier scores.
 
     Subclasses give ``_log_joint``: log p(x | k) + log π_k.
@@ -264,26 +198,20 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
     def _log_joint(self, X: Any) -> Float:
         """(n, K) log p(x | k) + log π_k."""
 
+    def _scores(self, X: Any) -> Float:
+        return self._log_joint(X)
+
     def log_density(self, X: Any) -> Float:
         """log p(x) under the fitted mixture of the classes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        result: Float = logsumexp(self._log_joint(X), axis=1)
-        return result
+        return logsumexp(self._log_joint(X), axis=1)
 
     def outlier_score(self, X: Any) -> Float:
         """Minus the log density: the larger, the less any class explains the row.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------
@@ -341,10 +269,6 @@ class GenerativeClassifier(Probabilities, Classifier, MomentEstimator):
 
     def is_outlier(self, X: Any) -> NDArray[np.bool_]:
         """Whether a row's score exceeds ``outlier_threshold_``.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------

@@ -1,7 +1,8 @@
-"""Linear rules: scores XWᵀ + b, the hyperplanes between classes, and distances from them."""
+"""Boundaries between classes; linear rules: scores XWᵀ + b, their hyperplanes, and distances from them."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -28,21 +29,48 @@ def nan_where_infinite(function: Callable[[Float], Float], products: Float, cons
     return result if finite else np.full_like(result, np.nan)
 
 
-class SignedDistance:
-    """Distances for a classifier whose `linear_form` gives (W, b), always or for some of its parameters."""
+class Boundaries(Classifier):
+    """A classifier with a boundary between any two classes."""
+
+    @abstractmethod
+    def _between(self, first: int, second: int) -> Boundary:
+        """The boundary of two classes by their codes, positive on the side of the first."""
+
+    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
+        """Where two classes have the same score; positive on the side of the first.
+
+        Returns
+        -------
+        Hyperplane, Quadric or Surface
+            A hyperplane where the rule is linear, a quadric for Gaussian classes that share no covariance.
+        """
+        self._check_ready()
+        return self._between(*self._pair(k, l))
+
+
+class SignedDistance(Classifier):
+    """A classifier that is a linear rule, always or for some of its parameters."""
+
+    @abstractmethod
+    def linear_form(self) -> tuple[Float, Float]:
+        """The rule as (W, b): scores are XWᵀ + b; b is −inf for a class none of whose rows has weight.
+
+        An error where the parameters of the model make it another rule than a linear one.
+
+        Returns
+        -------
+        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
+        b : ndarray of shape (1,) or (n_classes,)
+        """
 
     def signed_distance(self, X: Any) -> Float:
         """f(x)/‖w‖: how far, and on which side, a row is from where its score vanishes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        W, _ = self.linear_form()  # type: ignore[attr-defined]  # mixed into a Classifier
+        W, _ = self.linear_form()
         lengths = np.linalg.norm(W, axis=1)
         if (lengths == 0).any():
             raise ValueError("A class has a constant score, so there is no hyperplane to measure a distance to.")
@@ -50,12 +78,11 @@ class SignedDistance:
         return scores[:, 0] / lengths[0] if len(W) == 1 else scores / lengths
 
     def _linear_scores(self, X: Any) -> Float:
-        W, b = self.linear_form()  # type: ignore[attr-defined]  # mixed into a Classifier
-        result: Float = self._map_rows(X, lambda block: block.matvec(W.T) + b)  # type: ignore[attr-defined]
-        return result
+        W, b = self.linear_form()
+        return self._map_rows(X, lambda block: block.matvec(W.T) + b)
 
 
-class LinearRule(SignedDistance, Classifier):
+class LinearRule(SignedDistance, Boundaries):
     """A classifier with scores XWᵀ + b."""
 
     coef_: Float
@@ -87,13 +114,6 @@ class LinearRule(SignedDistance, Classifier):
         self._place_classes(source)
 
     def linear_form(self) -> tuple[Float, Float]:
-        """The rule as (W, b): scores are XWᵀ + b; b is −inf for a class none of whose rows has weight.
-
-        Returns
-        -------
-        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
-        b : ndarray of shape (1,) or (n_classes,)
-        """
         self._check_ready()
         return dense(self.coef_), np.atleast_1d(self.intercept_)
 
@@ -106,16 +126,5 @@ class LinearRule(SignedDistance, Classifier):
         scores = self._scores(X)  # a model may know a way that keeps more digits
         return scores if len(self.linear_form()[0]) == scores.shape[1] else scores[:, 1:] - scores[:, :1]
 
-    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
-        """The hyperplane between two classes; positive on the side of the first.
-
-        Parameters
-        ----------
-        k, l : labels, optional
-            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
-
-        Returns
-        -------
-        Hyperplane
-        """
-        return Hyperplane.between(*self.linear_form(), *self._pair(k, l))
+    def _between(self, first: int, second: int) -> Boundary:
+        return Hyperplane.between(*self.linear_form(), first, second)

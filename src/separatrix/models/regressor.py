@@ -20,10 +20,6 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
     def predict(self, X: Any) -> Float:
         """Xw + b for every row.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)

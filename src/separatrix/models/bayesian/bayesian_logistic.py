@@ -29,7 +29,7 @@ from separatrix.bayes.posterior import FullPosterior
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.labels import UnknownLabel
-from separatrix.models.base import FitCall
+from separatrix.models.base import FitCall, OptionalArray
 from separatrix.models.bayesian.fitting import FittedPosterior, find_posterior, find_prior, sample_posterior
 from separatrix.models.bayesian.prediction import PosteriorPrediction
 from separatrix.models.bayesian.prior import (
@@ -192,23 +192,9 @@ class BayesianLogisticRegression(PosteriorPrediction):
         self.n_jobs = n_jobs
 
     def fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
+        self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None, offset: OptionalArray = None
     ) -> Self:
         """Find the posterior.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row standing twice.
-        offset : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-            Added to the scores of the rows while fitting; predictions are made without it.
 
         Returns
         -------
@@ -217,21 +203,12 @@ class BayesianLogisticRegression(PosteriorPrediction):
         return self._fit(X, y, sample_weight, offset=offset)
 
     def update(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
+        self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None, offset: OptionalArray = None
     ) -> Self:
-        """Learn from more rows: the posterior so far is their prior.
+        """Learn from more rows, with labels among ``classes_``: the posterior so far is their prior.
 
         The precision of the Gaussian adds up exactly; what is lost is how the curvature of the earlier rows changes when
         the mode moves on, so the result is close to that of one fit to all rows, the closer the larger the parts.
-
-        Parameters
-        ----------
-        X, y, sample_weight, offset
-            As for `fit`; labels must be among ``classes_``.
 
         Returns
         -------

@@ -23,16 +23,8 @@ from separatrix.statistics.metric import Metric
 def canonical_directions(offsets: Float, weights: Float, metric: Metric, tol: float) -> tuple[Float, Float]:
     """Directions (d, r), by falling share of the between-class variance, and the shares.
 
-    Parameters
-    ----------
-    offsets : ndarray of shape (K, d)
-        Class means less the overall mean.
-    weights : ndarray of shape (K,)
-        Weight of each class in the between-class scatter.
-    metric : Metric
-        Of the within-class covariance.
-    tol : float
-        Directions whose singular value is below `tol` times the largest are dropped.
+    From (K, d) class means less the overall mean, (K,) weights of the classes in the between-class scatter, and the metric of
+    the within-class covariance; directions whose singular value is below `tol` times the largest are dropped.
     """
     white = metric.half(np.sqrt(weights)[:, None] * offsets)
     _, singular, right = np.linalg.svd(white, full_matrices=False)
@@ -75,10 +67,6 @@ class CanonicalTransformer(
 
     def transform(self, X: Any) -> Float:
         """Canonical coordinates of every row: the projection in which the class means differ most.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------

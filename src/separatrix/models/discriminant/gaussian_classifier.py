@@ -40,10 +40,6 @@ class GaussianClassifier(GenerativeClassifier):
     def mahalanobis(self, X: Any) -> Float:
         """Squared Mahalanobis distance of every row to every class mean.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
         Returns
         -------
         ndarray of shape (n_samples, n_classes)

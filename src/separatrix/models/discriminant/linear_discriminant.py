@@ -143,8 +143,7 @@ class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClass
         # scikit-learn weights the class covariances by the priors here; with empirical priors that is the pooled one.
         return "per_class" if self.priors is not None or isinstance(self.shrinkage, str) else "pooled"
 
-    def _second_pass_parameter(self) -> str:
-        return second_pass_parameter(self)
+    _second_pass_parameter = second_pass_parameter
 
     def _pooled_covariance(self, source: Source | None) -> Covariance:
         """The common covariance."""

@@ -28,8 +28,7 @@ from separatrix.models.discriminant.covariance import (
     second_pass_parameter,
 )
 from separatrix.models.discriminant.gaussian_classifier import GaussianClassifier
-from separatrix.models.linear_rule import Boundary
-from separatrix.models.quadratic_boundaries import QuadraticBoundaries
+from separatrix.models.linear_rule import Boundaries, Boundary
 from separatrix.result import Status
 from separatrix.statistics.metric import metric_of
 from separatrix.statistics.moments import Form
@@ -40,13 +39,10 @@ class SingularCovariance(Undetermined, np.linalg.LinAlgError):
     """A class covariance without an inverse."""
 
 
-class QuadraticRule(QuadraticBoundaries, GaussianClassifier):
+class QuadraticRule(Boundaries, GaussianClassifier):
     """Gaussian classes each with its own covariance: scores, boundaries and the eigenvectors scikit-learn exposes."""
 
     _covariances: list[Covariance]
-
-    def _scores(self, X: Any) -> Float:
-        return self._log_joint(X)
 
     def _between(self, first: int, second: int) -> Boundary:
         one, two = self._quadric(first), self._quadric(second)
@@ -160,8 +156,7 @@ class QuadraticDiscriminantAnalysis(QuadraticRule):
         check_one_regulariser(self)
         return "per_class"
 
-    def _second_pass_parameter(self) -> str:
-        return second_pass_parameter(self)
+    _second_pass_parameter = second_pass_parameter
 
     def _class_covariances(self, source: Source | None) -> list[Covariance]:
         if self.covariance_estimator is not None:

@@ -285,13 +285,6 @@ class RegularizedDiscriminantAnalysis(SignedDistance, QuadraticRule):
         return np.maximum(folds, 0)
 
     def linear_form(self) -> tuple[Float, Float]:
-        """The rule as (W, b) at α = 0, where it is linear: scores are XWᵀ + b.
-
-        Returns
-        -------
-        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
-        b : ndarray of shape (1,) or (n_classes,)
-        """
         self._check_ready()
         if self.alpha_ > 0.0 or np.ndim(self.gamma_):
             raise ValueError(f"The rule is quadratic at alpha={self.alpha_:g}; it is linear at alpha=0 only.")

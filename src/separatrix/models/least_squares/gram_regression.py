@@ -7,22 +7,22 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MultiOutputMixin, clone
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.models.base import FitCall, check_ready, copy_features
-from separatrix.models.generative import in_parts
+from separatrix.models.base import FitCall, OptionalArray
+from separatrix.models.docstrings import described
+from separatrix.models.in_parts import InParts, in_parts
 from separatrix.models.least_squares.task import LeastSquaresTask, describe, fit_by_cg, polish
 from separatrix.models.regressor import Regressor
 from separatrix.models.stopwatch import Stopwatch
-from separatrix.settings import one_blas_thread
 from separatrix.statistics.gram import Gram, NormalEquations
 from separatrix.statistics.triangular import Triangular
 
 
-class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc]  # scikit-learn ships no types
+class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: ignore[misc]  # scikit-learn ships no types
     """Regression read from Gram statistics, or from triangular ones where those cannot resolve the columns."""
 
     fit_intercept: bool
@@ -59,38 +59,24 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
         )
         self._set(coef, intercept)
 
-    def _second_pass_parameter(self) -> str:
-        """The parameter, if any, that reads the rows twice, so that they cannot come in parts."""
-        return ""
-
     @available_if(in_parts)
-    @one_blas_thread()
-    def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    @described
+    def partial_fit(self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None) -> Self:
         """Add rows to what has been learned; the result equals one `fit` on all rows so far.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
 
         Returns
         -------
         self
         """
-        with self._unchanged_if_refused():
-            self._check_parameters()
-            self._add_rows(X, y, sample_weight)
-        return self
+        return self._fit_part(X, y, sample_weight)
 
-    def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
-        watch = Stopwatch()
+    def _add_rows(self, call: FitCall) -> None:
         if hasattr(self, "fit_") and not hasattr(self, "_gram"):
             raise ValueError("A model fitted by conjugate gradients keeps no statistic to add to; use solver='gram'.")
         before: Gram | None = getattr(self, "_gram", None)
         one_target = getattr(self, "_one_target", None)
-        source = self._numbers(X, y, sample_weight, reset=before is None)
-        watch.start_at(source.passes)
+        source = self._numbers(call.X, call.y, call.sample_weight, reset=before is None)
+        call.watch.start_at(source.passes)
         part = Gram.of_source(source)
         if before is None:
             self._gram, self._dtype = part, np.dtype(np.float64)
@@ -101,39 +87,23 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor):  # type: ignore[misc] 
                     f"{before.n_targets} in {1 if one_target else 2}; give targets of the same shape."
                 )
             self._gram = before.copy().merge(part)
-        self._unpack(watch, source, before=before)
+        self._unpack(call.watch, source, before=before)
 
-    @available_if(in_parts)
-    @one_blas_thread()
-    def merge(self, other: Self) -> Self:
-        """The model of both data sets.
+    def _check_statistic(self) -> None:
+        self._check_ready()
+        if not hasattr(self, "_gram"):
+            raise ValueError("A model fitted by conjugate gradients keeps no statistic to merge; use solver='gram'.")
 
-        Parameters
-        ----------
-        other : fitted estimator of the same kind and parameters
-
-        Returns
-        -------
-        A new fitted estimator; neither of the two is changed.
-        """
-        for model in (self, other):
-            check_ready(model)
-            if not hasattr(model, "_gram"):
-                raise ValueError(
-                    "A model fitted by conjugate gradients keeps no statistic to merge; use solver='gram'."
-                )
-        self._check_mergeable(other)
+    def _check_mergeable(self, other: Any) -> None:
+        super()._check_mergeable(other)
         if self._gram.n_targets != other._gram.n_targets:
             raise ValueError(f"Cannot merge {self._gram.n_targets} targets with {other._gram.n_targets}.")
-        watch = Stopwatch()
-        merged: Self = clone(self)
-        copy_features(merged, self)
-        merged._dtype, merged._one_target = self._dtype, self._one_target
-        merged._gram = self._gram.copy().merge(other._gram)
-        if self._triangle is not None or other._triangle is not None:
-            merged._triangle = self._factor().merge(other._factor())
-        merged._unpack(watch, None)
-        return merged
+
+    def _merge_statistics(self, one: Any, other: Any, watch: Stopwatch) -> None:
+        self._one_target, self._gram = one._one_target, one._gram.copy().merge(other._gram)
+        if one._triangle is not None or other._triangle is not None:
+            self._triangle = one._factor().merge(other._factor())
+        self._unpack(watch, None)
 
     def _numbers(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, *, reset: bool) -> Source:
         self._check_target(X, y)

@@ -22,6 +22,7 @@ from separatrix.geometry import Hyperplane, Linear, ScoreForm
 from separatrix.geometry.combined_forms import one_vs_rest, one_vs_rest_probabilities
 from separatrix.geometry.score_form import Link
 from separatrix.models.counted_classes import check_two_classes, rule_among_all, shares_among_all
+from separatrix.models.docstrings import described
 from separatrix.models.multiclass.reductions import Indeterminate, Reduction, machine_scores, number_of_rows
 
 
@@ -98,16 +99,6 @@ class OneVsRestClassifier(Reduction):
         return 2 < len(self._counted) == len(self.estimators_) + 1
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest score; the last class where that is deduced.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
         self._check_ready()
         return self._classes_of(self._own_scores(X)) if self.estimators_ else super().predict(X)
 
@@ -120,15 +111,12 @@ class OneVsRestClassifier(Reduction):
         return self._counted[codes]
 
     @available_if(_has_probabilities)
+    @described
     def predict_proba(self, X: Any) -> Float:
         """Probabilities of the classes, from those of the machines.
 
         With K machines p_k / Σp. With K−1 the probability that k alone claims the row, or that nobody does, given that at most
         one machine claims it.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------
@@ -186,13 +174,9 @@ class OneVsRestClassifier(Reduction):
         return (np.pad(W, ((0, 1), (0, 0))), np.pad(b, (0, 1))) if self._deduces else (W, b)
 
     @available_if(_is_linear)
+    @described
     def boundary(self, k: Any = None, l: Any = None) -> Hyperplane:  # noqa: E741  # names of the formulas
         """The hyperplane between two classes when the machines are linear; positive on the side of the first.
-
-        Parameters
-        ----------
-        k, l : labels, optional
-            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
 
         Returns
         -------
@@ -202,12 +186,9 @@ class OneVsRestClassifier(Reduction):
         return Hyperplane.between(W, b, *self._pair(k, l))
 
     @available_if(_is_linear)
+    @described
     def signed_distance(self, X: Any) -> Float:
         """f(x)/‖w‖ of every machine when they are linear: how far, and on which side, a row is from where it claims.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------

@@ -109,12 +109,7 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         return tags
 
     def get_metadata_routing(self) -> Any:
-        """Where metadata go: what `fit` is given is handed to the machines that ask for it.
-
-        Returns
-        -------
-        MetadataRouter
-        """
+        """Where metadata go: what `fit` is given is handed to the machines that ask for it."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
 
@@ -125,10 +120,6 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
-        y : array-like of shape (n_samples,)
-            Class labels: strings, integers or booleans.
         sample_weight : array-like of shape (n_samples,), optional
             Handed to the machines, whose `fit` must take it.
         **fit_params : dict
@@ -283,10 +274,6 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
 
         One against the rest: rows that no machine claims (with K−1 machines these are the last class's, and not
         indeterminate), or several do. One against one: rows whose votes tie.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------

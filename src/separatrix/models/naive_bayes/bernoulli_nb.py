@@ -20,10 +20,7 @@ from separatrix.geometry import Linear, ScoreForm
 from separatrix.geometry.additive_form import Additive, TableTerm
 from separatrix.geometry.combined_forms import Composition
 from separatrix.geometry.score_form import dense_rows
-from separatrix.models.naive_bayes.naive_bayes import (
-    SMOOTHING_CONSTRAINTS,
-    LinearNaiveBayes,
-)
+from separatrix.models.naive_bayes.naive_bayes import SMOOTHING_CONSTRAINTS, LinearNaiveBayes
 from separatrix.statistics.counts import ClassCounts
 
 

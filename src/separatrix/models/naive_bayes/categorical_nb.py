@@ -18,11 +18,7 @@ from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
 from separatrix.geometry import ScoreForm
 from separatrix.geometry.additive_form import Additive, TableTerm
-from separatrix.models.naive_bayes.naive_bayes import (
-    SMOOTHING_CONSTRAINTS,
-    CountFeatures,
-    NaiveBayesClassifier,
-)
+from separatrix.models.naive_bayes.naive_bayes import SMOOTHING_CONSTRAINTS, CountFeatures, NaiveBayesClassifier
 from separatrix.result import Status
 from separatrix.statistics.counts import CategoryCounts, NotACategory
 

@@ -221,14 +221,7 @@ class MultinomialReader(ColumnReader):
         self.length = counts.sums.sum(axis=1) / np.where(counts.counts > 0, counts.counts, 1.0)
 
     def log_prob(self, columns: list[Column]) -> Float:
-        values = np.column_stack([column.values for column in columns])
-        observed = ~np.isnan(values)
-        counted = np.where(observed, values, 0.0)[:, :, None]
-        with np.errstate(divide="ignore", invalid="ignore"):  # α = 0: what a class never had is impossible in it
-            left = np.log(observed.astype(np.float64) @ self.share.T)[:, None, :]
-            logs = np.where(counted > 0, counted * (np.log(self.share.T) - left), 0.0)
-        logs[np.isneginf(logs).all(axis=2)] = 0.0
-        return logs
+        return self.term([]).of_columns(columns)
 
     def term(self, columns: list[str]) -> GroupTerm:
         return GroupTerm(tuple(columns), self.share)

@@ -21,14 +21,13 @@ from separatrix.errors import ClassName, Message
 from separatrix.geometry import Hyperplane, Quadratic, Quadric, ScoreForm
 from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
-from separatrix.models.linear_rule import Boundary, SignedDistance
+from separatrix.models.linear_rule import Boundaries, Boundary, SignedDistance
 from separatrix.models.naive_bayes.naive_bayes import JointScores
-from separatrix.models.quadratic_boundaries import QuadraticBoundaries
 from separatrix.result import Status
 from separatrix.statistics.moments import Form
 
 
-class GaussianNB(SignedDistance, QuadraticBoundaries, JointScores):
+class GaussianNB(SignedDistance, Boundaries, JointScores):
     """Gaussian naive Bayes from one pass over the data.
 
     Drop-in for scikit-learn's, with `merge`, sparse input, files, shared variances and the generative extras on top.
@@ -142,17 +141,7 @@ class GaussianNB(SignedDistance, QuadraticBoundaries, JointScores):
             constants = np.log(self.priors_) - 0.5 * np.log(2.0 * np.pi * self.var_).sum(axis=1)
         return Quadratic(self.theta_, list(1.0 / np.sqrt(self.var_)), constants)
 
-    def _scores(self, X: Any) -> Float:
-        return self._log_joint(X)
-
     def linear_form(self) -> tuple[Float, Float]:
-        """The rule as (W, b) when the variances are shared: scores are XWᵀ + b.
-
-        Returns
-        -------
-        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
-        b : ndarray of shape (1,) or (n_classes,)
-        """
         self._check_ready()
         if not self.shared_variance:
             raise ValueError("The rule is quadratic when each class has its own variances; set shared_variance=True.")

@@ -29,13 +29,7 @@ from separatrix.geometry.additive_form import Additive, ColumnKind, TableTerm, T
 from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.naive_bayes import families as kinds
-from separatrix.models.naive_bayes.families import (
-    FAMILIES,
-    ColumnFamily,
-    ColumnReader,
-    check_column,
-    infer_family,
-)
+from separatrix.models.naive_bayes.families import FAMILIES, ColumnFamily, ColumnReader, check_column, infer_family
 from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier
 from separatrix.result import Status
 from separatrix.statistics.columns import ColumnMoments, MixedCounts

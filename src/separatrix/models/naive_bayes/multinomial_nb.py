@@ -15,11 +15,7 @@ from scipy.special import gammaln
 from separatrix.data import Block, SparseBlock
 from separatrix.data.block import Float
 from separatrix.models.counted_classes import Undetermined
-from separatrix.models.naive_bayes.naive_bayes import (
-    SMOOTHING_CONSTRAINTS,
-    CountFeatures,
-    LinearNaiveBayes,
-)
+from separatrix.models.naive_bayes.naive_bayes import SMOOTHING_CONSTRAINTS, CountFeatures, LinearNaiveBayes
 
 
 class MultinomialNB(CountFeatures, LinearNaiveBayes):

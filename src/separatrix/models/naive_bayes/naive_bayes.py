@@ -24,13 +24,6 @@ from separatrix.result import Status
 from separatrix.statistics.counts import ClassCounts
 
 _TINY_ALPHA = 1e-10
-COUNT_PARAMETERS: dict[str, list[Any]] = {
-    "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
-    "force_alpha": ["boolean"],
-    "fit_prior": ["boolean"],
-    "class_prior": ["array-like", None],
-}
-
 SMOOTHING_CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
     "force_alpha": ["boolean"],
@@ -45,10 +38,6 @@ class JointScores(GenerativeClassifier):
 
     def predict_joint_log_proba(self, X: Any) -> Float:
         """Unnormalised log posterior: log prior plus log likelihood of every class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------
@@ -217,8 +206,7 @@ class LinearNaiveBayes(LinearRule, NaiveBayesClassifier):
 
         return self._map_rows(X, of_block)
 
-    def _scores(self, X: Any) -> Float:
-        return NaiveBayesClassifier._scores(self, X)
+    _scores = NaiveBayesClassifier._scores
 
 
 def _possible(logs: Float) -> tuple[Float, Float | None]:

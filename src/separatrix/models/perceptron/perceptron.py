@@ -27,7 +27,7 @@ from separatrix.data.labels import listed, shown, unique_labels
 from separatrix.data.views import Regrouped
 from separatrix.geometry.origin_margin import origin_margin
 from separatrix.geometry.separation import separability
-from separatrix.models.base import FitCall
+from separatrix.models.base import FitCall, OptionalArray
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.counted_classes import check_class_weight, check_two_classes
 from separatrix.models.linear_rule import LinearRule
@@ -187,23 +187,17 @@ class Perceptron(SparseCoefficients, LinearRule):
     def fit(  # type: ignore[override]  # in scikit-learn's order of arguments
         self,
         X: Any,
-        y: ArrayLike | None = None,
-        coef_init: ArrayLike | None = None,
-        intercept_init: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        y: OptionalArray = None,
+        coef_init: OptionalArray = None,
+        intercept_init: OptionalArray = None,
+        sample_weight: OptionalArray = None,
     ) -> Self:
         """Visit the rows until an epoch passes without a mistake, or a limit is reached.
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-            A source (see `separatrix.scan_parquet`) carries its own targets and weights.
-        y : array-like of shape (n_samples,)
-            Class labels.
         coef_init, intercept_init : array-like of the shapes of ``coef_`` and ``intercept_``, optional
             Where to start; zero by default.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights ≥ 0. A weight of 0 means the same as the row not being there.
 
         Returns
         -------
@@ -231,34 +225,17 @@ class Perceptron(SparseCoefficients, LinearRule):
         self._warn_if_short(also=self.tol is not None and at_the_limit)
 
     def partial_fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: OptionalArray = None, classes: OptionalArray = None, sample_weight: OptionalArray = None
     ) -> Self:
-        """Visit the rows once, going on from where the last call stopped.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Class labels.
-        classes : array-like of shape (n_classes,)
-            All labels there will ever be; needed in the first call.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights ≥ 0.
+        """Visit the rows once, going on from where the last call stopped; the first call needs `classes`.
 
         Returns
         -------
         self
         """
-        with self._unchanged_if_refused():
-            self._check_parameters()
-            self._add_rows(X, y, classes, sample_weight)
-        return self
+        return self._fit_part(X, y, sample_weight, classes=classes)
 
-    def _add_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+    def _add_rows(self, call: FitCall) -> None:
         if self.early_stopping:
             raise ValueError(
                 "partial_fit visits the rows once, so there is no epoch to stop after; set early_stopping=False."
@@ -269,8 +246,8 @@ class Perceptron(SparseCoefficients, LinearRule):
                 "class_weight as a dict (sklearn.utils.class_weight.compute_class_weight computes one)."
             )
         first = not hasattr(self, "fit_")
-        known, watch = self._known_classes(classes, first), Stopwatch()
-        source = self._labelled(X, y, sample_weight, known, watch, reset=first)
+        known = self._known_classes(call.options["classes"], first)
+        source = self._labelled(call.X, call.y, call.sample_weight, known, call.watch, reset=first)
         if first:
             check_class_weight(self.class_weight, known)
             self.classes_ = known
@@ -279,7 +256,7 @@ class Perceptron(SparseCoefficients, LinearRule):
             self.t_, self.radius_ = 1.0, 0.0
         else:
             self._machines = deepcopy(self._machines)  # those of the model so far stay as they are, if this is refused
-        self._learn(source, watch, 1)
+        self._learn(source, call.watch, 1)
 
     def _known_classes(self, classes: ArrayLike | None, first: bool) -> NDArray[Any]:
         if self._places is not None:

@@ -11,14 +11,7 @@ import scipy.sparse as sp
 
 from separatrix.data.block import Float
 from separatrix.dual.given_kernels import Function, Precomputed
-from separatrix.dual.kernels import (
-    Kernel,
-    LaplacianKernel,
-    LinearKernel,
-    PolynomialKernel,
-    RBFKernel,
-    SigmoidKernel,
-)
+from separatrix.dual.kernels import Kernel, LaplacianKernel, LinearKernel, PolynomialKernel, RBFKernel, SigmoidKernel
 from separatrix.models.svm.score_calibration import CALIBRATORS
 
 KernelName = (

@@ -153,12 +153,9 @@ class LinearSVC(SparseCoefficients, LinearRule):
             self._constant(source, call.watch)
             return
         rows = memory_rows(source, self.class_weight)
-        frame = self._frame(rows, source)
+        machines = self._machines(rows, source)
         progress = Progress(type(self).__name__, int(self.verbose))
-        if self.multi_class == "crammer_singer":
-            self._fit_jointly(rows, frame, call.watch, progress)
-        else:
-            self._fit_rows(rows, frame, call.watch, progress, way == "interior")
+        self._solve_dual(machines, call.watch, progress, way == "interior")
         progress.close()
         self._place_classes(source)
 
@@ -204,31 +201,20 @@ class LinearSVC(SparseCoefficients, LinearRule):
         generator = given if hasattr(given, "randint") else np.random.RandomState(given)
         return generator.randint(2**31 - 1, size=count)
 
-    def _frame(self, rows: MemoryRows, source: Source) -> CentredRows:
-        """The rows from their centre; those whose squares overflow are refused."""
+    def _machines(self, rows: MemoryRows, source: Source) -> Sequence[DualMachine]:
+        """One machine, one per class against the rest, or one for all classes, on the rows from their centre."""
         frame = CentredRows.of(_visited(rows.X), self._scaling is None)
         if not np.isfinite(frame.squares.sum()):
             raise ValueError(_too_large(frame, source))
-        return frame
-
-    def _fit_rows(
-        self, rows: MemoryRows, frame: CentredRows, watch: Stopwatch, progress: Progress, direct: bool
-    ) -> None:
-        """One machine, or one per class against the rest, side by side on the threads."""
-        price, power = float(self.C) * rows.prices, 1 if self.loss == "hinge" else 2
-        targets = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        signs = [np.where(rows.codes == target, 1.0, -1.0) for target in targets]
-        machines = [LinearMachine(frame, side, price, power, self._scaling) for side in signs]
-        self._solve_dual(machines, watch, progress, direct)
-
-    def _fit_jointly(self, rows: MemoryRows, frame: CentredRows, watch: Stopwatch, progress: Progress) -> None:
-        """One machine for all classes."""
-        price = float(self.C) * rows.prices
-        machine = CrammerSinger(frame, rows.codes, price, len(self.classes_), self._scaling)
-        self._solve_dual([machine], watch, progress, False)
+        price, n_classes = float(self.C) * rows.prices, len(self.classes_)
+        if self.multi_class == "crammer_singer":
+            return [CrammerSinger(frame, rows.codes, price, n_classes, self._scaling)]
+        signs = [np.where(rows.codes == k, 1.0, -1.0) for k in ([1] if n_classes == 2 else range(n_classes))]
+        power = 1 if self.loss == "hinge" else 2
+        return [LinearMachine(frame, side, price, power, self._scaling) for side in signs]
 
     def _solve_dual(self, machines: Sequence[DualMachine], watch: Stopwatch, progress: Progress, direct: bool) -> None:
-        """Solve each machine and publish coefficients and proofs; a single one reports its progress."""
+        """Solve the machines side by side, and publish coefficients and proofs; a single one reports its progress."""
         seeds, stop = self._seeds(len(machines)), Event()
         callback = progress if len(machines) == 1 else None
         duals: list[LinearDual | None] = [None] * len(machines)

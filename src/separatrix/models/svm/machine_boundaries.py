@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from separatrix.data.block import Float
@@ -11,14 +9,13 @@ from separatrix.dual.kernels import Kernel
 from separatrix.dual.points import Points
 from separatrix.geometry import Hyperplane, KernelExpansion, Linear, ScoreForm, Surface
 from separatrix.geometry.combined_forms import PairVote
-from separatrix.geometry.score_form import Link
 from separatrix.geometry.votes import class_pairs
-from separatrix.models.classifier import Classifier
 from separatrix.models.counted_classes import rule_among_all
-from separatrix.models.linear_rule import Boundary, SignedDistance
+from separatrix.models.linear_rule import Boundaries, Boundary, SignedDistance
+from separatrix.models.svm.machine_probabilities import MachineProbabilities
 
 
-class MachineBoundaries(SignedDistance, Classifier):
+class MachineBoundaries(MachineProbabilities, SignedDistance, Boundaries):
     """Boundaries and distances for a classifier made of machines."""
 
     intercept_: Float
@@ -33,24 +30,7 @@ class MachineBoundaries(SignedDistance, Classifier):
         """Weights of the columns, where the kernel is linear."""
         raise NotImplementedError  # the classifier has them
 
-    @property
-    def _paired(self) -> bool:
-        raise NotImplementedError  # the classifier has it
-
-    def _machine_scores(self, X: Any) -> Float:
-        raise NotImplementedError  # the classifier has them
-
-    def _link(self) -> Link:
-        raise NotImplementedError  # the classifier has one
-
     def linear_form(self) -> tuple[Float, Float]:
-        """The rule as (W, b), for the linear kernel with two classes or ``multi_class="ovr"``: scores are XWᵀ + b.
-
-        Returns
-        -------
-        W : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
-        b : ndarray of shape (1,) or (n_classes,)
-        """
         W = self.coef_
         if self._paired:
             raise ValueError("A vote of pairs is not a linear rule; fit with multi_class='ovr', or ask boundary(k, l).")
@@ -72,21 +52,7 @@ class MachineBoundaries(SignedDistance, Classifier):
         form = PairVote(form, len(self._counted), link=link) if self._paired else form
         return self._placed(form, halved=False)
 
-    def boundary(self, k: Any = None, l: Any = None) -> Boundary:  # noqa: E741  # names of the formulas
-        """Where the score of the machine between two classes is zero; positive on the side of the first.
-
-        Parameters
-        ----------
-        k, l : labels, optional
-            Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.
-
-        Returns
-        -------
-        Hyperplane
-            For the linear kernel; else a Surface.
-        """
-        self._check_ready()
-        first, second = self._pair(k, l)
+    def _between(self, first: int, second: int) -> Boundary:
         combination = np.zeros(len(self.intercept_))
         if self._places is not None:
             first, second = np.searchsorted(self._places, (first, second)).tolist()

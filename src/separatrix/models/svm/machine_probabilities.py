@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from separatrix.data.block import Codes, Float
+from separatrix.geometry.combined_forms import pair_votes
 from separatrix.geometry.score_form import CalibratedLink, Link
+from separatrix.models.classifier import Classifier
 from separatrix.models.counted_classes import shares_among_all
+from separatrix.models.docstrings import described
+from separatrix.models.svm.machines import votes
 from separatrix.models.svm.score_calibration import Calibrator, agreeing, couple
 
 
@@ -23,7 +27,7 @@ class _Calibrated:
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
+        self._method = described(method)
         self.__doc__, self.__name__ = method.__doc__, method.__name__
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
@@ -37,37 +41,37 @@ class _Calibrated:
         return MethodType(self._method, model)
 
 
-class MachineProbabilities:
-    """`predict_proba` for a classifier that has `calibration`, one calibrator per machine, and machine scores."""
+class MachineProbabilities(Classifier):
+    """A classifier made of machines: from their scores to its classes, and to probabilities by one calibrator per machine."""
 
+    multi_class: Literal["ovo", "ovr"]
+    break_ties: bool
     calibration: str | None
     probability: Any
-    classes_: NDArray[Any]
     _calibrators: list[Calibrator]
-    _counted: NDArray[Any]
-    _places: Codes | None
 
     @property
     def _calibrated(self) -> str | None:
         return self.calibration or ("sigmoid" if self.probability is True else None)
 
+    @abstractmethod
     def _machine_scores(self, X: Any) -> Float:
-        raise NotImplementedError  # the classifier has them
-
-    def _codes(self, scores: Float) -> Codes:
-        raise NotImplementedError  # the classifier has them
+        """(n, machines) scores, positive for the first class of a pair."""
 
     @property
     def _paired(self) -> bool:
-        raise NotImplementedError  # the classifier has it
+        return len(self._counted) > 2 and self.multi_class == "ovo"
+
+    def _codes(self, scores: Float) -> Codes:
+        if len(self._counted) == 2:
+            return (scores[:, 0] > 0).astype(np.intp)
+        if self._paired:
+            scores = (pair_votes if self.break_ties else votes)(scores, len(self._counted))
+        return scores.argmax(axis=1)
 
     @_Calibrated
     def predict_proba(self, X: Any) -> Float:
         """Calibrated probability of every class, for every row; the largest is that of the class `predict` gives.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------
@@ -98,10 +102,6 @@ class MachineProbabilities:
     @_Calibrated
     def predict_log_proba(self, X: Any) -> Float:
         """Logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------

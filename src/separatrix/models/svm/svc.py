@@ -11,16 +11,16 @@ Reference: Cortes and Vapnik (1995), Machine Learning 20; Schölkopf and Smola (
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
 from separatrix.data import Block, Source
-from separatrix.data.block import Codes, Float
+from separatrix.data.block import Float
 from separatrix.dual.duality_gap import KernelDual
 from separatrix.dual.given_kernels import Columns, Precomputed
 from separatrix.dual.kernel_matrix import expansion_scores
@@ -29,7 +29,6 @@ from separatrix.dual.points import Points
 from separatrix.geometry.combined_forms import pair_votes
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight
-from separatrix.models.classifier import Classifier
 from separatrix.models.counted_classes import among_all, only_class
 from separatrix.models.memory_rows import memory_rows
 from separatrix.models.progress import Progress
@@ -37,23 +36,22 @@ from separatrix.models.stopwatch import Stopwatch
 from separatrix.models.svm.kernel_choice import KernelName, check_parameters, choose_kernel
 from separatrix.models.svm.kernel_problem import KernelProblem
 from separatrix.models.svm.machine_boundaries import MachineBoundaries
-from separatrix.models.svm.machine_probabilities import MachineProbabilities
-from separatrix.models.svm.machines import dual_layout, joined_fit, pairs_among_all, votes
+from separatrix.models.svm.machines import dual_layout, joined_fit, pairs_among_all
 from separatrix.result import Certificate, Status
 
 
-class SVC(MachineProbabilities, MachineBoundaries, Classifier):
+class SVC(MachineBoundaries):
     """Support vector classification with a kernel, with the proof of its optimum.
 
     Takes scikit-learn's parameters and gives its attributes; what it adds is in `machines_`: multipliers, slacks, margin
-    vectors, outliers, margins, objectives and residuals of every machine.
+    vectors, outliers, margins, objectives and residuals of every machine. The rows are held in memory.
 
     Parameters
     ----------
     C : float, default=1.0
         Price of slack. ``inf`` is the hard margin, refused where the classes cannot be separated.
     kernel : {"linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed"}, callable or Kernel, default="rbf"
-        Kernel objects add and multiply.
+        Kernel objects add and multiply. For "precomputed" X has the (n_samples, n_samples) values.
     degree : int, default=3
         Of the polynomial.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -69,7 +67,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
     cache_size : float, default=200
         Megabytes of kernel values that may be kept, whatever the number of rows.
     class_weight : dict or "balanced", optional
-        Factors of C.
+        Factors of C, as the sample weights are.
     verbose : bool or int, default=False
         Whether to write a line per round.
     max_iter : int, default=-1
@@ -166,25 +164,7 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         tags.input_tags.pairwise, tags.input_tags.sparse = precomputed, not precomputed
         return tags
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the machines.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-            The rows are held in memory. For ``kernel="precomputed"`` the (n_samples, n_samples) values.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
-
-    def _check_parameters(self) -> None:
-        check_parameters(self)
+    _check_parameters = check_parameters
 
     def _read_rows(self, call: FitCall) -> Source:
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and sp.issparse(call.X):
@@ -300,7 +280,6 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         return self._weights.copy()
 
     def _machine_scores(self, X: Any) -> Float:
-        """(n, machines) scores, positive for the first class of a pair."""
         self._check_ready()
         if len(self._counted) == 1:
             return self._map_rows(X, lambda block: block.matvec(np.zeros((self.n_features_in_, 1))))
@@ -332,27 +311,12 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
 
         return scores
 
-    @property
-    def _paired(self) -> bool:
-        return len(self._counted) > 2 and self.multi_class == "ovo"
-
     def _scores(self, X: Any) -> Float:
         scores = self._machine_scores(X)
         scores = pair_votes(scores, len(self._counted)) if self._paired else scores
         return scores if self._places is None else among_all(scores, self._places, len(self.classes_), halved=False)
 
     def decision_function(self, X: Any) -> Float:
-        """Scores of every row.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
-            For two classes one number per row, positive for ``classes_[1]``.
-        """
         self._check_ready()
         if len(self.classes_) > 2 and self.multi_class == self.decision_function_shape == "ovo":
             scores = self._machine_scores(X)
@@ -360,22 +324,5 @@ class SVC(MachineProbabilities, MachineBoundaries, Classifier):
         return super().decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of every row: by the sign of its score, by vote of the pairs, or by the largest score.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or Source of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        codes = self._codes(self._machine_scores(X))
+        codes = self._codes(self._machine_scores(X))  # first: it refuses a model that is not fitted
         return self._counted[codes]
-
-    def _codes(self, scores: Float) -> Codes:
-        if len(self._counted) == 2:
-            return (scores[:, 0] > 0).astype(np.intp)
-        if self._paired:
-            scores = (pair_votes if self.break_ties else votes)(scores, len(self._counted))
-        return scores.argmax(axis=1)
