@@ -39,10 +39,9 @@ class CoefficientDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from separatrix.plots import CoefficientDisplay
     >>> display = CoefficientDisplay(["age", "weight"], [0.2, -0.7], [-0.1, -1.1], [0.5, -0.3])
-    >>> display.plot(Figure().subplots()).order_
+    >>> display.plot().order_
     array([1, 0])
     """
 

@@ -44,14 +44,12 @@ class DiscriminantCoordinatesDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
-    >>> import separatrix as sx
+    >>> from separatrix import LinearDiscriminantAnalysis
     >>> from separatrix.plots import DiscriminantCoordinatesDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = sx.LinearDiscriminantAnalysis().fit(X, y)
-    >>> display = DiscriminantCoordinatesDisplay.from_estimator(model, X, y, ax=Figure().subplots())
-    >>> display.means.round(1)
+    >>> iris = load_iris()
+    >>> model = LinearDiscriminantAnalysis().fit(iris.data, iris.target)
+    >>> DiscriminantCoordinatesDisplay.from_estimator(model, iris.data, iris.target).means.round(1)
     array([[-7.7,  0.2],
            [ 1.8, -0.7],
            [ 5.8,  0.5]])
