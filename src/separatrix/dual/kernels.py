@@ -195,7 +195,23 @@ class PolynomialKernel(Kernel):
 
 
 @dataclass(frozen=True)
-class RBFKernel(Kernel):
+class _OfDistance(Kernel):
+    """exp(−γ · a distance)."""
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check("gamma", self.gamma, Real, 0)
+
+    def finish(self, product: NDArray[Any]) -> NDArray[Any]:
+        return np.exp(product, out=product)
+
+    def diagonal(self, points: Points) -> Float:
+        return np.ones(len(points))
+
+
+@dataclass(frozen=True)
+class RBFKernel(_OfDistance):
     """exp(−γ‖x − z‖²).
 
     Examples
@@ -204,11 +220,6 @@ class RBFKernel(Kernel):
     >>> float(sx.RBFKernel(gamma=0.5)([[0.0]], [[2.0]])[0, 0].round(6))
     0.135335
     """
-
-    gamma: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check("gamma", self.gamma, Real, 0)
 
     def prepare(self, points: Points) -> None:
         points.squares(centred=not points.sparse)
@@ -245,11 +256,7 @@ class RBFKernel(Kernel):
             right[:-2] = (2.0 * self.gamma * points.array(slice(None), np.float64, centred=True)).T
             right[-2], right[-1] = -1.0, -self.gamma * points.squares(centred=True)
             points.memo[key] = right
-        held: NDArray[Any] = points.memo[key]
-        return held
-
-    def finish(self, product: NDArray[Any]) -> NDArray[Any]:
-        return np.exp(product, out=product)
+        return points.memo[key]
 
     def _near(self, points: Points, dtype: DTypeLike) -> bool:
         """Whether a distance survives being a difference of squared lengths."""
@@ -261,12 +268,9 @@ class RBFKernel(Kernel):
     def _reach(self, points: Points) -> float:
         return self.gamma * float(points.squares(centred=True).max(initial=0.0))
 
-    def diagonal(self, points: Points) -> Float:
-        return np.ones(len(points))
-
 
 @dataclass(frozen=True)
-class LaplacianKernel(Kernel):
+class LaplacianKernel(_OfDistance):
     """exp(−γ‖x − z‖₁).
 
     Examples
@@ -276,11 +280,7 @@ class LaplacianKernel(Kernel):
     0.367879
     """
 
-    gamma: float = 1.0
     single = False
-
-    def __post_init__(self) -> None:
-        _check("gamma", self.gamma, Real, 0)
 
     def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         if one.sparse or two.sparse:
@@ -290,10 +290,7 @@ class LaplacianKernel(Kernel):
         else:
             distances = cdist(one.X, two.X, "cityblock")
         distances *= -self.gamma
-        return np.exp(distances, out=distances).astype(dtype, copy=False)
-
-    def diagonal(self, points: Points) -> Float:
-        return np.ones(len(points))
+        return self.finish(distances).astype(dtype, copy=False)
 
 
 @dataclass(frozen=True)

@@ -32,39 +32,21 @@ _DAY = (
 _DATE = rf"^(({_DAY})([T ]{_TIME})?|{_TIME})$"
 _NINES = frozenset(10.0**k - 1 for k in range(2, 10))
 _IDENTIFIER = re.compile(r"(^|[_\W])(id|key|index|no|nr|number)$|[a-z](Id|ID)$", re.IGNORECASE)
-MANY_LINES = 5
-"""A text with more newlines is likely to have swallowed rows of its file."""
-FEW = 10
-"""That so few rows are all different proves nothing."""
+MANY_LINES, FEW = 5, 10
+"""Newlines beyond which a text is likely to have swallowed rows; rows so few that all being different proves nothing."""
 
 
 @dataclass(frozen=True)
 class ColumnSchema:
-    """What one column is.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"numeric", "boolean", "categorical", "left_out"}
-    reason : str
-        Why, as a sentence.
-    categories : tuple of str
-        Of a categorical column its values, sorted; of a boolean one both.
-    missing : int
-        In how many rows there is no value.
-    true : str
-        Of a boolean column the category that is 1.
-    absent : str
-        Of a numeric column a text that stands for a missing value there, beyond those that always do.
-    """
+    """What one column is."""
 
     name: str
     kind: Kind
-    reason: str
-    categories: tuple[str, ...] = ()
-    missing: int = 0
-    true: str = ""
-    absent: str = ""
+    reason: str  # why, as a sentence
+    categories: tuple[str, ...] = ()  # of a categorical column its values, sorted; of a boolean one both
+    missing: int = 0  # in how many rows there is no value
+    true: str = ""  # of a boolean column the category that is 1
+    absent: str = ""  # of a numeric column a text that stands for a missing value there, beyond those that always do
 
 
 @dataclass(frozen=True)
