@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import exceptions
 
 from separatrix.comparison.families import ModelFamily
 from separatrix.data.block import Codes, Float
@@ -29,7 +28,7 @@ _CLOSED = {
 
 
 Note = tuple[Any, str]
-"""A warning as a sentence, behind its kind: warnings of one kind differ in their details only."""
+"""A warning as a sentence, behind its kind: warnings of one kind differ in their numbers only."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def _note(warning: Warning | str, fit: Fit | None) -> Note:
         words = warning.fit.message(fit_sentence(fit) if fit is not None and warning.fit is fit else None)
         return (warning.estimator, warning.fit.status), Message.of(f"{warning.estimator}: ", words)
     text = message_of(warning) if isinstance(warning, Warning) else warning
-    return (type(warning) if isinstance(warning, exceptions.ConvergenceWarning) else text), text
+    return tuple(word for word in text.split() if not any(map(str.isdigit, word))), text
 
 
 def predictions(estimator: Any, X: Any) -> tuple[Codes, Float | None]:

@@ -62,7 +62,7 @@ class DualAscent:
 
     def sweep(self, source: Source) -> None:
         """Every row once, blocks in order and rows within them shuffled."""
-        from separatrix.kernels.dual_logistic import sweep_dense, sweep_sparse
+        from separatrix.kernels.dual_logistic import sweep
 
         source.count_pass()
         for block in source.blocks():
@@ -70,7 +70,9 @@ class DualAscent:
             if not counted.n:
                 continue
             rows = self.coordinates.rows(counted)
-            arguments = (
+            stored = rows if isinstance(rows, np.ndarray) else rows.stored_rows()
+            sweep(
+                *((stored[0][None], *stored[1:]) if isinstance(stored, tuple) else (stored, None, None)),
                 2.0 * counted.codes - 1.0,
                 counted.row_weights,
                 self._shift(block, counted),
@@ -79,11 +81,6 @@ class DualAscent:
                 self._alphas[block.start],
                 self.u,
             )
-            stored = rows if isinstance(rows, np.ndarray) else rows.stored_rows()
-            if isinstance(stored, tuple):
-                sweep_sparse(*stored, *arguments)
-            else:
-                sweep_dense(stored, *arguments)
 
     def _shift(self, block: Block, counted: Block) -> Float:
         """The offsets of the rows that count."""

@@ -217,8 +217,8 @@ class RBFKernel(_OfDistance):
     Examples
     --------
     >>> import separatrix as sx
-    >>> float(sx.RBFKernel(gamma=0.5)([[0.0]], [[2.0]])[0, 0].round(6))
-    0.135335
+    >>> sx.RBFKernel(gamma=0.5)([[0.0]], [[2.0]])
+    array([[0.13533528]])
     """
 
     def prepare(self, points: Points) -> None:

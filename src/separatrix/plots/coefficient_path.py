@@ -84,10 +84,8 @@ class CoefficientPathDisplay(Display):
         class_of_interest : label, optional
             With more than two classes, the class whose coefficients are shown, or the position of a target of `ridge_path`;
             by default the length over all of them.
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the lines: `Axes.plot`.
+        ax, **kwargs
+            The matplotlib Axes, a new figure when left out. For the lines: `Axes.plot`.
 
         Returns
         -------

@@ -74,10 +74,8 @@ class CoefficientDisplay(Display):
             With more than two classes, the one whose coefficients are shown; by default all.
         level : float, default=0.95
             Of the intervals.
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the estimates: `Axes.plot`.
+        ax, **kwargs
+            The matplotlib Axes, a new figure when left out. For the estimates: `Axes.plot`.
 
         Returns
         -------

@@ -76,10 +76,8 @@ class DiscriminantCoordinatesDisplay(Display):
         y : array-like of shape (n_samples,)
         grid_resolution : int, default=200
             Points of the grid for the regions, along each axis.
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the rows: `Axes.scatter`.
+        ax, **kwargs
+            The matplotlib Axes, a new figure when left out. For the rows: `Axes.scatter`.
 
         Returns
         -------

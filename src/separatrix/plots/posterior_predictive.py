@@ -83,10 +83,8 @@ class PosteriorPredictiveDisplay(Display):
         class_of_interest : label, optional
             By default the second of two classes, and all of more.
         grid_resolution : int, default=200
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the lines: `Axes.plot`.
+        ax, **kwargs
+            The matplotlib Axes, a new figure when left out. For the lines: `Axes.plot`.
 
         Returns
         -------

@@ -69,10 +69,8 @@ class RiskCoverageDisplay(ProbabilityDisplay):
             As for `risk_coverage_curve`.
         name : str, optional
             For the legend.
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the curve: `Axes.plot`.
+        ax, **kwargs
+            The matplotlib Axes, a new figure when left out. For the curve: `Axes.plot`.
 
         Returns
         -------

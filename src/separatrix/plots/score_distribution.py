@@ -127,10 +127,8 @@ class ScoreDistributionDisplay(Display):
         bins : int or array-like, default=30
             Number of bins, or their edges.
         sample_weight : array-like of shape (n_samples,), optional
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the histograms: `Axes.stairs`.
+        ax, **kwargs
+            The matplotlib Axes, a new figure when left out. For the histograms: `Axes.stairs`.
 
         Returns
         -------

@@ -53,7 +53,7 @@ def read_table(path: str | os.PathLike[str]) -> Any:
 
 
 def table_batches(path: str | os.PathLike[str], rows: int = 65_536) -> Iterator[Any]:
-    """Read a file a batch of rows at a time, in memory that does not grow with the file.
+    r"""Read a file a batch of rows at a time, in memory that does not grow with the file.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def table_batches(path: str | os.PathLike[str], rows: int = 65_536) -> Iterator[
     >>> import pathlib, tempfile
     >>> from separatrix import table_batches
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = path.write_text("name,age\\nAda,36\\nBlaise,39\\nCarl,77\\n")
+    >>> _ = path.write_text("name,age\nAda,36\nBlaise,39\nCarl,77\n")
     >>> [batch.num_rows for batch in table_batches(path, rows=2)]
     [2, 1]
     """
