@@ -18,6 +18,7 @@ memory O(n + p). Sequential.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -71,8 +72,9 @@ class DualAscent:
                 continue
             rows = self.coordinates.rows(counted)
             stored = rows if isinstance(rows, np.ndarray) else rows.stored_rows()
+            parts: Any = (stored[0][None], *stored[1:]) if isinstance(stored, tuple) else (stored, None, None)
             sweep(
-                *((stored[0][None], *stored[1:]) if isinstance(stored, tuple) else (stored, None, None)),
+                *parts,
                 2.0 * counted.codes - 1.0,
                 counted.row_weights,
                 self._shift(block, counted),

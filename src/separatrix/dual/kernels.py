@@ -84,7 +84,8 @@ class Kernel(ABC):
 
     def diagonal(self, points: Points) -> Float:
         """(n,) k(x, x)."""
-        return np.array([self.between(row, row)[0, 0] for row in _one_by_one(points)])
+        rows = (points.take(slice(i, i + 1)) for i in range(len(points)))
+        return np.array([self.between(row, row)[0, 0] for row in rows])
 
     def __call__(self, X: Any, Z: Any = None) -> Float:
         """(n, m) values between the rows of two matrices, the second being the first when left out."""
@@ -111,10 +112,6 @@ def _check(name: str, value: Any, kind: Any, least: float = -np.inf) -> None:
 
 def _points(X: Any, centre: Float | None = None) -> Points:
     return Points(X.tocsr() if sp.issparse(X) else np.atleast_2d(np.asarray(X)), centre)
-
-
-def _one_by_one(points: Points) -> list[Points]:
-    return [points.take(slice(i, i + 1)) for i in range(len(points))]
 
 
 @dataclass(frozen=True)

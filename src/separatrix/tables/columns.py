@@ -58,7 +58,7 @@ class InferredColumn:
     remarks: tuple[str, ...] = ()
 
 
-class TableColumn:
+class ParsedColumn:
     """A column of a table on its way to values: its text is stripped, and converted to numbers, once."""
 
     def __init__(self, name: str, column: Any) -> None:
@@ -73,7 +73,7 @@ class TableColumn:
         )
 
 
-def infer_column(column: TableColumn, decimal: Mark) -> InferredColumn:
+def infer_column(column: ParsedColumn, decimal: Mark) -> InferredColumn:
     """What a column is, and its values."""
     from pyarrow import types
 
@@ -95,7 +95,7 @@ def infer_column(column: TableColumn, decimal: Mark) -> InferredColumn:
     return column.left_out(f"It is of type {values.type}, which is neither numbers nor text.")
 
 
-def _infer_words(column: TableColumn, text: NumberText, decimal: Mark) -> InferredColumn:
+def _infer_words(column: ParsedColumn, text: NumberText, decimal: Mark) -> InferredColumn:
     """A column of text: numbers if all of it is, or all but one text that stands for what is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -157,7 +157,7 @@ def _stand_ins(name: str, observed: NDArray[np.float64]) -> Iterator[str]:
             )
 
 
-def _infer_text(column: TableColumn) -> InferredColumn:
+def _infer_text(column: ParsedColumn) -> InferredColumn:
     """A column of text that is not all numbers; everything is read off its different values."""
     import pyarrow as pa
     import pyarrow.compute as pc
