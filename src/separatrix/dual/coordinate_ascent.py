@@ -72,7 +72,9 @@ class DualAscent:
                 continue
             rows = self.coordinates.rows(counted)
             stored = rows if isinstance(rows, np.ndarray) else rows.stored_rows()
-            parts: Any = (stored[0][None], *stored[1:]) if isinstance(stored, tuple) else (stored, None, None)
+            parts: tuple[Any, Any, Any] = (
+                (stored[0][None], *stored[1:]) if isinstance(stored, tuple) else (stored, None, None)
+            )
             sweep(
                 *parts,
                 2.0 * counted.codes - 1.0,
