@@ -718,4 +718,5 @@ def test_sentences():
     assert by_name("class 1 in the text of others", names) == "class 1 in the text of others"
     assert in_words(ValueError("Two\n  lines"), names) == "Two lines"
     assert in_words(RuntimeError(), np.array(["a"])) == "RuntimeError: RuntimeError"
-    assert gathered(["gap 1.5e-3 left", "gap 2.0e-4 left", "other"]) == ["gap 1.5e-3 left", "other"]
+    notes = [("gap", "gap 1.5e-3\n left"), ("gap", "gap 2.0e-4 left"), ("other", "other")]
+    assert gathered(notes) == ["gap 1.5e-3 left", "other"]

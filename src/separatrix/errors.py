@@ -23,10 +23,11 @@ class ClassName:
     plain: bool = False
 
     def __str__(self) -> str:
-        return str(self.label) if self.plain else _written(self.label)
+        return str(self.label) if self.plain else shown(self.label)
 
 
-def _written(label: Any) -> str:
+def shown(label: Any) -> str:
+    """A label as a person would write it: no NumPy types."""
     return repr(label.item() if hasattr(label, "item") else label)
 
 
@@ -64,7 +65,7 @@ class Message(str):
             if isinstance(part, str):
                 return part
             coded = isinstance(part.label, int) or hasattr(part.label, "__index__")
-            return _written(names[int(part.label)]) if coded and 0 <= part.label < len(names) else str(part)
+            return shown(names[int(part.label)]) if coded and 0 <= part.label < len(names) else str(part)
 
         return "".join(map(word, self.parts)) if self.parts else str(self)
 

@@ -66,12 +66,13 @@ def _ranking(comparison: Comparison, wide: bool) -> Any:
     table = _table("", "model", *heads, "fit", *(("certificate", "separability") if wide else ()))
     for row in comparison.table():
         mark = "*" if row["recommended"] else "=" if row["tied"] else " "
-        scores = [_score(row[name], row[f"{name}_error"]) for name in measured]
+        given = [(row[name], row[f"{name}_error"]) for name in measured]
+        scores = ["–" if mean is None else f"{mean:.3f} ± {error:.3f}" for mean, error in given]
+        took = row["fit_seconds"]
+        seconds = f"{1e3 * took:.0f} ms" if took < 1 else f"{took:.1f} s"
         more = (row["certificate"], row["separability"]) if wide else ()
         style = "bold" if row["recommended"] else None
-        table.add_row(
-            f"{row['rank']:>2}{mark}", row["family"], *scores, _seconds(row["fit_seconds"]), *more, style=style
-        )
+        table.add_row(f"{row['rank']:>2}{mark}", row["family"], *scores, seconds, *more, style=style)
     return table
 
 
@@ -92,14 +93,6 @@ def _remarks(comparison: Comparison) -> dict[str, list[str]]:
         "Remarks on the fits": fits,
         "Families left out": [f"{name}: {reason}" for name, reason in comparison.failures.items()],
     }
-
-
-def _score(mean: float | None, error: float | None) -> str:
-    return "–" if mean is None else f"{mean:.3f} ± {error:.3f}"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{1e3 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
 def _table(*heads: str) -> Any:

@@ -214,9 +214,11 @@ def compare(
     from_file = isinstance(data, str | os.PathLike)
     with warnings.catch_warnings(record=True) as caught, stoppable() as check:
         warnings.simplefilter("always")
-        task, notes = _task(
-            read_table(data) if from_file else data, target, loss, actions, cv, n_repeats, int(random_state)
-        )
+        schema, rows, codes = TableSchema.infer_and_read(read_table(data) if from_file else data, target)
+        classes, seed = as_names(schema.classes), int(random_state)
+        matrix, names = as_loss(loss, classes, actions)
+        numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed)
+        task = Task(rows, schema, codes, classes, numbers, matrix, names, seed)
         trials, failures, substituted = start_trials(wanted, task)
         fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials)
         steps = Steps(progress, check, fits + len(LEARNING_SHARES) * task.n_folds + 1)
@@ -271,16 +273,6 @@ def compare(
         table_name=Path(data).name if from_file else "",
         notes=[*notes, *substituted, *dict.fromkeys(str(one.message) for one in caught)],
     )
-
-
-def _task(
-    table: Any, target: str, loss: Any, actions: Iterable[Any] | None, cv: int, n_repeats: int, seed: int
-) -> tuple[Task, list[str]]:
-    schema, rows, codes = TableSchema.infer_and_read(table, target)
-    classes = as_names(schema.classes)
-    matrix, names = as_loss(loss, classes, actions)
-    numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed)
-    return Task(rows, schema, codes, classes, numbers, matrix, names, seed), notes
 
 
 def _candidate(task: Task, trial: Trial, verdict: str) -> Candidate:

@@ -52,38 +52,16 @@ def _nothing_to_tune(X: Any, y: Codes, seed: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ModelFamily:
-    """A kind of model.
+    """A kind of model."""
 
-    Parameters
-    ----------
-    name : str
-        The name on the command line.
-    label : str
-        The name in a table.
-    simplicity : int
-        Among models that predict equally well the one with the smallest number is recommended.
-    encoded : bool
-        Whether it reads the numbers of a `TableEncoder`; otherwise the columns themselves.
-    build : callable
-        An estimator, from parameters.
-    tune : callable
-        The parameters to build with, from rows, class codes and a seed.
-    limit : int, optional
-        Most rows for which it is compared.
-    beyond : callable, optional
-        What is built instead for more rows than that; None leaves the family out.
-    tune_beyond : callable, optional
-        Its parameters.
-    """
-
-    name: str
-    label: str
-    simplicity: int
-    encoded: bool
-    build: Callable[..., Any]
+    name: str  # on the command line
+    label: str  # in a table
+    simplicity: int  # among models that predict equally well the one with the smallest number is recommended
+    encoded: bool  # whether it reads the numbers of a `TableEncoder`; otherwise the columns themselves
+    build: Callable[..., Any]  # an estimator, from parameters
     tune: Tuner = _nothing_to_tune
-    limit: int | None = None
-    beyond: Callable[..., Any] | None = None
+    limit: int | None = None  # most rows for which it is compared
+    beyond: Callable[..., Any] | None = None  # what is built for more rows than that; None leaves the family out
     tune_beyond: Tuner = _nothing_to_tune
 
 
@@ -191,18 +169,7 @@ def find_family(name: str) -> ModelFamily:
 
 
 def build(name: str, **parameters: Any) -> Any:
-    """An estimator of a family, not fitted.
-
-    Parameters
-    ----------
-    name : str
-        One of `FAMILIES`.
-    **parameters
-        Parameters of the estimator that differ from the family's own.
-
-    Returns
-    -------
-    estimator
+    """An estimator of a family, not fitted; `parameters` take the place of the family's own.
 
     Examples
     --------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import signal
 import threading
 import warnings
@@ -28,6 +27,10 @@ _CLOSED = {
 }
 
 
+Note = tuple[Any, str]
+"""A warning as a sentence, behind its kind: warnings of one kind differ in their numbers only."""
+
+
 @dataclass(frozen=True)
 class Trained:
     """A fitted estimator, the parameters chosen for it, how long both took, and what was warned of."""
@@ -35,7 +38,7 @@ class Trained:
     estimator: Any
     parameters: dict[str, Any]
     seconds: float
-    notes: list[str]
+    notes: list[Note]
 
 
 def train(
@@ -57,12 +60,13 @@ def train(
     return Trained(estimator, chosen, seconds, [_note(one.message, fit) for one in caught])
 
 
-def _note(warning: Warning | str, fit: Fit | None) -> str:
+def _note(warning: Warning | str, fit: Fit | None) -> Note:
     """A warning in words; for the fit that is kept, in those for the readers of a comparison."""
     if isinstance(warning, ConvergenceWarning):
         words = warning.fit.message(fit_sentence(fit) if fit is not None and warning.fit is fit else None)
-        return Message.of(f"{warning.estimator}: ", words)
-    return message_of(warning) if isinstance(warning, Warning) else warning
+        return (warning.estimator, warning.fit.status), Message.of(f"{warning.estimator}: ", words)
+    text = message_of(warning) if isinstance(warning, Warning) else warning
+    return tuple(word for word in text.split() if not any(map(str.isdigit, word))), text
 
 
 def predictions(estimator: Any, X: Any) -> tuple[Codes, Float | None]:
@@ -73,12 +77,11 @@ def predictions(estimator: Any, X: Any) -> tuple[Codes, Float | None]:
     return proba.argmax(axis=1), proba
 
 
-def gathered(notes: list[str]) -> list[str]:
-    """One sentence for warnings that differ in their numbers only."""
-    first: dict[str, str] = {}
-    for note in notes:
-        sentence = note.on_one_line() if isinstance(note, Message) else " ".join(note.split())
-        first.setdefault(re.sub(r"[\d.e+-]+", "", sentence), sentence)
+def gathered(notes: list[Note]) -> list[str]:
+    """One sentence for the warnings of each kind, the first."""
+    first: dict[Any, str] = {}
+    for kind, note in notes:
+        first.setdefault(kind, note.on_one_line() if isinstance(note, Message) else " ".join(note.split()))
     return list(first.values())
 
 

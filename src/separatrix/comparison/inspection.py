@@ -27,18 +27,10 @@ N_LISTED, MOST_COLUMNS = 10, 12
 
 @dataclass(frozen=True)
 class CoefficientIntervals:
-    """Coefficients (m, p) with the ends of their intervals.
+    """Coefficients (m, p) of p encoded columns, with the ends of their intervals.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the p encoded columns.
-    estimates, lower, upper : ndarray of shape (m, p)
-    kind : {"posterior", "laplace", "folds", "directions"}
-        The model's posterior, its Laplace approximation with the penalty as prior, the range over the folds, or that of
-        folds scaled to the length of the estimates.
-    n_folds : int
-        Over how many folds a range was taken.
+    These are of the model's posterior, of its Laplace approximation with the penalty as prior, the range over the folds, or
+    that of folds scaled to the length of the estimates.
     """
 
     names: Sequence[str]
@@ -46,7 +38,7 @@ class CoefficientIntervals:
     lower: Float
     upper: Float
     kind: Literal["posterior", "laplace", "folds", "directions"]
-    n_folds: int = 0
+    n_folds: int = 0  # over how many a range was taken
 
 
 @dataclass(frozen=True)

@@ -18,25 +18,17 @@ from separatrix.data.block import Codes, Float
 from separatrix.decide.regions import PlaneRegions, plane_regions
 from separatrix.models.discriminant.fisher import FisherDiscriminant
 
-MOST_FITTED = 2_000
-GRID = 150
+MOST_FITTED, GRID = 2_000, 150
 # Of how many classes each is shown in a figure of its own colours.
 MOST_CURVES = 12
 
 
 @dataclass(frozen=True)
 class Plane:
-    """Two coordinates of every row.
+    """Two coordinates of every row."""
 
-    Parameters
-    ----------
-    points : ndarray of shape (n_samples, 2)
-    shares : ndarray of shape (1,) or (2,)
-        Share of the between-class variance along each canonical variate shown; the other coordinate is a principal component.
-    """
-
-    points: Float
-    shares: Float
+    points: Float  # (n_samples, 2)
+    shares: Float  # of the between-class variance along the one or two canonical variates shown; z₂ may be another
 
     def sample(self, most: int) -> Codes:
         """At most so many rows, evenly spaced."""

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 
 from separatrix.comparison.inspection import CoefficientIntervals, Outliers
@@ -54,21 +53,11 @@ def plus_minus(mean: float, error: float) -> str:
 
 @dataclass
 class Score:
-    """One measure of one candidate.
+    """One measure of one candidate."""
 
-    Parameters
-    ----------
-    mean : float
-        Over the folds; for the calibration error that of all left-out rows together.
-    standard_error : float
-        Of the mean.
-    folds : ndarray
-        The value in every fold, repeat after repeat.
-    """
-
-    mean: float
-    standard_error: float
-    folds: Float
+    mean: float  # over the folds; for the calibration error that of all left-out rows together
+    standard_error: float  # of the mean
+    folds: Float  # the value in every fold, repeat after repeat
 
     def __str__(self) -> str:
         return plus_minus(self.mean, self.standard_error)
@@ -76,76 +65,32 @@ class Score:
 
 @dataclass
 class Candidate:
-    """A family, what it scored on rows that were left out, and its model of all rows.
-
-    Parameters
-    ----------
-    family, label : str
-        Its short and its long name.
-    simplicity : int
-        The smaller the simpler.
-    scores : dict of Score
-        "accuracy"; with probabilities "log_loss" and "calibration_error" too, and "cost" where a loss was given.
-    fit_seconds : float
-        Time to choose the penalty and to fit all rows.
-    tuned : dict
-        What was chosen from all rows.
-    model : TableModel
-        Fitted to all rows.
-    certificate : str
-        How far the fit can be from its optimum.
-    separability : str
-        Whether a linear rule separates the classes: of the data, hence the same for all.
-    predicted : ndarray of shape (n,)
-        Class codes, each row left out (in the first repeat).
-    proba : ndarray of shape (n, n_classes) or None
-        Probabilities, likewise.
-    decision_scores : ndarray of shape (n, n_classes) or None
-        Scores of a model without probabilities, likewise.
-    taken : ndarray of shape (n,) or None
-        Codes of the actions of least expected loss, likewise; None without a loss or without probabilities.
-    fold_models : list of TableModel
-        The model of every fold, repeat after repeat.
-    fold_coefs : ndarray of shape (folds, m, n_features) or None
-        Coefficients in every fold, in the columns of the model of all rows; 0 for a column that a fold did not have.
-    reliability : Reliability or None
-        Predicted probabilities and observed frequencies of the rows left out.
-    coefficients : CoefficientIntervals or None
-        Of a model that is linear in the encoded columns.
-    outliers : Outliers or None
-        The rows farthest from every class, by a model that has densities.
-    plane_model : PlaneModel, str or None
-        The family fitted to the plane of the comparison; a sentence where that failed; None where there is no plane.
-    notes : list of str
-        What the fits warned of.
-    tied : bool
-        Whether it is as good as the best.
-    rank : int
-        1 for the best.
-    """
+    """A family, what it scored on rows that were left out, and its model of all rows."""
 
     family: str
     label: str
-    simplicity: int
-    scores: dict[str, Score]
-    fit_seconds: float
-    tuned: dict[str, Any]
-    model: TableModel
-    certificate: str
-    separability: str
-    predicted: NDArray[np.intp]
-    proba: Float | None = None
-    decision_scores: Float | None = None
-    taken: NDArray[np.intp] | None = None
-    fold_models: list[TableModel] = field(default_factory=list)
-    fold_coefs: Float | None = None
-    reliability: Reliability | None = None
-    coefficients: CoefficientIntervals | None = None
-    outliers: Outliers | None = None
-    plane_model: PlaneModel | str | None = None
-    notes: list[str] = field(default_factory=list)
-    tied: bool = False
-    rank: int = 0
+    simplicity: int  # the smaller the simpler
+    scores: dict[
+        str, Score
+    ]  # accuracy; with probabilities log_loss and calibration_error, and cost where a loss was given
+    fit_seconds: float  # to choose the penalty and to fit all rows
+    tuned: dict[str, Any]  # what was chosen from all rows
+    model: TableModel  # fitted to all rows
+    certificate: str  # how far the fit can be from its optimum
+    separability: str  # whether a linear rule separates the classes: of the data, hence the same for all
+    predicted: Codes  # (n,), each row left out (in the first repeat); so are the next four
+    proba: Float | None = None  # (n, n_classes)
+    decision_scores: Float | None = None  # (n, n_classes), of a model without probabilities
+    taken: Codes | None = None  # (n,) actions of least expected loss; None without a loss or without probabilities
+    fold_models: list[TableModel] = field(default_factory=list)  # repeat after repeat
+    fold_coefs: Float | None = None  # (folds, m, p) in the columns of `model`; 0 for a column that a fold did not have
+    reliability: Reliability | None = None  # predicted probabilities and observed frequencies of the rows left out
+    coefficients: CoefficientIntervals | None = None  # of a model that is linear in the encoded columns
+    outliers: Outliers | None = None  # the rows farthest from every class, by a model that has densities
+    plane_model: PlaneModel | str | None = None  # a sentence where that failed; None where there is no plane
+    notes: list[str] = field(default_factory=list)  # what the fits warned of
+    tied: bool = False  # whether it is as good as the best
+    rank: int = 0  # 1 for the best
 
     @property
     def left_out_scores(self) -> Float | None:

@@ -160,16 +160,7 @@ class TableModel:
         return proba
 
     def decision_function(self, table_or_rows: Any) -> NDArray[np.float64]:
-        """The scores of the estimator.
-
-        Parameters
-        ----------
-        table_or_rows : pandas, polars or pyarrow table, pyarrow.RecordBatch or TableRows
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes)
-        """
+        """The scores of the estimator for a table as `encode` takes it: (n_rows,) for two classes, else (n_rows, n_classes)."""
         return self.estimator.decision_function(self.encode(table_or_rows))
 
     def predict(self, table_or_rows: Any) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from separatrix.comparison.families import ModelFamily
-from separatrix.comparison.fitting import in_words, predictions, train
+from separatrix.comparison.fitting import Note, in_words, predictions, train
 from separatrix.comparison.inspection import rank_within_classes
 from separatrix.comparison.planes import Plane, discriminant_plane, score_columns
 from separatrix.comparison.scores import standard_error
@@ -117,7 +117,7 @@ class Trial:
     decision_scores: Float | None = None
     models: list[TableModel] = field(default_factory=list)
     parameters: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
 
 def stratified_folds(

@@ -112,7 +112,7 @@ class Standardised(View):
     _sampled = True
 
     def __init__(self, source: Source, centre: Float | None = None, scale: Float | None = None) -> None:
-        super().__init__(source, source.n_features, source.feature_names)
+        super().__init__(source)
         self.centre = np.zeros(self.n_features) if centre is None else centre
         self.scale = np.ones(self.n_features) if scale is None else scale
 
@@ -181,7 +181,8 @@ class Intercept(View):
     _sampled = True
 
     def __init__(self, source: Source) -> None:
-        super().__init__(source, source.n_features + 1)
+        super().__init__(source)
+        self.n_features, self.feature_names = source.n_features + 1, None
 
     def map_block(self, block: Block) -> Block:
         return self.block(block)

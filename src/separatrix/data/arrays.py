@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block, Float
 from separatrix.data.checks import check_numbers, real_numbers
 from separatrix.data.dense import DenseBlock
-from separatrix.data.labels import encode, known_labels
+from separatrix.data.labels import check_finite_target, encode, known_labels
 from separatrix.data.source import Source, rows_per_block
 from separatrix.data.sparse import SparseBlock
 
@@ -66,11 +66,7 @@ class MemorySource(Source):
             raise ValueError(
                 f"y holds {target.dtype} values that are not numbers; a regression needs numbers."
             ) from None
-        if not np.isfinite(numbers).all():
-            bad = (~np.isfinite(numbers)).reshape(self.n_rows, -1).any(axis=1)
-            raise ValueError(
-                f"Input y contains NaN or infinity in {int(bad.sum())} rows; drop the rows without a target."
-            )
+        check_finite_target(numbers)
         view._y = numbers.reshape(self.n_rows, -1)
         return view
 

@@ -109,6 +109,11 @@ class Block(ABC):
         assert self.y is not None, "this block has no targets"
         return self.y
 
+    @property
+    def row_weights(self) -> Float:
+        """(n,) weights of the rows, ones where none are given."""
+        return np.ones(self.n) if self.weights is None else self.weights
+
     @abstractmethod
     def matvec(self, v: Float) -> Float:
         """X v, for a vector or the columns of a matrix."""
@@ -177,20 +182,22 @@ class Block(ABC):
     def part(self, rows: slice) -> Block:
         """The block of some of the rows."""
 
-    def pieces(self, size: int) -> Iterator[Block]:
-        """The block in parts of at most `size` bytes as dense float64, but not of few rows."""
-        rows = max(256, size // (8 * max(1, self.shape[1])))
-        if rows >= self.n:
+    def cut(self, rows: int) -> Iterator[Block]:
+        """The block in parts of at most `rows` rows."""
+        if self.n <= rows:
             yield self
             return
         for start in range(0, self.n, rows):
             yield self.part(slice(start, min(start + rows, self.n)))
 
+    def pieces(self, size: int) -> Iterator[Block]:
+        """The block in parts of at most `size` bytes as dense float64, but not of few rows."""
+        return self.cut(max(256, size // (8 * max(1, self.shape[1]))))
+
     def class_sums(self, codes: Codes, n_classes: int) -> Float:
         """(K, d) weighted sums of the rows of each class."""
-        weights = np.ones(self.n) if self.weights is None else self.weights
         membership = np.zeros((self.n, n_classes))
-        membership[np.arange(self.n), codes] = weights
+        membership[np.arange(self.n), codes] = 1.0 if self.weights is None else self.weights
         return np.ascontiguousarray(self.rmatvec(membership).T)
 
     @abstractmethod

@@ -24,19 +24,12 @@ DATES = (
     "date, the hour or the month, or leave it out."
 )
 _BEYOND = "holds finite values beyond the range of double precision (±1.8e308): divide it by a power of ten first."
+_SCAN = "which is not in memory: give X.to_table(), or scan its files with separatrix.scan_parquet"
 # Not loaded yet, and what brings them into memory.
 _LAZY = (
     ("polars", "LazyFrame", "a polars LazyFrame, a query that has not been run: give X.collect()"),
-    (
-        "pyarrow.dataset",
-        "Dataset",
-        "a pyarrow dataset, which is not in memory: give X.to_table(), or scan its files with separatrix.scan_parquet",
-    ),
-    (
-        "pyarrow.dataset",
-        "Scanner",
-        "a pyarrow scanner, which is not in memory: give X.to_table(), or scan its files with separatrix.scan_parquet",
-    ),
+    ("pyarrow.dataset", "Dataset", f"a pyarrow dataset, {_SCAN}"),
+    ("pyarrow.dataset", "Scanner", f"a pyarrow scanner, {_SCAN}"),
     ("pyarrow", "RecordBatchReader", "a pyarrow reader, whose rows can be read only once: give X.read_all()"),
     ("polars", "Series", "a polars Series, which is one column: give X.to_frame()"),
 )
@@ -58,14 +51,14 @@ def check_rows(X: Any) -> Any:
     return X
 
 
-def nearest_name(name: Any, names: Iterable[str], most: int = 10) -> str:
+def nearest_name(name: Any, names: Iterable[str]) -> str:
     """A hint at the end of a sentence on a column that is not there: the name that was probably meant, or those there are."""
     known = list(names)
     near = difflib.get_close_matches(str(name), known, n=1)
     if near:
         return f"did you mean {near[0]!r}?"
-    more = f" and {len(known) - most} more" if len(known) > most else ""
-    return f"the columns are {', '.join(map(repr, known[:most]))}{more}."
+    more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+    return f"the columns are {', '.join(map(repr, known[:10]))}{more}."
 
 
 def real_numbers(values: Any, name: str) -> Float:

@@ -28,15 +28,15 @@ Keys = NDArray[np.uint64]
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 # Odd constants of splitmix64: Steele, Lea and Flood (2014), OOPSLA.
-_STEP, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+GOLDEN, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 # Entries whose hashes are held at once.
 _AT_ONCE = 1 << 20
 # Equal kernel rows stay equal, and most different points differ after so many rounds.
 _ROUNDS = 2
 
 
-def _mixed(values: Keys) -> Keys:
-    """Every bit of a value spread over all bits of the result; 0 stays 0."""
+def mixed(values: Keys) -> Keys:
+    """Every bit of a value spread over all bits of the result, as splitmix64 ends; 0 stays 0."""
     values = (values ^ (values >> np.uint64(30))) * _FIRST
     values = (values ^ (values >> np.uint64(27))) * _SECOND
     return values ^ (values >> np.uint64(31))
@@ -50,25 +50,18 @@ def _bits(values: Any) -> Keys:
     numbers = np.array(values, dtype=np.float64, order="C")
     numbers[numbers == 0] = 0.0
     numbers[np.isnan(numbers)] = np.nan
-    return _mixed(numbers.view(np.uint64))
+    return mixed(numbers.view(np.uint64))
 
 
-def _multipliers(n: int, first: int = 0) -> Keys:
+def _multipliers(n: int) -> Keys:
     with np.errstate(over="ignore"):
-        return _mixed(np.arange(first + 1, first + n + 1, dtype=np.uint64) * _STEP) | np.uint64(1)
+        return mixed(np.arange(1, n + 1, dtype=np.uint64) * GOLDEN) | np.uint64(1)
 
 
 def row_keys(X: Any) -> Keys:
-    """(n,) a hash of the contents of every row.
+    """(n,) a hash of the contents of every row of an array, a sparse matrix or a data frame.
 
-    Parameters
-    ----------
-    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        Numbers differ where their values as doubles do, anything else where its text does.
-
-    Returns
-    -------
-    ndarray of uint64 of shape (n_samples,)
+    Numbers differ where their values as doubles do, anything else where its text does.
 
     Examples
     --------
@@ -80,22 +73,22 @@ def row_keys(X: Any) -> Keys:
     """
     with np.errstate(over="ignore"):
         if sp.issparse(X):
-            return _mixed(_sparse_sums(X))
+            return mixed(_sparse_sums(X))
         if is_frame(X):
             import narwhals.stable.v1 as nw
 
             frame = nw.from_native(as_table(X), eager_only=True)
-            return _mixed(_column_sums((np.asarray(column.to_numpy()) for column in frame.iter_columns()), frame.shape))
+            return mixed(_column_sums((np.asarray(column.to_numpy()) for column in frame.iter_columns()), frame.shape))
         rows = np.asarray(X)
         rows = rows.reshape(len(rows), -1)
         if rows.dtype.kind not in "fiub":
-            return _mixed(_column_sums(rows.T, rows.shape))
+            return mixed(_column_sums(rows.T, rows.shape))
         sums, multipliers = np.zeros(len(rows), dtype=np.uint64), _multipliers(rows.shape[1])
         step = max(1, _AT_ONCE // max(1, rows.shape[1]))
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            sums[part] = _mixed(_bits(rows[part]) * multipliers).sum(axis=1, dtype=np.uint64)
-        return _mixed(sums)
+            sums[part] = mixed(_bits(rows[part]) * multipliers).sum(axis=1, dtype=np.uint64)
+        return mixed(sums)
 
 
 def _sparse_sums(X: Any) -> Keys:
@@ -103,7 +96,7 @@ def _sparse_sums(X: Any) -> Keys:
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
-    entries = _mixed(_bits(rows.data) * _multipliers(rows.shape[1])[rows.indices])
+    entries = mixed(_bits(rows.data) * _multipliers(rows.shape[1])[rows.indices])
     total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
     return total[rows.indptr[1:]] - total[rows.indptr[:-1]]  # modulo 2⁶⁴ differences of running sums are exact
 
@@ -111,7 +104,7 @@ def _sparse_sums(X: Any) -> Keys:
 def _column_sums(columns: Iterable[NDArray[Any]], shape: tuple[int, ...]) -> Keys:
     sums = np.zeros(shape[0], dtype=np.uint64)
     for column, a in zip(columns, _multipliers(shape[1]), strict=True):
-        sums += _mixed(_column_bits(column) * a)
+        sums += mixed(_column_bits(column) * a)
     return sums
 
 
@@ -136,11 +129,11 @@ def kernel_keys(values: Float, codes: Codes) -> tuple[Keys, Keys]:
     """
     same = row_keys(values)
     with np.errstate(over="ignore"):
-        own = _mixed((codes.astype(np.uint64) + np.uint64(1)) * _STEP)
-        _, first, at = np.unique(_mixed(same + own), return_index=True, return_inverse=True)  # points of a class
+        own = mixed((codes.astype(np.uint64) + np.uint64(1)) * GOLDEN)
+        _, first, at = np.unique(mixed(same + own), return_index=True, return_inverse=True)  # points of a class
         bits, order = _bits(values[np.ix_(first, first)]), own[first]
         for _ in range(_ROUNDS):
-            order = _mixed(_mixed(bits * _FIRST + order[None, :] * _SECOND).sum(axis=1, dtype=np.uint64) + order)
+            order = mixed(mixed(bits * _FIRST + order[None, :] * _SECOND).sum(axis=1, dtype=np.uint64) + order)
     return same, order[at]
 
 
@@ -167,7 +160,7 @@ def stratified_folds(
 def _ranked(keys: Keys, codes: Codes, order: Keys, seed: int) -> Iterator[tuple[Codes, Codes]]:
     """Of every class its rows, and the rank of each among the different rows of the class in a random order."""
     with np.errstate(over="ignore"):
-        sorting = _mixed(order + np.uint64(seed) * _STEP)
+        sorting = mixed(order + np.uint64(seed) * GOLDEN)
     for code in np.unique(codes):
         own = np.flatnonzero(codes == code)
         _, first, at = np.unique(keys[own], return_index=True, return_inverse=True)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.checks import real_numbers
+from separatrix.errors import shown as shown  # where other rooms look for it
 
 # An integer range this much wider than the number of rows is not worth a lookup table.
 _TABLE_FACTOR = 4
@@ -28,12 +29,17 @@ def as_target(y: ArrayLike, n_rows: int) -> NDArray[Any]:
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows and y has "
             f"{target.shape[0]}; give one target per row."
         )
-    if target.dtype.kind == "f" and not np.isfinite(target).all():
-        raise ValueError(
-            f"Input y contains NaN or infinity in {int((~np.isfinite(target)).reshape(n_rows, -1).any(axis=1).sum())} "
-            "rows; drop the rows without a target."
-        )
+    if target.dtype.kind == "f":
+        check_finite_target(target)
     return target
+
+
+def check_finite_target(target: NDArray[Any]) -> None:
+    """Refuse NaN and infinity, counting the rows that have them."""
+    bad = ~np.isfinite(target)
+    if bad.any():
+        rows = int(bad.reshape(len(target), -1).any(axis=1).sum())
+        raise ValueError(f"Input y contains NaN or infinity in {rows} rows; drop the rows without a target.")
 
 
 def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Float | None:
@@ -51,11 +57,6 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Float | None:
     if not weights.any():
         raise ValueError("The total of sample_weight is zero, so no row counts; give at least one positive weight.")
     return weights
-
-
-def shown(label: Any) -> str:
-    """A label as a person would write it: no NumPy types."""
-    return repr(label.item() if hasattr(label, "item") else label)
 
 
 class UnknownLabel(ValueError):
@@ -94,12 +95,10 @@ def as_label(value: Any, like: Any) -> Any:
         return None
 
 
-def listed(values: Iterable[Any], most: int = 10) -> str:
-    """A list as Python writes it; of a long one the first values, and how many there are more."""
+def listed(values: Iterable[Any]) -> str:
+    """A list as Python writes it; of a long one the first ten values, and how many there are more."""
     found = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    if len(found) <= most:
-        return repr(found)
-    return f"[{', '.join(map(repr, found[:most]))}, … and {len(found) - most} more]"
+    return repr(found) if len(found) <= 10 else f"{repr(found[:10])[:-1]}, … and {len(found) - 10} more]"
 
 
 def check_weights(weights: Float) -> None:
@@ -130,14 +129,10 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
-def _missing(y: NDArray[Any]) -> int:
-    return sum(map(is_missing, y.tolist())) if y.dtype.kind == "O" else 0
-
-
 def unique_labels(y: NDArray[Any]) -> NDArray[Any]:
     """The sorted distinct labels."""
     if y.dtype.kind == "O":
-        missing = _missing(y)
+        missing = sum(map(is_missing, y.tolist()))
         if missing:
             raise ValueError(f"Input y contains NaN or None in {missing} rows; drop the rows without a label.")
         kinds = {type(value) for value in set(y.tolist())}
@@ -170,8 +165,7 @@ def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None)
     if wrong.any():
         strange = wrong if weights is None else wrong & (weights > 0)
         if strange.any():
-            label = y[int(np.flatnonzero(strange)[0])]
-            raise UnknownLabel(label, known)
+            raise UnknownLabel(y[int(np.flatnonzero(strange)[0])], known)
         codes[wrong] = 0
     return known, codes
 

@@ -114,6 +114,14 @@ class NumberText:
         digits = pc.sum(pc.match_substring_regex(self.text, "[0-9]"), min_count=0).as_py()
         return "" if digits < _ENOUGH * self.n_observed else None
 
+    def is_bare(self, decimal: str) -> bool:
+        """Whether there are numbers, and nothing but digits, signs, powers of ten and this decimal mark."""
+        import pyarrow.compute as pc
+
+        if not self.n_observed or decimal == ".":
+            return bool(self.n_observed) and self.floats is not None
+        return not _contains(self.text, ".") and cast_to_numbers(pc.replace_substring(self.text, ",", ".")) is not None
+
     def parsed(self, decimal: str) -> Any | None:
         """The text as float64; None when some of it is not a number with this decimal mark."""
         import pyarrow.compute as pc

@@ -16,7 +16,14 @@ from typing import Any
 
 from separatrix.data.arrow_columns import NO_LABEL, UnreadableValue, kind, plain
 from separatrix.data.number_text import NumberText, cast_to_numbers, decimal_mark, first_refused, read_floats
-from separatrix.data.text_files import TextFormat, UnreadableFile, check_names, text_batches, text_format
+from separatrix.data.text_files import (
+    NotPlainNumbers,
+    TextFormat,
+    UnreadableFile,
+    check_names,
+    text_batches,
+    text_format,
+)
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Names = str | Sequence[str]
@@ -141,6 +148,7 @@ class CsvReader:
     def __init__(self, delimiter: str | None) -> None:
         self._delimiter = delimiter
         self._forms: dict[str, tuple[TextFormat, str]] = {}  # with the decimal mark
+        self._plain: dict[str, frozenset[str]] = {}
 
     def describe(self, path: str) -> tuple[Any, int | None]:
         """The Arrow schema as the first rows suggest it."""
@@ -149,9 +157,13 @@ class CsvReader:
         form = text_format(path, self._delimiter)
         with closing(text_batches(path, form)) as batches:
             first = next((batch.slice(0, _FIRST_ROWS) for batch in batches), None)
-        texts = {} if first is None else {name: NumberText(plain(first.column(name))) for name in form.names}
+        given = {} if first is None else {name: first.column(name) for name in form.names}
+        texts = {name: NumberText(plain(column)) for name, column in given.items()}
         decimal = decimal_mark(texts.values(), form.delimiter)
         self._forms[path] = form, decimal
+        # What the parser converts by itself: numbers as computers write them, with no code for a missing one.
+        whole = {name for name, text in texts.items() if text.text.null_count == given[name].null_count}
+        self._plain[path] = frozenset(name for name in whole if texts[name].is_bare(decimal))
         found = {name: _suggested_type(text, decimal) for name, text in texts.items()}
         return pa.schema([(name, found.get(name, pa.null())) for name in form.names]), None
 
@@ -159,8 +171,8 @@ class CsvReader:
         """The columns of `types` as Arrow record batches; numbers as doubles, unless they are labels."""
         import pyarrow as pa
 
-        (form, decimal), start = self._forms[path], 0
-        for batch in text_batches(path, form, list(types)):
+        start, decimal = 0, self._forms[path][1]
+        for batch in self._batches(path, list(types), labels):
             columns = []
             for name, dtype in types.items():
                 try:
@@ -169,6 +181,19 @@ class CsvReader:
                     raise UnreadableFile(path, error.sentence(name, start)) from None
             yield pa.record_batch(columns, names=list(types))
             start += batch.num_rows
+
+    def _batches(self, path: str, names: list[str], labels: list[str]) -> Iterator[Any]:
+        """Plain numbers converted by the parser, all else as text: from where it fails on, and in later passes, all."""
+        (form, decimal), start = self._forms[path], 0
+        try:
+            for batch in text_batches(path, form, names, self._plain[path].difference(labels), decimal):
+                yield batch
+                start += batch.num_rows
+        except NotPlainNumbers:
+            self._plain[path] = frozenset()
+            for batch in text_batches(path, form, names):
+                start, done = max(0, start - batch.num_rows), min(start, batch.num_rows)
+                yield batch.slice(done)
 
 
 def _suggested_type(text: NumberText, decimal: str) -> Any:
@@ -190,6 +215,8 @@ def _typed(column: Any, dtype: Any, decimal: str, label: bool) -> Any:
     import pyarrow as pa
 
     what = kind(dtype)
+    if kind(column.type) == "numeric":
+        return column
     if not label and what in ("numeric", "empty"):
         return pa.array(read_floats(column, decimal))
     text = plain(column, NO_LABEL) if label else plain(column)

@@ -52,12 +52,7 @@ def rows_per_block(n_features: int, least: int = 512, target: int | None = None)
 
 def cut_finer(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
     """Blocks of at most `rows` rows."""
-    for block in blocks:
-        if block.n <= rows:
-            yield block
-            continue
-        for start in range(0, block.n, rows):
-            yield block.part(slice(start, min(start + rows, block.n)))
+    return chain.from_iterable(block.cut(rows) for block in blocks)
 
 
 def _threads() -> int:

@@ -182,11 +182,10 @@ class SparseBlock(StoredBlock):
         yield self  # what is stored of it is small already
 
     def class_sums(self, codes: Codes, n_classes: int) -> Float:
-        weights = np.ones(self.n) if self.weights is None else self.weights
+        weights = self.row_weights
         if self.X.nnz < _COMPILED_FROM:
             members = sp.csr_array((weights, (codes, np.arange(self.n))), shape=(n_classes, self.n))
-            result: Float = (members @ self._double()).toarray()
-            return result
+            return (members @ self._double()).toarray()
         from separatrix.kernels.sparse_rows import add_rows_by_class
 
         sums = np.zeros((n_classes, self.shape[1]))

@@ -13,7 +13,7 @@ import gzip
 import io
 import re
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,8 +78,17 @@ def text_format(path: str, delimiter: str | None = None) -> TextFormat:
     return TextFormat(encoding, delimiter, tuple(header), tuple(names), int(bool(announced)), spaced)
 
 
-def text_batches(path: str, form: TextFormat, columns: Sequence[str] | None = None) -> Generator[Any, None, None]:
-    """All columns of a text file, or those named, as Arrow record batches of strings; an empty field is null."""
+class NotPlainNumbers(ValueError):
+    """Something in a column of numbers, or in the file, that the parser cannot convert by itself."""
+
+
+def text_batches(
+    path: str, form: TextFormat, columns: Sequence[str] | None = None, numeric: Collection[str] = (), decimal: str = "."
+) -> Generator[Any, None, None]:
+    """All columns of a text file, or those named, as Arrow record batches of strings; an empty field is null.
+
+    The `numeric` columns are converted to doubles while they are parsed; `NotPlainNumbers` where that fails.
+    """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -89,13 +98,15 @@ def text_batches(path: str, form: TextFormat, columns: Sequence[str] | None = No
         block_size=form.block_size, use_threads=False, encoding=form.encoding, skip_rows=form.skipped
     )
     parse = arrow_csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=True)
+    types = {name: pa.float64() if name in numeric else pa.string() for name in form.names}
     convert = arrow_csv.ConvertOptions(
-        column_types=dict.fromkeys(form.header, pa.string()),
+        column_types=dict.fromkeys(form.header, pa.string()) | dict(zip(form.header, types.values(), strict=False)),
         include_columns=included,
         strings_can_be_null=True,
         null_values=[""],
+        decimal_point=decimal,
     )
-    schema = pa.schema([(name, pa.string()) for name in wanted])
+    schema = pa.schema([(name, types[name]) for name in wanted])
     first, end = 0, None
     try:
         with _opened(path, form) as stream, arrow_csv.open_csv(stream, read, parse, convert) as reader:
@@ -107,13 +118,13 @@ def text_batches(path: str, form: TextFormat, columns: Sequence[str] | None = No
                 if len(last):
                     first, end = first + len(last), last[-1].as_py()
                 yield pa.record_batch([batch.column(place[name]) for name in wanted], schema=schema)
-            if end is not None and form.encoding == "utf-8" and not _closed(path, end):
+            if isinstance(end, str) and form.encoding == "utf-8" and not _closed(path, end):
                 raise UnreadableFile(
                     path,
                     f"the last row holds {len(end.splitlines())} lines; is a quotation mark left open before them?",
                 )
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise _diagnosis(path, form, error) from None
+        raise NotPlainNumbers if numeric else _diagnosis(path, form, error) from None
 
 
 def _selected(form: TextFormat, wanted: list[str] | None) -> tuple[list[str], dict[str, int]]:

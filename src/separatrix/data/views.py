@@ -31,11 +31,10 @@ class View(Source):
     _sampled = False
     """Whether solvers may start on a sample of the view."""
 
-    def __init__(self, source: Source, n_features: int, feature_names: NDArray[Any] | None = None) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
-        self.n_rows, self.n_features = source.n_rows, n_features
-        self.feature_names, self.classes, self.dtype = feature_names, source.classes, source.dtype
-        self.all_classes = source.all_classes
+        self.n_rows, self.n_features, self.feature_names = source.n_rows, source.n_features, source.feature_names
+        self.classes, self.all_classes, self.dtype = source.classes, source.all_classes, source.dtype
 
     @abstractmethod
     def map_block(self, block: Block) -> Block:
@@ -102,7 +101,7 @@ class Regrouped(View):
     _sampled = True
 
     def __init__(self, source: Source, groups: Codes) -> None:
-        super().__init__(source, source.n_features, source.feature_names)
+        super().__init__(source)
         self._groups, self.classes, self.all_classes = groups, np.arange(2), None
 
     @classmethod
@@ -144,9 +143,9 @@ class Selected(View):
     _sampled = True
 
     def __init__(self, source: Source, which: Codes) -> None:
-        names = None if source.feature_names is None else source.feature_names[which]
-        super().__init__(source, len(which), names)
-        self._which = which
+        super().__init__(source)
+        self._which, self.n_features = which, len(which)
+        self.feature_names = None if source.feature_names is None else source.feature_names[which]
 
     def map_block(self, block: Block) -> Block:
         return block.columns(self._which)
@@ -158,7 +157,7 @@ class Reweighted(View):
     _sampled = True
 
     def __init__(self, source: Source, class_weight: Float) -> None:
-        super().__init__(source, source.n_features, source.feature_names)
+        super().__init__(source)
         self._class_weight = class_weight
 
     def map_block(self, block: Block) -> Block:
@@ -175,15 +174,9 @@ def native_rows(block: Block) -> Any:
 class Mapped(View):
     """φ(X) for a fitted transformer's ``transform``, expanded a few rows at a time."""
 
-    def __init__(
-        self,
-        source: Source,
-        transform: Callable[[Any], Any],
-        n_features: int,
-        feature_names: NDArray[Any] | None = None,
-    ) -> None:
-        super().__init__(source, n_features, feature_names)
-        self._transform = transform
+    def __init__(self, source: Source, transform: Callable[[Any], Any], n_features: int) -> None:
+        super().__init__(source)
+        self._transform, self.n_features, self.feature_names = transform, n_features, None
 
     def _pieces(self) -> Iterator[Block]:
         # A block that was cut for the narrow rows is cut again for the wide ones.
@@ -200,7 +193,7 @@ class Coded(View):
     """Class codes read as rows of a table of real targets, and weights multiplied by a factor of the class."""
 
     def __init__(self, source: Source, table: Float, class_weight: Float | None = None) -> None:
-        super().__init__(source, source.n_features, source.feature_names)
+        super().__init__(source)
         self._table, self._class_weight = table, class_weight
 
     def map_block(self, block: Block) -> Block:
@@ -211,9 +204,6 @@ class Coded(View):
 
 class Signed(View):
     """Targets of zeros and ones read as −1 and 1."""
-
-    def __init__(self, source: Source) -> None:
-        super().__init__(source, source.n_features, source.feature_names)
 
     def map_block(self, block: Block) -> Block:
         assert block.y is not None
@@ -226,7 +216,7 @@ class Binarised(View):
     """1 where a value exceeds the threshold, else 0; sparse rows stay sparse (the threshold is ≥ 0)."""
 
     def __init__(self, source: Source, threshold: float) -> None:
-        super().__init__(source, source.n_features, source.feature_names)
+        super().__init__(source)
         self._threshold = threshold
 
     def map_block(self, block: Block) -> Block:

@@ -45,23 +45,12 @@ def stored_parts(X: Any, centre: Float) -> tuple[Any, Any, Any, Any]:
 
 @dataclass(frozen=True)
 class CentredRows:
-    """Rows in memory, seen from a centre.
+    """Rows in memory, seen from a centre."""
 
-    Attributes
-    ----------
-    X : C-ordered ndarray or CSR array of shape (n, d)
-    free : bool
-        Whether there is an intercept without a penalty.
-    centre : ndarray of shape (d,)
-        Zeros for sparse rows and where the intercept is not free.
-    squares : ndarray of shape (n,)
-        ‖xᵢ − c‖².
-    """
-
-    X: Any
-    free: bool
-    centre: Float
-    squares: Float
+    X: Any  # (n, d), a C-ordered array or a CSR array
+    free: bool  # whether there is an intercept without a penalty
+    centre: Float  # (d,) zeros for sparse rows and where the intercept is not free
+    squares: Float  # (n,) ‖xᵢ − c‖²
 
     @classmethod
     def of(cls, X: Any, free: bool) -> CentredRows:
@@ -100,8 +89,7 @@ class CentredRows:
         """(X − 1cᵀ)w, for w of shape (d,) or (d, K)."""
         if sp.issparse(self.X):
             return np.asarray(self.X @ w, dtype=np.float64)
-        parts = [rows @ w for _, rows in self._blocks(_BLOCK)]
-        return np.concatenate(parts)
+        return np.concatenate([rows @ w for _, rows in self._blocks(_BLOCK)])
 
     def products(self, r: Float) -> Float:
         """(X − 1cᵀ)ᵀr, for r of shape (n,) or (n, K)."""
@@ -129,8 +117,7 @@ class CentredRows:
             sizes = np.concatenate([np.abs(rows) @ np.abs(w) for _, rows in self._blocks(_BLOCK)])
         else:
             sizes = np.multiply.outer(self.lengths, np.sqrt(np.square(w).sum(axis=0)))
-        result: Float = (self._terms_a_row + 6.0) * UNIT * (1.0 + SUM) * (sizes + np.abs(beta))
-        return result
+        return (self._terms_a_row + 6.0) * UNIT * (1.0 + SUM) * (sizes + np.abs(beta))
 
     def product_rounding(self, r: Float) -> float:
         """How far, in length, `products` may be from the truth."""

@@ -18,6 +18,7 @@ memory O(n + p). Sequential.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,20 +28,11 @@ from separatrix.data.source import Source
 
 @dataclass(frozen=True)
 class ProximalCoordinates:
-    """u, with θ = turn·u, and the centre c of its quadratic; the last entry is that of a constant beside the columns.
+    """u, with θ = turn·u, and the centre c of its quadratic; the last entry is that of a constant beside the columns."""
 
-    Parameters
-    ----------
-    inverse : ndarray of shape (k + 1,)
-        1/q; 0 for a constant that is not there.
-    centre : ndarray of shape (k + 1,)
-    turn : ndarray of shape (p, k), optional
-        The identity when not given.
-    """
-
-    inverse: Float
-    centre: Float
-    turn: Float | None = None
+    inverse: Float  # (k + 1,) 1/q; 0 for a constant that is not there
+    centre: Float  # (k + 1,)
+    turn: Float | None = None  # (p, k); the identity when not given
 
     def rows(self, block: Block) -> Block | Float:
         """z of the rows."""
@@ -48,15 +40,7 @@ class ProximalCoordinates:
 
 
 class DualAscent:
-    """The dual variables of every row, block by block, and the point they stand for.
-
-    Parameters
-    ----------
-    offset : ndarray of shape (n,), optional
-        Added to the scores.
-    share : float
-        α/s of every row to begin with.
-    """
+    """The dual variables of every row, from α = `share`·s, and the point they stand for; `offset` (n,) is added to scores."""
 
     def __init__(self, offset: Float | None, share: float) -> None:
         self._offset, self._share = offset, share
@@ -71,7 +55,7 @@ class DualAscent:
             counted = block.counted()
             if not counted.n:
                 continue
-            s, signs = _weights(counted), 2.0 * counted.codes - 1.0
+            s, signs = counted.row_weights, 2.0 * counted.codes - 1.0
             alpha = self._alphas.setdefault(block.start, self._share * s)
             rows, pulls = coordinates.rows(counted), alpha * signs
             sums = rows.T @ pulls if isinstance(rows, np.ndarray) else rows.rmatvec(pulls)
@@ -79,7 +63,7 @@ class DualAscent:
 
     def sweep(self, source: Source) -> None:
         """Every row once, blocks in order and rows within them shuffled."""
-        from separatrix.kernels.dual_logistic import sweep_dense, sweep_sparse
+        from separatrix.kernels.dual_logistic import sweep
 
         source.count_pass()
         for block in source.blocks():
@@ -87,20 +71,20 @@ class DualAscent:
             if not counted.n:
                 continue
             rows = self.coordinates.rows(counted)
-            arguments = (
+            stored = rows if isinstance(rows, np.ndarray) else rows.stored_rows()
+            parts: tuple[Any, Any, Any] = (
+                (stored[0][None], *stored[1:]) if isinstance(stored, tuple) else (stored, None, None)
+            )
+            sweep(
+                *parts,
                 2.0 * counted.codes - 1.0,
-                _weights(counted),
+                counted.row_weights,
                 self._shift(block, counted),
                 self._generator.permutation(counted.n),
                 self.coordinates.inverse,
                 self._alphas[block.start],
                 self.u,
             )
-            stored = rows if isinstance(rows, np.ndarray) else rows.stored_rows()
-            if isinstance(stored, tuple):
-                sweep_sparse(*stored, *arguments)
-            else:
-                sweep_dense(stored, *arguments)
 
     def _shift(self, block: Block, counted: Block) -> Float:
         """The offsets of the rows that count."""
@@ -108,7 +92,3 @@ class DualAscent:
             return np.zeros(counted.n)
         own = self._offset[block.start : block.start + block.n]
         return own if counted.n == block.n or block.weights is None else own[block.weights > 0]
-
-
-def _weights(block: Block) -> Float:
-    return np.ones(block.n) if block.weights is None else block.weights

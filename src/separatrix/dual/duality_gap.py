@@ -32,8 +32,7 @@ from separatrix.objectives.rounding import exact_dot
 from separatrix.result import Certificate, Status
 
 _EPS = float(np.finfo(np.float64).eps)
-_SPLITS_UP_TO = 1e140
-_ROWS = 4096
+_SPLITS_UP_TO, _ROWS = 1e140, 4096
 # Sums of multipliers leave rounding errors of this size relative to the bound.
 _ROUNDING = 1e-13
 

@@ -58,14 +58,7 @@ def interior_points(
 ) -> Iterator[tuple[Float, float, Float]]:
     """(θ, intercept, α) step by step, until rounding leaves no step to take.
 
-    Parameters
-    ----------
-    A : ndarray of shape (n, p)
-        Rows, without the column of the intercept.
-    penalty : ndarray of shape (p,)
-        ρ > 0.
-    signs, price, power, scaling
-        As in `LinearMachine`.
+    A (n, p) are the rows without the column of the intercept, `penalty` is ρ > 0, and the rest is as in `LinearMachine`.
     """
     X, rho = _with_intercept(A, penalty, scaling)
     ridge = np.zeros(len(price)) if power == 1 else 0.5 / price
@@ -267,7 +260,7 @@ def _newton_solver(matrix: Float, diagonal: Float) -> Callable[[Float], Float] |
 
     def solve(r: Float) -> Float:
         r = r / size
-        found: Float = sla.cho_solve(factor, r, check_finite=False)
+        found = sla.cho_solve(factor, r, check_finite=False)
         for _ in range(_REFINEMENTS):
             found = found + sla.cho_solve(factor, r - matrix @ found, check_finite=False)
         return found / size

@@ -88,17 +88,7 @@ def _careful(values: NDArray[Any], change: Float) -> NDArray[Any]:
 
 
 class KernelMatrix:
-    """The kernel matrix of the training rows.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    points : Points
-    memory : float
-        Bytes that may be kept.
-    single : bool
-        Whether single precision serves to begin with.
-    """
+    """The kernel matrix of the training rows: `memory` bytes may be kept, and `single` precision may serve to begin with."""
 
     def __init__(self, kernel: Kernel, points: Points, memory: float, single: bool) -> None:
         self._kernel, self.points, self.memory = kernel, points, memory
@@ -310,7 +300,4 @@ class _Kept:
 
     def read(self, slots: Index, rows: slice | Index) -> NDArray[Any]:
         """(columns, rows) values."""
-        if isinstance(rows, slice):
-            part: NDArray[Any] = self.values[slots, rows]
-            return part
-        return self.values[np.ix_(slots, rows)]
+        return self.values[slots, rows] if isinstance(rows, slice) else self.values[np.ix_(slots, rows)]

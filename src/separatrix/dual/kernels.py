@@ -84,7 +84,8 @@ class Kernel(ABC):
 
     def diagonal(self, points: Points) -> Float:
         """(n,) k(x, x)."""
-        return np.array([self.between(row, row)[0, 0] for row in _one_by_one(points)])
+        rows = (points.take(slice(i, i + 1)) for i in range(len(points)))
+        return np.array([self.between(row, row)[0, 0] for row in rows])
 
     def __call__(self, X: Any, Z: Any = None) -> Float:
         """(n, m) values between the rows of two matrices, the second being the first when left out."""
@@ -111,10 +112,6 @@ def _check(name: str, value: Any, kind: Any, least: float = -np.inf) -> None:
 
 def _points(X: Any, centre: Float | None = None) -> Points:
     return Points(X.tocsr() if sp.issparse(X) else np.atleast_2d(np.asarray(X)), centre)
-
-
-def _one_by_one(points: Points) -> list[Points]:
-    return [points.take(slice(i, i + 1)) for i in range(len(points))]
 
 
 @dataclass(frozen=True)
@@ -195,20 +192,31 @@ class PolynomialKernel(Kernel):
 
 
 @dataclass(frozen=True)
-class RBFKernel(Kernel):
-    """exp(−γ‖x − z‖²).
-
-    Examples
-    --------
-    >>> import separatrix as sx
-    >>> float(sx.RBFKernel(gamma=0.5)([[0.0]], [[2.0]])[0, 0].round(6))
-    0.135335
-    """
+class _OfDistance(Kernel):
+    """exp(−γ · a distance)."""
 
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
         _check("gamma", self.gamma, Real, 0)
+
+    def finish(self, product: NDArray[Any]) -> NDArray[Any]:
+        return np.exp(product, out=product)
+
+    def diagonal(self, points: Points) -> Float:
+        return np.ones(len(points))
+
+
+@dataclass(frozen=True)
+class RBFKernel(_OfDistance):
+    """exp(−γ‖x − z‖²).
+
+    Examples
+    --------
+    >>> import separatrix as sx
+    >>> sx.RBFKernel(gamma=0.5)([[0.0]], [[2.0]])
+    array([[0.13533528]])
+    """
 
     def prepare(self, points: Points) -> None:
         points.squares(centred=not points.sparse)
@@ -245,11 +253,7 @@ class RBFKernel(Kernel):
             right[:-2] = (2.0 * self.gamma * points.array(slice(None), np.float64, centred=True)).T
             right[-2], right[-1] = -1.0, -self.gamma * points.squares(centred=True)
             points.memo[key] = right
-        held: NDArray[Any] = points.memo[key]
-        return held
-
-    def finish(self, product: NDArray[Any]) -> NDArray[Any]:
-        return np.exp(product, out=product)
+        return points.memo[key]
 
     def _near(self, points: Points, dtype: DTypeLike) -> bool:
         """Whether a distance survives being a difference of squared lengths."""
@@ -261,12 +265,9 @@ class RBFKernel(Kernel):
     def _reach(self, points: Points) -> float:
         return self.gamma * float(points.squares(centred=True).max(initial=0.0))
 
-    def diagonal(self, points: Points) -> Float:
-        return np.ones(len(points))
-
 
 @dataclass(frozen=True)
-class LaplacianKernel(Kernel):
+class LaplacianKernel(_OfDistance):
     """exp(−γ‖x − z‖₁).
 
     Examples
@@ -276,11 +277,7 @@ class LaplacianKernel(Kernel):
     0.367879
     """
 
-    gamma: float = 1.0
     single = False
-
-    def __post_init__(self) -> None:
-        _check("gamma", self.gamma, Real, 0)
 
     def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         if one.sparse or two.sparse:
@@ -290,10 +287,7 @@ class LaplacianKernel(Kernel):
         else:
             distances = cdist(one.X, two.X, "cityblock")
         distances *= -self.gamma
-        return np.exp(distances, out=distances).astype(dtype, copy=False)
-
-    def diagonal(self, points: Points) -> Float:
-        return np.ones(len(points))
+        return self.finish(distances).astype(dtype, copy=False)
 
 
 @dataclass(frozen=True)

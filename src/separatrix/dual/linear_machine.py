@@ -32,26 +32,13 @@ from separatrix.dual.sweeps import ActiveRows
 
 @dataclass(frozen=True)
 class LinearMachine(DualMachine):
-    """A machine between two sides, to be fitted.
-
-    Parameters
-    ----------
-    rows : CentredRows
-    signs : ndarray of shape (n,)
-        ỹ = ±1.
-    price : ndarray of shape (n,)
-        Cᵢ > 0.
-    power : {1, 2}
-        Of the slack.
-    scaling : float or None
-        See `DualMachine`.
-    """
+    """A machine between two sides, to be fitted."""
 
     rows: CentredRows
-    signs: Float
-    price: Float
-    power: int
-    scaling: float | None
+    signs: Float  # (n,) ỹ = ±1
+    price: Float  # (n,) Cᵢ > 0
+    power: int  # of the slack: 1 or 2
+    scaling: float | None  # see `DualMachine`
 
     @property
     def ridge(self) -> Float:

@@ -144,19 +144,8 @@ class DualMachine(ABC):
     ) -> LinearDual:
         """Iterate until the proven gap is at most `tol` times the primal objective.
 
-        Parameters
-        ----------
-        tol : float
-        max_iter : int
-            Limit on sweeps and Newton's steps together.
-        seed : int
-            Of the order of visits.
-        callback : callable, optional
-            Is given the state of every iteration.
-        direct : bool
-            Newton's steps from the start, where they are affordable, and to the last digits.
-        stop : Event, optional
-            Ends the work when it is set, by another thread's Ctrl-C; is set by one here.
+        `max_iter` limits sweeps and Newton's steps together; `direct` takes the latter from the start, where they are
+        affordable, and to the last digits. `stop` ends the work when another thread's Ctrl-C sets it, and is set by one here.
         """
         search = _Search(self, Record(tol), max_iter, callback, stop or Event())
         record, sweeps, status = search.record, self.patience(max_iter), Status.MAX_ITER

@@ -53,16 +53,9 @@ _FURTHER = 1.5
 
 
 class LowRank:
-    """The machine of L, once it is due.
+    """The machine of L, once it is due: of a positive semi-definite kernel, with `signs` ỹ and `bound` C.
 
-    Parameters
-    ----------
-    matrix : KernelMatrix
-        Of a kernel that is known to be positive semi-definite.
-    signs, bound : ndarray of shape (n,)
-        ỹ and C.
-    tol : float
-        Largest violation of the optimality conditions.
+    `tol` is the largest violation of the optimality conditions.
     """
 
     def __init__(self, matrix: KernelMatrix, signs: Float, bound: Float, tol: float) -> None:
@@ -175,12 +168,7 @@ class LowRank:
 def partial_cholesky(diagonal: Float, column: Callable[[int], Float], smallest: float, most: int) -> Float | None:
     """(n, r) L with K − LLᵀ nowhere above `smallest` on the diagonal; ``None`` where that takes more than `most` columns.
 
-    Parameters
-    ----------
-    diagonal : ndarray of shape (n,)
-        Of K; it is changed.
-    column : callable
-        Row number to (n,) column of K.
+    `diagonal` is that of K, and is changed; `column` gives the (n,) column of a row.
     """
     factor = np.empty((len(diagonal), most), order="F")
     for r in range(most + 1):

@@ -19,13 +19,9 @@ _SMALL = 1 << 22
 
 
 class Points:
-    """Rows of a matrix, with what kernels need of them computed once.
+    """Rows X (n, d), dense or CSR, with what kernels need of them computed once.
 
-    Parameters
-    ----------
-    X : ndarray or CSR array of shape (n, d)
-    centre : ndarray of shape (d,), optional
-        What distances are taken relative to; the mean of the rows when not given. Sparse rows have none.
+    Distances are taken relative to `centre` (d,), the mean of the rows when not given. Sparse rows have none.
     """
 
     def __init__(self, X: Any, centre: Float | None = None) -> None:

@@ -63,15 +63,9 @@ class ProvenPoint:
 
 @dataclass
 class Record:
-    """The best point and bound of a fit, and its trace.
+    """The best point and bound of a fit, and its trace."""
 
-    Parameters
-    ----------
-    tol : float
-        Of the gap, relative to the objective.
-    """
-
-    tol: float
+    tol: float  # of the gap, relative to the objective
     best: ProvenPoint | None = None
     lower: float = 0.0
     trace: list[dict[str, Any]] = field(default_factory=list)

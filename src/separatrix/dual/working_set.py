@@ -73,23 +73,11 @@ def solve_dual(
     callback: Any = None,
     positive: bool | None = True,
 ) -> KernelDual:
-    """Maximise until no pair of rows violates the conditions by more than `tol`.
+    """Maximise until no pair of rows violates the conditions by more than `tol`: on v, in units of the margin, as in LIBSVM.
 
-    Parameters
-    ----------
-    matrix : KernelMatrix
-    signs : ndarray of shape (n,)
-        ỹ, ±1.
-    bound : ndarray of shape (n,)
-        Cᵢ > 0; infinite for a hard margin.
-    tol : float
-        On v, that is in units of the margin, as in LIBSVM.
-    max_steps : int, optional
-        Limit on steps of two rows and on Newton's, together; by default large enough for any problem that converges.
-    callback : callable, optional
-        Is given the state after every round.
-    positive : bool or None
-        Whether K is known to be positive semi-definite.
+    `signs` are ỹ (n,), `bound` is C (n,), infinite for a hard margin. `max_steps` limits steps of two rows and Newton's
+    together; by default it is large enough for any problem that converges. `positive` is whether K is known to be positive
+    semi-definite; `callback` is given the state after every round.
     """
     return _Search(matrix, SoftMargin(signs, bound, positive), tol, max_steps, callback).run()
 

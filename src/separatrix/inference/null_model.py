@@ -24,7 +24,7 @@ class Targets(View):
     """The same rows; a pass over them leaves behind what the null model needs, so that it costs none of its own."""
 
     def __init__(self, source: Source, keep: bool) -> None:
-        super().__init__(source, source.n_features, source.feature_names)
+        super().__init__(source)
         assert source.classes is not None
         self._labels, self._keep, self._seen = source.classes, keep, dict[int, tuple[Codes | Float, Float | None]]()
 

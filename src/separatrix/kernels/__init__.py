@@ -14,19 +14,8 @@ def compiled(**options: Any) -> Callable[[Loop], Loop]:
     """Compile a loop that holds no interpreter lock and is kept on disk; further options are numba's.
 
     ``inline="always"`` puts a helper into the loop that calls it, so that it has that loop's floating-point options.
-
-    Parameters
-    ----------
-    **options
-        `fastmath`, `inline`.
-
-    Returns
-    -------
-    callable
-        The decorator.
     """
-    decorate: Callable[[Loop], Loop] = njit(nogil=True, cache=True, **options)
-    return decorate
+    return njit(nogil=True, cache=True, **options)
 
 
 @compiled()
@@ -41,8 +30,11 @@ def row_span(indptr: Any, i: Any, width: Any) -> Any:
 def row_entry(data: Any, indices: Any, centre: Any, i: Any, p: Any) -> Any:
     """Column and value of an entry of row i.
 
-    Of a CSR matrix `data` is (1, entries), so that one loop serves it and dense rows, which have no `indices` and a centre.
+    Of a CSR matrix `data` is (1, entries), so that one loop serves it and dense rows, which have no `indices`, and may have a
+    centre.
     """
-    if indices is None:
-        return p, data[i, p] - centre[p]
-    return indices[p], data[0, p]
+    if indices is not None:
+        return indices[p], data[0, p]
+    if centre is None:
+        return p, data[i, p]
+    return p, data[i, p] - centre[p]

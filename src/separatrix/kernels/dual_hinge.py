@@ -35,12 +35,6 @@ def _moved(gradient: Any, curvature: Any, alpha: Any, upper: Any) -> Any:
 
 
 @compiled(inline="always")
-def _is_settled(gradient: Any, alpha: Any, upper: Any, bounds: Any) -> Any:
-    """Whether the row is at a bound, and would stay there by more than the last sweep's largest violation."""
-    return (alpha == 0.0 and gradient > bounds[0]) or (alpha == upper and gradient < bounds[1])
-
-
-@compiled(inline="always")
 def _visit(i: Any, gradient: Any, sides: Any, reach: Any, alpha: Any, found: Any) -> tuple[Any, Any]:
     """Move αᵢ: the change of ỹᵢαᵢ, and how far the dual falls; `found` takes the projected gradient."""
     signs, upper, ridge, squares = sides
@@ -84,7 +78,7 @@ def _sweep(
             j, x = row_entry(data, indices, centre, i, p)
             score += w[j] * x
         gradient = signs[i] * (score + rest) - 1.0 + ridge[i] * alpha[i]
-        if _is_settled(gradient, alpha[i], upper[i], bounds):
+        if (alpha[i] == 0.0 and gradient > bounds[0]) or (alpha[i] == upper[i] and gradient < bounds[1]):
             active -= 1
             order[at], order[active] = order[active], order[at]
             continue

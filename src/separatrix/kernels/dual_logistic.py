@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.kernels import compiled
+from separatrix.kernels import compiled, row_entry, row_span
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -52,44 +52,28 @@ def new_alpha(alpha: Any, s: Any, margin: Any, curvature: Any) -> Any:
 
 
 @compiled()
-def sweep_sparse(
+def sweep(
     data: Any, indices: Any, indptr: Any, signs: Any, s: Any, shift: Any, order: Any, inverse: Any, alpha: Any, w: Any
 ) -> None:
-    """Every row of a CSR block once, in `order`; `inverse` is 1/q and `shift` the rest of the score.
+    """Every row of a block once, in `order`; `inverse` is 1/q and `shift` the rest of the score.
 
-    A last entry of `w` and `inverse` beyond the columns is the intercept's.
+    Rows are the three arrays of a CSR matrix (the first as one row), or dense ones without the other two. A last entry of `w`
+    and `inverse` beyond the columns is the intercept's.
     """
     d = len(w) - 1
     for i in order:
         if s[i] <= 0.0:
             continue
         score, curvature = shift[i] + w[d], inverse[d]
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            score += w[j] * data[p]
-            curvature += data[p] * data[p] * inverse[j]
+        first, last = row_span(indptr, i, d)
+        for p in range(first, last):
+            j, x = row_entry(data, indices, None, i, p)
+            score += w[j] * x
+            curvature += x * x * inverse[j]
         fresh = new_alpha(alpha[i], s[i], signs[i] * score, curvature)
         change = (fresh - alpha[i]) * signs[i]
         alpha[i] = fresh
         w[d] += change * inverse[d]
-        for p in range(indptr[i], indptr[i + 1]):
-            w[indices[p]] += change * data[p] * inverse[indices[p]]
-
-
-@compiled()
-def sweep_dense(X: Any, signs: Any, s: Any, shift: Any, order: Any, inverse: Any, alpha: Any, w: Any) -> None:
-    """The same for dense rows."""
-    d = len(w) - 1
-    for i in order:
-        if s[i] <= 0.0:
-            continue
-        score, curvature = shift[i] + w[d], inverse[d]
-        for j in range(d):
-            score += w[j] * X[i, j]
-            curvature += X[i, j] * X[i, j] * inverse[j]
-        fresh = new_alpha(alpha[i], s[i], signs[i] * score, curvature)
-        change = (fresh - alpha[i]) * signs[i]
-        alpha[i] = fresh
-        w[d] += change * inverse[d]
-        for j in range(d):
-            w[j] += change * X[i, j] * inverse[j]
+        for p in range(first, last):
+            j, x = row_entry(data, indices, None, i, p)
+            w[j] += change * x * inverse[j]

@@ -84,16 +84,8 @@ class Rule:
 class BinaryPerceptron:
     """One class against the others: the running vector and what the variant keeps beside it.
 
-    Parameters
-    ----------
-    code : int
-        The class whose rows have t = +1.
-    factors : ndarray of shape (2,)
-        Factors of the weights of rows with t = −1 and t = +1.
-    coef, intercept : ndarray of shape (d,) and float
-        Where to start.
-    variant : {'plain', 'averaged', 'pocket'}
-        Which vector is the answer.
+    Rows of class `code` have t = +1; `factors` multiply the weights of rows with t = −1 and t = +1. It starts from `coef` (d,)
+    and `intercept`; `variant` is which vector is the answer.
     """
 
     def __init__(self, code: int, factors: Float, coef: Float, intercept: float, variant: Variant) -> None:
@@ -180,10 +172,8 @@ def start_machines(
 ) -> list[BinaryPerceptron]:
     """One machine for two classes, else one per class; from coefficients that are given, or zero."""
     codes = [1] if n_classes == 2 else list(range(n_classes))
-    start, constants = (
-        _given("coef_init", coef, (len(codes), n_features)),
-        _given("intercept_init", intercept, (len(codes),)),
-    )
+    start = _given("coef_init", coef, (len(codes), n_features))
+    constants = _given("intercept_init", intercept, (len(codes),))
     steps = np.ones((len(codes), 2))
     if factors is not None:
         # One class against the others: these keep their steps. Two classes are each other's others.

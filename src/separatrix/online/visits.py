@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Codes, Float
+from separatrix.data.folds import GOLDEN, mixed
 from separatrix.data.source import Source
 
 Mask = NDArray[np.bool_]
 _TURN = 256
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,14 @@ class Visits:
         data, indices, indptr = stored if isinstance(stored, tuple) else (stored.ravel(), empty, empty)
         data = data if data.dtype.kind == "f" else data.astype(np.float64)
         rows = np.arange(block.n) if learned is None else np.flatnonzero(learned[start + kept])
-        weights = np.ones(block.n) if block.weights is None else block.weights
+        weights = block.row_weights
         if not shuffle:
             return Visits(data, indices, indptr, block.codes, rows, weights[rows], None)
         from separatrix.kernels.perceptron import row_keys
 
         keys = np.empty(block.n, dtype=np.uint64)
         row_keys(data.astype(np.float64, copy=False).view(np.uint64), indices, indptr, block.shape[1], keys)
-        keys = _mixed(keys + block.codes.astype(np.uint64) * _GOLDEN)[rows]
+        keys = mixed(keys + block.codes.astype(np.uint64) * GOLDEN)[rows]
         distinct, first, group = np.unique(keys, return_index=True, return_inverse=True)
         total = np.bincount(group, weights[rows], minlength=len(distinct))
         times = np.ceil(total * len(total) / max(total.sum(), np.finfo(float).tiny) - 1e-9).astype(np.intp)
@@ -67,19 +67,12 @@ class Visits:
             block.codes,
             np.repeat(rows[first], times),
             np.repeat(total / times, times),
-            np.repeat(distinct, times) + copies.astype(np.uint64) * _GOLDEN,
+            np.repeat(distinct, times) + copies.astype(np.uint64) * GOLDEN,
         )
 
     def order(self, salt: np.uint64) -> Codes:
         """The order of one epoch."""
-        return np.arange(len(self.rows)) if self.keys is None else np.argsort(_mixed(self.keys + salt))
-
-
-def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Bits that look random, the same for the same number (the last step of the splitmix64 generator)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+        return np.arange(len(self.rows)) if self.keys is None else np.argsort(mixed(self.keys + salt))
 
 
 def visited(source: Source, learned: Mask | None, shuffle: bool) -> Iterator[Visits]:

@@ -37,16 +37,9 @@ class CalibrationDisplay(ProbabilityDisplay):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> import separatrix as sx
     >>> from separatrix.plots import CalibrationDisplay
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = sx.GaussianNB().fit(X[::2], y[::2])
-    >>> ax = Figure().subplots()
-    >>> display = CalibrationDisplay.from_estimator(model, X[1::2], y[1::2], n_bins=4, ax=ax)
-    >>> display.reliability.counts
-    array([ 96.,   4.,   3., 181.])
+    >>> CalibrationDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.4, 0.3, 0.8], n_bins=2).reliability.counts
+    array([3., 1.])
     """
 
     reliability: Reliability

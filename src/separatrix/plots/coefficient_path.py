@@ -45,15 +45,11 @@ class CoefficientPathDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> import separatrix as sx
+    >>> from separatrix import logistic_path
     >>> from separatrix.plots import CoefficientPathDisplay
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> path = sx.logistic_path(X / X.std(axis=0), y, Cs=[0.01, 0.1, 1.0], l1_ratio=1.0)
-    >>> display = CoefficientPathDisplay.from_path(path, ax=Figure().subplots())
-    >>> (display.coefs != 0).sum(axis=1).tolist()
-    [2, 8, 16]
+    >>> path = logistic_path([[0.0, 1.0], [2.0, 0.0], [3.0, 1.0]], [0, 1, 1], Cs=[0.1, 1.0], l1_ratio=1.0)
+    >>> (CoefficientPathDisplay.from_path(path).coefs != 0).sum(axis=1).tolist()
+    [0, 1]
     """
 
     penalties: Float
@@ -85,10 +81,8 @@ class CoefficientPathDisplay(Display):
         class_of_interest : label, optional
             With more than two classes, the class whose coefficients are shown, or the position of a target of `ridge_path`;
             by default the length over all of them.
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the lines: `Axes.plot`.
+        ax, **kwargs
+            The matplotlib Axes, a new figure when left out. For the lines: `Axes.plot`.
 
         Returns
         -------

@@ -39,10 +39,9 @@ class CoefficientDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from separatrix.plots import CoefficientDisplay
     >>> display = CoefficientDisplay(["age", "weight"], [0.2, -0.7], [-0.1, -1.1], [0.5, -0.3])
-    >>> display.plot(Figure().subplots()).order_
+    >>> display.plot().order_
     array([1, 0])
     """
 
@@ -75,10 +74,8 @@ class CoefficientDisplay(Display):
             With more than two classes, the one whose coefficients are shown; by default all.
         level : float, default=0.95
             Of the intervals.
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the estimates: `Axes.plot`.
+        ax, **kwargs
+            The matplotlib Axes, a new figure when left out. For the estimates: `Axes.plot`.
 
         Returns
         -------

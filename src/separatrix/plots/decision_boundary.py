@@ -49,17 +49,12 @@ class DecisionBoundaryDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
-    >>> from sklearn.datasets import load_iris
-    >>> import separatrix as sx
+    >>> from separatrix import SVC
     >>> from separatrix.plots import DecisionBoundaryDisplay
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = sx.SVC(kernel="linear").fit(X, y == 2)
-    >>> display = DecisionBoundaryDisplay.from_estimator(
-    ...     model, X, y == 2, features=["petal length (cm)", "petal width (cm)"], ax=Figure().subplots()
-    ... )
-    >>> display.regions.actions.shape, display.margins, display.xlabel
-    ((200, 200), True, 'petal length (cm)')
+    >>> X, y = [[0.0, 1.0, 2.0], [2.0, 0.0, 1.0], [3.0, 1.0, 0.0]], [0, 1, 1]
+    >>> display = DecisionBoundaryDisplay.from_estimator(SVC(kernel="linear").fit(X, y), X, y, features=[0, 2])
+    >>> display.regions.actions.shape, display.margins, display.ylabel
+    ((200, 200), True, 'x2')
     """
 
     regions: PlaneRegions

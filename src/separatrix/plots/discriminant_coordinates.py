@@ -44,14 +44,12 @@ class DiscriminantCoordinatesDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
-    >>> import separatrix as sx
+    >>> from separatrix import LinearDiscriminantAnalysis
     >>> from separatrix.plots import DiscriminantCoordinatesDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = sx.LinearDiscriminantAnalysis().fit(X, y)
-    >>> display = DiscriminantCoordinatesDisplay.from_estimator(model, X, y, ax=Figure().subplots())
-    >>> display.means.round(1)
+    >>> iris = load_iris()
+    >>> model = LinearDiscriminantAnalysis().fit(iris.data, iris.target)
+    >>> DiscriminantCoordinatesDisplay.from_estimator(model, iris.data, iris.target).means.round(1)
     array([[-7.7,  0.2],
            [ 1.8, -0.7],
            [ 5.8,  0.5]])
@@ -78,10 +76,8 @@ class DiscriminantCoordinatesDisplay(Display):
         y : array-like of shape (n_samples,)
         grid_resolution : int, default=200
             Points of the grid for the regions, along each axis.
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the rows: `Axes.scatter`.
+        ax, **kwargs
+            The matplotlib Axes, a new figure when left out. For the rows: `Axes.scatter`.
 
         Returns
         -------

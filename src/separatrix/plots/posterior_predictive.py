@@ -39,17 +39,13 @@ class PosteriorPredictiveDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> import separatrix as sx
+    >>> from separatrix import BayesianLogisticRegression
     >>> from separatrix.plots import PosteriorPredictiveDisplay
-    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> X = X[["mean radius", "mean texture"]]
-    >>> model = sx.BayesianLogisticRegression().fit(X, y)
-    >>> display = PosteriorPredictiveDisplay.from_estimator(model, X, feature="mean radius", ax=Figure().subplots())
-    >>> widest = (display.upper - display.lower).argmax()
-    >>> float(display.values[widest].round(1)), display.lower[widest].round(2), display.upper[widest].round(2)
-    (15.5, array([0.25]), array([0.42]))
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> model = BayesianLogisticRegression().fit(X, ["no", "yes", "no", "yes"])
+    >>> display = PosteriorPredictiveDisplay.from_estimator(model, X, grid_resolution=3)
+    >>> display.classes, display.values, bool((display.lower < display.proba).all())
+    (['yes'], array([0. , 1.5, 3. ]), True)
     """
 
     values: Float
@@ -87,10 +83,8 @@ class PosteriorPredictiveDisplay(Display):
         class_of_interest : label, optional
             By default the second of two classes, and all of more.
         grid_resolution : int, default=200
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the lines: `Axes.plot`.
+        ax, **kwargs
+            The matplotlib Axes, a new figure when left out. For the lines: `Axes.plot`.
 
         Returns
         -------

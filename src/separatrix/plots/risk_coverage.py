@@ -35,11 +35,9 @@ class RiskCoverageDisplay(ProbabilityDisplay):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from separatrix.plots import RiskCoverageDisplay
     >>> proba = [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.7, 0.3]]
-    >>> display = RiskCoverageDisplay.from_predictions([0, 1, 1, 1], proba, ax=Figure().subplots())
-    >>> display.curve.risk.round(2)
+    >>> RiskCoverageDisplay.from_predictions([0, 1, 1, 1], proba).curve.risk.round(2)
     array([0.  , 0.  , 0.33, 0.25])
     """
 
@@ -71,24 +69,15 @@ class RiskCoverageDisplay(ProbabilityDisplay):
             As for `risk_coverage_curve`.
         name : str, optional
             For the legend.
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the curve: `Axes.plot`.
+        ax, **kwargs
+            The matplotlib Axes, a new figure when left out. For the curve: `Axes.plot`.
 
         Returns
         -------
         RiskCoverageDisplay
         """
-        curve = risk_coverage_curve(
-            y_true,
-            y_prob,
-            loss,
-            classes=classes,
-            actions=actions,
-            uncertainty=uncertainty,
-            sample_weight=sample_weight,
-        )
+        given = {"classes": classes, "actions": actions, "sample_weight": sample_weight}
+        curve = risk_coverage_curve(y_true, y_prob, loss, uncertainty=uncertainty, **given)
         return cls(curve, name).plot(ax, **kwargs)
 
     def risk_at(self, coverage: ArrayLike) -> Float:

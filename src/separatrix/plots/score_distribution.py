@@ -38,15 +38,10 @@ class ScoreDistributionDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> import separatrix as sx
     >>> from separatrix.plots import ScoreDistributionDisplay
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = sx.LinearDiscriminantAnalysis().fit(X, y)
-    >>> display = ScoreDistributionDisplay.from_estimator(model, X, y, ax=Figure().subplots())
-    >>> (display.densities * abs(display.edges[1:] - display.edges[:-1])).sum(axis=1).round(12)
-    array([1., 1.])
+    >>> ScoreDistributionDisplay.from_predictions(["a", "a", "b"], [-2.0, 0.0, 2.0], bins=2).densities
+    array([[0.25, 0.25],
+           [0.  , 0.5 ]])
     """
 
     edges: Float
@@ -132,10 +127,8 @@ class ScoreDistributionDisplay(Display):
         bins : int or array-like, default=30
             Number of bins, or their edges.
         sample_weight : array-like of shape (n_samples,), optional
-        ax : matplotlib Axes, optional
-            A new figure when left out.
-        **kwargs : dict
-            For the histograms: `Axes.stairs`.
+        ax, **kwargs
+            The matplotlib Axes, a new figure when left out. For the histograms: `Axes.stairs`.
 
         Returns
         -------

@@ -16,14 +16,14 @@ from separatrix.data.block import Float
 from separatrix.statistics.metric import DenseMetric
 
 
-def condition_gaussian(mean: ArrayLike, covariance: ArrayLike, given: Mapping[int, float]) -> tuple[Float, Float]:
+def condition_gaussian(mean: ArrayLike, cov: ArrayLike, given: Mapping[int, float]) -> tuple[Float, Float]:
     """Mean and covariance of a Gaussian's other coordinates, given some of them.
 
     Parameters
     ----------
     mean : array-like of shape (d,)
         Mean of the joint distribution.
-    covariance : array-like of shape (d, d)
+    cov : array-like of shape (d, d)
         Its covariance, symmetric and positive semi-definite.
     given : mapping from coordinate to value
         The observed coordinates.
@@ -42,10 +42,10 @@ def condition_gaussian(mean: ArrayLike, covariance: ArrayLike, given: Mapping[in
     >>> mean, covariance
     (array([1.]), array([[0.75]]))
     """
-    mu, sigma = np.asarray(mean, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
+    mu, sigma = np.asarray(mean, dtype=np.float64), np.asarray(cov, dtype=np.float64)
     d = mu.shape[0] if mu.ndim == 1 else -1
     if sigma.shape != (d, d):
-        raise ValueError(f"mean has shape {mu.shape} and covariance {sigma.shape}; they must be (d,) and (d, d).")
+        raise ValueError(f"mean has shape {mu.shape} and cov {sigma.shape}; they must be (d,) and (d, d).")
     if not (np.isfinite(mu).all() and np.isfinite(sigma).all()):
         raise ValueError("mean and covariance must be finite; they contain NaN or infinity.")
     size = np.sqrt(np.abs(np.outer(sigma.diagonal(), sigma.diagonal())))

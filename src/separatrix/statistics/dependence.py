@@ -111,8 +111,7 @@ def _some_rows(source: Source, which: NDArray[np.intp], rows: int) -> Float:
 
 
 def _triangular(rows: Float) -> Float:
-    factor: Float = np.asarray(np.linalg.qr(rows, mode="r"))
-    return factor
+    return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
 def _dependent(factor: Float, ones: bool) -> dict[int, dict[int, float]]:
@@ -180,8 +179,7 @@ def _hold(
                 held.add(j)
         return held
 
-    result: set[int] = source.reduce(of_block, lambda one, two: one & two)
-    return result
+    return source.reduce(of_block, lambda one, two: one & two)
 
 
 def _products(P: int, x: Float) -> Iterator[Float]:

@@ -43,7 +43,7 @@ def fold_losses(source: Source, folds: Codes, n_classes: int, grid: Grid, tol: f
     models = [_model([part for f, part in enumerate(parts) if f != fold], grid, tol) for fold in range(n_folds)]
 
     def losses_of(block: Block) -> Float:
-        weights = np.ones(block.n) if block.weights is None else block.weights
+        weights = block.row_weights
         mine, rows, codes = folds[block.start : block.start + block.n], block.dense(), block.codes
         losses = np.zeros((2, len(grid.alphas), len(grid.gammas)))
         for fold in np.unique(mine[weights > 0]):

@@ -21,14 +21,12 @@ def gaussian_rows(means: Any, covariances: Sequence[tuple[Scatter, Float | None]
     rows = np.asarray(means, dtype=np.float64)[codes]
     for k, (scatter, floor) in enumerate(covariances):
         mine = codes == k
-        root = scatter.rows if scatter.thin else _root(scatter.matrix())
+        if scatter.thin:
+            root = scatter.rows
+        else:
+            values, vectors = np.linalg.eigh(scatter.matrix())
+            root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
         rows[mine] += rng.standard_normal((int(mine.sum()), len(root))) @ root
         if floor is not None:
             rows[mine] += rng.standard_normal((int(mine.sum()), len(floor))) * np.sqrt(floor)
     return rows
-
-
-def _root(matrix: Float) -> Float:
-    """F with FᵀF the matrix, which may be singular."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T

@@ -127,10 +127,6 @@ def loo_losses(source: Source, moments: ClassMoments, grid: Grid) -> tuple[Float
     return total[0], total[1]
 
 
-def _divisor(count: float, grid: Grid) -> float:
-    return count - (grid.divisor == "unbiased")
-
-
 def _bases(moments: ClassMoments, grid: Grid, alpha: float) -> tuple[list[_Base], list[_Base]]:
     """For every class: B when a row of another class is left out, and when one of its own is."""
     pooled = moments.pooled().matrix()
@@ -140,7 +136,7 @@ def _bases(moments: ClassMoments, grid: Grid, alpha: float) -> tuple[list[_Base]
     for k, count in enumerate(moments.counts):
         scatter = moments.of_class(k).matrix()
         for left, into in ((count, others), (count - 1.0, owns)):
-            a, p = mixing_coefficients(alpha, _divisor(left, grid), pooled_size, grid.mix)
+            a, p = mixing_coefficients(alpha, left - (grid.divisor == "unbiased"), pooled_size, grid.mix)
             into.append(_Base(a * scatter + p * pooled, a, p, grid))
     return others, owns
 

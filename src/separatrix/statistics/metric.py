@@ -28,23 +28,13 @@ _SEEN = 1e-8
 
 
 class Metric(ABC):
-    """Lengths in units of a covariance matrix.
-
-    Attributes
-    ----------
-    rank : int
-        Number of directions with variance.
-    log_det : float
-        log|Σ|; over the directions with variance only when there are others (the pseudo-determinant).
-    """
+    """Lengths in units of a covariance matrix."""
 
     n_features: int
-    rank: int
-    log_det: float
-    condition: float = 1.0
-    """Upper bound on 1/λ_min of the scaled matrix: how much a solve may amplify rounding."""
-    complete: bool = True
-    """Whether every direction in which something varies was kept."""
+    rank: int  # number of directions with variance
+    log_det: float  # log|Σ|; over the directions with variance only when there are others (the pseudo-determinant)
+    condition: float = 1.0  # upper bound on 1/λ_min of the scaled matrix: how much a solve may amplify rounding
+    complete: bool = True  # whether every direction in which something varies was kept
 
     @property
     def singular(self) -> bool:
@@ -76,13 +66,8 @@ class Metric(ABC):
 class DenseMetric(Metric):
     """The metric of a d×d matrix.
 
-    Parameters
-    ----------
-    covariance : ndarray of shape (d, d)
-    tol : float
-        A direction whose standard deviation, in standardised columns, is at most `tol` counts as one without variance.
-    standardise : bool
-        Whether directions without variance are judged, and left out, in standardised columns or in the user's units.
+    A direction whose standard deviation is at most `tol` counts as one without variance, and is left out: in standardised
+    columns, or in the user's units without `standardise`.
     """
 
     def __init__(self, covariance: Float, tol: float = 0.0, standardise: bool = True) -> None:
@@ -130,18 +115,9 @@ def _inverse_cholesky(matrix: Float, tol: float) -> Float | None:
 
 
 class ThinMetric(Metric):
-    """The metric of diag(δ) + FᵀF, F with fewer rows than columns.
+    """The metric of diag(δ) + FᵀF, F = `rows` (r, d) with r < d, δ = `floor` (d,) positive.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (r, d)
-        F.
-    floor : ndarray of shape (d,) or None
-        δ, positive; ``None`` for no floor: lengths are then measured inside the span of F alone.
-    tol : float
-        As for `DenseMetric`; only used without a floor.
-    standardise : bool
-        As for `DenseMetric`; only used without a floor.
+    Without a floor lengths are measured inside the span of F alone, and `tol` and `standardise` are as for `DenseMetric`.
     """
 
     def __init__(self, rows: Float, floor: Float | None, tol: float = 0.0, standardise: bool = True) -> None:

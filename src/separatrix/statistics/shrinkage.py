@@ -78,7 +78,7 @@ def fourth_moments(source: Source, means: Float, scales: Float) -> Float:
     def of_block(block: Block) -> Float:
         block = block.counted()
         rows, codes = block.dense(), block.codes
-        weights = np.ones(block.n) if block.weights is None else block.weights
+        weights = block.row_weights
         deviations = (rows - means[codes]) / scales[codes]
         lengths = np.einsum("ij,ij->i", deviations, deviations)
         return np.bincount(codes, weights * np.square(lengths), minlength=n_classes).astype(np.float64, copy=False)

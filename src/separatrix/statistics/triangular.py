@@ -25,18 +25,9 @@ _LEAST = float(np.finfo(np.float64).eps)
 
 
 class Triangular(Mergeable):
-    """R of the rows [1, x − c, y − e].
+    """R of the rows [1, x − c, y − e]: `factor` (r, 1 + d + m), trapezoidal for few rows, and `centre` (c, e).
 
-    Parameters
-    ----------
-    factor : ndarray of shape (r, 1 + d + m)
-        Upper triangular (trapezoidal for few rows).
-    centre : ndarray of shape (d + m,)
-        (c, e).
-    n_targets : int
-        Number of target columns m.
-    rounding : float
-        How much less accurate than the rows the columns are: 1 for a factor made of rows.
+    `rounding` is how much less accurate than the rows the columns are: 1 for a factor made of rows.
     """
 
     def __init__(self, factor: Float, centre: Float, n_targets: int, rounding: float = 1.0) -> None:

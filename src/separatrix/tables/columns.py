@@ -32,39 +32,21 @@ _DAY = (
 _DATE = rf"^(({_DAY})([T ]{_TIME})?|{_TIME})$"
 _NINES = frozenset(10.0**k - 1 for k in range(2, 10))
 _IDENTIFIER = re.compile(r"(^|[_\W])(id|key|index|no|nr|number)$|[a-z](Id|ID)$", re.IGNORECASE)
-MANY_LINES = 5
-"""A text with more newlines is likely to have swallowed rows of its file."""
-FEW = 10
-"""That so few rows are all different proves nothing."""
+MANY_LINES, FEW = 5, 10
+"""Newlines beyond which a text is likely to have swallowed rows; rows so few that all being different proves nothing."""
 
 
 @dataclass(frozen=True)
 class ColumnSchema:
-    """What one column is.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"numeric", "boolean", "categorical", "left_out"}
-    reason : str
-        Why, as a sentence.
-    categories : tuple of str
-        Of a categorical column its values, sorted; of a boolean one both.
-    missing : int
-        In how many rows there is no value.
-    true : str
-        Of a boolean column the category that is 1.
-    absent : str
-        Of a numeric column a text that stands for a missing value there, beyond those that always do.
-    """
+    """What one column is."""
 
     name: str
     kind: Kind
-    reason: str
-    categories: tuple[str, ...] = ()
-    missing: int = 0
-    true: str = ""
-    absent: str = ""
+    reason: str  # why, as a sentence
+    categories: tuple[str, ...] = ()  # of a categorical column its values, sorted; of a boolean one both
+    missing: int = 0  # in how many rows there is no value
+    true: str = ""  # of a boolean column the category that is 1
+    absent: str = ""  # of a numeric column a text that stands for a missing value there, beyond those that always do
 
 
 @dataclass(frozen=True)
@@ -76,7 +58,7 @@ class InferredColumn:
     remarks: tuple[str, ...] = ()
 
 
-class TableColumn:
+class ParsedColumn:
     """A column of a table on its way to values: its text is stripped, and converted to numbers, once."""
 
     def __init__(self, name: str, column: Any) -> None:
@@ -91,7 +73,7 @@ class TableColumn:
         )
 
 
-def infer_column(column: TableColumn, decimal: Mark) -> InferredColumn:
+def infer_column(column: ParsedColumn, decimal: Mark) -> InferredColumn:
     """What a column is, and its values."""
     from pyarrow import types
 
@@ -113,7 +95,7 @@ def infer_column(column: TableColumn, decimal: Mark) -> InferredColumn:
     return column.left_out(f"It is of type {values.type}, which is neither numbers nor text.")
 
 
-def _infer_words(column: TableColumn, text: NumberText, decimal: Mark) -> InferredColumn:
+def _infer_words(column: ParsedColumn, text: NumberText, decimal: Mark) -> InferredColumn:
     """A column of text: numbers if all of it is, or all but one text that stands for what is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -175,7 +157,7 @@ def _stand_ins(name: str, observed: NDArray[np.float64]) -> Iterator[str]:
             )
 
 
-def _infer_text(column: TableColumn) -> InferredColumn:
+def _infer_text(column: ParsedColumn) -> InferredColumn:
     """A column of text that is not all numbers; everything is read off its different values."""
     import pyarrow as pa
     import pyarrow.compute as pc

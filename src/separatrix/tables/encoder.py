@@ -28,28 +28,13 @@ from separatrix.tables.schema import TableSchema
 
 @dataclass(frozen=True)
 class EncodedFeature:
-    """One column of the matrix.
+    """One column of the matrix."""
 
-    Parameters
-    ----------
-    name : str
-        What people read: "age", "age is missing", "sex = male".
-    column : str
-        The column of the table.
-    what : {"value", "missing", "level"}
-    level : str
-        The category that is 1.
-    fill : float
-        The value of a hole.
-    centre, scale : float
-        What is subtracted, then divided by.
-    """
-
-    name: str
-    column: str
+    name: str  # what people read: "age", "age is missing", "sex = male"
+    column: str  # of the table
     what: Literal["value", "missing", "level"]
-    level: str = ""
-    fill: float = 0.0
+    level: str = ""  # the category that is 1
+    fill: float = 0.0  # the value of a hole
     centre: float = 0.0
     scale: float = 1.0
 

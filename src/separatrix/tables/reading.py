@@ -69,11 +69,10 @@ def table_batches(path: str | os.PathLike[str], rows: int = 65_536) -> Iterator[
 
     Examples
     --------
+    >>> import pathlib, tempfile
     >>> from separatrix.tables import table_batches
-    >>> import os, tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "people.csv")
-    >>> with open(path, "w") as file:
-    ...     _ = file.write("name,age\nAda,36\nBlaise,39\nCarl,77\n")
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("name,age\nAda,36\nBlaise,39\nCarl,77\n")
     >>> [batch.num_rows for batch in table_batches(path, rows=2)]
     [2, 1]
     """

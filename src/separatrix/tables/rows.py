@@ -36,15 +36,6 @@ _TRUE, _FALSE = ("true", "t", "1", "1.0"), ("false", "f", "0", "0.0")
 class TableRows:
     """Rows of a table: what folds are taken from.
 
-    Parameters
-    ----------
-    columns : dict of str to ndarray
-        float64 with NaN for numbers and flags, objects (str or None) for categories.
-    booleans : frozenset of str
-        Which of the columns hold flags.
-    n : int
-        The number of rows.
-
     Examples
     --------
     >>> import numpy as np
@@ -54,8 +45,8 @@ class TableRows:
     [{'age': None, 'sex': None}]
     """
 
-    columns: dict[str, NDArray[Any]]
-    booleans: frozenset[str]
+    columns: dict[str, NDArray[Any]]  # float64 with NaN for numbers and flags, objects (str or None) for categories
+    booleans: frozenset[str]  # which of the columns hold flags
     n: int
 
     def __len__(self) -> int:

@@ -20,7 +20,7 @@ from separatrix.data.arrow_columns import NO_LABEL, UnreadableValue, coded, plai
 from separatrix.data.block import Codes
 from separatrix.data.checks import nearest_name
 from separatrix.data.number_text import decimal_mark
-from separatrix.tables.columns import ColumnSchema, InferredColumn, TableColumn, infer_column, without_copies
+from separatrix.tables.columns import ColumnSchema, InferredColumn, ParsedColumn, infer_column, without_copies
 from separatrix.tables.findings import (
     class_findings,
     column_findings,
@@ -115,7 +115,7 @@ class TableSchema:
         table = as_arrow(table)
         target = _checked_target(table, target)
         labels = infer_labels(target, table.column(target))
-        given = {name: TableColumn(name, table.column(name)) for name in table.column_names if name != target}
+        given = {name: ParsedColumn(name, table.column(name)) for name in table.column_names if name != target}
         delimiter = (table.schema.metadata or {}).get(DELIMITER, b"").decode()
         decimal = decimal_mark((column.text for column in given.values() if column.text is not None), delimiter)
         inferred: list[InferredColumn] = []
