@@ -131,7 +131,7 @@ def _regions(model: Any, coordinates: Float, grid_resolution: int) -> PlaneRegio
     centre, directions = np.asarray(model.xbar_, np.float64), np.asarray(model.scalings_, np.float64)
     back = np.linalg.pinv(directions)[:2]
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # these rows were made here
+        warnings.simplefilter("ignore", UserWarning)  # that these rows, which were made here, have no feature names
         origin = np.asarray(model.transform(centre[None]))[0, :2]
 
         def predict(plane: Float) -> NDArray[Any]:
