@@ -314,23 +314,23 @@ SVM = [
     Entry("svc against rest", sx.SVC(multi_class="ovr"), checked=True, tight=1e-8),
     Entry("svc linear against rest", sx.SVC(kernel="linear", multi_class="ovr"), tight=1e-8),
     Entry("svc of kernels", sx.SVC(kernel=COMBINED), tight=1e-8),
-    Entry("svc, platt", sx.SVC(calibration="platt", tol=1e-9), folds=True, several_rows=True),
+    Entry("svc, platt", sx.SVC(calibration="sigmoid", tol=1e-9), folds=True, several_rows=True),
     Entry(
         "svc, scores of pairs",
-        sx.SVC(calibration="platt", decision_function_shape="ovo"),
+        sx.SVC(calibration="sigmoid", decision_function_shape="ovo"),
         tight=1e-8,
         several_rows=True,
     ),
     Entry("svc, isotonic", sx.SVC(calibration="isotonic", tol=1e-9, random_state=3), folds=True, several_rows=True),
     Entry(
         "svc, balanced, platt",
-        sx.SVC(class_weight="balanced", calibration="platt", tol=1e-9),
+        sx.SVC(class_weight="balanced", calibration="sigmoid", tol=1e-9),
         folds=True,
         several_rows=True,
     ),
     Entry(
         "svc poly, platt",
-        sx.SVC(kernel="poly", degree=2, calibration="platt", random_state=0),
+        sx.SVC(kernel="poly", degree=2, calibration="sigmoid", random_state=0),
         rough=True,
         several_rows=True,
     ),
@@ -342,7 +342,7 @@ SVM = [
     ),
     Entry(
         "svc linear, platt",
-        sx.SVC(kernel="linear", calibration="platt", random_state=0),
+        sx.SVC(kernel="linear", calibration="sigmoid", random_state=0),
         rough=True,
         several_rows=True,
     ),
@@ -354,7 +354,7 @@ SVM = [
     ),
     Entry(
         "svc linear against rest, platt",
-        sx.SVC(kernel="linear", multi_class="ovr", calibration="platt", tol=1e-9),
+        sx.SVC(kernel="linear", multi_class="ovr", calibration="sigmoid", tol=1e-9),
         folds=True,
         several_rows=True,
     ),
@@ -366,7 +366,7 @@ SVM = [
     ),
     Entry(
         "svc precomputed, platt",
-        sx.SVC(kernel="precomputed", calibration="platt", tol=1e-9),
+        sx.SVC(kernel="precomputed", calibration="sigmoid", tol=1e-9),
         folds=True,
         several_rows=True,
         only_for="kernel matrices",
@@ -414,7 +414,7 @@ MULTICLASS = [
     Entry("against rest of linear svc", sx.OneVsRestClassifier(sx.LinearSVC()), tight=1e-8),
     Entry(
         "against rest of svc",
-        sx.OneVsRestClassifier(sx.SVC(calibration="platt", random_state=0)),
+        sx.OneVsRestClassifier(sx.SVC(calibration="sigmoid", random_state=0)),
         tight=1e-8,
         several_rows=True,
     ),

@@ -174,7 +174,7 @@ class Fit:
     certificate : Certificate or None
         The proof; ``None`` for a model that minimises nothing iteratively and has no objective to bound.
     trace : list of dict
-        One entry an iteration, for the solvers that iterate.
+        One entry per iteration, for the solvers that iterate.
     """
 
     status: Status

@@ -20,7 +20,7 @@ them. Where the search runs away like that it is made again with the intercepts 
 Reference: MacKay (1992), Neural Computation 4, sections 2–4; Bishop (2006), Pattern Recognition and Machine Learning,
 eq. 4.137 and 3.92; Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, section 5.5.1, for the last term.
 
-**Complexity** that of a fit and of two passes O(n m² p²) a step; O((mp)³) for each value of the model.
+**Complexity** that of a fit and of two passes O(n m² p²) per step; O((mp)³) for each value of the model.
 **Passes over the data** those of a fit and two more a step; 24 in all for 100 000 × 50, where a fit alone takes 9.
 """
 

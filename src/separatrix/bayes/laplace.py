@@ -10,7 +10,7 @@ it never exceeds A, so variances are never too small.
 Reference: MacKay (1992), Neural Computation 4, 720–736; Bishop (2006), Pattern Recognition and Machine Learning, eq. 4.142 and
 4.143; Frangella, Tropp and Udell (2023), SIAM J. Matrix Analysis and Applications 44, for the sketch.
 
-**Complexity** full O(n m² p²), block O(n m p²), diagonal O(n m p), low_rank O(n m p r) a pass.
+**Complexity** full O(n m² p²), block O(n m p²), diagonal O(n m p), low_rank O(n m p r) per pass.
 **Passes over the data** "full" one, "block" and "diagonal" two, "low_rank" four.
 """
 

@@ -81,9 +81,9 @@ class _SortedCentred(Centred):
                 rows[a : a + m] -= mean
 
     def _expand(self, part: Float) -> Float:
-        whole = np.zeros((self.n_classes, *part.shape[1:]))
-        whole[self._present] = part
-        return whole
+        every = np.zeros((self.n_classes, *part.shape[1:]))
+        every[self._present] = part
+        return every
 
     def scatter(self) -> Float:
         return self._rows.T @ self._rows

@@ -6,7 +6,7 @@ Scores are contrasts against a baseline class; a symmetric softmax is read again
 columns of that class from I. What the solver saw through centred or scaled columns is taken to the user's units by
 `LinearProblem.finish`, which is linear.
 
-**Complexity** O(n q²) a pass, O(q³) a factorisation; q coefficients. **Passes over the data** one.
+**Complexity** O(n q²) per pass, O(q³) per factorisation; q coefficients. **Passes over the data** one.
 """
 
 from __future__ import annotations

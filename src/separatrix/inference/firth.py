@@ -10,7 +10,7 @@ The penalty is that of all columns throughout, as in Heinze's R package logistf.
 References: Heinze and Schemper (2002), Statistics in Medicine 21, section 2; Venzon and Moolgavkar (1988), Applied
 Statistics 37.
 
-**Complexity** O(np²) a step. **Passes over the data** two a step; `gather_firth` about ten, a profile summary some twenty for
+**Complexity** O(np²) per step. **Passes over the data** two per step; `gather_firth` about ten, a profile summary some twenty for
 each coefficient.
 """
 

@@ -10,7 +10,7 @@ Weights are repetitions: a row of weight 2 is two rows in every one of these sum
 References: McCullagh and Nelder (1989), Generalized Linear Models, section 4.4; White (1982), Econometrica 50, theorem 3.2;
 MacKinnon and White (1985), J. Econometrics 29.
 
-**Complexity** O(n q²) a pass, O(q³) a factorisation; q coefficients.
+**Complexity** O(n q²) per pass, O(q³) per factorisation; q coefficients.
 **Passes over the data** `gather` one, two or three after a loose fit; robust errors two; a profile limit about eight.
 """
 

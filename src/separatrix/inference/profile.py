@@ -9,7 +9,7 @@ A fit that has not converged proves only that L is at least so large: its b may 
 
 Reference: Venzon and Moolgavkar (1988), Applied Statistics 37, eq. 2.
 
-**Complexity** O(n q²) a step, q coefficients. **Passes over the data** about eight for a limit.
+**Complexity** O(n q²) per step, q coefficients. **Passes over the data** about eight for a limit.
 """
 
 from __future__ import annotations

@@ -77,9 +77,9 @@ def matched_log_probabilities(mu: Any, S: Any, step: float, heights: Any, nodes:
                     bent += r[l] * r[j] * T * T
             v = max(C[k, k] + linear + 0.5 * bent - 2.0 * shared[k], 0.0)
             x = m[k] - mean - scale * entropy
-            whole = log_mean(x, v, step, heights, nodes, weights)
+            average = log_mean(x, v, step, heights, nodes, weights)
             x /= math.sqrt(1.0 + _PROBIT * v)
-            p[i, k] = whole + min(1.0, 2.0 * pairs) * (min(x, 0.0) - math.log1p(math.exp(-abs(x))) - whole)
+            p[i, k] = average + min(1.0, 2.0 * pairs) * (min(x, 0.0) - math.log1p(math.exp(-abs(x))) - average)
         top, total = -np.inf, 0.0
         for k in range(K):
             top = max(top, p[i, k])

@@ -98,8 +98,8 @@ class Softmax(Loss):
     def _full(self, eta: Float) -> Float:
         return eta if self.baseline is None else np.insert(eta, self.baseline, 0.0, axis=1)
 
-    def _kept_columns(self, whole: Float) -> Float:
-        return whole if self.baseline is None else whole[:, self._kept]
+    def _kept_columns(self, full: Float) -> Float:
+        return full if self.baseline is None else full[:, self._kept]
 
     def _posterior(self, eta: Float) -> Float:
         scores = self._full(eta)
@@ -130,8 +130,8 @@ class Softmax(Loss):
         return self._kept_columns(self._posterior(eta))
 
     def flows(self, sums: Float) -> Float | None:
-        whole = sums if self.baseline is None else np.insert(sums, self.baseline, -sums.sum(axis=1), axis=1)
-        flows = whole.copy()
+        full = sums if self.baseline is None else np.insert(sums, self.baseline, -sums.sum(axis=1), axis=1)
+        flows = full.copy()
         np.fill_diagonal(flows, 0.0)
         return flows if (flows >= 0).all() else None
 
@@ -149,12 +149,12 @@ class Softmax(Loss):
 
     def conjugate(self, codes: Codes, a: Float) -> Float:
         # Without a baseline Σ_k a_k must vanish; with one, its own entry is what makes the sum vanish.
-        whole = a if self.baseline is None else np.insert(a, self.baseline, -a.sum(axis=1), axis=1)
-        q = whole.copy()
+        full = a if self.baseline is None else np.insert(a, self.baseline, -a.sum(axis=1), axis=1)
+        q = full.copy()
         q[np.arange(len(codes)), codes] += 1.0
         # q log q with 0 log 0 = 0, by NumPy's vectorised logarithm
         entropy = (np.maximum(q, 0.0) * np.log(np.maximum(q, np.finfo(np.float64).tiny))).sum(axis=1)
-        outside = (q.min(axis=1) < -1e-12) | (np.abs(whole.sum(axis=1)) > 1e-10)
+        outside = (q.min(axis=1) < -1e-12) | (np.abs(full.sum(axis=1)) > 1e-10)
         return np.where(outside, np.inf, entropy)
 
 

@@ -45,7 +45,7 @@ def gaussian(prior: tuple[ArrayLike, ArrayLike], m: int, d: int, p: int) -> Pena
     size = spread.shape[0]
     if spread.shape not in ((d, d), (m * d, m * d)):
         raise ValueError(
-            f"The covariance of prior has shape {spread.shape}; give a number, one variance a column, or a matrix "
+            f"The covariance of prior has shape {spread.shape}; give a number, one variance per column, or a matrix "
             f"({d}, {d})."
         )
     if not np.allclose(spread, spread.T, rtol=1e-10, atol=0.0):
@@ -67,7 +67,7 @@ def bounded(penalty: Penalty, bounds: tuple[ArrayLike, ArrayLike], m: int, d: in
     try:
         low, high = bounds
     except (TypeError, ValueError):
-        raise ValueError("bounds should be a pair (lower, upper) of numbers or arrays, one a column.") from None
+        raise ValueError("bounds should be a pair (lower, upper) of numbers or arrays, one per column.") from None
     lower, upper = penalty.low.copy(), penalty.high.copy()
     lower[:, :d] = by_column(-np.inf if low is None else low, m, d, "The lower bounds", -np.inf)
     upper[:, :d] = by_column(np.inf if high is None else high, m, d, "The upper bounds", np.inf)
@@ -88,7 +88,7 @@ def checked_offset(offset: Any, source: Source, m: int) -> Float:
     values = real_numbers(offset, "offset")
     wanted = (source.n_rows,) if m == 1 else (source.n_rows, m)
     if values.shape != wanted:
-        raise ValueError(f"offset has shape {values.shape}, expected {wanted}: one number a row and score.")
+        raise ValueError(f"offset has shape {values.shape}, expected {wanted}: one number per row and score.")
     if not np.isfinite(values).all():
         raise ValueError("offset contains NaN or infinity; give a finite number for every row.")
     return values

@@ -76,7 +76,7 @@ class Penalty:
         return Penalty(quadratic, absolute, mean, self.low[:, which], self.high[:, which], matrix)
 
     def rescaled(self, scale: Float) -> Penalty:
-        """The same penalty on θ·scale, (p,) one factor a column."""
+        """The same penalty on θ·scale, (p,) one factor per column."""
         tiled = np.tile(scale, len(self.mean))
         return replace(
             self,

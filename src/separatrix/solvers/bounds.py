@@ -204,8 +204,8 @@ def dual_point(
     def of_block(block: Block) -> tuple[Float, Float, float, float, Float]:
         conjugates, size, residual = np.zeros(kept), 0.0, 0.0
         products, squares = np.zeros((kept, theta.shape[1], theta.shape[0])), np.zeros(theta.shape[1])
-        for whole in pieces_in_cache(block):
-            rows, own = objective.counted(whole)
+        for piece in pieces_in_cache(block):
+            rows, own = objective.counted(piece)
             a = objective.slopes(theta, rows, own, shift)
             terms = objective.loss.conjugate(rows.codes, a)
             if own is not None:
@@ -237,8 +237,8 @@ def _slopes_by_class(objective: LinearObjective, source: Source, theta: Float, s
 
     def of_block(block: Block) -> Float:
         total = np.zeros((n_classes, len(theta)))
-        for whole in pieces_in_cache(block):
-            rows, own = objective.counted(whole)
+        for piece in pieces_in_cache(block):
+            rows, own = objective.counted(piece)
             a = objective.slopes(theta, rows, own, shift)
             a = a if rows.weights is None else a * rows.weights[:, None]
             for k in range(a.shape[1]):

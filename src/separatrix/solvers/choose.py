@@ -12,7 +12,7 @@ def choose_least_squares(n_rows: int | None, n_features: int) -> str:
     ============================  ===========================================
     columns ≤ 6000                ``"gram"``: one pass, closed form
     rows ≤ 6000                   ``"gram"`` on the rows' side
-    both larger                   ``"cg"``: one pass a step, bounded memory
+    both larger                   ``"cg"``: one pass per step, bounded memory
     ============================  ===========================================
 
     Parameters
@@ -38,7 +38,7 @@ def choose_least_squares(n_rows: int | None, n_features: int) -> str:
 # Up to this many columns (times the number of scores) a Hessian is cheap beside a few gradients.
 NEWTON_COLUMNS = 300
 NEWTON_PARAMETERS = 3000
-# With more rows a parameter than this, a sample knows the Hessian well enough.
+# With more rows per parameter than this, a sample knows the Hessian well enough.
 MANY_ROWS = 500
 MANY_ENTRIES = 5_000_000
 

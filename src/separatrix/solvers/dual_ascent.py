@@ -9,7 +9,7 @@ many columns M would be too large: there it is ρ for the intercept alone, and t
 
 Reference: Shalev-Shwartz and Zhang (2016), Math. Programming 155; Rockafellar (1976), SIAM J. Control 14.
 
-**Complexity** O(np²) a sweep in turned coordinates, O(nnz) in the columns themselves. **Passes over the data** one a sweep,
+**Complexity** O(np²) per sweep in turned coordinates, O(nnz) in the columns themselves. **Passes over the data** one per sweep,
 two a proximal step, and those of the proof.
 """
 

@@ -16,7 +16,7 @@ the digits that a product XᵀSX would. Columns are seen centred and scaled (coo
 References: Firth (1993), Biometrika 80, eq. 3.1 and §3.3; Heinze and Schemper (2002), Statistics in Medicine 21, §2;
 weights and steps as in Heinze's R package logistf.
 
-**Complexity** O(np²) a step. **Passes over the data** one, two a step, and one for every halving.
+**Complexity** O(np²) per step. **Passes over the data** one, two per step, and one for every halving.
 """
 
 from __future__ import annotations

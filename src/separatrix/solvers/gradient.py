@@ -8,7 +8,7 @@ proves ½ gᵀq⁻¹g at best, larger by the ratio of the Hessian to the penalty
 
 Reference: Beck and Teboulle (2009), SIAM J. Imaging Sciences 2; O'Donoghue and Candès (2015), Found. Comp. Math. 15.
 
-**Complexity** O(nnz · m) a step. **Passes over the data** two a step, and those of the proof.
+**Complexity** O(nnz · m) per step. **Passes over the data** two per step, and those of the proof.
 """
 
 from __future__ import annotations

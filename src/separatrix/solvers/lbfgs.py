@@ -10,7 +10,7 @@ The proof: H_S without the factor is below ∇²F, which is all that curvature.p
 
 Reference: Nocedal and Wright (2006), Numerical Optimization, algorithm 7.4; Byrd et al. (2011), SIAM J. Optimization 21.
 
-**Complexity** O(n m p) a pass. **Passes over the data** one a step, plus those of a line search that fails.
+**Complexity** O(n m p) per pass. **Passes over the data** one per step, plus those of a line search that fails.
 """
 
 from __future__ import annotations

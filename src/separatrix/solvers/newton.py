@@ -7,7 +7,7 @@ changed (see curvature.py), so late passes evaluate gradients alone. t = 1 unles
 
 Reference: Boyd and Vandenberghe (2004), Convex Optimization, section 9.5; Bach (2010), Electronic J. Statistics 4.
 
-**Complexity** O(n m² p²) for a pass with H, O(n m p) for one without, O((mp)³) a factorisation.
+**Complexity** O(n m² p²) for a pass with H, O(n m p) for one without, O((mp)³) per factorisation.
 **Passes over the data** about three at the usual tolerances, each an evaluation of F.
 """
 

@@ -7,7 +7,7 @@ No H is formed: its products need m numbers per row, kept from the evaluation. T
 
 Reference: Nocedal and Wright (2006), algorithm 7.1; Dembo, Eisenstat, Steihaug (1982), SIAM J. Numerical Analysis 19.
 
-**Complexity** O(nnz · m) a product. **Passes over the data** one a product and one a step; memory O(m(n + p)).
+**Complexity** O(nnz · m) per product. **Passes over the data** one per product and one per step; memory O(m(n + p)).
 """
 
 from __future__ import annotations

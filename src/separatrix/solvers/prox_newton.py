@@ -10,8 +10,8 @@ least subgradient (see curvature.py).
 
 Reference: Lee, Sun, Saunders (2014), SIAM J. Optimization 24; Massias et al. (2018), ICML, for working sets.
 
-**Complexity** O(nnz + n|W|²) a pass, O(|W|²) a sweep of coordinate descent.
-**Passes over the data** one a step and one a proof.
+**Complexity** O(nnz + n|W|²) per pass, O(|W|²) per sweep of coordinate descent.
+**Passes over the data** one per step and one per proof.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ correlated, by how much. With signs s on the support S the answer is one linear 
 it stops where the first coordinate would change its sign; that one stays at zero and the others go on, as in the feature-sign
 search of Lee et al. (2007), NeurIPS 19. The descent brings in coordinates that want to leave zero.
 
-**Complexity** O(|W|²) a sweep, O(|S|³) a factorisation.
+**Complexity** O(|W|²) per sweep, O(|S|³) per factorisation.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Newton's method, or under a diagonal a dual point.
 
 Reference: Johnson and Zhang (2013), NeurIPS 26 (SVRG); Xiao and Zhang (2014), SIAM J. Optimization 24.
 
-**Complexity** O(nnz · m) an epoch. **Passes over the data** three an epoch (one full gradient, two by runs of rows), and one
+**Complexity** O(nnz · m) per epoch. **Passes over the data** three per epoch (one full gradient, two by runs of rows), and one
 for each proof. Rows are taken in the order of the source: shuffle them if neighbours resemble each other.
 """
 

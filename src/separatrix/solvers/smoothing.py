@@ -270,6 +270,6 @@ def _spread(values: Float, piece: Block) -> Float:
     if len(values) == piece.n:
         return values
     assert piece.weights is not None
-    whole = np.zeros(piece.n)
-    whole[piece.weights > 0] = values
-    return whole
+    spread = np.zeros(piece.n)
+    spread[piece.weights > 0] = values
+    return spread

@@ -8,7 +8,7 @@ length 1/L = 1 removes most of the error, as far as the sample knows the Hessian
 Reference: Byrd et al. (2011), SIAM J. Optimization 21, for Hessians of samples; Lee, Sun, Saunders (2014), SIAM J.
 Optimization 24, for proximal steps in their metric.
 
-**Complexity** O(n_S m²p²) to take M, O((mp)²) a step. **Passes over the data** one over the sample, or one for the diagonal.
+**Complexity** O(n_S m²p²) to take M, O((mp)²) per step. **Passes over the data** one over the sample, or one for the diagonal.
 """
 
 from __future__ import annotations

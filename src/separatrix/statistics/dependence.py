@@ -76,13 +76,13 @@ def dependent_columns(source: Source, which: NDArray[np.intp], fit_intercept: bo
     with one_blas_thread():
         if not _dependent(factor(rows), fit_intercept):
             return None
-        whole = source.reduce(
+        total = source.reduce(
             lambda block: factor(block.counted().columns(which).dense()),
             lambda one, two: _triangular(np.concatenate([one, two])),
         )
-        if not np.isfinite(whole).all():
+        if not np.isfinite(total).all():
             return None
-        found = _dependent(whole, fit_intercept)
+        found = _dependent(total, fit_intercept)
     relations = {
         j: _fractions({k: c * float(unit[j] / unit[k]) for k, c in coefficients.items()})
         for j, coefficients in found.items()

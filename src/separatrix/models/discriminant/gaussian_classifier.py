@@ -26,7 +26,7 @@ class GaussianClassifier(GenerativeClassifier):
 
     means_: Float
     _metrics: list[Metric]
-    """One a class; the same object where classes share a covariance."""
+    """One per class; the same object where classes share a covariance."""
     _covariances: Sequence[tuple[Scatter, Float | None]]
     """Of every class, as a scatter and a diagonal to add."""
 

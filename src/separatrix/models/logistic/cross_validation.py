@@ -87,7 +87,7 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         As in `LogisticRegression`.
     use_legacy_attributes : bool, default=False
         Whether ``C_``, ``l1_ratio_``, ``scores_``, ``coefs_paths_`` and ``n_iter_`` have the shapes of scikit-learn before
-        1.10: arrays with one entry a class, and dicts by label. The default is that of scikit-learn 1.10.
+        1.10: arrays with one entry per class, and dicts by label. The default is that of scikit-learn 1.10.
 
     Attributes
     ----------

@@ -3,7 +3,7 @@
     log p(k|x)/p(l|x) = (w_k − w_l)ᵀx + b_k − b_l
     min  C Σ sᵢ ℓᵢ + (1−ρ)/2 ‖W‖² + ρ‖W‖₁         ρ = l1_ratio;  C = ∞ is maximum likelihood
 
-The intercept is never penalised. Two classes have one score, more have one a class ("softmax") or one a class but the baseline
+The intercept is never penalised. Two classes have one score, more have one per class ("softmax") or one per class but the baseline
 ("reference"). `fit_.certificate` proves how far the answer can be from the optimum of exactly this objective.
 
     glmnet's λ is 1/(nC);  a Gaussian prior of variance v on each coefficient is C = v with l1_ratio = 0
@@ -107,15 +107,15 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
     n_jobs : int, optional
         Threads; by default those of `separatrix.config`.
     multi_class : {"softmax", "reference"}, default="softmax"
-        For more than two classes: one vector a class, or one for every class but the baseline.
+        For more than two classes: one vector per class, or one for every class but the baseline.
     baseline : label, optional
         The class whose score is 0 when multi_class="reference"; the first one by default.
     prior : (mean, covariance), optional
-        A Gaussian prior on the coefficients in place of `C`: numbers, one a column, or a full covariance matrix.
+        A Gaussian prior on the coefficients in place of `C`: numbers, one per column, or a full covariance matrix.
     penalty_factors : array-like of shape (n_features,), optional
         Factors of the penalty of each column; 0 leaves a column without one.
     bounds : (lower, upper), optional
-        Limits of the coefficients: numbers, or one a column.
+        Limits of the coefficients: numbers, or one per column.
 
     Attributes
     ----------

@@ -132,7 +132,7 @@ def _largest(scores: Float) -> tuple[int, int]:
 
 
 def legacy_attributes(model: Any, labels: Sequence[Any]) -> None:
-    """The shapes that scikit-learn gave before 1.10: one entry a class, the ratios last, none where none were given."""
+    """The shapes that scikit-learn gave before 1.10: one entry per class, the ratios last, none where none were given."""
     m = len(labels)
     scores, n_iter = model.scores_.transpose(0, 2, 1), model.n_iter_.transpose(0, 2, 1)[None]
     paths = model.coefs_paths_.transpose(3, 0, 2, 1, 4)

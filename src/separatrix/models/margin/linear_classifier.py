@@ -88,7 +88,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
     solver_ : str
         The solver that was used.
     machines_ : list of Fit
-        The record of each machine: one for two classes, else one a class.
+        The record of each machine: one for two classes, else one per class.
     fit_ : Fit
         Status, passes over the data, and the certificate. For several machines the worst status, and the sums of their
         objectives and of their gaps.

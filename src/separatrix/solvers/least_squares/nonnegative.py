@@ -31,7 +31,7 @@ from separatrix.statistics.gram import NormalEquations
 
 
 def solve_nonnegative(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any]) -> LeastSquaresSolution:
-    """Coefficients ≥ 0 (m, d) for one penalty a target."""
+    """Coefficients ≥ 0 (m, d) for one penalty per target."""
     from scipy.optimize import nnls  # a slow import that only this needs
 
     d, m = equations.cross.shape
