@@ -10,8 +10,8 @@ The penalty is that of all columns throughout, as in Heinze's R package logistf.
 References: Heinze and Schemper (2002), Statistics in Medicine 21, section 2; Venzon and Moolgavkar (1988), Applied
 Statistics 37.
 
-**Complexity** O(np²) per step. **Passes over the data** two per step; `gather_firth` about ten, a profile summary some twenty for
-each coefficient.
+**Complexity** O(np²) per step. **Passes over the data** two per step; `gather_firth` about ten, a profile summary some twenty
+for each coefficient.
 """
 
 from __future__ import annotations

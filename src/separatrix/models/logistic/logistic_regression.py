@@ -3,8 +3,8 @@
     log p(k|x)/p(l|x) = (w_k − w_l)ᵀx + b_k − b_l
     min  C Σ sᵢ ℓᵢ + (1−ρ)/2 ‖W‖² + ρ‖W‖₁         ρ = l1_ratio;  C = ∞ is maximum likelihood
 
-The intercept is never penalised. Two classes have one score, more have one per class ("softmax") or one per class but the baseline
-("reference"). `fit_.certificate` proves how far the answer can be from the optimum of exactly this objective.
+The intercept is never penalised. Two classes have one score, more have one per class ("softmax") or one per class but the
+baseline ("reference"). `fit_.certificate` proves how far the answer can be from the optimum of exactly this objective.
 
     glmnet's λ is 1/(nC);  a Gaussian prior of variance v on each coefficient is C = v with l1_ratio = 0
 """
