@@ -597,10 +597,13 @@ def test_a_solver_that_swallows_an_interruption_is_stopped_all_the_same(iris, mo
             return super().fit(X, y)
 
     monkeypatch.setitem(FAMILIES, "lda", ModelFamily("lda", "deaf", 0, True, Deaf))
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        compare(iris, "target", families=["lda", "baseline"])
-    assert signal.getsignal(signal.SIGINT) is before
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            compare(iris, "target", families=["lda", "baseline"])
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, ours)
 
 
 def test_other_threads_may_compare():

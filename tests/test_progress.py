@@ -62,11 +62,20 @@ def test_ctrl_c_leaves_the_best_model_so_far_with_its_certificate():
         c = model.fit_.certificate
         print(model.fit_.status.name, np.isfinite(model.coef_).all(), 0 <= c.gap <= c.objective * (1 + 1e-12))
     """)
-    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    with pytest.raises(subprocess.TimeoutExpired):
-        child.wait(timeout=4)
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=60)
+    child = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(timeout=4)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    finally:
+        child.kill()
     assert out == "INTERRUPTED True True\n", err
