@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 import scipy.sparse as sp
-from estimators import having, named
+from estimators import each, having, named
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_regressor
@@ -43,7 +43,7 @@ Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
 TWO = CODES > 0
 
 ESTIMATORS = having(only_for=("", "three classes", "four columns", "rejection"))
-for name in ("rule, isotonic", "rule, isotonic, two folds", "mapped ridge", "mixed, not smoothed"):  # not to be held
+for name in ("rule, isotonic", "rule, isotonic, two folds", "mapped ridge"):  # not to be held
     del ESTIMATORS[name]
 # Models that hold arrays of their own kind, each of which is spoilt in turn.
 SPOILT = having(basic=True) | named(
@@ -892,3 +892,16 @@ def test_a_comparison_writes_its_folder_whole_or_not_at_all(tmp_path):
     assert CliRunner().invoke(app, run).exit_code == 0
     assert stat.S_IMODE((out / "report.html").stat().st_mode) == 0o600
     assert sorted(entry.name for entry in out.iterdir()) == ["model.safetensors", "report.html"]
+
+
+@each("model", having(classifier=True, basic=True, weights=True, counts=False, missing=False))
+@pytest.mark.parametrize("absent", [0, 1])
+def test_a_model_with_a_class_without_weight_is_held(model, absent, tmp_path):
+    """Its constant is −∞ and its coefficients are 0: that is no damage."""
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y, sample_weight=(y != absent).astype(float))
+    sx.save_model(model, tmp_path / "model.safetensors")
+    loaded = sx.load_model(tmp_path / "model.safetensors")
+    assert (loaded.predict(X) == model.predict(X)).all() and not (loaded.predict(X) == absent).any()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from separatrix.comparison.table_model import TableModel
-from separatrix.export.finite import check_finite_numbers
+from separatrix.export.finite import check_finite_numbers, has_impossible_class
 from separatrix.export.registry import name_of
 from separatrix.geometry.score_form import score_form_of
 
@@ -116,8 +116,7 @@ def _check_arrays(estimator: Any) -> None:
         return
     coef, intercept = held["coef_"], np.asarray(held.get("intercept_", 0.0))
     _check_numbers(coef.data if sp.issparse(coef) else np.asarray(coef), "coef_")
-    never = np.any(np.asarray(held.get("priors_", 1.0)) == 0.0)  # such a class has the constant −∞
-    _check_numbers(intercept[~np.isinf(intercept)] if never else intercept, "intercept_")
+    _check_numbers(intercept[~np.isinf(intercept)] if has_impossible_class(held) else intercept, "intercept_")
     shape = np.shape(coef)
     if shape[-1] != held.get("n_features_in_", shape[-1]):
         raise ValueError(f"coef_ has the shape {shape}, for {held['n_features_in_']} columns")

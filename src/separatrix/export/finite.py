@@ -7,7 +7,7 @@ log 0         of a value that never occurs, −∞; the constants of a class of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from separatrix.inference.estimates import Inference
 from separatrix.result import Certificate, Fit
 
 _RECORDS = (Fit, Certificate, Inference)
-_MEASURED = {"scores_", "cv_results_", "selection_", "_pocket_mistakes", "pareto_k_", "log_evidence_"}
-_LOGARITHMS = {"class_log_prior_", "feature_log_prob_"}
+_MEASURED = {"scores_", "coefs_paths_", "cv_results_", "selection_", "_pocket_mistakes", "pareto_k_", "log_evidence_"}
+_LOGARITHMS = {"class_log_prior_", "feature_log_prob_", "logs"}
 _CONSTANTS = {"intercept_", "_centred"}
 
 
@@ -38,6 +38,20 @@ def check_finite_numbers(model: Any) -> None:
         if not allowed and not (attribute in _LOGARITHMS and np.isneginf(bad).all()):
             what = "NaN" if np.isnan(bad).any() else "infinity"
             raise ValueError(f"{where} holds {what} in {bad.size} of {values.size} numbers")
+
+
+def has_impossible_class(held: Mapping[str, Any]) -> bool:
+    """Whether the attributes of a model are those of one with a class that is never chosen, whose constant is infinite.
+
+    Its prior is 0, or it has no rows of positive weight: then all its coefficients are 0.
+    """
+    if np.any(np.asarray(held.get("priors_", 1.0)) == 0.0):
+        return True
+    coef, intercept = held.get("coef_"), held.get("intercept_")
+    if not isinstance(coef, np.ndarray) or not isinstance(intercept, np.ndarray) or coef.shape[:1] != intercept.shape:
+        return False
+    infinite = np.isinf(intercept)
+    return bool(infinite.any()) and not np.asarray(coef)[infinite].any()
 
 
 def _numbers(
@@ -67,8 +81,9 @@ def _numbers(
         items = ((f"{where}[{at}]", item) for at, item in enumerate(listed))
     elif name_of(type(value)) is not None:
         parameters = value.get_params(deep=False) if isinstance(value, BaseEstimator) else {}
-        never = bool(np.any(np.asarray(getattr(value, "priors_", 1.0)) == 0.0))
-        for name, held in attributes(value).items():
+        all_held = attributes(value)
+        never = has_impossible_class(all_held)
+        for name, held in all_held.items():
             if name not in _MEASURED and not (name == "scores" and isinstance(value, TableModel)):
                 infinite = name in parameters or (never and name in _CONSTANTS)
                 yield from _numbers(held, f"{where}.{name}", name, infinite, seen)
