@@ -21,9 +21,9 @@ from separatrix.inference.estimates import Inference
 from separatrix.result import Certificate, Fit
 
 _RECORDS = (Fit, Certificate, Inference)
-_MEASURED = {"scores_", "coefs_paths_", "cv_results_", "selection_", "_pocket_mistakes", "pareto_k_", "log_evidence_"}
+_MEASURED = {"scores_", "cv_results_", "selection_", "_pocket_mistakes", "pareto_k_", "log_evidence_"}
 _LOGARITHMS = {"class_log_prior_", "feature_log_prob_", "logs"}
-_CONSTANTS = {"intercept_", "_centred"}
+_CONSTANTS = {"intercept_", "coefs_paths_", "_centred"}
 
 
 def check_finite_numbers(model: Any) -> None:
