@@ -20,6 +20,7 @@ from separatrix import LogisticRegression
 from separatrix.data import as_source
 from separatrix.kernels.dual_logistic import new_alpha
 from separatrix.result import Status
+from separatrix.solvers.registry import METHODS
 from separatrix.statistics.dependence import dependent_columns
 
 PENGUINS = Path(__file__).parents[1] / "examples" / "data" / "penguins.csv"
@@ -199,3 +200,36 @@ def test_dependence_is_that_of_exact_arithmetic() -> None:
     assert of(X, np.zeros(200), np.full(200, 0.3)).exact == (3, 4)
     rounded = of(X, X[:, 0] + X[:, 1])  # the sum is rounded: not a combination
     assert rounded.exact == () and rounded.nearly == (3,)
+
+
+@pytest.mark.parametrize("solver", [*METHODS])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_no_column_may_be_left(solver, classes, intercept):
+    """Columns of zeros without a penalty are left out; with all of them gone the answer is that of no columns at all."""
+    X, y = np.zeros((9, 2)), np.arange(9) % classes
+    solver = "auto" if solver == "dual" and classes == 3 else solver  # it is for two classes
+    model = LogisticRegression(C=np.inf, fit_intercept=intercept, solver=solver).fit(X, y)
+    assert model.fit_.status is Status.CONVERGED and not model.coef_.any()
+    shares = np.bincount(y) / 9 if intercept else np.full(classes, 1 / classes)
+    np.testing.assert_allclose(model.predict_proba(X[:1])[0], shares, atol=1e-5)  # a gap of 1e-10 leaves as much
+
+
+@pytest.mark.parametrize("solver", ["gradient", "sgd", "prox_newton"])
+@pytest.mark.parametrize("seed", [151, 346, 609, 722, 990, 1410])
+def test_steps_to_where_the_loss_overflows_are_not_taken(solver, seed):
+    """A column twice, far from the origin, bounded on one side and not penalised: quadratic models have no minimum there."""
+    rng = np.random.default_rng(seed)
+    d, n = int(rng.integers(2, 13)), 40
+    X = 1000.0 + rng.standard_normal((n, d))
+    X[:, -1] = X[:, 0]
+    weights, low = rng.choice([0.0, 0.1, 1.0, 2.0, 100.0], n), np.full(d, -np.inf)
+    low[[d // 2, -1]] = -1.0
+    steps = int(rng.integers(2, 6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        bounded: dict[str, Any] = {"C": np.inf, "bounds": (low, np.full(d, np.inf)), "fit_intercept": False}
+        model = LogisticRegression(solver=solver, max_iter=steps, tol=0.01, **bounded)
+        model.fit(X, rng.integers(0, 2, n), weights)
+    assert np.isfinite(model.coef_).all() and np.isfinite(model.fit_.certificate.objective)
+    assert model.fit_.certificate.objective <= weights.sum() * np.log(2) * (1 + 1e-12)

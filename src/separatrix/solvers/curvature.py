@@ -72,6 +72,8 @@ class Curvature:
         and an eigenvalue or a factor is that of a matrix which differs by 16 ε or p ε in each.
         """
         p = len(self.root)
+        if not p:  # no columns: nothing can be smaller
+            return 1.0
         if self._vectors is not None:
             value, error = float(self._values[0]), 48.0 * p * EPS
         elif p <= _EIGENVALUES_UP_TO:
@@ -154,7 +156,7 @@ class LargestRow:
 
     def spread(self, curvature: Curvature) -> float:
         """A bound on max_i ‖xᵢ‖_{H⁻¹}; columns whose unit has changed count accordingly."""
-        return curvature.spread(self.value * float((curvature.metric / self.metric).max()))
+        return curvature.spread(self.value * float((curvature.metric / self.metric).max(initial=0.0)))
 
 
 def gap_bound(decrement: float, reach: float) -> float:

@@ -89,7 +89,7 @@ def _step(problem: LinearProblem, state: GradientState, budget: Budget) -> Gradi
         bound = least_bound(state.bound, dual_gap(problem, state.theta, state.evaluation, budget.target))
         return replace(state, bound=bound, verdict=Status.STALLED)
     state = replace(state, current=moved, at=new, before=before, L=L, momentum=momentum, steps=state.steps + 1)
-    if new.value > state.value:
+    if not new.value <= state.value:  # momentum, or a step to where F overflows
         return state
     return replace(state, theta=moved, evaluation=new, bound=Bound(np.inf))
 
