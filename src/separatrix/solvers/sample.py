@@ -89,7 +89,7 @@ class Sample:
         for _ in range(min(max_iter, _STEPS)):
             evaluation = problem.evaluate(point, 2)
             assert evaluation.hessian is not None
-            if evaluation.value > before:
+            if not evaluation.value <= before:  # no fall, or an overflow
                 point, step = point - 0.5 * step, 0.5 * step
                 continue
             if evaluation.steepest > FAR_OUT:
