@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
 from separatrix.data.checks import check_numbers, real_numbers
-from separatrix.data.dense import DenseBlock
+from separatrix.data.dense import WORTH_COMPILING, DenseBlock
 from separatrix.data.labels import check_finite_target, encode, known_labels
-from separatrix.data.source import Source, rows_per_block
+from separatrix.data.source import Source, in_parallel, rows_per_block, rows_to_share
 from separatrix.data.sparse import SparseBlock
 
 _COARSE_ENTRIES = 2_000_000
+# Rows of a sample that a worker gathers at once.
+_GATHERED = 1024
 
 
 class MemorySource(Source):
@@ -30,7 +32,7 @@ class MemorySource(Source):
     def __init__(self, shape: tuple[int, int], y: NDArray[Any] | None, weights: Float | None) -> None:
         self.n_rows, self.n_features = shape
         self._y, self._weights = y, weights
-        self._rows_per_block = rows_per_block(self.n_features)
+        self._rows_per_block = min(rows_per_block(self.n_features), rows_to_share(*shape))
 
     @abstractmethod
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
@@ -79,9 +81,9 @@ class MemorySource(Source):
         """A source of copies of some rows, without targets."""
 
     def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
-        # Fixed random rows: the same in every run, without a period that the data may share.
-        drawn_rows = np.random.default_rng(0).choice(self.n_rows, min(rows, self.n_rows), replace=False, shuffle=False)
-        which = np.sort(drawn_rows)
+        # Fixed random rows, one of every run of so many: the same in every run, without a period that the data may share.
+        edges = np.linspace(0, self.n_rows, min(rows, self.n_rows) + 1).astype(np.intp)
+        which = np.random.default_rng(0).integers(edges[:-1], edges[1:])
         drawn = self._rows(which)
         drawn._rows_per_block = max(512, min(drawn._rows_per_block, -(-len(which) // 8)))  # enough blocks to share
         drawn.classes = self.classes
@@ -99,10 +101,17 @@ class ArraySource(MemorySource):
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
-        return DenseBlock(self._X[rows], y, weights, rows.start)
+        return DenseBlock(self._X[rows], y, weights, rows.start, compiled=self._X.size >= WORTH_COMPILING)
 
     def _rows(self, which: NDArray[np.intp]) -> Self:
-        return type(self)(self._X[which], None, None)
+        rows = np.empty((len(which), self.n_features), dtype=self._X.dtype)
+
+        def gather(start: int) -> None:  # most of the time goes into first touches of `rows`
+            at = slice(start, start + _GATHERED)
+            np.take(self._X, which[at], axis=0, out=rows[at], mode="clip")  # other modes copy once more
+
+        in_parallel(gather, range(0, len(which), _GATHERED))
+        return type(self)(rows, None, None)
 
     def matrix(self) -> Any:
         return self._X

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import isfunction
+from threading import Lock
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -224,10 +225,29 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         """block_fn of all rows, joined; NaN and infinity in X are refused by column name."""
         self._check_ready()
         source = self._read(X, reset=False)
-        parts = list(source.map(block_fn, rows_per_block(source.n_features, target=COPIED_BYTES)))
-        if not parts:
+        rows = rows_per_block(source.n_features, target=COPIED_BYTES)
+        if source.n_rows is None:
+            parts = source.map(block_fn, rows)
+            return self._checked_rows(source, np.concatenate(parts) if parts else np.empty(0))
+        found: list[Float] = []
+        lock, finite = Lock(), True
+
+        def fill(_: int, block: Block) -> None:
+            nonlocal finite
+            part = block_fn(block)
+            with lock:
+                if not found:
+                    found.append(np.empty((source.n_rows, *part.shape[1:]), dtype=part.dtype))
+            # The workers touch the memory of the result first, and look at their parts while these are in cache.
+            found[0][block.start : block.start + block.n] = part
+            finite = finite and bool(np.isfinite(part).all())
+
+        source.share(fill, rows)
+        return found[0] if found and finite else self._checked_rows(source, found[0] if found else np.empty(0))
+
+    def _checked_rows(self, source: Source, result: Float) -> Float:
+        if not len(result):
             raise ValueError("The data have no rows: at least one is needed.")
-        result: Float = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if not np.isfinite(result).all():
             sentence = source.explain_non_finite()
             if sentence:
