@@ -27,11 +27,13 @@ from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
 from separatrix.models.docstrings import described
+from separatrix.models.scikit_learn import check_parameters
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import ConvergenceWarning, Fit
 from separatrix.settings import one_blas_thread, outside
 
 OptionalArray = ArrayLike | None
+_CONSTANTS = (bool, int, float, str, type(None))
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     _fitted_on_single = False
     _of_some_fits: ClassVar[tuple[str, ...]] = ()
     """Attributes that only some fits set, which the next fit therefore has to remove."""
+    _names: ClassVar[list[str] | None] = None
+    """The names of the parameters, once they were asked for: to read them off the constructor takes longer than to predict."""
+    _accepted: ClassVar[dict[str, Any]] = {}
+    """For each parameter of the class the last value that was found to be valid, if it cannot change."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Public methods and properties compute on one BLAS thread, so that their bits do not depend on the number of threads;
         arguments that all methods share are described in their docstrings.
         """
         super().__init_subclass__(**options)
+        cls._names, cls._accepted = None, {}
         for name, held in list(vars(cls).items()):
             if name.startswith("_"):
                 continue
@@ -134,6 +141,20 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         """Refuse parameters that mean nothing, before a row is read."""
         self._validate_params()
 
+    def _validate_params(self) -> None:
+        """scikit-learn's checks, of the values that were not the last to pass them."""
+        values = ((name, getattr(self, name)) for name in self._get_param_names())
+        fresh = {name: value for name, value in values if value is not self._accepted.get(name, Estimator)}
+        if fresh:
+            check_parameters(self._parameter_constraints, fresh, type(self).__name__)
+            self._accepted.update({name: value for name, value in fresh.items() if isinstance(value, _CONSTANTS)})
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        if cls._names is None:
+            cls._names = super()._get_param_names()
+        return cls._names
+
     def _before(self) -> tuple[NDArray[Any], Float, Float] | None:
         """Classes, coefficients and intercepts that a warm start begins with."""
         return None
@@ -175,8 +196,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         if isinstance(X, Source):
             self._check_source(X, reset)
             return as_source(X, y, sample_weight)
-        X = as_table(check_rows(X))
-        if is_frame(X):
+        plain = is_plain(X)
+        X = X if plain else as_table(check_rows(X))
+        if plain and self._fits_columns(X, reset):
+            pass
+        elif is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             rows, columns = (X.num_rows, X.num_columns) if hasattr(X, "num_rows") else X.shape
             if rows < 1 or columns < 1:
@@ -186,12 +210,20 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             X = validate_data(self, X, reset=reset, accept_sparse=True, ensure_all_finite=False)
         if y is not None and getattr(getattr(y, "dtype", None), "kind", "") == "c":
             real_numbers(y, "y")
-        if y is not None and not multi_output:
+        if y is not None and not multi_output and not (type(y) is np.ndarray and y.ndim == 1):
             y = column_or_1d(y, warn=True)
         source = source_of(X, y, sample_weight, numeric=numeric)
         if reset and self._keeps_single:
             self._fitted_on_single = source.dtype == np.float32
         return source
+
+    def _fits_columns(self, X: NDArray[Any], reset: bool) -> bool:
+        """Whether plain numbers need none of scikit-learn's checks: no names then or now, as many columns as before."""
+        if "feature_names_in_" in self.__dict__:
+            return False
+        if reset:
+            self.n_features_in_ = X.shape[1]
+        return self.__dict__.get("n_features_in_") == X.shape[1]
 
     def _as_given(self, X: Any, answer: Float) -> Float:
         """An answer in single precision where scikit-learn gives it so; it was computed in double precision."""
@@ -258,11 +290,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         pending = getattr(self, "_pending", "")
         if pending:
             raise NotFittedError(f"This {type(self).__name__} has seen too little data to predict: {pending}")
-        check_is_fitted(self, "fit_")
+        if not hasattr(self, "fit_"):
+            check_is_fitted(self, "fit_")
 
     def _column(self, j: int) -> str:
         names = getattr(self, "feature_names_in_", None)
         return f"column {j}" if names is None else f"column {names[j]!r}"
+
+
+def is_plain(X: Any) -> bool:
+    """Whether X is an array of real numbers with rows and columns: nothing about it is left to ask."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub" and X.dtype.itemsize <= 8 and X.size > 0
 
 
 def is_single(X: Any) -> bool:
