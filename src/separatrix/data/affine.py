@@ -161,6 +161,13 @@ class _WithOnes(_Affine):
         border = self._block.rmatvec(weights)[inner]
         return np.block([[core, border[:, None]], [border[None, :], np.full((1, 1), weights.sum())]])
 
+    def curve(self, weights: Float, v: Float) -> Float:
+        return self._block.curve_with_ones(weights, v)
+
+    def sparse_rows(self) -> tuple[tuple[NDArray[Any], NDArray[Any], NDArray[Any]], bool] | None:
+        rows = self._block.sparse_rows()
+        return None if rows is None or rows[1] else (rows[0], True)
+
     def plain_rows(self) -> tuple[NDArray[Any], bool] | None:
         plain = self._block.plain_rows()
         return None if plain is None or plain[1] else (plain[0], True)

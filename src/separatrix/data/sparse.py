@@ -146,18 +146,37 @@ class SparseBlock(StoredBlock):
     def curve(self, weights: Float, v: Float) -> Float:
         if self.X.nnz < _CURVED_FROM or v.ndim > 1:
             return super().curve(weights, v)
+        return self._curved(weights, v, 0.0)[:-1]
+
+    def curve_with_ones(self, weights: Float, v: Float) -> Float:
+        if self.X.nnz < _CURVED_FROM:
+            return super().curve_with_ones(weights, v)
+        return self._curved(weights, v[:-1], v[-1])
+
+    def _curved(self, weights: Float, v: Float, constant: float) -> Float:
         from separatrix.kernels.sparse_rows import add_curved
 
-        product = np.zeros(self.shape[1])
-        add_curved(self.X.data, self.X.indices, self.X.indptr, weights, v, product)
+        product = np.zeros(self.shape[1] + 1)
+        X = self.X
+        product[-1] = add_curved(X.data, X.indices, X.indptr, weights, v, constant, product[:-1])
         return product
+
+    def sparse_rows(self) -> tuple[tuple[NDArray[Any], NDArray[Any], NDArray[Any]], bool] | None:
+        return self.stored_rows(), False
 
     def _squared(self) -> Any:
         X = self._double()
         return sp.csr_array((np.square(X.data), X.indices, X.indptr), shape=X.shape)
 
     def column_squares(self, weights: Float | None = None) -> Float:
-        return self._squared().T @ (np.ones(self.n) if weights is None else weights)
+        each = np.ones(self.n) if weights is None else weights
+        if self.X.nnz < _CURVED_FROM:
+            return self._squared().T @ each
+        from separatrix.kernels.sparse_rows import add_squares
+
+        squares = np.zeros(self.shape[1])
+        add_squares(self.X.data, self.X.indices, self.X.indptr, each, squares)
+        return squares
 
     def columns(self, which: Codes) -> SparseBlock:
         return SparseBlock(self.X[:, which], self.y, self.weights, self.start)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
-from separatrix.objectives.fused import Fused, fused_curve, fused_sums, worth_compiling
+from separatrix.objectives.fused import Fused, column_by_column, fused_curve, fused_sums, worth_compiling
 from separatrix.objectives.losses import Loss
 from separatrix.objectives.penalties import Penalty
 
@@ -36,18 +36,20 @@ class HessianProduct:
         self._objective, self._source, self._order, self._kept = objective, source, order, kept
 
     def __call__(self, direction: Float) -> Float:
+        laid = column_by_column(direction)
+
         def of_block(block: Block) -> Float:
             held = self._kept[block.start]
             if isinstance(held, Fused):
                 assert held.curvatures is not None
-                return fused_curve(direction, block.counted(), held.curvatures)
-            total = np.zeros((direction.shape[1], direction.shape[0]))
+                return fused_curve(laid, block.counted(), held.curvatures)
+            total = np.zeros((laid.shape[1], laid.shape[0]))
             for piece in pieces_in_cache(block, self._order):
-                total += self._objective.curved(piece.counted(), self._kept[piece.start], direction)
+                total += self._objective.curved(piece.counted(), self._kept[piece.start], laid)
             return total
 
-        sums = self._source.reduce(of_block, np.add, rows_per_task(self._source))
-        return sums.T + self._objective.penalty.times(direction)
+        sums = self._source.reduce(of_block, added, rows_per_task(self._source))
+        return np.ascontiguousarray(sums.T) + self._objective.penalty.times(direction)
 
     def release(self) -> None:
         """Let go of what is kept, so that the next point has room; there are no more products then."""
@@ -93,7 +95,7 @@ class _Sums:
             hessian += other.hessian
         return _Sums(
             self.loss + other.loss,
-            self.gradient + other.gradient,
+            added(self.gradient, other.gradient),
             hessian,
             max(self.largest_row, other.largest_row),
             max(self.steepest, other.steepest),
@@ -170,15 +172,16 @@ class LinearObjective:
         a row stay, those of the compiled softmax in single precision.
         """
         kept: dict[int, Any] | None = {} if keep else None
+        laid = column_by_column(theta)
         compiled = order == 1 and worth_compiling(source, theta)
 
         def of_block(block: Block) -> _Sums:
-            fused = fused_sums(self.loss, theta, *self.counted(block), metric, keep) if compiled else None
+            fused = fused_sums(self.loss, laid, *self.counted(block), metric, keep) if compiled else None
             if fused is not None:
                 return self._of_fused(fused, block, kept)
             total: _Sums | None = None
             for piece in pieces_in_cache(block, order):
-                part = self._sums(theta, piece, order, metric, columns, kept)
+                part = self._sums(laid, piece, order, metric, columns, kept)
                 total = part if total is None else total + part
             assert total is not None
             return total
@@ -191,7 +194,7 @@ class LinearObjective:
         return Evaluation(
             sums.loss + self.penalty.value(theta),
             sums.loss,
-            sums.gradient + self.penalty.gradient(theta),
+            np.ascontiguousarray(sums.gradient) + self.penalty.gradient(theta),
             sums.residual,
             sums.total,
             hessian,
@@ -259,7 +262,7 @@ class LinearObjective:
     def _of_fused(self, fused: Fused, block: Block, kept: dict[int, Any] | None) -> _Sums:
         curvature = None
         if kept is not None and fused.curvatures is not None:
-            kept[block.start] = fused
+            kept[block.start] = fused if self.loss.n_scores > 1 else fused.curvatures
             weights = block.weights if block.weights is None else block.weights[block.weights > 0]
             curvature = self.loss.total(fused.curvatures.astype(np.float64), weights)
         sums = (fused.largest_row, fused.steepest, fused.residual, fused.total, curvature)
@@ -286,6 +289,12 @@ class LinearObjective:
 def _as_matrix(blocks: Float) -> Float:
     m, _, p, _ = blocks.shape
     return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3).reshape(m * p, m * p))
+
+
+def added(total: Float, more: Float) -> Float:
+    """total + more, in the memory of the total."""
+    total += more
+    return total
 
 
 def pieces_in_cache(block: Block, order: int = 1) -> Iterator[Block]:

@@ -3,7 +3,9 @@
     H d = −g  to within ‖Hd + g‖ ≤ η‖g‖,   one product with H a step
     preconditioned by (A ⊗ G + q)⁻¹, A = Σ s∇²ℓ/Σ s the mean curvature of the scores, G = XᵀX; by its diagonal when p is large
 
-No H is formed: its products need m numbers per row, kept from the evaluation. The proof is a dual point (see bounds.py).
+No H is formed: its products need m numbers per row, kept from the evaluation. The diagonal is that of centred columns: in w and
+b + wᵀx̄ the Hessian has hardly an entry between slopes and intercept. The proof is a dual point (see bounds.py); it costs ½Σr²/q
+of the residual r in these coordinates, and a square of the intercept's.
 
 Reference: Nocedal and Wright (2006), algorithm 7.1; Dembo, Eisenstat, Steihaug (1982), SIAM J. Numerical Analysis 19.
 
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -24,6 +27,7 @@ from separatrix.result import Status
 from separatrix.settings import one_blas_thread
 from separatrix.solvers.bounds import (
     Bound,
+    closed_gap,
     dual_cost,
     dual_gap,
     intercept_shift,
@@ -41,7 +45,7 @@ _KRONECKER_COLUMNS = 1500
 _GRAM_ROWS = 20_000
 _MOST_PRODUCTS = 200
 _ROWS_PER_PARAMETER = 10
-_FORCING = 1e-2
+_FORCING = 5e-2
 _CHEAP = 2_000_000
 
 
@@ -80,14 +84,36 @@ def _bound(problem: LinearProblem, state: NewtonCGState, budget: Budget) -> Newt
     bound, gradient = least_bound(state.bound, state.trivial), state.evaluation.gradient
     if not problem.objective.free_intercept:
         bound = least_bound(bound, strong_convexity(problem, gradient))
-    elif bound.gap > budget.target and dual_cost(problem, state.theta, gradient) <= budget.target:
+    elif bound.gap > budget.target and _cost(problem, state)(gradient) <= budget.target:
         bound = least_bound(bound, _proof(problem, state, budget.target))
     return replace(state, bound=bound)
+
+
+def _cost(problem: LinearProblem, state: NewtonCGState) -> Callable[[Float], float]:
+    """By how much a dual point with some gradient is below F, nearly, for points near the present one."""
+    preconditioner, quadratic = state.preconditioner, problem.objective.penalty.quadratic[:, :-1]
+    if not (isinstance(preconditioner, _Diagonal) and problem.objective.free_intercept and state.held):
+        return partial(dual_cost, problem, state.theta)
+    curvature, centre = state.evaluation.total_curvature, preconditioner.centre
+    assert curvature is not None
+    inverse = np.linalg.pinv(curvature, hermitian=True)
+
+    def cost(gradient: Float) -> float:
+        last = gradient[:, -1]
+        left = gradient[:, :-1] - np.multiply.outer(last, centre)
+        with np.errstate(over="ignore"):  # columns of extreme size
+            return 0.5 * float((np.square(left) / quadratic).sum()) + float(last @ inverse @ last)
+
+    return cost
 
 
 def _proof(problem: LinearProblem, state: NewtonCGState, target: float) -> Bound:
     """Factors alone meet the intercept's condition where it nearly holds, else after a shift; both where a pass is cheap."""
     theta, evaluation, n_rows = state.theta, state.evaluation, problem.source.n_rows
+    if isinstance(state.preconditioner, _Diagonal):
+        bound = closed_gap(problem, theta, evaluation, state.preconditioner.squares)
+        if bound.gap < np.inf:
+            return bound
     if n_rows is None or n_rows * theta.size > _CHEAP:
         return dual_gap(problem, theta, evaluation, target)
     assert evaluation.total_curvature is not None
@@ -97,7 +123,7 @@ def _proof(problem: LinearProblem, state: NewtonCGState, target: float) -> Bound
 
 def _step(problem: LinearProblem, state: NewtonCGState, budget: Budget) -> NewtonCGState:
     evaluation, target = state.evaluation, budget.target
-    step = _solve(problem, state.theta, evaluation, state.preconditioner.at(evaluation), target)
+    step = _solve(evaluation, state.preconditioner.at(evaluation), _cost(problem, state), target)
     if not state.held and -0.5 * float((evaluation.gradient * step).sum()) <= 0.01 * target:
         return replace(state, verdict=Status.UNPROVEN)
     assert evaluation.times is not None
@@ -146,24 +172,44 @@ def _gram(block: Block) -> Float:
 
 
 class _Diagonal:
-    """The inverse of the diagonal, every row with the mean curvature."""
+    """The inverse of the diagonal, every row with the mean curvature and columns centred beside a free intercept."""
 
     def __init__(self, problem: LinearProblem) -> None:
-        self._squares, self._quadratic = column_squares(problem.source), problem.objective.penalty.quadratic
+        source, self._quadratic = problem.source, problem.objective.penalty.quadratic
+        self.squares, self.centre = column_squares(source), np.zeros(0)
+        self._spread = self.squares
+        if problem.objective.free_intercept:
+            sums = source.reduce(_column_sums, np.add)
+            self.centre = sums[:-1] / sums[-1]
+            self._spread = np.append(np.maximum(self.squares[:-1] - sums[:-1] * self.centre, 0.0), sums[-1])
 
     def at(self, evaluation: Evaluation) -> Callable[[Float], Float]:
         """The inverse with the mean curvature of this point."""
         assert evaluation.total_curvature is not None
-        mean = evaluation.total_curvature.diagonal()[:, None] / evaluation.total
-        diagonal = np.maximum(mean * self._squares + self._quadratic, np.finfo(np.float64).tiny)
-        return lambda v: v / diagonal
+        mean, centre = evaluation.total_curvature.diagonal()[:, None] / evaluation.total, self.centre
+        diagonal = np.maximum(mean * self._spread + self._quadratic, np.finfo(np.float64).tiny)
+        if not len(centre):
+            return lambda v: v / diagonal
+
+        def apply(v: Float) -> Float:
+            moved = v.copy()
+            moved[:, :-1] -= np.multiply.outer(v[:, -1], centre)
+            moved /= diagonal
+            moved[:, -1] -= moved[:, :-1] @ centre
+            return moved
+
+        return apply
+
+
+def _column_sums(block: Block) -> Float:
+    counted = block.counted()
+    return counted.rmatvec(counted.row_weights)
 
 
 def _solve(
-    problem: LinearProblem,
-    theta: Float,
     evaluation: Evaluation,
     precondition: Callable[[Float], Float],
+    cost: Callable[[Float], float],
     target: float,
 ) -> Float:
     """Conjugate gradients on H d = −g, down to what the tolerance or the forcing term asks for."""
@@ -185,7 +231,7 @@ def _solve(
         white = precondition(residual)
         fresh = float((residual * white).sum())
         # No more is needed than a gradient whose bound is below the target, or than the quadratic model is good for.
-        bound = dual_cost(problem, theta, residual)
+        bound = cost(residual)
         # A step that is below the target is the last one, where exactness can make it one.
         last = first <= target and np.isfinite(bound)
         if bound <= 0.25 * target or (fresh <= _FORCING * first and not last):
