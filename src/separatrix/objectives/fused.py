@@ -17,6 +17,8 @@ from separatrix.objectives.margin_losses import Logistic
 
 # Below this many multiplications a pass NumPy is done before numba is imported.
 _WORTH_COMPILING = 2_000_000
+# From this many classes on products of matrices beat a loop over rows, in pieces of so many rows.
+_MANY_CLASSES, _PIECE = 20, 1024
 _NOTHING = np.empty(0)
 
 
@@ -62,6 +64,8 @@ def fused_sums(
         largest = np.nan if metric is None else largest + (float(metric[d]) if ones else 0.0)
         return Fused(value, _joined(gradient, np.array([slope]), ones), largest, steepest, squares, total)
     if type(loss) is Softmax and loss.baseline is None and metric is None:
+        if m >= _MANY_CLASSES:
+            return _many_classes(loss, theta, block, own, keep)
         from separatrix.kernels.softmax import softmax_pass
 
         offset = np.empty((0, 0)) if own is None else np.ascontiguousarray(own)
@@ -74,6 +78,15 @@ def fused_sums(
 
 def fused_curve(direction: Float, block: Block, p: NDArray[np.float32]) -> Float:
     """(p, m) product of the softmax's Hessian with a direction, given the posteriors of the rows that count."""
+    if len(direction) >= _MANY_CLASSES:
+        product, at = np.zeros(direction.T.shape), 0
+        for rows in block.cut(_PIECE):
+            moved, own = rows.matvec(direction.T), p[at : at + rows.n]
+            moved -= np.einsum("ij,ij->i", own, moved)[:, None]
+            moved *= own
+            product += rows.rmatvec(moved if rows.weights is None else moved * rows.weights[:, None])
+            at += rows.n
+        return product
     from separatrix.kernels.softmax import softmax_curve
 
     plain = block.plain_rows()
@@ -85,6 +98,27 @@ def fused_curve(direction: Float, block: Block, p: NDArray[np.float32]) -> Float
     weights = _NOTHING if block.weights is None else block.weights
     softmax_curve(X, p, weights, np.ascontiguousarray(direction[:, :d]), v, product, sums)
     return _joined(product, sums, ones).T
+
+
+def _many_classes(loss: Softmax, theta: Float, block: Block, own: Float | None, keep: bool) -> Fused:
+    """The same sums by products of matrices, a few rows at a time that stay in cache with their scores."""
+    gradient, p = np.zeros(theta.T.shape), np.empty((block.n if keep else 0, len(theta)), dtype=np.float32)
+    value, squares, steepest, total, at = 0.0, 0.0, 0.0, 0.0, 0
+    for rows in block.cut(_PIECE):
+        eta = rows.matvec(theta.T)
+        if own is not None:
+            eta += own[at : at + rows.n]
+        steepest = max(steepest, float(eta.max(initial=0.0)), -float(eta.min(initial=0.0)))
+        losses, slopes, _ = loss.at(rows.codes, eta, curved=False)
+        if keep:
+            p[at : at + rows.n] = slopes
+            p[np.arange(at, at + rows.n), rows.codes] += 1.0
+        weights = np.ones(rows.n) if rows.weights is None else rows.weights
+        squares += float(weights @ np.einsum("ij,ij->i", slopes, slopes))
+        value, total = value + float(weights @ losses), total + float(weights.sum())
+        gradient += rows.rmatvec(slopes if rows.weights is None else slopes * weights[:, None])
+        at += rows.n
+    return Fused(value, gradient.T, np.nan, steepest, squares, total, p if keep else None)
 
 
 def _joined(columns: Float, last: Float, ones: bool) -> Float:
