@@ -749,14 +749,14 @@ def test_a_restricted_objective_is_the_objective_of_those_rows(shifted: bool) ->
     assert part.evaluate(theta, sample).value == pytest.approx(value + 0.5 * objective.penalty.value(theta), rel=1e-12)
 
 
-@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("classes", [2, 4, 25])  # the last by products of matrices, a few rows at a time
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shifted", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_compiled_passes_are_the_definition(monkeypatch, classes, intercept, weighted, shifted, dtype):
     rng = np.random.default_rng(classes)
-    n, d = 700, 5
+    n, d = 700 if classes < 20 else 2500, 5
     X = rng.standard_normal((n, d)).astype(dtype)
     y = rng.integers(0, classes, n)
     weights = rng.integers(0, 3, n).astype(float) if weighted else None

@@ -21,6 +21,8 @@ _WORTH_COMPILING = 2_000_000
 # The same of entries that are stored in a sparse block.
 _ENTRIES = 100_000
 _MANY_COLUMNS = 2000
+# From this many classes on products of matrices beat a loop over rows, in pieces of so many rows.
+_MANY_CLASSES, _PIECE = 20, 1024
 _NOTHING = np.empty(0)
 
 
@@ -66,6 +68,8 @@ def fused_sums(
         largest = np.nan if metric is None else largest + (float(metric[d]) if ones else 0.0)
         return Fused(value, _joined(gradient, np.array([slope]), ones), largest, steepest, squares, total)
     if type(loss) is Softmax and loss.baseline is None and metric is None:
+        if m >= _MANY_CLASSES:
+            return _many_classes(loss, theta, block, own, keep)
         from separatrix.kernels.softmax import softmax_pass
 
         offset = np.empty((0, 0)) if own is None else np.ascontiguousarray(own)
@@ -117,6 +121,15 @@ def _by_column(theta: Float, d: int) -> tuple[Float, Float]:
 
 def fused_curve(direction: Float, block: Block, p: NDArray[np.floating[Any]]) -> Float:
     """(p, m) product of the softmax's Hessian with a direction, given the posteriors of the rows that count."""
+    if len(direction) >= _MANY_CLASSES and block.sparse_rows() is None:
+        product, at = np.zeros(direction.T.shape), 0
+        for rows in block.cut(_PIECE):
+            moved, own = rows.matvec(direction.T), p[at : at + rows.n]
+            moved -= np.einsum("ij,ij->i", own, moved)[:, None]
+            moved *= own
+            product += rows.rmatvec(moved if rows.weights is None else moved * rows.weights[:, None])
+            at += rows.n
+        return product
     from separatrix.kernels.softmax import softmax_curve
 
     plain, sparse = block.plain_rows(), block.sparse_rows()
@@ -137,6 +150,27 @@ def fused_curve(direction: Float, block: Block, p: NDArray[np.floating[Any]]) ->
     product, sums = np.zeros((m, d)), np.zeros(m)
     softmax_curve(X, p, weights, np.ascontiguousarray(direction[:, :d]), v, product, sums)
     return _joined(product, sums, ones).T
+
+
+def _many_classes(loss: Softmax, theta: Float, block: Block, own: Float | None, keep: bool) -> Fused:
+    """The same sums by products of matrices, a few rows at a time that stay in cache with their scores."""
+    gradient, p = np.zeros(theta.T.shape), np.empty((block.n if keep else 0, len(theta)), dtype=np.float32)
+    value, squares, steepest, total, at = 0.0, 0.0, 0.0, 0.0, 0
+    for rows in block.cut(_PIECE):
+        eta = rows.matvec(theta.T)
+        if own is not None:
+            eta += own[at : at + rows.n]
+        steepest = max(steepest, float(eta.max(initial=0.0)), -float(eta.min(initial=0.0)))
+        losses, slopes, _ = loss.at(rows.codes, eta, curved=False)
+        if keep:
+            p[at : at + rows.n] = slopes
+            p[np.arange(at, at + rows.n), rows.codes] += 1.0
+        weights = np.ones(rows.n) if rows.weights is None else rows.weights
+        squares += float(weights @ np.einsum("ij,ij->i", slopes, slopes))
+        value, total = value + float(weights @ losses), total + float(weights.sum())
+        gradient += rows.rmatvec(slopes if rows.weights is None else slopes * weights[:, None])
+        at += rows.n
+    return Fused(value, gradient.T, np.nan, steepest, squares, total, p if keep else None)
 
 
 def _joined(columns: Float, last: Float, ones: bool) -> Float:
