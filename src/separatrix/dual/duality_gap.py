@@ -33,8 +33,6 @@ from separatrix.result import Certificate, Status
 
 _EPS = float(np.finfo(np.float64).eps)
 _SPLITS_UP_TO, _ROWS = 1e140, 4096
-# Sums of multipliers leave rounding errors of this size relative to the bound.
-_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -71,13 +69,9 @@ class SoftMargin:
         """The mean over the margin vectors, the middle of its interval, or the best for a β that is no optimum."""
         if violation > tol and not self.hard:
             return self.best_intercept(v)
-        # A multiplier that rounding keeps from its bound does not fix the intercept, which may be anywhere in an interval.
-        room = _ROUNDING * (self.high - self.low)
-        rises, falls = beta < self.high - room, beta > self.low + room
-        if (rises & falls).any():
-            return float(v[rises & falls].mean())
-        top, bottom = float(v[rises].max(initial=-np.inf)), float(v[falls].min(initial=np.inf))
-        return 0.5 * (top + bottom) if np.isfinite(top + bottom) else (top if np.isfinite(top) else bottom)
+        from separatrix.kernels.soft_margin import margin_intercept  # numba takes a while to import
+
+        return float(margin_intercept(beta, v, self.low, self.high))
 
     def allowed(self, tol: float, beta: Float) -> float:
         """The largest gap of a machine that violates no condition by more than `tol`."""
@@ -89,32 +83,33 @@ class SoftMargin:
         self, beta: Float, scores: Float, errors: Float, intercept: float, violation: float, largest: float
     ) -> Certificate:
         """The proof for (β, b), scores being known to `errors`, with `largest` the largest k(x, x)."""
-        signs, bound, alpha = self.signs, self.bound, np.abs(beta)
+        if not self.hard:
+            from separatrix.kernels.soft_margin import soft_gap  # numba takes a while to import
+
+            return self.stated(
+                violation, *soft_gap(self.signs, self.bound, beta, scores, errors, intercept, largest)[:4]
+            )
+        signs, alpha = self.signs, np.abs(beta)
         v, length = signs - scores, float(beta @ scores)
-        near = v - intercept
         errors = errors + 2.0 * _EPS * (1.0 + np.abs(scores) + abs(intercept))
-        slack = np.maximum(0.0, signs * near)
+        slack = np.maximum(0.0, signs * (v - intercept))
         excess = math.fsum(beta)
         side = np.sign(beta) == np.sign(excess)
         share = abs(excess) / (float(alpha[side].sum()) or 1.0)
         left = 0.5 * abs(excess) * (abs(excess) * largest)  # ½eᵀKe
         sums = 2.0 * _EPS * (4.0 + math.log2(len(beta)))
-        if self.hard:
-            margin = 1.0 - float((slack + errors).max())
-            longer = length + float(alpha @ errors) + sums * float(alpha @ np.abs(scores))
-            primal = 0.5 * max(0.0, longer) / margin**2 if margin > 0 else np.inf
-            lost = share * abs(float(beta[side] @ v[side])) + left
-            gap = primal - (float(signs @ beta) * (1.0 - sums) - 0.5 * longer) + lost
-            complementary = float((alpha * np.abs(near)).max(initial=0.0))
-        else:
-            costs = bound * slack
-            gap, primal = float((costs - beta * near).sum()), 0.5 * length + float(costs.sum())
-            unsure = 2.0 * float((bound + alpha) @ errors)
-            unsure += sums * float((costs + alpha * (np.abs(near) + np.abs(scores))).sum())
-            gap = max(0.0, gap) + share * abs(float(beta[side] @ near[side])) + left + unsure
-            gap = min(gap, primal + unsure)  # β' = 0 has the dual value 0
-            outside = np.maximum(0.0, -signs * near)
-            complementary = float(np.maximum(alpha * outside, (bound - alpha) * slack).max(initial=0.0))
+        margin = 1.0 - float((slack + errors).max())
+        longer = length + float(alpha @ errors) + sums * float(alpha @ np.abs(scores))
+        primal = 0.5 * max(0.0, longer) / margin**2 if margin > 0 else np.inf
+        lost = share * abs(float(beta[side] @ v[side])) + left
+        gap = primal - (float(signs @ beta) * (1.0 - sums) - 0.5 * longer) + lost
+        complementary = float((alpha * np.abs(v - intercept)).max(initial=0.0))
+        return self.stated(violation, gap, primal, abs(excess), complementary, float(slack.max(initial=0.0)))
+
+    def stated(
+        self, violation: float, gap: float, primal: float, excess: float, complementary: float, slack: float = 0.0
+    ) -> Certificate:
+        """The certificate of these numbers, as far as the kernel allows one."""
         method = "duality gap" if self.positive else "duality gap, if the kernel is positive semi-definite"
         if self.positive is False:
             gap, method = np.inf, "none: the kernel is not positive semi-definite"
@@ -123,8 +118,8 @@ class SoftMargin:
             primal,
             method,
             stationarity=violation,
-            primal_feasibility=float(slack.max(initial=0.0)) if self.hard else 0.0,
-            dual_feasibility=abs(excess),
+            primal_feasibility=slack,
+            dual_feasibility=excess,
             complementary_slackness=complementary,
             kind="proven" if self.positive else "estimated",
         )

@@ -61,6 +61,11 @@ class Precomputed(Kernel):
         assert isinstance(two, Columns)
         return np.array(one.X[:, two.columns], dtype=dtype)
 
+    def given(self, points: Points) -> Float | None:
+        assert isinstance(points, Columns)
+        whole = len(points) == points.X.shape[1]
+        return np.ascontiguousarray(points.X if whole else points.X[:, points.columns], dtype=np.float64)
+
     def cheap(self, points: Points) -> bool:
         return True
 

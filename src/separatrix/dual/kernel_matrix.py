@@ -27,6 +27,8 @@ from separatrix.dual.rounding import kernel_errors, score_errors
 Index = NDArray[np.intp]
 
 _ROWS, _COLUMNS, _TASK = 256, 512, 2048
+# Rows of a stripe of the whole matrix, and the rows up to which a second thread is not worth waking.
+_STRIPE, _ALONE = 256, 800
 # Columns of a sum in double precision, and the additions that NumPy's pairwise summation makes one after the other.
 _EXACT, _PAIRWISE = 256, 19
 # The share of the memory that the left side of the products may take.
@@ -99,8 +101,8 @@ class KernelMatrix:
         n = len(points)
         kernel.prepare(points)
         if 8.0 * n * n <= memory:
-            self._values = np.empty((n, n))
-            self._fill(self._values, np.arange(n), np.arange(n))
+            given = kernel.given(points)
+            self._values = self._all() if given is None else given
             return
         if single and kernel.single_serves(points):
             self.dtype = np.float32
@@ -119,6 +121,16 @@ class KernelMatrix:
         )
         part._values, part._kept, part._sides = self._values[np.ix_(rows, rows)], None, {}
         return part
+
+    @property
+    def values(self) -> Float | None:
+        """All values, where they are at hand."""
+        return self._values
+
+    @property
+    def sizes(self) -> tuple[list[tuple[float, Float]], Float]:
+        """(ρ, t) and s of the rounding of the values (rounding.py)."""
+        return self._sizes
 
     def errors(self, beta: Float, at_once: int | None = None) -> Float:
         """(n,) bounds on the rounding of Kβ that `add` gives in double precision: exactly, or with so many rows at once."""
@@ -262,6 +274,29 @@ class KernelMatrix:
         missing, free = self._kept.claim(which)
         self._fill(self._kept.values, free, missing)
         return self._kept.slots[which]
+
+    def _all(self) -> Float:
+        """All values, each pair of rows once where the kernel is known to be symmetric."""
+        n = len(self.points)
+        values = np.empty((n, n))
+        left = None if self.points.sparse else self._kernel.left(self.points, np.float64)
+        if left is None:
+            self._fill(values, np.arange(n), np.arange(n))
+            return values
+        right = self._kernel.right(self.points, np.float64)
+
+        def fill(start: int) -> None:
+            rows, end = slice(start, start + _STRIPE), min(start + _STRIPE, n)
+            np.matmul(left[rows], right[:, start:], out=values[rows, start:])
+            self._kernel.finish(values[rows, start:])
+            values[end:, rows] = values[rows, end:].T
+
+        if n <= _ALONE:
+            for start in range(0, n, _STRIPE):
+                fill(start)
+        else:
+            in_parallel(fill, range(0, n, _STRIPE))
+        return values
 
     def _fill(self, values: NDArray[Any], slots: Index, which: Index) -> None:
         """values[slots] = K[which, :]."""

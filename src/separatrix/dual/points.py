@@ -16,6 +16,9 @@ from separatrix.data.block import Block, Float
 
 # A sparse matrix times a dense one is faster than one of two sparse ones, while the dense one is small.
 _SMALL = 1 << 22
+# Rounding of the squared lengths that a distance may be lost in: beyond it differences are taken first. In few columns they
+# cost no more than products, so that fewer digits are given up there.
+_LOST, _LOST_IN_FEW, _FEW = 1e-10, 1e-13, 8
 
 
 class Points:
@@ -79,3 +82,8 @@ class Points:
         if theirs.shape[0] * theirs.shape[1] <= _SMALL:
             return np.asarray(mine.astype(dtype, copy=False) @ theirs.toarray().astype(dtype).T)
         return np.asarray((mine @ theirs.T).toarray(), dtype=dtype)
+
+
+def lost_digits(points: Points) -> float:
+    """The rounding of γ‖x‖² up to which values are computed from products."""
+    return _LOST_IN_FEW if points.X.shape[1] <= _FEW else _LOST

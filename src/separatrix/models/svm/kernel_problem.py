@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from separatrix.dual.kernel_matrix import Index, KernelMatrix
 from separatrix.dual.kernels import Kernel
 from separatrix.dual.machine import SupportVectorMachine
 from separatrix.dual.points import Points
+from separatrix.dual.small_machines import WHOLE, solve_together
 from separatrix.dual.working_set import solve_dual
 from separatrix.geometry.separation import separability
 from separatrix.geometry.votes import class_pairs
@@ -85,8 +86,43 @@ class KernelProblem:
             return self._matrix.restricted(rows)
         return KernelMatrix(self.kernel, self.points.take(rows), self.memory, self.tol >= _SINGLE)
 
-    def solve(self, split: Split, callback: Callable[[dict[str, Any]], None] | None = None) -> KernelDual:
-        """The machine of a split."""
+    def solve_all(
+        self, splits: Sequence[Split] | None = None, callback: Callable[[dict[str, Any]], None] | None = None
+    ) -> list[KernelDual]:
+        """The machines of these splits, of all when not given; after an interrupt the rest are left unsolved."""
+        splits = self.splits if splits is None else splits
+        try:
+            begun = self._together(splits)
+        except KeyboardInterrupt:
+            return [self.unsolved(split) for split in splits]
+        found: list[KernelDual] = []
+        for split, dual in zip(splits, begun, strict=True):
+            if found and found[-1].status is Status.INTERRUPTED:
+                found.append(self.unsolved(split))
+            elif dual is None or dual.status is Status.MAX_ITER:
+                found.append(self.solve(split, callback, None if dual is None else dual.beta))
+            else:
+                found.append(self._known(dual))
+                if callback is not None and dual.trace:
+                    callback(dual.trace[-1])
+        return found
+
+    def _together(self, splits: Sequence[Split]) -> Sequence[KernelDual | None]:
+        """The machines that are small enough to be solved whole, as far as they came; ``None`` for the others."""
+        n, most = len(self.codes), max(len(split.rows) for split in splits)
+        if most > WHOLE or 8.0 * n * n > self.memory or np.isinf(self.bound).any():
+            return [None] * len(splits)
+        sides, rows = [self.sides(split) for split in splits], [split.rows for split in splits]
+        settings: dict[str, Any] = {"tol": self.tol, "max_steps": self.max_steps}
+        return solve_together(self._matrix, sides, rows, self.bound, **settings)
+
+    def solve(
+        self,
+        split: Split,
+        callback: Callable[[dict[str, Any]], None] | None = None,
+        start: Float | None = None,
+    ) -> KernelDual:
+        """The machine of a split, by working sets."""
         bound = self.bound[split.rows]
         try:
             matrix, positive = self._matrix_of(split.rows), self.positive
@@ -94,7 +130,7 @@ class KernelProblem:
             return self.unsolved(split)
         if np.isinf(bound).any():
             return self._hard_margin(matrix, split, callback)
-        settings: dict[str, Any] = {"callback": callback, "positive": positive}
+        settings: dict[str, Any] = {"callback": callback, "positive": positive, "start": start}
         return self._known(solve_dual(matrix, split.signs, bound, tol=self.tol, max_steps=self.max_steps, **settings))
 
     def unsolved(self, split: Split) -> KernelDual:
@@ -188,6 +224,7 @@ class KernelProblem:
         """One calibrator per machine, from the scores of the rows that its folds left out; equal rows are left out together."""
         found: list[Calibrator] = []
         seed = 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
+        folded, splits = [], []
         for split in self.splits:
             positive = (split.signs > 0).astype(np.intp)
             keys, order = (part[split.rows] for part in self._identity)
@@ -197,22 +234,29 @@ class KernelProblem:
                     "Calibration leaves rows out in turn, all copies of a row together, so every class needs at least two "
                     "different rows."
                 )
-            left_out_by = stratified_folds(keys, positive, folds, order=order, seed=seed)
-            scores = np.empty(len(positive))
+            folded.append(stratified_folds(keys, positive, folds, order=order, seed=seed))
             for fold in range(folds):
-                inside, outside = np.flatnonzero(left_out_by != fold), np.flatnonzero(left_out_by == fold)
-                rows = split.rows[inside]
-                dual = self.solve(Split(split.negative, split.positive, rows, split.signs[inside]))
+                inside = np.flatnonzero(folded[-1] != fold)
+                splits.append(Split(split.negative, split.positive, split.rows[inside], split.signs[inside]))
+        duals = zip(splits, self.solve_all(splits), strict=True)
+        for split, left_out_by in zip(self.splits, folded, strict=True):
+            scores = np.empty(len(left_out_by))
+            for fold in range(int(left_out_by.max()) + 1):
+                part, dual = next(duals)
                 if dual.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt("Interrupted while the probabilities were calibrated; nothing is kept.")
-                used = np.flatnonzero(dual.beta)
+                outside, used = np.flatnonzero(left_out_by == fold), np.flatnonzero(dual.beta)
                 scores[outside] = dual.intercept
-                self._add(scores, outside, split.rows[outside], rows[used], dual.beta[used])
+                self._add(scores, outside, split.rows[outside], part.rows[used], dual.beta[used])
+            positive = (split.signs > 0).astype(np.intp)
             found.append(CALIBRATORS[kind].fitted(scores, positive, self.weights[split.rows]))
         return found
 
     def _add(self, scores: Float, at: Index, rows: Index, support: Index, beta: Float) -> None:
         """scores[at] += K[rows, support]·β."""
+        if 8.0 * len(self.codes) ** 2 <= self.memory and (values := self._matrix.values) is not None:
+            scores[at] += values[np.ix_(rows, support)] @ beta
+            return
         left = self.points.take(rows)
         for start in range(0, len(support), _COLUMNS):
             part = slice(start, start + _COLUMNS)

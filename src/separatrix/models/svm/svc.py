@@ -180,10 +180,7 @@ class SVC(MachineBoundaries):
             return
         problem, rows = self._problem(source, isinstance(call.X, sp.spmatrix))
         progress = Progress(type(self).__name__, int(self.verbose))
-        duals: list[KernelDual] = []
-        for split in problem:
-            interrupted = bool(duals) and duals[-1].status is Status.INTERRUPTED
-            duals.append(problem.unsolved(split) if interrupted else problem.solve(split, progress))
+        duals = problem.solve_all(callback=progress)
         progress.close()
         duals = self._unpack(problem, rows, duals)
         fitted = zip(duals, problem, self.intercept_.tolist(), strict=True)
