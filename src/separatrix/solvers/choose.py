@@ -92,6 +92,7 @@ FEW_ROWS = 200
 PRIMAL_COLUMNS = 1000
 # Up to this many rows and columns all rows are at hand, and interior points reach the last digits.
 INTERIOR_ROWS = 2000
+NEWTON_VALUES = 4_000_000
 
 
 def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
@@ -100,7 +101,9 @@ def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
     =============================================  ===================================================================
     hinge, rows ≤ 2000 and columns ≤ 1000          ``"interior"``: interior points, a few dozen Newton steps
     hinge, rows ≤ 200                              ``"interior"``, on the rows' side
-    squared hinge, rows ≤ 200                      ``"primal"``: Newton's method, exactly
+    squared hinge, columns ≤ 1000 and at most      ``"newton"``: Newton's method on the rows inside the margin, for all
+    4 million values                               machines at once, to the exact optimum
+    squared hinge, rows ≤ 200                      ``"newton"``
     columns ≤ 1000                                 ``"primal"``: a few passes; for the hinge, losses that are ever less
                                                    rounded off
     more                                           ``"dual"``: coordinate ascent, row by row
@@ -127,4 +130,6 @@ def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
     narrow = n_features <= PRIMAL_COLUMNS
     if loss == "hinge" and (few or (narrow and n_rows is not None and n_rows <= INTERIOR_ROWS)):
         return "interior"
+    if loss != "hinge" and (few or (narrow and n_rows is not None and n_rows * n_features <= NEWTON_VALUES)):
+        return "newton"
     return "primal" if narrow or few else "dual"
