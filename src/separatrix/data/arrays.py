@@ -116,6 +116,9 @@ class ArraySource(MemorySource):
     def matrix(self) -> Any:
         return self._X
 
+    def array(self) -> NDArray[Any]:
+        return self._X
+
 
 class SparseSource(MemorySource):
     """A SciPy sparse matrix or array. CSR is read in place; other formats are converted to CSR once."""
@@ -127,6 +130,7 @@ class SparseSource(MemorySource):
             X = X.copy()
             X.sum_duplicates()
         self._X = sp.csr_array(X)  # shares the three arrays
+        self.entries = int(self._X.nnz)
         self._parts: dict[tuple[int, int], Any] = {}
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         # A sparse block does far less arithmetic per row, so it holds more of them.
@@ -155,8 +159,10 @@ class SparseSource(MemorySource):
     def matrix(self) -> Any:
         return self._X
 
-    def coarse(self) -> Self:
+    def coarse(self, entries: int | None = None) -> Self:
         view = copy(self)
-        entries = max(1, self._X.nnz // max(1, self.n_rows))
-        view._rows_per_block = max(self._rows_per_block, _COARSE_ENTRIES // entries)
+        a_row = max(1, self._X.nnz // max(1, self.n_rows))
+        view._rows_per_block = (
+            max(self._rows_per_block, _COARSE_ENTRIES // a_row) if entries is None else -(-entries // a_row)
+        )
         return view

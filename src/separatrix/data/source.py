@@ -58,6 +58,12 @@ def in_parallel(work: Callable[[Item], None], items: Iterable[Item], stop: Event
         share(lambda _, item: work(item), items, threads_here(), stop)
 
 
+def ordered(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """work of every item, in order, computed on the thread pool with one BLAS thread per worker; a few are alive."""
+    with one_blas_thread():
+        yield from _ordered(work, items, _threads())
+
+
 class Source(ABC):
     """Rows in, blocks out.
 
@@ -86,6 +92,8 @@ class Source(ABC):
     all_classes: NDArray[Any] | None = None
     """`known_classes`, where these are not `classes`."""
     passes: int = 0
+    entries: int | None = None
+    """Stored entries of a sparse matrix in memory; ``None`` elsewhere."""
     dtype: np.dtype[Any] = np.dtype(np.float64)
 
     @abstractmethod
@@ -110,8 +118,8 @@ class Source(ABC):
         """Sorted labels of all rows, those of weight zero included."""
         return self.classes if self.all_classes is None else self.all_classes
 
-    def coarse(self) -> Self:
-        """The same rows in blocks sized by what is stored, for sums that never make them dense."""
+    def coarse(self, entries: int | None = None) -> Self:
+        """The same rows in blocks sized by what is stored (`entries` each), for sums that never make them dense."""
         return self
 
     def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
@@ -121,6 +129,10 @@ class Source(ABC):
     def matrix(self) -> Any:
         """All rows in memory at once: as they are stored where that is so, else gathered as float64."""
         return np.concatenate([block.dense() for block in self.blocks()])
+
+    def array(self) -> NDArray[Any] | None:
+        """All rows as one dense array, of any real dtype, where they are stored as one."""
+        return None
 
     def targets(self) -> NDArray[Any]:
         """Targets of all rows, as the blocks carry them; the features are not made."""

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-# Up to this many columns (or rows, when they are fewer) the Gram matrix and its factorisation are cheap.
+# Up to this many columns (or rows, when they are fewer) the Gram matrix and its factorisation fit in memory.
 GRAM_LIMIT = 6000
+# Nanoseconds: per entry of a sparse matrix and target in a step of conjugate gradients, per number that such a step keeps, per
+# step; per product of the closed form, and per sparse entry that it reads.
+_STEP_ENTRY, _STEP_NUMBER, _STEP = 2.0, 10.0, 100e3
+_CLOSED_PRODUCT, _CLOSED_ENTRY = 0.06, 60.0
+# Entries of an array with few rows from which on a centred copy of it, to keep, costs more than it is worth.
+_WORTH_COPYING = 1 << 17
+# Steps that a fit of moderate condition takes, and that are always worth a try before the closed form.
+_USUAL_STEPS = 25
 
 
-def choose_least_squares(n_rows: int | None, n_features: int) -> str:
+def choose_least_squares(
+    n_rows: int | None, n_features: int, *, entries: int | None = None, n_targets: int = 1, dense: bool = False
+) -> str:
     """How a penalised least-squares problem is solved.
 
-    ============================  ===========================================
-    columns ≤ 6000                ``"gram"``: one pass, closed form
-    rows ≤ 6000                   ``"gram"`` on the rows' side
-    both larger                   ``"cg"``: one pass per step, bounded memory
-    ============================  ===========================================
+    =====================================  ===========================================
+    columns ≤ 6000                         ``"gram"``: one pass, closed form
+    rows ≤ 6000                            ``"gram"`` on the rows' side
+    both larger                            ``"cg"``: one pass per step, bounded memory
+    sparse, and 25 steps cost less         ``"cg"``: see `affordable_steps`
+    an array with few rows                 ``"dual"``: the Gram matrix of the rows, which are not copied
+    =====================================  ===========================================
 
     Parameters
     ----------
     n_rows : int or None
         ``None`` when it is not known.
     n_features : int
+    entries : int, optional
+        Stored entries of a sparse matrix in memory.
+    n_targets : int, default=1
+    dense : bool, default=False
+        Whether the rows are a dense array in memory, and every target has a penalty.
 
     Returns
     -------
@@ -30,9 +47,30 @@ def choose_least_squares(n_rows: int | None, n_features: int) -> str:
     >>> from separatrix.solvers import choose_least_squares
     >>> choose_least_squares(10_000_000, 100), choose_least_squares(100_000, 47_000)
     ('gram', 'cg')
+    >>> choose_least_squares(1_333, 4_000), choose_least_squares(1_333, 4_000, entries=100_000)
+    ('gram', 'cg')
     """
     smaller = n_features if n_rows is None else min(n_rows, n_features)
-    return "gram" if smaller <= GRAM_LIMIT else "cg"
+    if smaller > GRAM_LIMIT:
+        return "cg"
+    if dense and n_rows is not None and n_rows < n_features and n_rows * n_features >= _WORTH_COPYING:
+        return "dual"
+    if entries is None or n_rows is None:
+        return "gram"
+    return "cg" if affordable_steps(n_rows, n_features, entries, n_targets) >= _USUAL_STEPS else "gram"
+
+
+def affordable_steps(n_rows: int, n_features: int, entries: int, n_targets: int) -> float:
+    """How many steps of conjugate gradients on a sparse matrix cost as much as the closed form.
+
+    A step reads every entry twice for every target; the closed form multiplies the rows (dense, the smaller side squared) and
+    factors the result. A problem that needs more steps is ill-conditioned, and is handed to the closed form.
+    """
+    smaller = min(n_rows, n_features)
+    if smaller > GRAM_LIMIT:
+        return float("inf")
+    step = n_targets * (_STEP_ENTRY * entries + _STEP_NUMBER * (n_rows + n_features)) + _STEP
+    return (_CLOSED_PRODUCT * smaller**2 * n_features + _CLOSED_ENTRY * entries) / step
 
 
 # Up to this many columns (times the number of scores) a Hessian is cheap beside a few gradients.
