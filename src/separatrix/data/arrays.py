@@ -44,6 +44,13 @@ class MemorySource(Source):
             y = None if self._y is None else self._y[rows]
             yield self._block(rows, y, None if self._weights is None else self._weights[rows])
 
+    def one_block(self) -> Block | None:
+        return self._block(slice(0, self.n_rows), self._y, self._weights) if self._in_rows() else None
+
+    def _in_rows(self) -> bool:
+        """Whether the rows lie one after the other in memory, as floating numbers."""
+        return False
+
     def _target(self) -> NDArray[Any]:
         if self._y is None:
             raise ValueError("This model requires y to be passed, but the target y is None.")
@@ -113,6 +120,9 @@ class ArraySource(MemorySource):
         in_parallel(gather, range(0, len(which), _GATHERED))
         return type(self)(rows, None, None)
 
+    def _in_rows(self) -> bool:
+        return self._X.dtype == self.dtype and bool(self._X.flags.c_contiguous)
+
     def matrix(self) -> Any:
         return self._X
 
@@ -155,6 +165,9 @@ class SparseSource(MemorySource):
 
     def _rows(self, which: NDArray[np.intp]) -> Self:
         return type(self)(self._X[which], None, None)
+
+    def _in_rows(self) -> bool:
+        return bool(self._X.dtype == self.dtype)
 
     def matrix(self) -> Any:
         return self._X

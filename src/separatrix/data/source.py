@@ -126,6 +126,10 @@ class Source(ABC):
         """Random rows as a source of their own, and which they are; ``None`` if the storage must be read for them."""
         return None
 
+    def one_block(self) -> Block | None:
+        """All rows as one block, where they lie row by row in memory as floating numbers; else ``None``."""
+        return None
+
     def matrix(self) -> Any:
         """All rows in memory at once: as they are stored where that is so, else gathered as float64."""
         return np.concatenate([block.dense() for block in self.blocks()])

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
@@ -34,10 +35,13 @@ from separatrix.data.block import Block, Codes, Float
 from separatrix.data.folds import block_keys, held_out
 from separatrix.data.source import Source
 from separatrix.errors import ClassName, Message
-from separatrix.online.visits import Mask, Visits, salt, turns, visited
+from separatrix.online.visits import Mask, Visits, salts, turns, visited
 
 Variant = Literal["plain", "averaged", "pocket"]
 _SPARSE_LIFT_SQUARED = 0.01
+_SHARED = 1e5  # entries visited in an epoch that are worth a second thread
+_AT_ONCE = 2e7  # entries of rows visited between two looks at the clock: some hundredths of a second
+_COUNTED = ("visits", "mistakes", "loss", "run")
 _STATE = np.dtype(
     [
         (name, np.float64)
@@ -76,6 +80,11 @@ class Rule:
         """What |w_j| is lowered by at every step, for the L1 part."""
         return self.l1_ratio * self.eta * self.alpha
 
+    @property
+    def patience_of_epochs(self) -> tuple[bool, float, int]:
+        """Whether there is a tol, tol, and the epochs without getting better by it that end the training."""
+        return self.tol is not None, self.tol or 0.0, self.patience
+
     def penalty(self, w: Float) -> float:
         """α((1−ρ)/2 ‖w‖² + ρ‖w‖₁)."""
         return self.alpha * float((1.0 - self.l1_ratio) * 0.5 * (w @ w) + self.l1_ratio * np.abs(w).sum())
@@ -113,10 +122,69 @@ class BinaryPerceptron:
         """Visit some rows in order."""
         from separatrix.kernels.perceptron import visit
 
-        stored = (rows.data, rows.indices, rows.indptr, rows.rows, rows.codes, rows.weights)
         steps = (rule.eta, rule.lift_squared, rule.shrink, rule.absolute)
         vectors = (self._v, self._paid, self._summed, self._longest)
-        visit(stored, order, self.code, self.factors, steps, vectors, self._state)
+        visit(rows.stored, order, self.code, self.factors, steps, vectors, self._state)
+
+    def run_epochs(self, rows: Visits, salts: NDArray[np.uint64], rule: Rule) -> Float:
+        """Epochs over rows that are all there until the machine is done, one per salt at most: mistakes and loss of each."""
+        from separatrix.kernels.perceptron import epochs
+
+        steps = (rule.eta, rule.lift_squared, rule.shrink, rule.absolute)
+        vectors = (self._v, self._paid, self._summed, self._longest)
+        stop = (rule.alpha, rule.l1_ratio, *rule.patience_of_epochs, self._best, self._patience)
+        trace = np.empty((len(salts), 2))
+        n, self._best, self._patience = epochs(
+            rows.stored, rows.orders(salts), self.code, self.factors, steps, vectors, self._state, stop, trace
+        )
+        self._settle(trace[n - 1, 0] == 0, rule)
+        return trace[:n]
+
+    def _settle(self, without_mistake: bool, rule: Rule) -> None:
+        # Without a penalty nothing changes any more; with one the vector still shrinks.
+        self.clean = without_mistake and rule.alpha == 0
+        self.done = self.clean or self._patience >= rule.patience
+
+    @staticmethod
+    def run_together(
+        machines: list[BinaryPerceptron], rows: Visits, salts: NDArray[np.uint64], rule: Rule
+    ) -> list[Float]:
+        """`run_epochs` over dense rows of machines by the plain rule without a penalty: every row is read once for all."""
+        from separatrix.kernels.perceptrons import epochs_together
+
+        made = 0
+        traces: dict[int, list[Float]] = {id(machine): [] for machine in machines}
+        active = [machine for machine in machines if not machine.done]
+        while active and made < len(salts):
+            V = np.stack([machine._v for machine in active])
+            states = np.concatenate([machine._state for machine in active])
+            b, sums = states["intercept"].copy(), np.stack([states[name] for name in _COUNTED], axis=1)
+            best = np.array([machine._best for machine in active])
+            waited = np.array([machine._patience for machine in active])
+            trace = np.empty((len(salts) - made, len(active), 2))
+            codes, factors = np.array([machine.code for machine in active]), np.stack([one.factors for one in active])
+            n = epochs_together(
+                rows.stored,
+                rows.orders(salts[made:]),
+                codes,
+                factors,
+                (rule.eta, rule.lift_squared),
+                V,
+                b,
+                sums,
+                (*rule.patience_of_epochs, best, waited),
+                trace,
+            )
+            made += n
+            for k, machine in enumerate(active):
+                machine._v = V[k]
+                for name, value in zip(_COUNTED, sums[k], strict=True):
+                    machine._state[name] = value
+                machine._state["intercept"], machine._best, machine._patience = b[k], float(best[k]), int(waited[k])
+                machine._settle(trace[n - 1, k, 0] == 0, rule)
+                traces[id(machine)].append(trace[:n, k])
+            active = [machine for machine in active if not machine.done]
+        return [np.concatenate(traces[id(machine)]) for machine in machines]
 
     def note_steps(self, rows: Visits) -> None:
         """The least and the greatest weight of a visit, for the bound on the mistakes."""
@@ -147,9 +215,7 @@ class BinaryPerceptron:
         stuck = rule.tol is not None and (value > self._best - rule.tol)
         self._patience = self._patience + 1 if stuck else 0
         self._best = min(self._best, value)
-        # Without a penalty nothing changes any more; with one the vector still shrinks.
-        self.clean = mistakes == 0 and rule.alpha == 0
-        self.done = self.clean or self._patience >= rule.patience
+        self._settle(mistakes == 0, rule)
         return {"mistakes": mistakes, "loss": loss}
 
     def candidates(self) -> list[tuple[Float, float]]:
@@ -244,8 +310,11 @@ def train(
     learned = None if held_out is None else ~held_out
     happened = Training()
     pool = ThreadPoolExecutor(rule.workers) if rule.workers > 1 and len(machines) > 1 else None
+
+    def each(work: Callable[[BinaryPerceptron], Any], active: list[BinaryPerceptron]) -> list[Any]:
+        return list((pool.map if pool else map)(work, active))
+
     in_memory = source.sample(1) is not None
-    kept: list[Visits] | None = None
 
     def noted(rows: Visits) -> Visits:
         happened.rows += len(rows.rows)
@@ -254,17 +323,19 @@ def train(
         return rows
 
     try:
+        kept = list(map(noted, visited(source, learned, rule.shuffle))) if in_memory else None
         while happened.epochs < rule.max_iter and not all(machine.done for machine in machines):
             active = [machine for machine in machines if not machine.done]
+            if kept is not None and len(kept) == 1 and held_out is None and rule.variant != "pocket":
+                _run_epochs(source, kept[0], active, rule, happened, callback, pool)
+                continue
             source.count_pass()
             blocks = iter(kept) if kept is not None else visited(source, learned, rule.shuffle)
-            if happened.epochs == 0:
+            if kept is None and happened.epochs == 0:
                 blocks = map(noted, blocks)
-            if in_memory and kept is None:
-                blocks = iter(kept := list(blocks))
-            for rows, order in turns(blocks, in_memory, salt(rule.seed, happened.epochs)):
-                todo = [(machine, rows, order, rule) for machine in active]
-                list((pool.map if pool else map)(lambda task: task[0].visit(*task[1:]), todo))
+            (now,) = salts(rule.seed, happened.epochs, happened.epochs + 1)
+            for rows, order in turns(blocks, in_memory, now):
+                each(partial(BinaryPerceptron.visit, rows=rows, order=order, rule=rule), active)
             happened.epochs += 1
             happened.trace.append(_end_epoch(source, active, rule, held_out, happened.epochs))
             source.check_finite(*(machine.running[0] for machine in active))
@@ -275,6 +346,40 @@ def train(
         if pool:
             pool.shutdown()
     return happened
+
+
+def _run_epochs(
+    source: Source,
+    rows: Visits,
+    active: list[BinaryPerceptron],
+    rule: Rule,
+    happened: Training,
+    callback: Callable[[dict[str, Any]], None],
+    pool: ThreadPoolExecutor | None,
+) -> None:
+    """Epochs over one block in memory, as many at once as are done before anybody waits."""
+    entries = len(rows.data) / max(1, len(rows.codes)) * len(rows.rows) + len(rows.rows)
+    # Entries of sparse rows meet vectors that are far apart in memory: there every machine is quicker alone.
+    together = rule.variant == "plain" and rule.alpha == 0.0 and len(rows.indptr) == 0
+    most = min(rule.max_iter - happened.epochs, max(1, int(_AT_ONCE / (entries * len(active)))))
+    now = salts(rule.seed, happened.epochs, happened.epochs + most)
+    workers = min(rule.workers, len(active)) if pool and entries * len(active) > _SHARED else 1
+    groups = [active[g::workers] for g in range(workers)]
+
+    def run(group: list[BinaryPerceptron]) -> list[Float]:
+        if together:
+            return BinaryPerceptron.run_together(group, rows, now, rule)
+        return [machine.run_epochs(rows, now, rule) for machine in group]
+
+    runs = (pool.map if pool and workers > 1 else map)(run, groups)
+    traces = [trace for group in runs for trace in group]
+    source.check_finite(*(machine.running[0] for machine in active))
+    for epoch in range(max(map(len, traces))):
+        source.count_pass()
+        happened.epochs += 1
+        mistakes, loss = (sum(float(trace[epoch, what]) for trace in traces if epoch < len(trace)) for what in (0, 1))
+        happened.trace.append({"iteration": happened.epochs, "mistakes": int(mistakes), "objective": loss})
+        callback(happened.trace[-1])
 
 
 def hold_out(source: Source, share: float, random_state: Any, shuffle: bool) -> Mask:

@@ -46,6 +46,7 @@ from separatrix.online.perceptron import (
     train,
 )
 from separatrix.result import Certificate, Status
+from separatrix.settings import config
 
 
 class Perceptron(SparseCoefficients, LinearRule):
@@ -289,7 +290,7 @@ class Perceptron(SparseCoefficients, LinearRule):
             max_iter=max_iter,
             tol=None if self.tol is None else float(self.tol),
             patience=int(self.n_iter_no_change),
-            workers=effective_n_jobs(self.n_jobs),
+            workers=config.threads if self.n_jobs is None else effective_n_jobs(self.n_jobs),
         )
 
     def _learn(self, source: Source, watch: Stopwatch, max_iter: int) -> None:
