@@ -1,8 +1,7 @@
 """The rule by which tolerances are chosen: the loosest of a fixed ladder with which the answer reaches the quality.
 
-A contender that stops by a tolerance is fitted with each rung in turn, from the loosest on, until its answer is good enough. The
-rung is recorded beside its time. What it stops by differs from solver to solver (gradients, gaps, violations), the
-rule does not.
+A contender that stops by a tolerance is fitted with each rung in turn, from the loosest on, until its answer is good enough.
+The rung is recorded beside its time. What a solver stops by differs (gradients, gaps, violations), the rule does not.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """One seed, one problem: the estimator, the shape, the columns, the labels and the strength of the penalty.
 
-Sizes are log-uniform; a shape whose slowest sensible contender would need more than some seconds is drawn again. Nothing is drawn
-that the estimator has no answer for (a covariance of fewer rows than columns in QDA), and nothing is left out because it is hard.
+Sizes are log-uniform; a shape whose slowest sensible contender would need more than some seconds is drawn again. Nothing is
+drawn that the estimator has no answer for (QDA with fewer rows than columns), and nothing is left out because it is hard.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -90,12 +91,12 @@ def _scatter(problem: Problem) -> float:
 
 def _kernel(problem: Problem) -> float:
     """The matrix a few times over, and more iterations the dearer slack is."""
-    return float(problem.n) ** 2 * (problem.nonzeros + 20) * (1 + problem.strength**0.5)
+    return float(problem.n) ** 2 * (problem.nonzeros + 20) * (1 + math.sqrt(problem.strength))
 
 
 @dataclass(frozen=True)
 class Family:
-    """How often an estimator is drawn, which columns it is given, and what its slowest sensible fit costs (in multiplications)."""
+    """How often an estimator is drawn, which columns it is given, what its slowest sensible fit costs (multiplications)."""
 
     share: float
     columns: tuple[Columns, ...]

@@ -1,7 +1,8 @@
 """Who runs on a problem: ours, and every peer that has this model and whose cost at this shape is not hopeless.
 
-A contender is built with a tolerance of the ladder, or with None, its default. What stops by no tolerance has one rung. Contenders
-that solve another problem than ours (LIBLINEAR penalises an intercept) are held to the optimum of their own: `aim` names it.
+A contender is built with a tolerance of the ladder, or with None, its default. What stops by no tolerance has one rung.
+Contenders that solve another problem than ours (LIBLINEAR penalises an intercept) are held to the optimum of their own:
+`aim` names it.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def field(problem: Problem) -> list[Entrant]:
 
 def _logistic(problem: Problem) -> Iterator[Entrant]:
     p, two = problem, problem.classes == 2
-    common = {"C": p.strength, "fit_intercept": p.intercept}
-    peers = {**common, "max_iter": MANY}
+    common: dict[str, Any] = {"C": p.strength, "fit_intercept": p.intercept}
+    peers: dict[str, Any] = {**common, "max_iter": MANY}
     yield entrant(OURS, "", "separatrix:LogisticRegression", **common)
     if p.d * (1 if two else p.classes) <= 600 and p.n > 2 * p.d:
         yield entrant(SKLEARN, "newton-cholesky", LOGISTIC, solver="newton-cholesky", **peers)
@@ -82,14 +83,14 @@ def _glum(problem: Problem) -> Entrant:
 
 def _l1(problem: Problem) -> Iterator[Entrant]:
     p, two = problem, problem.classes == 2
-    common = {"C": p.strength, "fit_intercept": p.intercept, "l1_ratio": 1.0}
-    peers = {**common, "max_iter": MANY, "random_state": 0}
+    common: dict[str, Any] = {"C": p.strength, "fit_intercept": p.intercept, "l1_ratio": 1.0}
+    peers: dict[str, Any] = {**common, "max_iter": MANY, "random_state": 0}
     yield entrant(OURS, "", "separatrix:LogisticRegression", **common)
     if two and not p.intercept:
         yield entrant(SKLEARN, "liblinear", LOGISTIC, solver="liblinear", **peers)
     if two:
         skglm_rungs = (1e-4, 1e-5, 1e-6, 1e-7)
-        alone = {"C": p.strength, "fit_intercept": p.intercept}
+        alone: dict[str, Any] = {"C": p.strength, "fit_intercept": p.intercept}
         yield entrant(skglm.PEER, "", "benchmarks.peers.skglm:LogisticL1", skglm_rungs, **alone)
         if not p.intercept and p.sparse:
             yield entrant(celer.PEER, "", "benchmarks.peers.celer:LogisticL1", skglm_rungs, C=p.strength)
@@ -100,11 +101,11 @@ def _l1(problem: Problem) -> Iterator[Entrant]:
 def _linear_svc(problem: Problem) -> Iterator[Entrant]:
     p = problem
     loss = "hinge" if p.estimator == "hinge" else "squared_hinge"
-    common = {"C": p.strength, "fit_intercept": p.intercept, "loss": loss}
+    common: dict[str, Any] = {"C": p.strength, "fit_intercept": p.intercept, "loss": loss}
     free = p.intercept and p.variant == "free"
-    scaling = {} if free or not p.intercept else {"intercept_scaling": 1.0}
+    scaling: dict[str, Any] = {} if free or not p.intercept else {"intercept_scaling": 1.0}
     yield entrant(OURS, "", "separatrix:LinearSVC", aim="free" if free else "", **scaling, **common)
-    peers = {**common, "max_iter": MANY, "random_state": 0}
+    peers: dict[str, Any] = {**common, "max_iter": MANY, "random_state": 0}
     path = "sklearn.svm:LinearSVC"
     yield entrant(SKLEARN, "LinearSVC dual", path, dual=True, **peers)
     if loss == "squared_hinge":
@@ -118,14 +119,14 @@ def _linear_svc(problem: Problem) -> Iterator[Entrant]:
 
 
 def _svc(problem: Problem) -> Iterator[Entrant]:
-    common = {"C": problem.strength, "kernel": problem.variant}
+    common: dict[str, Any] = {"C": problem.strength, "kernel": problem.variant}
     yield entrant(OURS, "", "separatrix:SVC", **common)
     yield entrant(SKLEARN, "SVC", "sklearn.svm:SVC", **common)
     yield entrant(intelex.PEER, "SVC", "sklearnex.svm:SVC", **common)
 
 
 def _ridge_classifier(problem: Problem) -> Iterator[Entrant]:
-    common = {"alpha": problem.strength, "fit_intercept": problem.intercept}
+    common: dict[str, Any] = {"alpha": problem.strength, "fit_intercept": problem.intercept}
     path = "sklearn.linear_model:RidgeClassifier"
     yield entrant(OURS, "", "separatrix:RidgeClassifier", **common)
     yield from _ridges(problem, path, common)
@@ -134,7 +135,7 @@ def _ridge_classifier(problem: Problem) -> Iterator[Entrant]:
 
 
 def _ridge(problem: Problem) -> Iterator[Entrant]:
-    common = {"alpha": problem.strength, "fit_intercept": problem.intercept}
+    common: dict[str, Any] = {"alpha": problem.strength, "fit_intercept": problem.intercept}
     yield entrant(OURS, "", "separatrix:Ridge", **common)
     yield from _ridges(problem, "sklearn.linear_model:Ridge", common)
     if not problem.sparse:
@@ -179,7 +180,7 @@ def _naive_bayes(problem: Problem) -> Iterator[Entrant]:
 def _perceptron(problem: Problem) -> Iterator[Entrant]:
     """Ten epochs with the order drawn, or the default: until the loss of five epochs in turn falls no more."""
     epochs: dict[str, Any] = {"max_iter": 10, "tol": None} if problem.variant == "10 epochs" else {}
-    common = {"fit_intercept": problem.intercept, **epochs}
+    common: dict[str, Any] = {"fit_intercept": problem.intercept, **epochs}
     yield entrant(OURS, "", "separatrix:Perceptron", ONCE, **common)
     yield entrant(SKLEARN, "Perceptron", "sklearn.linear_model:Perceptron", ONCE, **common)
 

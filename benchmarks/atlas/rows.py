@@ -84,7 +84,7 @@ def _dense(problem: Problem, generator: np.random.Generator) -> Any:
 
 
 def _sparse(problem: Problem, generator: np.random.Generator) -> Any:
-    """Column j of a row is (d + 1)^u − 1 rounded down, u uniform: the density falls as 1/j; the same column twice is added up."""
+    """Column j of a row is (d + 1)^u − 1 rounded down, u uniform: the density falls as 1/j. Equal columns are added up."""
     words = problem.nonzeros if problem.sparse else max(1, problem.d // 2)
     u = generator.random((problem.n, words))
     indices = np.minimum((problem.d + 1.0) ** u - 1.0, problem.d - 1).astype(np.int32).ravel()
