@@ -31,7 +31,7 @@ from benchmarks.result import one_line
 REACHED, SHORT, CUT, BROKEN = "reached", "short of the quality", "cut off", "failed"
 LONGEST = 6.0  # seconds of any fit
 PATIENCE = 4.0  # a peer may take so many times the best time
-LEAST = 1.0  # and always this long
+LEAST = 0.3  # and always this long
 HOPELESS = 3.0  # a peer so many times slower than the best is not repeated
 SLOW = 1.0  # seconds after which what is not close to ours is not repeated
 CLOSE = 1.5
@@ -80,6 +80,8 @@ def race(problem: Problem, known: dict[str, int], cut: dict[str, float], tell: T
     data = make(problem)
     track = Track(data, quality(problem, data), tell)
     lanes = [Lane(each) for each in field_of(problem)]
+    gc.collect()
+    gc.freeze()  # what is loaded by now need not be looked through before every fit
     if problem.estimator in ITERATIVE:
         _reference(problem, lanes[0].entrant, track, cut)
     for lane in lanes:

@@ -16,7 +16,7 @@ from typing import IO, Any
 from benchmarks.atlas.draw import Problem
 from benchmarks.children import ROOT
 
-GRACE = 1.0  # seconds beyond the limit before the process is killed
+GRACE = 3.0  # seconds beyond the limit before the process is killed
 DEATHS = 12  # of the process on one problem
 WHOLE = 240.0  # seconds in all, whatever is under way
 
