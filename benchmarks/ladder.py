@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 # None is the library's default.
+ONCE: tuple[float | None, ...] = (None,)
 RUNGS: tuple[float | None, ...] = (None, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
-DECADES: tuple[float | None, ...] = tuple(10.0**-power for power in range(1, 11))
+DECADES: tuple[float | None, ...] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
+OUR_RUNGS: tuple[float | None, ...] = (None, 1e-5, 1e-6, 1e-7)
 
 
 @dataclass(frozen=True)

@@ -8,52 +8,31 @@ Contenders that solve another problem than ours (LIBLINEAR penalises an intercep
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.atlas.draw import Problem
-from benchmarks.contender import OURS, Peer, construct
-from benchmarks.ladder import RUNGS
+from benchmarks.contender import OURS, Contender, Peer
+from benchmarks.ladder import ONCE, RUNGS
 from benchmarks.peers import celer, glum, intelex, liblinear, skglm
 from benchmarks.peers.sklearn import PEER as SKLEARN
 
-Build = Callable[[float | None], Any]
-ONCE: tuple[float | None, ...] = (None,)
 ROW_RUNGS: tuple[float | None, ...] = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 MANY = 10_000
 LOGISTIC = "sklearn.linear_model:LogisticRegression"
 
 
-@dataclass(frozen=True)
-class Entrant:
-    """One contender of one problem."""
-
-    name: str
-    peer: Peer
-    build: Build
-    rungs: tuple[float | None, ...] = RUNGS
-    aim: str = ""
-
-    @property
-    def ours(self) -> bool:
-        return self.peer is OURS
-
-
 def entrant(
     peer: Peer, name: str, path: str, rungs: tuple[float | None, ...] = RUNGS, aim: str = "", **parameters: Any
-) -> Entrant:
-    def build(rung: float | None) -> Any:
-        return construct(path, parameters if rung is None else {**parameters, "tol": rung})
-
-    return Entrant(f"{peer.name} {name}".strip(), peer, build, rungs, aim)
+) -> Contender:
+    return peer.contender(name, path, parameters, rungs=rungs, aim=aim)
 
 
-def field(problem: Problem) -> list[Entrant]:
+def field(problem: Problem) -> list[Contender]:
     """Ours first, then the peers, those likely to be fastest first."""
     return [each for each in _MAKERS[problem.estimator](problem) if each.peer.installed]
 
 
-def _logistic(problem: Problem) -> Iterator[Entrant]:
+def _logistic(problem: Problem) -> Iterator[Contender]:
     p, two = problem, problem.classes == 2
     common: dict[str, Any] = {"C": p.strength, "fit_intercept": p.intercept}
     peers: dict[str, Any] = {**common, "max_iter": MANY}
@@ -73,15 +52,14 @@ def _logistic(problem: Problem) -> Iterator[Entrant]:
         yield entrant(SKLEARN, "sag", LOGISTIC, solver="sag", random_state=0, **peers)
 
 
-def _glum(problem: Problem) -> Entrant:
-    def build(rung: float | None) -> Any:
-        stop = {} if rung is None else {"gradient_tol": rung}
-        return glum.Logistic(C=problem.strength, fit_intercept=problem.intercept, max_iter=1000, **stop)
+def _glum(problem: Problem) -> Contender:
+    parameters = {"C": problem.strength, "fit_intercept": problem.intercept, "max_iter": 1000}
+    return glum.PEER.contender(
+        "binomial", "benchmarks.peers.glum:Logistic", parameters, rungs=RUNGS, tolerance="gradient_tol"
+    )
 
-    return Entrant("glum binomial", glum.PEER, build)
 
-
-def _l1(problem: Problem) -> Iterator[Entrant]:
+def _l1(problem: Problem) -> Iterator[Contender]:
     p, two = problem, problem.classes == 2
     common: dict[str, Any] = {"C": p.strength, "fit_intercept": p.intercept, "l1_ratio": 1.0}
     peers: dict[str, Any] = {**common, "max_iter": MANY, "random_state": 0}
@@ -98,7 +76,7 @@ def _l1(problem: Problem) -> Iterator[Entrant]:
         yield entrant(SKLEARN, "saga", LOGISTIC, solver="saga", **peers)
 
 
-def _linear_svc(problem: Problem) -> Iterator[Entrant]:
+def _linear_svc(problem: Problem) -> Iterator[Contender]:
     p = problem
     loss = "hinge" if p.estimator == "hinge" else "squared_hinge"
     common: dict[str, Any] = {"C": p.strength, "fit_intercept": p.intercept, "loss": loss}
@@ -118,14 +96,14 @@ def _linear_svc(problem: Problem) -> Iterator[Entrant]:
             )
 
 
-def _svc(problem: Problem) -> Iterator[Entrant]:
+def _svc(problem: Problem) -> Iterator[Contender]:
     common: dict[str, Any] = {"C": problem.strength, "kernel": problem.variant}
     yield entrant(OURS, "", "separatrix:SVC", **common)
     yield entrant(SKLEARN, "SVC", "sklearn.svm:SVC", **common)
     yield entrant(intelex.PEER, "SVC", "sklearnex.svm:SVC", **common)
 
 
-def _ridge_classifier(problem: Problem) -> Iterator[Entrant]:
+def _ridge_classifier(problem: Problem) -> Iterator[Contender]:
     common: dict[str, Any] = {"alpha": problem.strength, "fit_intercept": problem.intercept}
     path = "sklearn.linear_model:RidgeClassifier"
     yield entrant(OURS, "", "separatrix:RidgeClassifier", **common)
@@ -134,7 +112,7 @@ def _ridge_classifier(problem: Problem) -> Iterator[Entrant]:
         yield entrant(intelex.PEER, "Ridge", "benchmarks.peers.intelex:RidgeOnLabels", ONCE, **common)
 
 
-def _ridge(problem: Problem) -> Iterator[Entrant]:
+def _ridge(problem: Problem) -> Iterator[Contender]:
     common: dict[str, Any] = {"alpha": problem.strength, "fit_intercept": problem.intercept}
     yield entrant(OURS, "", "separatrix:Ridge", **common)
     yield from _ridges(problem, "sklearn.linear_model:Ridge", common)
@@ -142,14 +120,14 @@ def _ridge(problem: Problem) -> Iterator[Entrant]:
         yield entrant(intelex.PEER, "Ridge", "sklearnex.linear_model:Ridge", ONCE, **common)
 
 
-def _ridges(problem: Problem, path: str, common: dict[str, Any]) -> Iterator[Entrant]:
+def _ridges(problem: Problem, path: str, common: dict[str, Any]) -> Iterator[Contender]:
     yield entrant(SKLEARN, "auto", path, **common)
     yield entrant(SKLEARN, "lsqr", path, solver="lsqr", max_iter=MANY, **common)
     if problem.sparse:
         yield entrant(SKLEARN, "sparse_cg", path, solver="sparse_cg", max_iter=MANY, **common)
 
 
-def _linear_regression(problem: Problem) -> Iterator[Entrant]:
+def _linear_regression(problem: Problem) -> Iterator[Contender]:
     for peer, path in (
         (OURS, "separatrix:LinearRegression"),
         (SKLEARN, "sklearn.linear_model:LinearRegression"),
@@ -158,26 +136,26 @@ def _linear_regression(problem: Problem) -> Iterator[Entrant]:
         yield entrant(peer, "", path, ONCE, fit_intercept=problem.intercept)
 
 
-def _lda(problem: Problem) -> Iterator[Entrant]:
+def _lda(problem: Problem) -> Iterator[Contender]:
     path = "sklearn.discriminant_analysis:LinearDiscriminantAnalysis"
     yield entrant(OURS, "", "separatrix:LinearDiscriminantAnalysis", ONCE)
     yield entrant(SKLEARN, "LDA lsqr", path, ONCE, solver="lsqr")
     yield entrant(SKLEARN, "LDA svd", path, ONCE)
 
 
-def _qda(problem: Problem) -> Iterator[Entrant]:
+def _qda(problem: Problem) -> Iterator[Contender]:
     path = "sklearn.discriminant_analysis:QuadraticDiscriminantAnalysis"
     yield entrant(OURS, "", "separatrix:QuadraticDiscriminantAnalysis", ONCE)
     yield entrant(SKLEARN, "QDA svd", path, ONCE)
     yield entrant(SKLEARN, "QDA eigen", path, ONCE, solver="eigen")
 
 
-def _naive_bayes(problem: Problem) -> Iterator[Entrant]:
+def _naive_bayes(problem: Problem) -> Iterator[Contender]:
     yield entrant(OURS, "", f"separatrix:{problem.estimator}", ONCE)
     yield entrant(SKLEARN, problem.estimator, f"sklearn.naive_bayes:{problem.estimator}", ONCE)
 
 
-def _perceptron(problem: Problem) -> Iterator[Entrant]:
+def _perceptron(problem: Problem) -> Iterator[Contender]:
     """Ten epochs with the order drawn, or the default: until the loss of five epochs in turn falls no more."""
     epochs: dict[str, Any] = {"max_iter": 10, "tol": None} if problem.variant == "10 epochs" else {}
     common: dict[str, Any] = {"fit_intercept": problem.intercept, **epochs}
@@ -185,7 +163,7 @@ def _perceptron(problem: Problem) -> Iterator[Entrant]:
     yield entrant(SKLEARN, "Perceptron", "sklearn.linear_model:Perceptron", ONCE, **common)
 
 
-_MAKERS: dict[str, Callable[[Problem], Iterator[Entrant]]] = {
+_MAKERS: dict[str, Callable[[Problem], Iterator[Contender]]] = {
     "logistic": _logistic,
     "softmax": _logistic,
     "logistic L1": _l1,

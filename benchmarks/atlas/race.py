@@ -20,10 +20,10 @@ from statistics import median
 from typing import Any
 
 from benchmarks.atlas.draw import Problem
-from benchmarks.atlas.field import Entrant
 from benchmarks.atlas.field import field as field_of
 from benchmarks.atlas.quality import ITERATIVE, REFERENCE_TOL, Quality, quality
 from benchmarks.atlas.rows import make
+from benchmarks.contender import Contender
 from benchmarks.data import Data
 from benchmarks.ladder import Climb, climb
 from benchmarks.result import one_line
@@ -47,7 +47,7 @@ class CutOff(BaseException):
 class Lane:
     """What is known of one entrant."""
 
-    entrant: Entrant
+    entrant: Contender
     status: str = SHORT
     rung: float | None = None
     value: float = float("inf")  # of the last fit of the climb
@@ -103,7 +103,7 @@ class Track:
     tell: Tell
 
     def run(
-        self, entrant: Entrant, rung: float | None, limit: float, purpose: str, batch: int = 1
+        self, entrant: Contender, rung: float | None, limit: float, purpose: str, batch: int = 1
     ) -> tuple[float, Any]:
         """The least seconds of `batch` fits and the last model; `CutOff` when they take longer than the limit."""
         gc.collect()
@@ -128,7 +128,7 @@ def _ring(number: int, frame: Any) -> None:
     raise CutOff
 
 
-def _reference(problem: Problem, ours: Entrant, track: Track, cut: dict[str, float]) -> None:
+def _reference(problem: Problem, ours: Contender, track: Track, cut: dict[str, float]) -> None:
     """Our fit to a proven 1e-8, of every aim there is; whoever finds better replaces it."""
     aims = {ours.aim: ours}
     if ours.aim == "free":
