@@ -17,6 +17,7 @@ from benchmarks.peers import celer, glum, intelex, liblinear, skglm
 from benchmarks.peers.sklearn import PEER as SKLEARN
 
 ROW_RUNGS: tuple[float | None, ...] = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+LIBLINEAR_RUNGS: tuple[float | None, ...] = (1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
 MANY = 10_000
 LOGISTIC = "sklearn.linear_model:LogisticRegression"
 
@@ -46,10 +47,19 @@ def _logistic(problem: Problem) -> Iterator[Contender]:
     if two and not p.intercept:
         yield entrant(SKLEARN, "liblinear dual", LOGISTIC, solver="liblinear", dual=True, **peers)
         yield entrant(SKLEARN, "liblinear", LOGISTIC, solver="liblinear", **peers)
+    if two and p.sparse:
+        yield _liblinear(p, "primal", 0)
     if two and p.d <= 400 and not p.sparse and p.n > p.d:
         yield _glum(p)
     if p.entries * p.classes <= 1e6:
         yield entrant(SKLEARN, "sag", LOGISTIC, solver="sag", random_state=0, **peers)
+
+
+def _liblinear(problem: Problem, name: str, solver: int) -> Contender:
+    """LIBLINEAR itself, which can leave an intercept free in its primal solvers."""
+    intercept = "free" if problem.intercept else ""
+    parameters = {"solver": solver, "C": problem.strength, "intercept": intercept}
+    return liblinear.PEER.contender(name, "benchmarks.peers.liblinear:Linear", parameters, rungs=LIBLINEAR_RUNGS)
 
 
 def _glum(problem: Problem) -> Contender:
@@ -66,6 +76,8 @@ def _l1(problem: Problem) -> Iterator[Contender]:
     yield entrant(OURS, "", "separatrix:LogisticRegression", **common)
     if two and not p.intercept:
         yield entrant(SKLEARN, "liblinear", LOGISTIC, solver="liblinear", **peers)
+    if two and p.sparse:
+        yield _liblinear(p, "L1", 6)
     if two:
         skglm_rungs = (1e-4, 1e-5, 1e-6, 1e-7)
         alone: dict[str, Any] = {"C": p.strength, "fit_intercept": p.intercept}
@@ -88,12 +100,13 @@ def _linear_svc(problem: Problem) -> Iterator[Contender]:
     yield entrant(SKLEARN, "LinearSVC dual", path, dual=True, **peers)
     if loss == "squared_hinge":
         yield entrant(SKLEARN, "LinearSVC primal", path, dual=False, **peers)
-    if p.sparse and p.classes == 2 and not p.intercept:
+    if p.sparse and p.classes == 2:
         kinds = {"hinge": {"dual": 3}, "squared_hinge": {"dual": 1, "primal": 2}}[loss]
+        own = {"C": p.strength, "intercept": "penalised" if p.intercept else ""}
         for name, solver in kinds.items():
-            yield entrant(
-                liblinear.PEER, name, "benchmarks.peers.liblinear:Linear", RUNGS[1:], solver=solver, C=p.strength
-            )
+            parameters = {**own, "solver": solver}
+            adapter = "benchmarks.peers.liblinear:Linear"
+            yield liblinear.PEER.contender(name, adapter, parameters, rungs=LIBLINEAR_RUNGS)
 
 
 def _svc(problem: Problem) -> Iterator[Contender]:

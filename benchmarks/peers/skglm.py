@@ -32,7 +32,7 @@ class LogisticL2:
 
 
 class LogisticL1:
-    """L1 logistic regression at one C, or without an intercept along a path, each point from the one before."""
+    """L1 logistic regression at one C, or along a path, each point from the one before."""
 
     def __init__(self, tol: float, C: float = 1.0, fit_intercept: bool = False) -> None:
         self.tol, self.C, self.fit_intercept = tol, C, fit_intercept
@@ -52,12 +52,16 @@ class LogisticL1:
         return self
 
     def path(self, X: Any, y: Any, Cs: Any) -> Any:
-        """The coefficients at each of `Cs`, a row each."""
+        """The coefficients, and the intercept after them, at each of `Cs`, a row each."""
         import numpy as np
         import scipy.sparse as sp
 
         model = import_module("skglm").SparseLogisticRegression(
-            tol=self.tol, max_iter=100, fit_intercept=False, warm_start=True
+            tol=self.tol, max_iter=100, fit_intercept=self.fit_intercept, warm_start=True
         )
         columns = sp.csc_matrix(X)
-        return np.vstack([model.set_params(alpha=1.0 / (C * len(y))).fit(columns, y).coef_.copy() for C in Cs])
+        coefs = []
+        for C in Cs:
+            model.set_params(alpha=1.0 / (C * len(y))).fit(columns, y)
+            coefs.append(np.append(model.coef_, model.intercept_ if self.fit_intercept else []))
+        return np.vstack(coefs)
