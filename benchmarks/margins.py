@@ -77,21 +77,23 @@ def gamma_of(data: Data) -> float:
     return float(1.0 / (data.X.shape[1] * data.X.var()))
 
 
-def kernel_objective(data: Data, model: Any, C: float) -> float:
-    """The primal objective of a fitted machine."""
-    coefficients = np.asarray(model.dual_coef_, dtype=np.float64).ravel()
-    f = scores(data, np.asarray(model.support_vectors_), coefficients, gamma_of(data))
-    slack = np.maximum(0.0, 1.0 - signs_of(data.y) * (f + float(np.ravel(model.intercept_)[0])))
-    at = np.asarray(model.support_, dtype=np.intp)
-    return float(0.5 * coefficients @ f[at] + C * slack.sum())
-
-
 def kernel_dual(data: Data, model: Any) -> float:
-    """The dual objective of a fitted machine, a lower bound on the optimum."""
-    coefficients = np.asarray(model.dual_coef_, dtype=np.float64).ravel()
-    f = scores(data, np.asarray(model.support_vectors_), coefficients, gamma_of(data))
-    at = np.asarray(model.support_, dtype=np.intp)
-    return float(np.abs(coefficients).sum() - 0.5 * coefficients @ f[at])
+    """The dual objective of a fitted machine, summed over the pairs of classes: a lower bound on the optimum."""
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    coefs = np.atleast_2d(np.asarray(model.dual_coef_, dtype=np.float64))
+    support = np.asarray(model.support_, dtype=np.intp)
+    codes = np.unique(data.y, return_inverse=True)[1][support]
+    if len(coefs) == 1:
+        f = scores(data, data.X[support], coefs[0], gamma_of(data))
+        return float(np.abs(coefs).sum() - 0.5 * coefs[0] @ f[support])
+    kernel = rbf_kernel(data.X[support], gamma=gamma_of(data))
+    return sum(
+        float(np.abs(pair).sum() - 0.5 * pair @ kernel @ pair)
+        for i in range(len(coefs) + 1)
+        for j in range(i + 1, len(coefs) + 1)
+        for pair in [np.where(codes == i, coefs[j - 1], np.where(codes == j, coefs[i], 0.0))]
+    )
 
 
 def kernel_gap(data: Data, C: float) -> Callable[[Any], float]:

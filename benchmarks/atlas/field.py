@@ -84,7 +84,7 @@ def _l1(problem: Problem) -> Iterator[Contender]:
         yield entrant(skglm.PEER, "", "benchmarks.peers.skglm:LogisticL1", skglm_rungs, **alone)
         if not p.intercept and p.sparse:
             yield entrant(celer.PEER, "", "benchmarks.peers.celer:LogisticL1", skglm_rungs, C=p.strength)
-    if p.entries * p.classes <= 1e7:
+    if not two or p.entries <= 5e6:
         yield entrant(SKLEARN, "saga", LOGISTIC, solver="saga", **peers)
 
 

@@ -97,7 +97,7 @@ def _margins(problem: Problem, data: Data, model: Any, aim: str, power: int) -> 
         total += np.square(intercept).sum() / 2
     slack = 0.0
     labels = np.arange(problem.classes)[1 if problem.classes == 2 else 0 :]
-    for start in range(0, problem.n, 10_000):
+    for start in range(0, len(data.y), 10_000):
         block = slice(start, start + 10_000)
         f = np.asarray(data.X[block] @ coef.T) + intercept
         signs = np.where(data.y[block, None] == labels, 1.0, -1.0)
