@@ -112,7 +112,9 @@ def test_verdicts():
     assert (cut.ratio, cut.bound, cut.won) == (2.0, True, True)
     missed = judge(problem, [row("separatrix", 1.0, "short of the quality", 1e-5, ours=True), row("a", 5.0)])
     assert (missed.ratio, missed.won) == (0.0, False)
-    summary = Summary.of([level, alone, cut, missed])
+    undecided = judge(problem, [row("separatrix", None, "cut off", ours=True), row("a", None, "cut off")])
+    assert undecided.undecided
+    summary = Summary.of([level, alone, cut, missed, undecided])
     assert (summary.problems, summary.share, summary.least) == (4, 0.75, 0.0)
     assert not summary.met
     assert Summary.of([level, alone]).least == pytest.approx(0.96)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
@@ -31,7 +32,7 @@ def render(outcomes: Sequence[Outcome], title: str, conditions: dict[str, Any]) 
         f"Goal: ≥ {LEVEL:g}× on {SHARE:.0%}, none below {FLOOR:g}×, median ≥ {MEDIAN:g}×: "
         f"{'met' if summary.met else '**missed**'}."
     )
-    worst = sorted(outcomes, key=lambda outcome: (outcome.alone, outcome.ratio))[:WORST]
+    worst = sorted(outcomes, key=lambda outcome: (outcome.alone or outcome.undecided, outcome.ratio))[:WORST]
     parts = [
         f"# Atlas: {summary.sentence}",
         goal,
@@ -55,8 +56,8 @@ def _names(outcomes: Sequence[Outcome]) -> list[str]:
 def _by_estimator(outcomes: Sequence[Outcome]) -> list[str]:
     lines = ["| estimator | problems | won or level | median | least |", "|---|---|---|---|---|"]
     for name in _names(outcomes):
-        own = [outcome for outcome in outcomes if outcome.problem.estimator == name]
-        ratios = [outcome.ratio for outcome in own]
+        own = [outcome for outcome in outcomes if outcome.problem.estimator == name and not outcome.undecided]
+        ratios = [outcome.ratio for outcome in own] or [math.inf]
         won = sum(outcome.won for outcome in own)
         lines.append(f"| {name} | {len(own)} | {won} | {median(ratios):.2f}× | {min(ratios):.2f}× |")
     return lines

@@ -29,9 +29,10 @@ from benchmarks.ladder import Climb, climb
 from benchmarks.result import one_line
 
 REACHED, SHORT, CUT, BROKEN = "reached", "short of the quality", "cut off", "failed"
-LONGEST = 6.0  # seconds of any fit
+LONGEST = 5.0  # seconds of any fit
 PATIENCE = 4.0  # a peer may take so many times the best time
 LEAST = 0.3  # and always this long
+STEPS = 2.0  # times the limit of a fit that a climb may take in all
 HOPELESS = 3.0  # a peer so many times slower than the best is not repeated
 SLOW = 1.0  # seconds after which what is not close to ours is not repeated
 CLOSE = 1.5
@@ -144,7 +145,7 @@ def _reference(problem: Problem, ours: Contender, track: Track, cut: dict[str, f
             _, model = track.run(each, REFERENCE_TOL, LONGEST, f"reference {aim}")
             track.quality.see(model, aim)
         except (Exception, CutOff):  # no reference from us then: the best of the others is one
-            continue
+            track.tell({"event": "cut", "name": f"reference {aim}", "limit": LONGEST})
 
 
 def _climb(lane: Lane, lanes: list[Lane], track: Track, first: int) -> None:
@@ -152,7 +153,13 @@ def _climb(lane: Lane, lanes: list[Lane], track: Track, first: int) -> None:
     lane.limit = min(LONGEST, max(LEAST, PATIENCE * min(done))) if done else LONGEST
     entrant = lane.entrant
 
+    spent = 0.0
+
     def fit(rung: float | None) -> tuple[float, float] | None:
+        nonlocal spent
+        if spent > STEPS * lane.limit:
+            lane.status = CUT
+            return None
         try:
             seconds, model = track.run(entrant, rung, lane.limit, "climb")
             value = track.quality.see(model, entrant.aim)
@@ -160,10 +167,12 @@ def _climb(lane: Lane, lanes: list[Lane], track: Track, first: int) -> None:
                 seconds = min(seconds, track.run(entrant, rung, lane.limit, "climb")[0])
         except CutOff:
             lane.status = CUT
+            track.tell({"event": "cut", "name": entrant.name, "limit": lane.limit})
             return None
         except Exception as problem:  # one that breaks must not end the race
             lane.status, lane.note = BROKEN, one_line(problem)
             return None
+        spent += seconds
         lane.value = value
         return seconds, track.quality.error(value, entrant.aim)
 

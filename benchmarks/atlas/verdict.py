@@ -3,7 +3,8 @@
     ratio = best peer's seconds / our seconds, both at the quality; won or level at ≥ 0.95
 
 A peer short of the quality does not count. Where none reaches it ours wins by reaching it, and the ratio is that of the peer
-nearest the quality; where all were cut off it is their limit, a lower bound. Where ours misses the quality the ratio is 0.
+nearest the quality; where all were cut off it is their limit, a lower bound. Where ours misses the quality the ratio is 0,
+unless nobody ended within the limits: that problem is not counted.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Outcome:
     peer: str
     bound: bool = False  # the ratio is at least this
     alone: bool = False  # ours reaches the quality, no peer that ended does
+    undecided: bool = False  # nobody ended within the limits: not counted
     note: str = ""
 
     @property
@@ -58,13 +60,9 @@ def judge(problem: Problem, rows: list[dict[str, Any]]) -> Outcome:
     if ours["status"] != REACHED:
         error = "" if ours["error"] is None else f", error {ours['error']:.1e}"
         best = min((row for row in peers if row["status"] == REACHED), key=lambda row: row["seconds"], default=None)
-        return Outcome(
-            problem,
-            rows,
-            0.0,
-            best["name"] if best else "",
-            note=f"ours: {ours['status']}{error} {ours['note']}".strip(),
-        )
+        note = f"ours: {ours['status']}{error} {ours['note']}".strip()
+        undecided = ours["status"] == CUT and best is None
+        return Outcome(problem, rows, 0.0, best["name"] if best else "", undecided=undecided, note=note)
     reached = [row for row in peers if row["status"] == REACHED]
     if reached:
         best = min(reached, key=lambda row: row["seconds"])
@@ -91,11 +89,11 @@ class Summary:
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome]) -> Summary:
-        ratios = [outcome.ratio for outcome in outcomes]
-        raced = [outcome.ratio for outcome in outcomes if not outcome.alone]
-        return cls(
-            len(ratios), sum(o.won for o in outcomes) / len(ratios), median(ratios), min(raced, default=math.inf)
-        )
+        counted = [outcome for outcome in outcomes if not outcome.undecided]
+        ratios = [outcome.ratio for outcome in counted] or [math.inf]
+        raced = [outcome.ratio for outcome in counted if not outcome.alone]
+        won = sum(outcome.won for outcome in counted)
+        return cls(len(counted), won / len(ratios), median(ratios), min(raced, default=math.inf))
 
     @property
     def met(self) -> bool:

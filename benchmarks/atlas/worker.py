@@ -63,6 +63,8 @@ class Worker:
                 under_way = event
             elif kind == "end":
                 under_way = {}
+            elif kind == "cut":
+                cut[event["name"]] = event["limit"]
             elif kind == "climbed":
                 known[event["name"]] = event["index"]
             else:
