@@ -109,7 +109,7 @@ class MemoryWorkload:
 
 def _measure_memory(module: str, index: int, row: Row, settings: Settings) -> dict[str, Any] | None:
     try:
-        asked = {"module": module, "index": index, "rung": row.rung, "scale": settings.scale}
+        asked: dict[str, Any] = {"module": module, "index": index, "rung": row.rung, "scale": settings.scale}
         measured: dict[str, Any] = call("benchmarks.memory:in_child", **asked)
     except ChildFailed as error:
         row.note = f"{row.note} memory: {one_line(str(error))}".strip()

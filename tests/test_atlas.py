@@ -173,3 +173,4 @@ def test_a_whole_run(tmp_path, capsys):
     assert [entry["problem"]["seed"] for entry in stored] == seeds
     assert {line["status"] for entry in stored for line in entry["rows"]} == {"reached"}
     assert "--only" in capsys.readouterr().out
+    assert "| B24 the atlas | no ratio below 0.7× | least " in (tmp_path / "RESULTS.md").read_text()

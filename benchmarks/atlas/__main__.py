@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks import report
 from benchmarks.atlas.draw import FAMILIES, Problem, draw
@@ -15,6 +16,7 @@ from benchmarks.atlas.picture import paint
 from benchmarks.atlas.verdict import Outcome, Summary, judge
 from benchmarks.atlas.worker import Worker
 from benchmarks.children import call
+from benchmarks.result import Result
 
 OUTPUT = Path(__file__).resolve().parents[1] / "ATLAS.md"
 STRIDE = 100_000  # problem i of atlas s has the seed s · STRIDE + i
@@ -30,7 +32,9 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--estimator", choices=list(FAMILIES), help="every problem is one of this estimator")
     parser.add_argument("--minutes", type=float, help="stop drawing problems after so many minutes")
-    parser.add_argument("--output", type=Path, help="the page to write, with atlas.svg and atlas.json beside it")
+    parser.add_argument(
+        "--output", type=Path, help="the page to write, with atlas.svg, atlas.json and RESULTS.md beside it"
+    )
     parser.add_argument("--list", action="store_true", help="show what would be raced")
     return parser.parse_args(argv)
 
@@ -68,10 +72,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         title = f"Seed {chosen.seed}, {(time.monotonic() - start) / 60:.0f} minutes"
         stored = [{"problem": o.problem.to_json(), "rows": o.rows} for o in outcomes]
         output.parent.mkdir(parents=True, exist_ok=True)
-        report.write(output, render(outcomes, title, call("benchmarks.conditions:collect")))
+        conditions = call("benchmarks.conditions:collect")
+        report.write(output, render(outcomes, title, conditions))
         report.write(output.with_name("atlas.json"), json.dumps(stored, indent=1) + "\n")
         paint(outcomes, output.with_name("atlas.svg"))
+        results = output.with_name("RESULTS.md")
+        entries = report.read(results.with_name("results.json"))
+        entries["b24_atlas"] = entry(chosen.seed, outcomes, conditions)
+        report.save(results, entries)
     return 0
+
+
+def entry(seed: int, outcomes: Sequence[Outcome], conditions: dict[str, Any]) -> report.Entry:
+    """B24 for RESULTS.md: the goals; the problems are in ATLAS.md."""
+    summary = Summary.of(outcomes)
+    result = Result([], data=f"{summary.problems} problems drawn with seed {seed}; all of them: ATLAS.md")
+    result.verdicts = summary.verdicts
+    return report.entry("B24", "the atlas", {"repeats": 0, "scale": 1.0}, conditions, result)
 
 
 if __name__ == "__main__":

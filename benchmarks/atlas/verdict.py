@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.atlas.draw import Problem
 from benchmarks.ladder import shown
+from benchmarks.result import Verdict
 
 LEVEL, FLOOR, MEDIAN, SHARE = 0.95, 0.7, 3.0, 0.95
 REACHED, CUT = "reached", "cut off"
@@ -97,7 +98,16 @@ class Summary:
 
     @property
     def met(self) -> bool:
-        return self.share >= SHARE and self.least >= FLOOR and self.median >= MEDIAN
+        return all(verdict.met for verdict in self.verdicts)
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """The three goals of B24."""
+        return [
+            Verdict(f"≥ {LEVEL:g}× on {SHARE:.0%} of the problems", f"{self.share:.1%}", self.share >= SHARE),
+            Verdict(f"no ratio below {FLOOR:g}×", f"least {self.least:.2f}×", self.least >= FLOOR),
+            Verdict(f"median ratio ≥ {MEDIAN:g}×", f"{self.median:.2f}×", self.median >= MEDIAN),
+        ]
 
     @property
     def sentence(self) -> str:
