@@ -77,7 +77,7 @@ def compare(commit: str, wanted: Sequence[str] | None, repeats: int, scale: floa
         for name, workload in select(discover(), wanted).items():
             if not hasattr(workload, "contenders") or not hasattr(workload, "check"):
                 continue
-            versions = [Version(source, f"benchmarks.workloads.{name}", scale) for source in (before, ROOT / "src")]
+            versions = [Version(source, workload.module, scale) for source in (before, ROOT / "src")]
             times = [[version.fit() for version in versions] for _ in range(repeats + 1)][1:]  # the first is a warm-up
             for version in versions:
                 version.close()
