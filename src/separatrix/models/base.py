@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.checks import check_rows, real_numbers
-from separatrix.data.dispatch import source_of
+from separatrix.data.dispatch import array_source, source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
@@ -33,6 +33,7 @@ from separatrix.result import ConvergenceWarning, Fit
 from separatrix.settings import one_blas_thread, outside
 
 OptionalArray = ArrayLike | None
+_FEW_ROWS = 512
 _CONSTANTS = (bool, int, float, str, type(None))
 
 
@@ -212,7 +213,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             real_numbers(y, "y")
         if y is not None and not multi_output and not (type(y) is np.ndarray and y.ndim == 1):
             y = column_or_1d(y, warn=True)
-        source = source_of(X, y, sample_weight, numeric=numeric)
+        source = (array_source if plain else source_of)(X, y, sample_weight, numeric=numeric)
         if reset and self._keeps_single:
             self._fitted_on_single = source.dtype == np.float32
         return source
@@ -257,6 +258,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         """block_fn of all rows, joined; NaN and infinity in X are refused by column name."""
         self._check_ready()
         source = self._read(X, reset=False)
+        if source.n_rows is not None and source.n_rows <= _FEW_ROWS:  # fewer than threads could share
+            with np.errstate(invalid="ignore", over="ignore"):
+                few = [block_fn(block) for block in source.blocks()]
+            return self._checked_rows(
+                source, few[0] if len(few) == 1 else (np.concatenate(few) if few else np.empty(0))
+            )
         rows = rows_per_block(source.n_features, target=COPIED_BYTES)
         if source.n_rows is None:
             parts = source.map(block_fn, rows)

@@ -100,7 +100,7 @@ class LinearProblem:
             penalty = penalty.rescaled(np.append(scale, 1.0) if fit_intercept else scale)
         rows = Intercept(source) if fit_intercept else source
         objective = LinearObjective(loss, penalty, offset, min(1.0, 1.0 / units), ones=fit_intercept)
-        return cls(objective, rows, fit_intercept, centre, scale, column_sizes(rows), units, dependent)
+        return cls(objective, rows, fit_intercept, centre, scale, column_sizes(source, fit_intercept), units, dependent)
 
     @classmethod
     def plain(cls, objective: LinearObjective, source: Source) -> LinearProblem:
