@@ -129,6 +129,8 @@ class Source(ABC):
     """`known_classes`, where these are not `classes`."""
     passes: int = 0
     dtype: np.dtype[Any] = np.dtype(np.float64)
+    shared_out: bool = False
+    """Whether the blocks are cut for many threads already, and costly to cut again."""
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
