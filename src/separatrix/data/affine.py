@@ -158,8 +158,10 @@ class _WithOnes(_Affine):
         core = self._block.gram_of(inner, weights)
         if len(inner) == len(which):
             return core
-        border = self._block.rmatvec(weights)[inner]
-        return np.block([[core, border[:, None]], [border[None, :], np.full((1, 1), weights.sum())]])
+        full = np.empty((len(which), len(which)))
+        full[:-1, :-1], full[-1, -1] = core, weights.sum()
+        full[-1, :-1] = full[:-1, -1] = self._block.rmatvec(weights)[inner]
+        return full
 
     def curve(self, weights: Float, v: Float) -> Float:
         return self._block.curve_with_ones(weights, v)

@@ -21,6 +21,7 @@ from separatrix.data.sparse import SparseBlock
 _COARSE_ENTRIES = 2_000_000
 # Rows of a sample that a worker gathers at once.
 _GATHERED = 1024
+_SPARSE_BLOCKS = 16
 
 
 class MemorySource(Source):
@@ -133,6 +134,8 @@ class ArraySource(MemorySource):
 class SparseSource(MemorySource):
     """A SciPy sparse matrix or array. CSR is read in place; other formats are converted to CSR once."""
 
+    shared_out = True
+
     def __init__(self, X: Any, y: NDArray[Any] | None, weights: Float | None) -> None:
         super().__init__(X.shape, y, weights)
         X = X.tocsr()
@@ -143,8 +146,8 @@ class SparseSource(MemorySource):
         self.entries = int(self._X.nnz)
         self._parts: dict[tuple[int, int], Any] = {}
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        # A sparse block does far less arithmetic per row, so it holds more of them.
-        self._rows_per_block = max(4096, self._rows_per_block)
+        # A sparse block does far less arithmetic per row, so it holds more of them; slices of it would cost as much as a pass.
+        self._rows_per_block = max(4096, min(self._rows_per_block, -(-self.n_rows // _SPARSE_BLOCKS)))
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
         # SciPy takes longer to make a matrix than to multiply it with a vector: made once, for all passes and views.

@@ -95,6 +95,8 @@ class Source(ABC):
     entries: int | None = None
     """Stored entries of a sparse matrix in memory; ``None`` elsewhere."""
     dtype: np.dtype[Any] = np.dtype(np.float64)
+    shared_out: bool = False
+    """Whether the blocks are cut for many threads already, and costly to cut again."""
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:

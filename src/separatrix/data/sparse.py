@@ -21,6 +21,8 @@ _CANCELLATION = 1e3
 # Below this many stored entries SciPy is done before numba is imported.
 _COMPILED_FROM = 1_000_000
 _CURVED_FROM = 100_000  # products are asked for many times a fit
+# A product of dense rows takes this share of the time of one of sparse entries, and making them dense that of so many columns.
+_DENSE_SPEED, _DENSE_OVERHEAD = 0.02, 20
 
 
 class _SparseCentred(Centred):
@@ -128,7 +130,10 @@ class SparseBlock(StoredBlock):
         return product.reshape(self.shape[1], *r.shape[1:])
 
     def gram(self, weights: Float | None = None) -> Float:
-        X = self._double()
+        X, (n, d) = self._double(), self.shape
+        if _DENSE_SPEED * n * d * (d + _DENSE_OVERHEAD) < X.nnz**2:  # rows of nnz/n entries: (nnz/n)² products each
+            rows = X.toarray()
+            return rows.T @ (rows if weights is None else rows * weights[:, None])
         scaled = X if weights is None else sp.diags_array(weights) @ X
         return (X.T @ scaled).toarray()
 

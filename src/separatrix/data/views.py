@@ -35,6 +35,7 @@ class View(Source):
         self.source = source
         self.n_rows, self.n_features, self.feature_names = source.n_rows, source.n_features, source.feature_names
         self.classes, self.all_classes, self.dtype = source.classes, source.all_classes, source.dtype
+        self.shared_out = source.shared_out
 
     @abstractmethod
     def map_block(self, block: Block) -> Block:

@@ -304,4 +304,6 @@ def pieces_in_cache(block: Block, order: int = 1) -> Iterator[Block]:
 
 def rows_per_task(source: Source) -> int | None:
     """Rows per task, so that there are enough tasks to share; blocks themselves where there are many."""
+    if source.shared_out:
+        return None
     return None if source.n_rows is None or source.n_rows > _MANY_ROWS else max(2048, -(-source.n_rows // _TASKS))

@@ -167,7 +167,9 @@ class LinearProblem:
         coef = theta[:, :d] / self.scale + 0.0  # no negative zeros
         if not self.fit_intercept:
             return coef, np.zeros(len(theta))
-        intercept = np.array([exact_dot(-w, self.centre, b) for w, b in zip(coef, theta[:, d], strict=True)])
+        intercept = theta[:, d].copy()
+        if self.centre.any():
+            intercept = np.array([exact_dot(-w, self.centre, b) for w, b in zip(coef, theta[:, d], strict=True)])
         gauge = self.objective.loss.gauge()
         if gauge is not None:  # no score differs along it: the intercepts are those that have no part of it
             intercept = intercept - gauge * intercept.mean()
