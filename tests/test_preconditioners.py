@@ -48,7 +48,7 @@ def test_two_scores_or_one_are_solved_exactly(classes, intercept, weighted):
     theta = 0.3 * np.random.default_rng(2).standard_normal(problem.shape)
     theta -= theta.mean(axis=0) if classes > 2 else 0.0
     evaluation = problem.evaluate(theta, 1, keep=True)
-    near = preconditioner(problem, None).at(theta, evaluation)
+    near = preconditioner(problem, None).at(theta, evaluation, 0)
     v = np.random.default_rng(3).standard_normal(problem.shape)
     if intercept and classes > 2:
         v[:, -1] -= v[:, -1].mean()

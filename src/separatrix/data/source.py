@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from threading import Event
 from typing import Any, Self, TypeVar
 
@@ -59,9 +59,13 @@ def in_parallel(work: Callable[[Item], None], items: Iterable[Item], stop: Event
 
 
 def ordered(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """work of every item, in order, computed on the thread pool with one BLAS thread per worker; a few are alive."""
-    with one_blas_thread():
-        yield from _ordered(work, items, _threads())
+    """work of every item, in order, computed by the workers with one BLAS thread each; a few are alive."""
+    threads, items = threads_here(), iter(items)
+    while batch := list(islice(items, 2 * threads)):
+        found: dict[int, Result] = {}
+        with one_blas_thread():
+            share(lambda at, item, found=found: found.__setitem__(at, work(item)), batch, threads)
+        yield from (found.pop(at) for at in range(len(batch)))
 
 
 class Source(ABC):

@@ -27,6 +27,8 @@ from separatrix.objectives.penalties import Penalty
 # Bytes of rows that stay in cache while they are read twice, or three times.
 _TWICE, _THRICE = 4 << 20, 1 << 20
 _TASKS, _MANY_ROWS = 16, 262_144
+# Multiplications below which a task is not worth handing to another thread.
+_WORTH_HANDING = 1_000_000
 
 
 class HessianProduct:
@@ -48,7 +50,7 @@ class HessianProduct:
                 total += self._objective.curved(piece.counted(), self._kept[piece.start], laid)
             return total
 
-        sums = self._source.reduce(of_block, added, rows_per_task(self._source))
+        sums = self._source.reduce(of_block, added, rows_per_task(self._source, direction.size, self._order))
         return np.ascontiguousarray(sums.T) + self._objective.penalty.times(direction)
 
     def release(self) -> None:
@@ -186,7 +188,7 @@ class LinearObjective:
             assert total is not None
             return total
 
-        sums = source.reduce(of_block, _Sums.__add__, rows_per_task(source))
+        sums = source.reduce(of_block, _Sums.__add__, rows_per_task(source, theta.size, order))
         source.check_finite(np.asarray(sums.loss), sums.gradient)
         hessian = None
         if sums.hessian is not None:
@@ -302,8 +304,9 @@ def pieces_in_cache(block: Block, order: int = 1) -> Iterator[Block]:
     return block.pieces(_THRICE if order > 1 else _TWICE)
 
 
-def rows_per_task(source: Source) -> int | None:
-    """Rows per task, so that there are enough tasks to share; blocks themselves where there are many."""
-    if source.shared_out:
+def rows_per_task(source: Source, parameters: int = 0, order: int = 1) -> int | None:
+    """Rows per task, so that there are enough tasks to share, each worth it; blocks themselves where there are many rows."""
+    if source.shared_out or source.n_rows is None or source.n_rows > _MANY_ROWS:
         return None
-    return None if source.n_rows is None or source.n_rows > _MANY_ROWS else max(2048, -(-source.n_rows // _TASKS))
+    work = 2 * parameters if order == 1 else parameters * (parameters + 1) // 2
+    return max(2048, -(-source.n_rows // _TASKS), _WORTH_HANDING // work if work else 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from separatrix.solvers.sample import sample_rows
+
 # Up to this many columns (or rows, when they are fewer) the Gram matrix and its factorisation fit in memory.
 GRAM_LIMIT = 6000
 # Nanoseconds: per entry of a sparse matrix and target in a step of conjugate gradients, per number that such a step keeps, per
@@ -73,12 +75,37 @@ def affordable_steps(n_rows: int, n_features: int, entries: int, n_targets: int)
     return (_CLOSED_PRODUCT * smaller**2 * n_features + _CLOSED_ENTRY * entries) / step
 
 
-# Up to this many columns (times the number of scores) a Hessian is cheap beside a few gradients.
-NEWTON_COLUMNS = 300
+# Beyond this many parameters no Hessian is formed.
 NEWTON_PARAMETERS = 3000
-# With more rows per parameter than this, a sample knows the Hessian well enough.
-MANY_ROWS = 500
-MANY_ENTRIES = 5_000_000
+# A sample's Hessian is the metric of L-BFGS from so many rows per parameter on.
+MANY_ROWS = 100
+# What a pass costs beside its arithmetic, in multiplications.
+PASS = 2_000_000
+_FEW_PARAMETERS = 300
+
+
+def solver_costs(n_rows: int, n_features: int, n_scores: int = 1) -> dict[str, float]:
+    """About how many multiplications a smooth penalised fit takes, by solver; those that cannot be used are left out.
+
+    h = n · m(m+1)/2 · p² is a pass with the Hessian, g = 2nmp one with a gradient or a product, f = (mp)³/3 a factorisation.
+
+    ===============  =====================================================  ===============================================
+    ``newton``       6h, or 3h from a sample's optimum; 6f; 7 passes
+    ``lbfgs``        10g; 6h of the sample; 6f; 12 passes                   rows ≥ 100 per parameter
+    ``newton-cg``    50g; blocks of the Hessian, m(n_S p² + 2p³), or
+                     as many products again without; 27 passes
+    ===============  =====================================================  ===============================================
+    """
+    p, m = n_features, n_scores
+    hessian, gradient, factor = n_rows * m * (m + 1) / 2 * p**2, 2.0 * n_rows * m * p, (m * p) ** 3 / 3.0
+    sampled = sample_rows(n_rows, m * p)
+    blocks = m * (min(n_rows, p * max(10, m)) * p**2 + 2.0 * p**3)
+    costs = {"newton-cg": 50.0 * gradient + min(blocks, 50.0 * gradient) + 27 * PASS}
+    if m * p <= NEWTON_PARAMETERS:
+        costs["newton"] = (3 if sampled else 6) * hessian + 6.0 * factor + 7 * PASS
+        if sampled and n_rows >= MANY_ROWS * m * p:
+            costs["lbfgs"] = 10.0 * gradient + 6.0 * hessian * sampled / n_rows + 6.0 * factor + 12 * PASS
+    return costs
 
 
 def choose_solver(
@@ -89,8 +116,9 @@ def choose_solver(
     ==================================  ===============================================================================
     absolute values or bounds           ``"prox_newton"``: working sets, coordinate descent on a quadratic model
     no penalty, parameters ≤ 3000       ``"newton"``: the likelihood may be flat, and only its Hessian knows
-    columns · scores² ≤ 300             ``"newton"``; with very many rows ``"lbfgs"`` in the metric of a sample's Hessian
-    more                                ``"newton-cg"``: products with the Hessian, never formed
+    rows that are not counted yet       ``"newton"`` up to 300 parameters, ``"newton-cg"`` beyond
+    else                                what costs least by `solver_costs`: ``"newton"``, ``"lbfgs"`` in the metric of a
+                                        sample's Hessian, or ``"newton-cg"``, which never forms one
     ==================================  ===============================================================================
 
     Parameters
@@ -119,10 +147,10 @@ def choose_solver(
         return "prox_newton"
     if not penalised and n_features * n_scores <= NEWTON_PARAMETERS:
         return "newton"
-    if n_features * n_scores**2 > NEWTON_COLUMNS:
-        return "newton-cg"
-    many = n_rows is not None and n_rows > MANY_ROWS * n_features * n_scores and n_rows * n_features > MANY_ENTRIES
-    return "lbfgs" if many else "newton"
+    if n_rows is None:
+        return "newton" if n_features * n_scores**2 <= _FEW_PARAMETERS else "newton-cg"
+    costs = solver_costs(n_rows, n_features, n_scores)
+    return min(costs, key=lambda name: costs[name])
 
 
 # A machine of few rows or columns is solved by Newton's method: a Hessian, or its products, are cheap.

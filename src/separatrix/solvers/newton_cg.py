@@ -4,8 +4,8 @@
     preconditioned by blocks of H, one a score, taken from a sample of the rows; by its diagonal when p is large
 
 First on the sample, where products cost little. No H is formed: its products need m numbers per row, kept from the evaluation.
-The preconditioner stays until the products since have cost as much as taking it again would. The proof is a dual point (see
-bounds.py); beside a free intercept it costs ½Σr²/q of the residual r in w and b + wᵀx̄, and a square of the intercept's.
+Blocks are taken when the products that were spent have cost as much, and again when those since have. The proof is a dual point
+(see bounds.py); beside a free intercept it costs ½Σr²/q of the residual r in w and b + wᵀx̄, and a square of the intercept's.
 
 Reference: Nocedal and Wright (2006), algorithm 7.1; Dembo, Eisenstat, Steihaug (1982), SIAM J. Numerical Analysis 19.
 
@@ -49,13 +49,16 @@ _CHEAP = 2_000_000
 
 @dataclass(frozen=True)
 class NewtonCGState(State):
-    """The preconditioner as it was last taken, and the products since."""
+    """The preconditioner as it was last taken."""
 
     preconditioner: Preconditioner
     held: bool
     """Whether every coefficient but the intercept has a quadratic penalty."""
     near: Near | None = None
+    since: int = 0
+    """Products since it was taken."""
     spent: int = 0
+    """Products in all."""
     energy: float = np.inf
     """gᵀM⁻¹g where the last step began: about twice what was left to gain."""
 
@@ -80,7 +83,7 @@ def _on_sample(sample: Sample, theta: Float, budget: Budget) -> Float:
     problem = sample.scaled()
     state = _init(problem, Start(theta), budget)
     for _ in range(min(budget.left, _STEPS)):
-        state = _step(problem, state, budget._replace(target=0.0))
+        state = _step(problem, state, Budget(budget.tol, 0.0, budget.left))
         if not state.held and state.evaluation.steepest > FAR_OUT:
             return theta
         if state.verdict is not None or (state.near is not None and state.energy <= state.near.effective):
@@ -136,9 +139,9 @@ def _proof(problem: LinearProblem, state: NewtonCGState, target: float) -> Bound
 
 def _step(problem: LinearProblem, state: NewtonCGState, budget: Budget) -> NewtonCGState:
     evaluation, target = state.evaluation, budget.target
-    near, spent = state.near, state.spent
-    if near is None or spent >= near.price:
-        near, spent = state.preconditioner.at(state.theta, evaluation), 0
+    near, since = state.near, state.since
+    if near is None or since >= near.price:
+        near, since = state.preconditioner.at(state.theta, evaluation, state.spent), 0
     most = _FEW_PRODUCTS + int(near.price) if near.price else _MOST_PRODUCTS
     step, products, energy = _solve(evaluation, near.solve, _cost(problem, state), target, most, state.energy)
     if not state.held and -0.5 * float((evaluation.gradient * step).sum()) <= 0.01 * target:
@@ -154,7 +157,8 @@ def _step(problem: LinearProblem, state: NewtonCGState, budget: Budget) -> Newto
         evaluation=found[2],
         bound=Bound(np.inf),
         near=near,
-        spent=spent + products,
+        since=since + products,
+        spent=state.spent + products,
         energy=energy,
     )
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,8 @@ Solve = Callable[[Float], Float]
 # would be more.
 _BLOCK_COLUMNS = 3000
 _BLOCK_ENTRIES = 1 << 24
+# Products that blocks may cost from the beginning; later as many as were spent.
+_WORTH = 30.0
 # Rows that know a block: some for each of its columns, more where classes are many and each has few of them.
 _ROWS_PER_COLUMN = 10
 _PIECE = 1 << 20
@@ -53,8 +56,8 @@ class Preconditioner(ABC):
     """What can be taken at the points of a problem."""
 
     @abstractmethod
-    def at(self, theta: Float, evaluation: Evaluation) -> Near:
-        """The matrix at a point."""
+    def at(self, theta: Float, evaluation: Evaluation, spent: int) -> Near:
+        """The matrix at a point, after `spent` products with ∇²F in all."""
 
 
 def block_rows(shape: tuple[int, int]) -> int:
@@ -76,28 +79,36 @@ class _Blocks(Preconditioner):
         self._problem, self._share = problem, 1.0 if sample is None else sample.share
         self._rows = problem if sample is None else sample.problem
         m, p = problem.shape
-        self._apart = m * p * p <= _BLOCK_ENTRIES
+        self._small = m * p * p <= _BLOCK_ENTRIES
         rows = self._share * (problem.source.n_rows or 0)
         # Flops of a block (and what scaling its rows costs), of its factor and inverse, over those of a product with ∇²F.
         self._price = (rows * (p + 100.0) + 2.0 * p**2) / (4.0 * m * rows / self._share)
 
-    def at(self, theta: Float, evaluation: Evaluation) -> Near:
-        penalty, loss = self._problem.objective.penalty, self._problem.objective.loss
+    @cached_property
+    def _diagonal(self) -> Diagonal:
+        return Diagonal(self._problem)
+
+    def at(self, theta: Float, evaluation: Evaluation, spent: int) -> Near:
+        penalty, loss, m = self._problem.objective.penalty, self._problem.objective.loss, len(theta)
         even = bool((penalty.quadratic == penalty.quadratic[:1]).all())
-        apart = self._apart and bool((theta != theta[:1]).any() or not even)
+        differ = bool((theta != theta[:1]).any())
+        worth = max(_WORTH, spent)
+        apart = self._small and m * self._price <= worth and (differ or not even)
+        if self._price > worth or not (apart or even):
+            return self._diagonal.at(theta, evaluation, spent)
         grams = self._grams(theta, apart)
-        p = theta.shape[1]
         inverses = np.empty_like(grams)
 
         def invert(k: int) -> None:
-            grams[k][np.diag_indices(p)] += penalty.quadratic[k]
+            grams[k][np.diag_indices(theta.shape[1])] += penalty.quadratic[k]
             inverses[k] = _inverse(grams[k])
 
         in_parallel(invert, range(len(inverses)))
         decided = theta.size - float((penalty.quadratic * np.diagonal(inverses, axis1=1, axis2=2)).sum())
+        price = len(inverses) * self._price
         if loss.gauge() is None or not even:
-            return Near(lambda r: _times(inverses, r), len(inverses) * self._price, decided)
-        return Near(_without_gauge(inverses, penalty.quadratic[0]), len(inverses) * self._price, decided)
+            return Near(lambda r: _times(inverses, r), price, decided)
+        return Near(_without_gauge(inverses, penalty.quadratic[0]), price, decided)
 
     def _grams(self, theta: Float, apart: bool) -> Float:
         """(m, p, p) Σ s (∇²ℓ)_kk xxᵀ, of the sample scaled to all rows; (1, p, p) with the mean of the scores."""
@@ -150,7 +161,7 @@ class Diagonal(Preconditioner):
             self.centre = sums[:-1] / sums[-1]
             self._spread = np.append(np.maximum(self.squares[:-1] - sums[:-1] * self.centre, 0.0), sums[-1])
 
-    def at(self, theta: Float, evaluation: Evaluation) -> Near:
+    def at(self, theta: Float, evaluation: Evaluation, spent: int) -> Near:
         assert evaluation.total_curvature is not None
         mean, centre = evaluation.total_curvature.diagonal()[:, None] / evaluation.total, self.centre
         diagonal = np.maximum(mean * self._spread + self._quadratic, np.finfo(np.float64).tiny)
