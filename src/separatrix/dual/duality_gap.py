@@ -20,6 +20,7 @@ twice the working precision (products split after Dekker), so that rows far from
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,12 +28,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.block import Float
-from separatrix.dual.kernel_matrix import KernelMatrix
+from separatrix.dual.kernel_matrix import Index, KernelMatrix
 from separatrix.objectives.rounding import exact_dot
 from separatrix.result import Certificate, Status
 
 _EPS = float(np.finfo(np.float64).eps)
 _SPLITS_UP_TO, _ROWS = 1e140, 4096
+# Of the largest gap that is allowed: below it more digits are not worth their cost.
+_PLAIN = 1e-3
+# Entries of X that may be copied to be read row by row.
+_COPIED = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,17 @@ class KernelDual:
         status = settled_status(self.status, proof.gap, sides.allowed(tol, self.beta))
         return replace(self, certificate=proof, status=status)
 
+    def bounded(self, sides: SoftMargin, upper: float, tol: float) -> KernelDual | None:
+        """The same solution with the proof for a linear rule of an objective below `upper`; ``None`` where that is not plain
+        from the dual value that is known already, and has to be computed with more digits.
+        """
+        known, allowed = self.certificate, sides.allowed(tol, self.beta)
+        gap = upper - (known.objective - known.gap)  # which is below the optimum
+        if not 0.0 <= gap <= _PLAIN * allowed:
+            return None
+        reached = Status.CONVERGED if self.status is Status.ROUNDED else self.status  # that was about the scores
+        return replace(self, certificate=replace(known, gap=gap, objective=upper), status=reached)
+
     def published(self, sides: SoftMargin, X: Any, w: Float, b: float, centre: Float | None, tol: float) -> KernelDual:
         """The same solution with the proof for the linear rule (w, b) that stands for it."""
         proof = sides.of_plane(self.certificate, self.beta, X, w, b, centre)
@@ -234,3 +250,25 @@ def dot_and_error(w: Float, c: Float, b: float) -> tuple[float, float]:
     if not size < _SPLITS_UP_TO:
         return float(w @ c) + b, (len(w) + 2) * _EPS * float(np.abs(w) @ np.abs(c))
     return exact_dot(w, c, b), len(w) * float(np.finfo(np.float64).tiny)  # products that underflow
+
+
+def plane_objectives(
+    X: Any, centre: Float, rows: Sequence[Index], signs: Sequence[Float], bound: Float, weights: Float, near: Float
+) -> tuple[Float, Float | None]:
+    """Intercepts at the origin of linear rules whose intercepts at the centre are `near`, and bounds on their objectives from
+    above, where these are found at little cost. Rule m is about `rows[m]`, of `signs[m]`; `bound` is C of all rows.
+    """
+    size = max(float(np.abs(weights).max(initial=0.0)), float(np.abs(centre).max(initial=0.0)))
+    whole = X.dtype == np.float64 and X.flags.c_contiguous and X.flags.writeable
+    plain = whole or X.size <= _COPIED
+    if not size < _SPLITS_UP_TO or not plain or np.isinf(bound).any():
+        return np.array([dot_and_error(-w, centre, b)[0] for w, b in zip(weights, near.tolist(), strict=True)]), None
+    from separatrix.kernels.planes import shifted_intercepts, upper_objectives  # numba takes a while to import
+
+    intercepts = shifted_intercepts(weights, centre, near, -1.0)[:, 0].copy()
+    offsets = shifted_intercepts(weights, centre, intercepts, 1.0)
+    starts = np.cumsum([0, *(len(part) for part in rows)])
+    sides = (np.concatenate(rows), starts, np.concatenate(signs), bound)
+    return intercepts, upper_objectives(
+        X if whole else np.array(X, dtype=np.float64, order="C"), centre, *sides, weights, offsets
+    )

@@ -64,7 +64,8 @@ class Precomputed(Kernel):
     def given(self, points: Points) -> Float | None:
         assert isinstance(points, Columns)
         whole = len(points) == points.X.shape[1]
-        return np.ascontiguousarray(points.X if whole else points.X[:, points.columns], dtype=np.float64)
+        values = np.ascontiguousarray(points.X if whole else points.X[:, points.columns], dtype=np.float64)
+        return values if values.flags.writeable else values.copy()  # compiled loops know one kind of array
 
     def cheap(self, points: Points) -> bool:
         return True

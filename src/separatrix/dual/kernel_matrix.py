@@ -33,7 +33,15 @@ _STRIPE, _ALONE = 256, 800
 _EXACT, _PAIRWISE = 256, 19
 # The share of the memory that the left side of the products may take.
 _SHARE = 0.25
+# Rows up to which all values are worth keeping although they are as quickly computed as read.
+_QUICK = 3000
+# Entries of a dense product that take the time of one of a sparse product.
+_FILLED = 30
 _rooms = local()
+# The room of two whole matrices is kept from fit to fit, up to so many values each: the system clears fresh memory, which
+# costs more than computing values.
+_SPARE = 1 << 22
+_spare: list[Float] = []
 
 
 def _room(rows: int, columns: int, dtype: DTypeLike) -> NDArray[Any]:
@@ -96,11 +104,14 @@ class KernelMatrix:
         self._kernel, self.points, self.memory = kernel, points, memory
         self.dtype: DTypeLike = np.float64
         self._values: Float | None = None
+        self._borrowed: Float | None = None
         self._kept: _Kept | None = None
         self._sides: dict[np.dtype[Any], NDArray[Any] | None] = {}
-        n = len(points)
+        n, whole = len(points), kept_whole(kernel, points, memory)
+        if whole and kernel.single and _worth_filling(points):
+            points = self.points = Points(points.X.toarray(), np.zeros(points.X.shape[1]))
         kernel.prepare(points)
-        if 8.0 * n * n <= memory:
+        if whole:
             given = kernel.given(points)
             self._values = self._all() if given is None else given
             return
@@ -108,6 +119,12 @@ class KernelMatrix:
             self.dtype = np.float32
         if not kernel.cheap(points):
             self._kept = _Kept(n, memory, self.dtype)
+
+    def release(self) -> None:
+        """Give back the room of all values: they are not read again."""
+        if self._borrowed is not None and self._borrowed.size <= _SPARE and len(_spare) < 2:
+            _spare.append(self._borrowed)
+        self._borrowed = self._values = None
 
     def restricted(self, rows: Index) -> KernelMatrix:
         """The matrix of some of the rows; all values must be at hand."""
@@ -120,6 +137,7 @@ class KernelMatrix:
             np.float64,
         )
         part._values, part._kept, part._sides = self._values[np.ix_(rows, rows)], None, {}
+        part._borrowed = None
         return part
 
     @property
@@ -278,7 +296,12 @@ class KernelMatrix:
     def _all(self) -> Float:
         """All values, each pair of rows once where the kernel is known to be symmetric."""
         n = len(self.points)
-        values = np.empty((n, n))
+        try:
+            room = _spare.pop()
+        except IndexError:
+            room = np.empty(0)
+        self._borrowed = room if room.size >= n * n else np.empty(n * n)
+        values = self._borrowed[: n * n].reshape(n, n)
         left = None if self.points.sparse else self._kernel.left(self.points, np.float64)
         if left is None:
             self._fill(values, np.arange(n), np.arange(n))
@@ -309,6 +332,20 @@ class KernelMatrix:
                 values[there, cut] = self._kernel.between(left, self.points.take(cut), values.dtype)
 
         in_parallel(fill, range(0, len(which), _ROWS))
+
+
+def kept_whole(kernel: Kernel, points: Points, memory: float) -> bool:
+    """Whether all values between these rows are kept: they fit, and computing those that are needed again would cost more."""
+    n = len(points)
+    return 8.0 * n * n <= memory and (n <= _QUICK or not (kernel.single and kernel.cheap(points)))
+
+
+def _worth_filling(points: Points) -> bool:
+    """Whether products of these sparse rows are quicker once their zeros are stored too."""
+    if not points.sparse or not points.X.shape[0]:
+        return False
+    n, d = points.X.shape
+    return bool(d <= _FILLED * (points.X.nnz / n + 1.0) and d <= n + _ROWS)
 
 
 class _Kept:

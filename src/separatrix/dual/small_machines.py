@@ -17,7 +17,7 @@ from separatrix.dual.kernel_matrix import Index, KernelMatrix
 from separatrix.result import Status
 
 # Rows of a machine that is solved whole, and of those that one call solves: an interrupt waits for the end of a call.
-WHOLE, _CALL = 2000, 2000
+WHOLE, _CALL = 6000, 2000
 # Products of rows below which a second thread is not worth waking.
 _ALONE = 100_000
 
@@ -62,6 +62,7 @@ def solve_together(
             in_parallel(solve, _calls(starts))
     except KeyboardInterrupt:
         pass
+    allowed = tol * np.add.reduceat(bound[every], starts[:-1])
     machines: list[KernelDual] = []
     for m, (first, last) in enumerate(pairwise(starts.tolist())):
         if not done[m]:
@@ -69,11 +70,10 @@ def solve_together(
             continue
         steps, violation, intercept, gap, primal, excess, complementary, _ = found[m].tolist()
         proof = sides[m].stated(max(0.0, violation), gap, primal, excess, complementary)
-        here = slice(first, last)
-        status = Status.MAX_ITER
+        here, status = slice(first, last), Status.MAX_ITER
         if violation <= tol:
             status = Status.CONVERGED if sides[m].positive else Status.STATIONARY
-            status = settled_status(status, proof.gap, sides[m].allowed(tol, beta[here]))
+            status = settled_status(status, proof.gap, float(allowed[m]))
         trace = [{"iteration": 1, "violation": violation, "rows": last - first, "steps": int(steps)}]
         machines.append(
             KernelDual(beta[here], scores[here], intercept, status, proof, 1, int(steps), trace, errors[here])

@@ -29,6 +29,8 @@ _RUN = 32
 # Steps of pairs per row between two turns of Newton's, turns until the tolerance is met, and turns in all.
 _STEPS_A_ROW, _TURNS, _ALL_TURNS = 20, 4, 24
 _NEWTON_STEPS, _FREE = 40, 1000
+# Multiplications that a turn of pairs, and one of Newton's steps, may take: an interrupt waits for the end of a machine.
+_PAIRS_WORK, _NEWTON_WORK = 4e7, 4e8
 
 
 @compiled(error_model="numpy")
@@ -74,7 +76,7 @@ def free_steps(K: Any, rows: Any, values: Any, known: Any, v: Any, beta: Any, lo
             if low[t] < beta[t] < high[t]:
                 free[f] = t
                 f += 1
-        if f < 2 or f > _FREE:
+        if f < 2 or f > _FREE or (taken > 0 and taken * float(f) ** 3 > _NEWTON_WORK):
             return taken
         last, trace = free[f - 1], 0.0
         need(last, K, rows, values, known)
@@ -142,8 +144,9 @@ def _solve(
     q = len(signs)
     v, point, part, fresh = signs.copy(), np.zeros(q), np.empty(q), np.zeros(q)
     best, before, steps, support, goal = np.inf, np.inf, 0, 0, 0.5 * tol
+    most = min(_STEPS_A_ROW * q, max(q, int(_PAIRS_WORK / q)))
     for turn in range(_ALL_TURNS):
-        taken, left = smo(K, rows, values, known, v, point, low, high, goal, min(_STEPS_A_ROW * q, limit - steps))
+        taken, left = smo(K, rows, values, known, v, point, low, high, goal, min(most, limit - steps))
         steps += taken
         if polished or left > goal:
             steps += free_steps(K, rows, values, known, v, point, low, high, limit - steps)
@@ -203,13 +206,14 @@ def solve_machines(
     """
     widest = 0
     for m in range(first, last):
-        widest = max(widest, starts[m + 1] - starts[m])
-    room, known = np.empty(widest * widest), np.empty(widest, np.bool_)
+        if starts[m + 1] - starts[m] < len(K):
+            widest = max(widest, starts[m + 1] - starts[m])
+    room = np.empty(widest * widest)
     for m in range(first, last):
         a, z = starts[m], starts[m + 1]
         q, here, y = z - a, rows[a:z], signs[a:z]
-        values = room[: q * q].reshape(q, q)
-        known[:] = False
+        # Machines on all rows read them where they are.
+        values, known = room[: q * q].reshape(q, q) if q < len(K) else K, np.full(q, q == len(K))
         low, high, price = np.zeros(q), np.zeros(q), np.empty(q)
         for t in range(q):
             price[t] = bound[here[t]]

@@ -40,9 +40,11 @@ def pairs_among_all(scores: Float, places: Codes, n_classes: int) -> Float:
 def dual_layout(coefficients: Float, codes: Codes, n_classes: int) -> Float:
     """(K−1, n) from (n, pairs): the coefficient of a row against the j-th of the other classes, scikit-learn's layout."""
     layout = np.zeros((n_classes - 1, len(codes)))
+    ends = np.searchsorted(codes, np.arange(n_classes + 1))  # the rows are in the order of their classes
+    part = [slice(ends[k], ends[k + 1]) for k in range(n_classes)]
     for m, (k, l) in enumerate(class_pairs(n_classes)):  # noqa: E741  # names of the formulas
-        layout[l - 1, codes == k] = coefficients[codes == k, m]
-        layout[k, codes == l] = coefficients[codes == l, m]
+        layout[l - 1, part[k]] = coefficients[part[k], m]
+        layout[k, part[l]] = coefficients[part[l], m]
     return layout
 
 

@@ -187,6 +187,7 @@ class SVC(MachineBoundaries):
         self.machines_ = [problem.machine(split, dual, rows, intercept) for dual, split, intercept in fitted]
         calibrated = self._calibrated if duals[-1].status is not Status.INTERRUPTED else None
         self._calibrators = problem.cross_fit(calibrated, self.random_state) if calibrated else []
+        problem.release()
         rounds, steps = sum(dual.rounds for dual in duals), sum(dual.steps for dual in duals)
         self.fit_ = joined_fit(call.watch, duals, rounds, steps)
         self._place_classes(source)
