@@ -7,7 +7,7 @@
     Σ_visits s w = m + A v,        A = Σ s c,   m ← m − A Δv whenever v changes: O(entries of the row)
 
 c, b and the sums are fields of the record `state`, see `separatrix.online.perceptron`. Dense rows come as one flat array,
-sparse ones as the three arrays of a CSR matrix. Sums run in the order of storage, so answers have the same bits each time.
+sparse ones as the three arrays of a CSR matrix. Sums run in a fixed order, so answers have the same bits each time.
 
 Reference: Tsuruoka, Tsujii, Ananiadou (2009), ACL, figure 2 (L1 by cumulative penalties); Freund and Schapire (1999),
 Machine Learning 37 (averages); Gallant (1990), IEEE Transactions on Neural Networks 1 (runs of correct rows).
@@ -28,12 +28,22 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _TWO = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
+@compiled(fastmath={"reassoc", "contract"})
+def _dense_product(v: Any, data: Any, first: Any) -> Any:
+    """vᵀx of a dense row; its terms may be added in any order, the same each time."""
+    total = 0.0
+    for j in range(len(v)):
+        total += v[j] * data[first + j]
+    return total
+
+
 @compiled()
 def visit(rows: Any, order: Any, code: int, factors: Any, rule: Any, vectors: Any, record: Any) -> None:
     """Visit the rows in order once each.
 
-    `rows` are the stored arrays, which of their rows there are, the codes of all and the weights of these; `rule` is η, ℓ²,
-    shrink and a; `vectors` are v, what was paid of L1, m and the longest run's: empty where the rule does not need them.
+    `rows` are the stored arrays, and of every visit which row it is of, its code and its weight; `rule` is η, ℓ²,
+    shrink and a; `vectors` are v, what was paid of L1, m and the longest run's: empty where the rule does not
+    need them.
     """
     data, indices, indptr, which, codes, weights = rows
     eta, lift_squared, shrink, absolute = rule
@@ -42,9 +52,12 @@ def visit(rows: Any, order: Any, code: int, factors: Any, rule: Any, vectors: An
     averaging, pocketing = len(summed) > 0, len(longest) > 0
     least_scale = _SMALL if averaging else _TINY
     state = record[0]
+    # Numbers that change with every visit are kept out of memory until the end.
+    scale, intercept, due, scales, run = state.scale, state.intercept, state.due, state.scales, state.run
+    visits, mistakes, loss, seen, summed_intercept = 0.0, 0.0, 0.0, 0.0, 0.0
     for at in order:
         i = which[at]
-        sign = 1.0 if codes[i] == code else -1.0
+        sign = 1.0 if codes[at] == code else -1.0
         weight = factors[1] * weights[at] if sign > 0.0 else factors[0] * weights[at]
         if weight == 0.0:
             continue
@@ -52,56 +65,67 @@ def visit(rows: Any, order: Any, code: int, factors: Any, rule: Any, vectors: An
         last = first + width if dense else indptr[i + 1]
         score = 0.0
         if dense:
-            for j in range(width):
-                score += v[j] * data[first + j]
+            score = _dense_product(v, data, first)
         else:
             for p in range(first, last):
                 score += v[indices[p]] * data[p]
-        margin = sign * (score * state.scale + state.intercept)
+        margin = sign * (score * scale + intercept)
         wrong = margin <= 0.0
-        state.visits += 1.0
+        visits += 1.0
         if wrong:
-            state.mistakes += 1.0
-            state.loss -= margin
-            if pocketing and state.run > state.longest_run:
-                state.longest_run, state.longest_intercept = state.run, state.intercept
+            mistakes += 1.0
+            loss -= margin
+            if pocketing and run > state.longest_run:
+                state.longest_run, state.longest_intercept = run, intercept
                 for j in range(width):
-                    longest[j] = state.scale * v[j]
-            state.run = 0.0
+                    longest[j] = scale * v[j]
+            run = 0.0
         else:
-            state.run += weight
+            run += weight
         if shrink < 1.0:
-            state.scale *= shrink
-            if state.scale < least_scale:
+            scale *= shrink
+            if scale < least_scale:
                 for j in range(width):
                     if averaging:
-                        summed[j] += state.scales * v[j]
-                    v[j] *= state.scale
-                state.scale, state.scales = 1.0, 0.0
+                        summed[j] += scales * v[j]
+                    v[j] *= scale
+                scale, scales = 1.0, 0.0
         if wrong:
             step = eta * sign * weight
-            change = step / state.scale
-            for p in range(first, last):
-                j = p - first if dense else indices[p]
-                v[j] += data[p] * change
+            change = step / scale
+            if dense:
+                for j in range(width):
+                    v[j] += data[first + j] * change
                 if averaging:
-                    summed[j] -= state.scales * (data[p] * change)
-            state.intercept += step * lift_squared
+                    for j in range(width):
+                        summed[j] -= scales * (data[first + j] * change)
+            else:
+                for p in range(first, last):
+                    v[indices[p]] += data[p] * change
+                    if averaging:
+                        summed[indices[p]] -= scales * (data[p] * change)
+            intercept += step * lift_squared
         if absolute > 0.0:
-            state.due += absolute
+            due += absolute
             for p in range(first, last):
                 j = p - first if dense else indices[p]
                 before = v[j]
                 if before > 0.0:
-                    v[j] = max(0.0, before - (state.due + paid[j]) / state.scale)
+                    v[j] = max(0.0, before - (due + paid[j]) / scale)
                 elif before < 0.0:
-                    v[j] = min(0.0, before + (state.due - paid[j]) / state.scale)
-                paid[j] += state.scale * (v[j] - before)
+                    v[j] = min(0.0, before + (due - paid[j]) / scale)
+                paid[j] += scale * (v[j] - before)
                 if averaging:
-                    summed[j] -= state.scales * (v[j] - before)
-        state.scales += weights[at] * state.scale
-        state.seen += weights[at]
-        state.summed_intercept += weights[at] * state.intercept
+                    summed[j] -= scales * (v[j] - before)
+        scales += weights[at] * scale
+        seen += weights[at]
+        summed_intercept += weights[at] * intercept
+    state.scale, state.intercept, state.due, state.scales, state.run = scale, intercept, due, scales, run
+    state.visits += visits
+    state.mistakes += mistakes
+    state.loss += loss
+    state.seen += seen
+    state.summed_intercept += summed_intercept
 
 
 @compiled()

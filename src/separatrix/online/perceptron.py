@@ -120,7 +120,7 @@ class BinaryPerceptron:
 
     def note_steps(self, rows: Visits) -> None:
         """The least and the greatest weight of a visit, for the bound on the mistakes."""
-        used = self.factors[(rows.codes[rows.rows] == self.code).astype(np.intp)] * rows.weights
+        used = self.factors[(rows.codes == self.code).astype(np.intp)] * rows.weights
         used = used[used > 0]
         self.least_step = min(self.least_step, float(used.min(initial=np.inf)))
         self.greatest_step = max(self.greatest_step, float(used.max(initial=0.0)))
@@ -257,14 +257,17 @@ def train(
         while happened.epochs < rule.max_iter and not all(machine.done for machine in machines):
             active = [machine for machine in machines if not machine.done]
             source.count_pass()
-            blocks = iter(kept) if kept is not None else visited(source, learned, rule.shuffle)
+            blocks = iter(kept) if kept is not None else visited(source, learned, rule.shuffle, in_memory)
             if happened.epochs == 0:
                 blocks = map(noted, blocks)
             if in_memory and kept is None:
                 blocks = iter(kept := list(blocks))
             for rows, order in turns(blocks, in_memory, salt(rule.seed, happened.epochs)):
-                todo = [(machine, rows, order, rule) for machine in active]
-                list((pool.map if pool else map)(lambda task: task[0].visit(*task[1:]), todo))
+                if pool is None:
+                    _visit(active, rows, order, rule)
+                else:
+                    shares = (active[k :: rule.workers] for k in range(min(rule.workers, len(active))))
+                    list(pool.map(lambda share, rows=rows, order=order: _visit(share, rows, order, rule), shares))
             happened.epochs += 1
             happened.trace.append(_end_epoch(source, active, rule, held_out, happened.epochs))
             source.check_finite(*(machine.running[0] for machine in active))
@@ -275,6 +278,11 @@ def train(
         if pool:
             pool.shutdown()
     return happened
+
+
+def _visit(machines: list[BinaryPerceptron], rows: Visits, order: Codes, rule: Rule) -> None:
+    for machine in machines:
+        machine.visit(rows, order, rule)
 
 
 def hold_out(source: Source, share: float, random_state: Any, shuffle: bool) -> Mask:

@@ -12,7 +12,7 @@ holds within a block; blocks that are in memory take turns, so that an epoch doe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.folds import GOLDEN, mixed
-from separatrix.data.source import Source
+from separatrix.data.source import Source, ordered
 
 Mask = NDArray[np.bool_]
-_TURN = 256
+_TURN = 4096
+# Rows of up to this many entries are gathered before they are visited: copies do not wait for each other, as visits do.
+_GATHERED = 512
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Visits:
     data: NDArray[Any]
     indices: NDArray[Any]
     indptr: NDArray[Any]
+    width: int
     codes: Codes
     rows: Codes
     weights: Float
@@ -50,7 +53,7 @@ class Visits:
         rows = np.arange(block.n) if learned is None else np.flatnonzero(learned[start + kept])
         weights = block.row_weights
         if not shuffle:
-            return Visits(data, indices, indptr, block.codes, rows, weights[rows], None)
+            return Visits(data, indices, indptr, block.shape[1], block.codes[rows], rows, weights[rows], None)
         from separatrix.kernels.perceptron import row_keys
 
         keys = np.empty(block.n, dtype=np.uint64)
@@ -60,24 +63,36 @@ class Visits:
         total = np.bincount(group, weights[rows], minlength=len(distinct))
         times = np.ceil(total * len(total) / max(total.sum(), np.finfo(float).tiny) - 1e-9).astype(np.intp)
         copies = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+        visited_rows = np.repeat(rows[first], times)
         return Visits(
             data,
             indices,
             indptr,
-            block.codes,
-            np.repeat(rows[first], times),
+            block.shape[1],
+            block.codes[visited_rows],
+            visited_rows,
             np.repeat(total / times, times),
             np.repeat(distinct, times) + copies.astype(np.uint64) * GOLDEN,
         )
 
     def order(self, salt: np.uint64) -> Codes:
-        """The order of one epoch."""
-        return np.arange(len(self.rows)) if self.keys is None else np.argsort(mixed(self.keys + salt))
+        """The order of one epoch: visits are sorted by key, so a permutation of their places is one of what the rows hold."""
+        return (
+            np.arange(len(self.rows)) if self.keys is None else np.random.default_rng(salt).permutation(len(self.rows))
+        )
+
+    def gathered(self, order: Codes) -> tuple[Visits, Codes]:
+        """Visits and their order, with the rows lying in it if they are short, dense and shuffled."""
+        if self.keys is None or len(self.indptr) or not 0 < self.width <= _GATHERED:
+            return self, order
+        data = self.data.reshape(-1, self.width).take(self.rows[order], axis=0).ravel()
+        places = np.arange(len(order))
+        return replace(self, data=data, codes=self.codes[order], rows=places, weights=self.weights[order]), places
 
 
-def visited(source: Source, learned: Mask | None, shuffle: bool) -> Iterator[Visits]:
-    """The blocks of a source, read as they are needed."""
-    return (Visits.of_block(block, learned, shuffle) for block in source.blocks())
+def visited(source: Source, learned: Mask | None, shuffle: bool, in_memory: bool) -> Iterator[Visits]:
+    """The blocks of a source, read as they are needed; those in memory a few ahead."""
+    return (ordered if in_memory else map)(lambda block: Visits.of_block(block, learned, shuffle), source.blocks())
 
 
 def salt(seed: int, epoch: int) -> np.uint64:
@@ -86,12 +101,19 @@ def salt(seed: int, epoch: int) -> np.uint64:
 
 
 def turns(blocks: Iterator[Visits], in_memory: bool, salt: np.uint64) -> Iterator[tuple[Visits, Codes]]:
-    """Rows and the order to visit them in; shuffled blocks that are all in memory take turns."""
+    """Rows and the order to visit them in; shuffled blocks that are all in memory take turns.
+
+    Their rows are gathered while those before them are visited.
+    """
     if not in_memory:
-        yield from ((rows, rows.order(salt)) for rows in blocks)
-        return
+        return ((rows, rows.order(salt)) for rows in blocks)
+    return ordered(lambda turn: turn[0].gathered(turn[1]), _turns(blocks, salt))
+
+
+def _turns(blocks: Iterator[Visits], salt: np.uint64) -> Iterator[tuple[Visits, Codes]]:
     orders = [(rows, rows.order(salt)) for rows in blocks]
-    shuffled = len(orders) > 1 and orders[0][0].keys is not None
+    shuffled = bool(orders) and orders[0][0].keys is not None
     number = max(len(order) for _, order in orders) // _TURN + 1 if shuffled else 1
     for turn in range(number):
-        yield from ((rows, order[turn::number]) for rows, order in orders)
+        for rows, order in orders:
+            yield rows, order[turn * len(order) // number : (turn + 1) * len(order) // number]
