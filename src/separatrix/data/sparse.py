@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Centred, Codes, Entries, Float, StoredBlock, class_runs
+from separatrix.data.dense import DenseBlock
 
 # A sparse column that would lose more than three digits by Σx² − n·mean² is centred explicitly.
 _CANCELLATION = 1e3
@@ -23,6 +24,8 @@ _COMPILED_FROM = 1_000_000
 _CURVED_FROM = 100_000  # products are asked for many times a fit
 # A product of dense rows takes this share of the time of one of sparse entries, and making them dense that of so many columns.
 _DENSE_SPEED, _DENSE_OVERHEAD = 0.02, 20
+# From this share of stored entries on products of dense rows are cheaper, where a block of them is small.
+_FULL, _FITS = 0.1, 1 << 22
 
 
 class _SparseCentred(Centred):
@@ -196,6 +199,9 @@ class SparseBlock(StoredBlock):
         return self.X.data, self.X.indices, self.X.indptr
 
     def centre(self, codes: Codes, n_classes: int) -> Centred:
+        entries = self.n * self.shape[1]
+        if self.X.nnz > _FULL * entries and entries <= _FITS:
+            return DenseBlock(self.dense(), None, self.weights, scratch=True).centre(codes, n_classes)
         return _SparseCentred(self._double(), codes, n_classes, self.weights)
 
     def join(self, columns: Float) -> SparseBlock:

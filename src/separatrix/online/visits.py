@@ -59,18 +59,15 @@ class Visits:
         keys = np.empty(block.n, dtype=np.uint64)
         row_keys(data.astype(np.float64, copy=False).view(np.uint64), indices, indptr, block.shape[1], keys)
         keys = mixed(keys + block.codes.astype(np.uint64) * GOLDEN)[rows]
-        distinct, first, group = np.unique(keys, return_index=True, return_inverse=True)
-        total = np.bincount(group, weights[rows], minlength=len(distinct))
+        order = np.argsort(keys)
+        fresh = np.append(True, np.diff(keys[order]) != 0)
+        first = order[fresh]
+        total = np.add.reduceat(weights[rows[order]], np.flatnonzero(fresh)) if len(order) else np.zeros(0)
+        if len(total) and total.min() == total.max():  # no row stands twice, and all count alike: one visit each
+            return Visits(data, indices, indptr, block.codes, rows[first], total, True)
         times = np.ceil(total * len(total) / max(total.sum(), np.finfo(float).tiny) - 1e-9).astype(np.intp)
-        return Visits(
-            data,
-            indices,
-            indptr,
-            block.codes,
-            np.repeat(rows[first], times),
-            np.repeat(total / times, times),
-            True,
-        )
+        visited_rows = np.repeat(rows[first], times)
+        return Visits(data, indices, indptr, block.codes, visited_rows, np.repeat(total / times, times), True)
 
     @property
     def stored(self) -> tuple[Any, ...]:

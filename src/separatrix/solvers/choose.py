@@ -9,11 +9,13 @@ GRAM_LIMIT = 6000
 # Nanoseconds: per entry of a sparse matrix and target in a step of conjugate gradients, per number that such a step keeps, per
 # step; per product of the closed form, and per sparse entry that it reads.
 _STEP_ENTRY, _STEP_NUMBER, _STEP = 2.0, 10.0, 100e3
-_CLOSED_PRODUCT, _CLOSED_ENTRY = 0.06, 60.0
+_CLOSED_PRODUCT, _CLOSED_ENTRY = 0.06, 80.0
 # Entries of an array with few rows from which on a centred copy of it, to keep, costs more than it is worth.
 _WORTH_COPYING = 1 << 17
-# Steps that a fit of moderate condition takes, and that are always worth a try before the closed form.
-_USUAL_STEPS = 25
+# From this share of stored entries on a sparse matrix is a dense one.
+_FULL = 0.5
+# Steps that a well-conditioned fit takes: worth a try where they cost no more than the closed form.
+_USUAL_STEPS = 12
 
 
 def choose_least_squares(
@@ -25,7 +27,7 @@ def choose_least_squares(
     columns ≤ 6000                         ``"gram"``: one pass, closed form
     rows ≤ 6000                            ``"gram"`` on the rows' side
     both larger                            ``"cg"``: one pass per step, bounded memory
-    sparse, and 25 steps cost less         ``"cg"``: see `affordable_steps`
+    sparse, and 12 steps cost less         ``"cg"``: see `affordable_steps`
     an array with few rows                 ``"dual"``: the Gram matrix of the rows, which are not copied
     =====================================  ===========================================
 
@@ -57,7 +59,7 @@ def choose_least_squares(
         return "cg"
     if dense and n_rows is not None and n_rows < n_features and n_rows * n_features >= _WORTH_COPYING:
         return "dual"
-    if entries is None or n_rows is None:
+    if entries is None or n_rows is None or entries > _FULL * n_rows * n_features:
         return "gram"
     return "cg" if affordable_steps(n_rows, n_features, entries, n_targets) >= _USUAL_STEPS else "gram"
 

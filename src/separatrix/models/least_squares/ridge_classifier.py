@@ -189,7 +189,9 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
     def _iterates(self, X: Any) -> bool:
         if self.positive or self.max_norm is not None:
             return False
-        return method_for(self.solver, X, self.alpha > 0) != "gram"
+        classes = getattr(X, "classes", None)  # of a labelled source
+        n_targets = 1 if classes is None or len(classes) == 2 else len(classes)
+        return method_for(self.solver, X, self.alpha > 0, n_targets) != "gram"
 
     def _form(self) -> Form:
         return "pooled" if self.class_weight is None else "per_class"

@@ -75,7 +75,7 @@ class Perceptron(SparseCoefficients, LinearRule):
     eta0 : float, default=1.0
         Factor of every step. From a start at zero and without a penalty it only scales the coefficients.
     n_jobs : int, optional
-        Threads, for more than two classes.
+        Threads, for more than two classes; by default those of `separatrix.config`.
     random_state : int, RandomState or None, default=0
         Of the orders and of the rows that are held out.
     early_stopping, validation_fraction : bool and float, default=False, 0.1

@@ -44,7 +44,7 @@ def minimise_dual_ridge(
 
     Stops when the proven gap is at most `tol` times the objective; `extra` as for `minimise_ridge`.
     """
-    u, residual, status = np.zeros_like(rows.targets), rows.targets.copy(), Status.MAX_ITER
+    u, residual, status = np.zeros_like(rows.targets), rows.targets.copy(order="K"), Status.MAX_ITER
     trace: list[dict[str, Any]] = []
     try:
         for _ in range(_RESTARTS):  # the recurrence of the residual drifts from the residual itself
@@ -78,7 +78,7 @@ def _descend(
     rows: WeightedRows, alpha: Float, u: Float, residual: Float, tol: float, max_iter: int, trace: list[dict[str, Any]]
 ) -> Status:
     """Conjugate gradients from u with the given residual, both changed in place."""
-    direction, energy = residual.copy(), np.square(residual).sum(axis=0)
+    direction, energy = residual.copy(order="K"), np.square(residual).sum(axis=0)
     for _ in range(max_iter):
         product = rows.times(rows.transposed(direction))
         product += alpha * direction
@@ -106,7 +106,7 @@ def duality_gap(rows: WeightedRows, alpha: Float, u: Float, w: Float, published:
     left = rows.targets - rows.times(published)
     lengths = np.linalg.norm(u, axis=0)
     off = v * (np.linalg.norm(rows.targets, axis=0) + sizes @ np.abs(published) + alpha * lengths)
-    apart = np.abs(w - published) + v * np.outer(sizes, lengths)
+    apart = np.abs(w - published) + v * np.outer(lengths, sizes).T
     residual = left - alpha * u
     gap = np.square(np.linalg.norm(residual, axis=0) + off) + alpha * np.square(apart).sum(axis=0)
     return float(gap.sum()), _value(left, published, alpha), residual

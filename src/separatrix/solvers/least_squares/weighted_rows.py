@@ -62,7 +62,8 @@ class WeightedRows(ABC):
         centred = fit_intercept and self.total > 0
         self.target_mean = weights @ targets / self.total if centred else np.zeros(targets.shape[1])
         self.centre = self.sums / self.total if centred else np.zeros_like(self.sums)
-        self.targets = self._roots * (targets - self.target_mean)
+        # One target after the other in memory: arithmetic on few columns is slow row by row.
+        self.targets = np.asfortranarray(self._roots * (targets - self.target_mean))
 
     @abstractmethod
     def _read(self, weights: Float) -> None:
@@ -99,7 +100,7 @@ class WeightedRows(ABC):
         rooted = self._roots * p
         product = self._transposed(rooted)
         self.source.count_pass()
-        product -= np.outer(self.centre, rooted.sum(axis=0))
+        product -= np.outer(rooted.sum(axis=0), self.centre).T
         return product
 
 
@@ -115,7 +116,7 @@ class SparseRows(WeightedRows):
         self.squares = np.sum([block.column_squares(block.weights) for block in self._blocks], axis=0)
 
     def _times(self, v: Float) -> Float:
-        product = np.empty((len(self._roots), v.shape[1]))
+        product = np.empty((len(self._roots), v.shape[1]), order="F")
 
         def of_block(k: int) -> None:
             product[self._at[k]] = _by_columns(self._blocks[k].matvec, v)
@@ -206,4 +207,4 @@ def _by_columns(multiply: Callable[[Float], Float], v: Float) -> Float:
     """Products with the columns of v. For few of them the inner loop over columns is too short to be worth it."""
     if v.shape[1] > _FEW_TARGETS:
         return multiply(np.ascontiguousarray(v))
-    return np.stack([multiply(np.ascontiguousarray(column)) for column in v.T], axis=1)
+    return np.stack([multiply(np.ascontiguousarray(column)) for column in v.T]).T
