@@ -40,9 +40,10 @@ def alternate(
 ) -> list[Row]:
     """A row for each contender. One whose warm-up takes more than 5 s is timed twice, a hopeless one never again."""
     lanes = [_Lane(contender, data, check, tolerance, clock) for contender in contenders]
+    best = math.inf
     for lane in lanes:
-        lane.climb()
-    best = min((lane.warm_up for lane in lanes if lane.row.status == OK), default=math.inf)
+        lane.climb(best=best)
+        best = min(best, lane.warm_up if lane.row.status == OK else math.inf)
     for lane in lanes:
         lane.plan(repeats, best)
     for _ in range(repeats):
@@ -65,9 +66,22 @@ class _Lane:
         self.left = 0
         self.batch = 1
 
-    def climb(self, first: int = 0) -> None:
-        """Up the ladder from rung `first` to the loosest that reaches the quality."""
-        climbed = climb(self.contender.rungs[first:], self.tolerance, self._fit)
+    def climb(self, first: int = 0, best: float = math.inf) -> None:
+        """Up the ladder from rung `first` to the loosest that reaches the quality; a peer that is hopeless by then stops."""
+        last = 0.0
+
+        def fit(rung: float | None) -> tuple[float, float] | None:
+            nonlocal last
+            if last > max(HOPELESS * best, SLOW_SECONDS) and self.contender.role == "peer":
+                self.row.note = f"{HOPELESS:g} times slower than the best before it reaches it; {self.row.note}".rstrip(
+                    "; "
+                )
+                return None
+            done = self._fit(rung)
+            last = done[0] if done else 0.0
+            return done
+
+        climbed = climb(self.contender.rungs[first:], self.tolerance, fit)
         found = climbed.reached or climbed.nearest
         if found is None:
             return

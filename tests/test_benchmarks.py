@@ -83,6 +83,17 @@ def test_a_hopeless_contender_is_not_timed_again(clock):
     assert Result(rows).ratio(rows[1]) == pytest.approx(11.0)
 
 
+def test_a_hopeless_contender_does_not_climb_on(clock):
+    ladder = Contender(
+        "b", INSTALLED, lambda rung: clock.model(rung, seconds=11.0, error=1.0)(), "peer", rungs=(0.1, 0.2)
+    )
+    rows = clock.race(OURS.contender("a", clock.model("a")), ladder)
+    assert clock.fitted.count(0.1) == 1
+    assert 0.2 not in clock.fitted
+    assert rows[1].status == MISSED_QUALITY
+    assert rows[1].note == "10 times slower than the best before it reaches it"
+
+
 def test_quick_fits_are_timed_in_batches(clock):
     (row,) = clock.race(OURS.contender("a", clock.model("a", seconds=0.005)))
     assert clock.fitted == ["a"] * (1 + 3 * 4)

@@ -129,7 +129,7 @@ FAMILIES: dict[str, Family] = {
     "CategoricalNB": Family(0.7, ("categories",), _cheap),
     "Perceptron": Family(1, ANY, _one_against_rest, variants=("10 epochs", "default")),
 }
-BUDGET = 4e9
+BUDGET = 2.5e9
 
 
 def draw(seed: int, estimator: str | None = None) -> Problem:

@@ -97,7 +97,8 @@ def help_seconds() -> float:
 
 def _first_fits(rounds: int) -> tuple[list[Row], list[Verdict]]:
     """A row for each library and each kind of rows, and whether ours is the sooner."""
-    rows, verdicts = [], []
+    rows: list[Row] = []
+    verdicts: list[Verdict] = []
     for name, (n, d, stored) in FIRST.items():
         pair = {library: Row(f"first fit of {name}, {library}", "context") for library in LIBRARIES}
         for turn in range(-1, rounds):  # the first turn fills numba's cache

@@ -51,9 +51,11 @@ def cases(estimator: str) -> Iterator[tuple[str, Problem, Data]]:
         if estimator in ("Ridge", "LinearRegression"):
             data = Data(data.X, data.y.astype(np.float64), data.description)
             classes = 2
-        more = {"columns": "categories"} if estimator == "CategoricalNB" else {}
-        variant = {"variant": VARIANTS[estimator]} if estimator in VARIANTS else {}
-        yield name, problem(estimator, *data.X.shape, classes, **more, **variant), data
+        more: dict[str, Any] = {"columns": "categories"} if estimator == "CategoricalNB" else {}
+        if estimator in VARIANTS:
+            more["variant"] = VARIANTS[estimator]
+        n, d = data.X.shape
+        yield name, problem(estimator, n, d, classes, **more), data
 
 
 def predictors(entered: tuple[Contender, ...], data: Data) -> list[Contender]:

@@ -50,6 +50,7 @@ CASES = {
         IMAGES,
         images,
         "newton-cholesky",
+        "scikit-learn lbfgs",  # two and a half times as long as newton-cg
         "sag",
     ),
     "text": workload(f"{__name__}:text", "B21", "softmax, text of 20 classes, 20 000 × 40 000", 2, TEXT, text, "sag"),
