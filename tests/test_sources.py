@@ -502,7 +502,7 @@ def test_an_error_in_merging_or_in_reading_leaves_nothing_running() -> None:
             source.reduce(lambda block: seen.append(block.start) or 1, refuse)
         assert len(seen) <= 8
 
-        def look(block: Block) -> int:
+        def look(block: DenseBlock) -> int:
             seen.append(block.start)
             raise LookupError("seen enough")
 
