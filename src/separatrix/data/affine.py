@@ -138,7 +138,9 @@ class _WithOnes(_Affine):
         super().__init__(block, np.zeros(d), np.ones(d), ones=True)
 
     def matvec(self, v: Float) -> Float:
-        return self._block.matvec(v[:-1]) + v[-1]
+        products = self._block.matvec(v[:-1])
+        products += v[-1]
+        return products
 
     def rmatvec(self, r: Float) -> Float:
         return np.concatenate([self._block.rmatvec(r), (np.ones(len(r)) @ r)[None]])

@@ -32,7 +32,7 @@ _FEW_PRODUCTS, _MANY_COLUMNS = 12, 24
 _kept = local()
 
 
-def _scratch(rows: int, columns: int) -> Float:
+def scratch_rows(rows: int, columns: int) -> Float:
     """Room for a piece of rows, kept by the thread: fresh memory for every piece costs more than filling it."""
     if rows * columns > _LARGEST_SCRATCH:
         return np.empty((rows, columns))
@@ -263,7 +263,7 @@ class DenseBlock(StoredBlock):
     def gram(self, weights: Float | None = None) -> Float:
         X: Float = self._double()
         if weights is not None:  # a product of a matrix with itself costs half of one of two
-            X = np.multiply(X, np.sqrt(weights)[:, None], out=_scratch(self.n, self.shape[1]))
+            X = np.multiply(X, np.sqrt(weights)[:, None], out=scratch_rows(self.n, self.shape[1]))
         return np.dot(X.T, X)
 
     def column_squares(self, weights: Float | None = None) -> Float:
@@ -275,7 +275,7 @@ class DenseBlock(StoredBlock):
 
     def row_squares(self, metric: Float) -> Float:
         X = self._double()
-        return np.multiply(X, X, out=_scratch(self.n, self.shape[1])) @ metric
+        return np.multiply(X, X, out=scratch_rows(self.n, self.shape[1])) @ metric
 
     def dense(self) -> Float:
         return self._double()

@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 _TARGET_BYTES = 32 << 20
 # Enough blocks for many cores to share evenly, none so small that threads queue for the interpreter.
-_BLOCKS, _LEAST_BYTES, _LEAST_ROWS, _WHOLE_ROWS = 96, 4 << 20, 16384, 1024
+_BLOCKS, _LEAST_BYTES, _LEAST_ROWS, _WHOLE_ROWS = 96, 4 << 20, 16384, 256
 # For work that copies its rows: threads hold one such block each.
 COPIED_BYTES = 8 << 20
 # Sums of a million squares of numbers between this and its inverse are ordinary numbers.

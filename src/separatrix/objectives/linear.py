@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.fused import Fused, column_by_column, fused_curve, fused_sums, worth_compiling
+from separatrix.objectives.fused_hessian import fused_hessian
 from separatrix.objectives.losses import Loss
 from separatrix.objectives.penalties import Penalty
 
@@ -174,16 +175,21 @@ class LinearObjective:
         a row stay, those of the compiled softmax in single precision.
         """
         kept: dict[int, Any] | None = {} if keep else None
-        laid = column_by_column(theta)
-        compiled = order == 1 and worth_compiling(source, theta)
+        laid, compiled = column_by_column(theta), worth_compiling(source, theta)
+        curved = compiled and order == 2 and columns is None and not keep
+
+        def of_piece(piece: Block) -> _Sums:
+            fused = fused_hessian(self.loss, theta, *self.counted(piece), metric) if curved else None
+            return self._sums(laid, piece, order, metric, columns, kept) if fused is None else _Sums(**vars(fused))
 
         def of_block(block: Block) -> _Sums:
-            fused = fused_sums(self.loss, laid, *self.counted(block), metric, keep) if compiled else None
+            once = compiled and order == 1
+            fused = fused_sums(self.loss, laid, *self.counted(block), metric, keep) if once else None
             if fused is not None:
                 return self._of_fused(fused, block, kept)
             total: _Sums | None = None
             for piece in pieces_in_cache(block, order):
-                part = self._sums(laid, piece, order, metric, columns, kept)
+                part = of_piece(piece)
                 total = part if total is None else total + part
             assert total is not None
             return total
