@@ -165,7 +165,7 @@ def test_interrupts_at_any_time_let_go():
 
 
 _FORK = """
-import os, threading, numpy as np
+import os, threading, numpy as np, scipy.linalg
 from threadpoolctl import threadpool_limits, ThreadpoolController
 from separatrix.settings import one_blas_thread
 import separatrix as sx

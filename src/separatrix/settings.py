@@ -84,6 +84,7 @@ def _set_threads(library: Any, threads: int) -> None:
 
 
 def _blas_libraries() -> list[Any]:
+    import scipy.linalg  # noqa: F401  # it has a BLAS of its own, which must be there to be found
     from threadpoolctl import ThreadpoolController
 
     class BlasController(ThreadpoolController):  # type: ignore[misc]  # threadpoolctl ships no types

@@ -64,9 +64,13 @@ def expansion_scores(
     kernel: Kernel, support: Points, coefficients: Float, intercepts: Float
 ) -> Callable[[Block], Float]:
     """The function block → (n, machines) b + Σ βᵢk(x, xᵢ); NaN for a block with values that are not finite."""
-    parts = [slice(at, at + _EXACT) for at in range(0, len(coefficients), _EXACT)]
-    held = [(support.take(part), coefficients[part]) for part in parts]
-    factored = not support.sparse and kernel.left(support, np.float64) is not None
+    slices = [slice(at, at + _EXACT) for at in range(0, len(coefficients), _EXACT)]
+    known = support.memo.get("expansion")  # what the rows to come do not change is made once
+    if known is None or known[0] is not kernel:
+        factored = not support.sparse and kernel.left(support, np.float64) is not None
+        known = support.memo["expansion"] = kernel, [support.take(part) for part in slices], factored
+    _, parts, factored = known
+    held = [(part, coefficients[at]) for part, at in zip(parts, slices, strict=True)]
 
     def scores(block: Block) -> Float:
         total = np.tile(intercepts, (block.n, 1))

@@ -42,6 +42,9 @@ class Points:
         rows = block.stored_rows()
         return cls(sp.csr_array(rows, shape=block.shape) if isinstance(rows, tuple) else rows, centre)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "memo": {}}  # made again where it is needed
+
     def __len__(self) -> int:
         return int(self.X.shape[0])
 

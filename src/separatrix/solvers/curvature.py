@@ -53,6 +53,9 @@ class Curvature:
         equal = hessian / self.root[:, None] / self.root[None, :]
         equal.flat[:: len(equal) + 1] = 1.0
         self._vectors: Float | None = None
+        if not len(equal):  # no columns: LAPACK refuses empty matrices
+            self._values, self._vectors, self.deficient = diagonal, equal, False
+            return
         # LAPACK itself: what SciPy wraps around it takes longer than the factor of a small matrix.
         self._factor, failed = lapack.dpotrf(equal, lower=1, clean=1)
         pivots = self._factor.diagonal()
@@ -98,7 +101,7 @@ class Curvature:
 
     def null_directions(self) -> Float:
         """(r, m, p) directions that were left out because H does not resolve them; none when its rank is full."""
-        if self._vectors is None:
+        if self._vectors is None or not len(self.root):
             return np.zeros((0, *self.shape))
         complement = sla.null_space(self._vectors.T) / self.root[:, None]
         complement[self.blank] = 0.0  # a column of zeros is known to be one

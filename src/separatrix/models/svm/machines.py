@@ -14,14 +14,16 @@ import numpy as np
 from separatrix.data.block import Codes, Float
 from separatrix.dual.duality_gap import KernelDual
 from separatrix.dual.linear_search import LinearDual
-from separatrix.geometry.votes import class_pairs, tally
+from separatrix.geometry.votes import class_pairs
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Certificate, Fit, Status
 
 
 def votes(scores: Float, n_classes: int) -> Float:
     """(n, K) votes; a score of exactly 0 is for the second class, as in LIBSVM."""
-    return tally(((f > 0, f) for f in scores.T), n_classes)[0]
+    first, second = np.array(class_pairs(n_classes)).T
+    chosen = np.where(scores > 0, first, second) + n_classes * np.arange(len(scores))[:, None]
+    return np.bincount(chosen.ravel(), minlength=len(scores) * n_classes).reshape(-1, n_classes).astype(np.float64)
 
 
 def pairs_among_all(scores: Float, places: Codes, n_classes: int) -> Float:
