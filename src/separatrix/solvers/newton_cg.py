@@ -27,11 +27,11 @@ from separatrix.result import Status
 from separatrix.settings import one_blas_thread
 from separatrix.solvers.bounds import (
     Bound,
-    closed_gap,
     dual_cost,
     dual_gap,
     intercept_shift,
     least_bound,
+    product_gap,
     shifted_gap,
     strong_convexity,
 )
@@ -111,7 +111,7 @@ def _proof(problem: LinearProblem, state: NewtonCGState, target: float) -> Bound
     """Factors alone meet the intercept's condition where it nearly holds, else after a shift; both where a pass is cheap."""
     theta, evaluation, n_rows = state.theta, state.evaluation, problem.source.n_rows
     if isinstance(state.preconditioner, _Diagonal):
-        bound = closed_gap(problem, theta, evaluation, state.preconditioner.squares)
+        bound = product_gap(problem, evaluation, state.preconditioner.squares)
         if bound.gap < np.inf:
             return bound
     if n_rows is None or n_rows * theta.size > _CHEAP:
