@@ -135,8 +135,9 @@ class SparseBlock(StoredBlock):
     def gram(self, weights: Float | None = None) -> Float:
         X, (n, d) = self._double(), self.shape
         if _DENSE_SPEED * n * d * (d + _DENSE_OVERHEAD) < X.nnz**2:  # rows of nnz/n entries: (nnz/n)² products each
-            rows = X.toarray()
-            return rows.T @ (rows if weights is None else rows * weights[:, None])
+            rows: Float = X.toarray()
+            rows = rows if weights is None else rows * np.sqrt(weights)[:, None]
+            return rows.T @ rows
         scaled = X if weights is None else sp.diags_array(weights) @ X
         return (X.T @ scaled).toarray()
 

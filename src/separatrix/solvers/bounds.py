@@ -16,13 +16,13 @@ making slopes smaller: with κ_c ∈ [0, 1] for the rows of class c, ℓ*(κa) �
 * A coefficient under absolute values alone demands |Σ s a x_j| ≤ l_j: one more factor for all rows.
 
 A shift of the scores, a = ∇ℓ − ∇²ℓ·c, brings Σ s a near zero first where it is not so already; with C = Σ s∇²ℓ and Cc = ∂F/∂b
-it does so exactly. There D has a closed form, whose only unknown is one product with the Hessian, Σ s∇²ℓ·c xᵀ:
+it does so exactly. There the gap has a closed form, whose only unknown is one product with the Hessian, K = Σ s∇²ℓ·c xᵀ:
 
-    Σ s (ℓ*(a) − aᵀo) = θ·V − Σ s ℓ + Σ s B(a, ∇ℓ) ≤ θ·V − Σ s ℓ + cᵀCc      V = Σ s a xᵀ, B the Bregman distance of ℓ*
+    F(θ) − D(a) = Σ s B(a, ∇ℓ) + Σ_j (g − K)_j²/2q_j ≤ cᵀCc + Σ_j (g − K)_j²/2q_j      B the Bregman distance of ℓ*
 
-Proof: ℓ(η) + ℓ*(a) = aᵀη + B(a, ∇ℓ) at a point with the scores η = o + θx. For the logistic loss and the softmax B is a
-Kullback–Leibler divergence, at most χ² = cᵀ∇²ℓc, and a is in the domain of ℓ* if no two of c's entries (and 0) differ by more
-than 1; for the squared loss B = ½c². Without an intercept c = 0, and no pass is needed. Free coefficients other than the
+Proof: ℓ(η) + ℓ*(a) = aᵀη + B(a, ∇ℓ) and P(θ) + P*(−v) = −vᵀθ + ½‖∇P + v‖²/q; the intercept's terms vanish with Σ s a. For the
+logistic loss and the softmax B is a Kullback–Leibler divergence, at most χ² = cᵀ∇²ℓc, and a is in the domain of ℓ* if no two of
+c's entries (and 0) differ by more than 1; for the squared loss B = ½c². Free coefficients other than the
 intercept are out of reach of such factors: a bound that assumes |θ*_j| ≤ 2 + 2|θ_j| for them is called an estimate.
 
 Rounding: sums over rows are known to 32 ε of the sum of their absolute values, scores to ε Σ_j |θ_jx_j| times the terms that
@@ -80,40 +80,35 @@ def strong_convexity(problem: LinearProblem, gradient: Float) -> Bound:
     return Bound(gap, method="strong convexity of the penalty")
 
 
-def closed_gap(problem: LinearProblem, theta: Float, evaluation: Evaluation, squares: Float) -> Bound:
-    """F(θ) − D(a) in closed form; infinite where it does not hold.
+def product_gap(problem: LinearProblem, evaluation: Evaluation, squares: Float) -> Bound:
+    """The closed form above, for a quadratic penalty of everything but the intercept; infinite where it does not hold.
 
-    `squares` (p,) are Σ s x_j². With an intercept that nothing holds back, one product with the Hessian, for losses whose B is
-    known; else no pass. The condition is met by the exact c, which differs from ours by rounding; kept curvatures may be of
-    single precision.
+    `squares` (p,) are Σ s x_j². One product with the Hessian. The condition is met by the exact c, which differs from ours by
+    rounding; kept curvatures may be of single precision.
     """
-    penalty, roots = problem.objective.penalty, np.sqrt(squares)
-    products = evaluation.gradient - penalty.gradient(theta)
-    error, bent = ROUNDING * np.sqrt(evaluation.residual) * roots, 0.0
-    if problem.objective.free_intercept:
-        C, last = evaluation.total_curvature, products[:, -1]
-        nothing = Bound(np.inf, method="dual point")
-        if problem.objective.loss.concordance is None or C is None or evaluation.times is None:
-            return nothing
-        shift, values = intercept_shift(last, C), np.linalg.eigvalsh(C)
-        least = values[values > _FLAT * values[-1]].min(initial=np.inf)
-        single = _SINGLE * values[-1] / least  # relative error of C⁻¹
-        if not (np.isfinite(single) and single < 0.1 and max(shift.max(), 0.0) - min(shift.min(), 0.0) < 1.0):
-            return nothing
-        direction = np.zeros_like(theta)
-        direction[:, -1] = shift
-        noise = ROUNDING * np.sqrt(len(shift) * evaluation.residual * evaluation.total)
-        missed = noise / least + (2.0 * single + _SINGLE) * np.abs(shift).sum()
-        error = error + missed * np.sqrt(evaluation.total) * roots
-        bent = (1.01 + 4.0 * single) * abs(float(shift @ last)) + 101.0 * noise**2 / least
-        products = products - evaluation.times(direction)
-        products[:, -1] = 0.0
-    magnitudes = error / ROUNDING
-    moved = float((np.abs(theta) * magnitudes).sum())
-    conjugates = np.array([float((theta * products).sum()) - evaluation.loss + bent])
-    point = DualPoint(conjugates, products[None], abs(evaluation.loss) + moved, magnitudes)
-    flows = np.zeros((1, 1)) if problem.objective.free_intercept else None  # met already: no factor
-    return _above(problem, theta, evaluation, lower_bound(penalty, point, flows, theta), moved)
+    penalty, gradient, C = problem.objective.penalty, evaluation.gradient, evaluation.total_curvature
+    nothing = Bound(np.inf, method="dual point")
+    quadratic = penalty.quadratic[:, :-1]
+    if not (penalty.smooth and penalty.matrix is None and (quadratic > 0).all()):
+        return nothing
+    if problem.objective.loss.concordance is None or C is None or evaluation.times is None:
+        return nothing
+    shift, values = intercept_shift(gradient[:, -1], C), np.linalg.eigvalsh(C)
+    least = values[values > _FLAT * values[-1]].min(initial=np.inf)
+    single = _SINGLE * values[-1] / least  # relative error of C⁻¹
+    if not (np.isfinite(single) and single < 0.1 and max(shift.max(), 0.0) - min(shift.min(), 0.0) < 1.0):
+        return nothing
+    direction = np.zeros_like(gradient)
+    direction[:, -1] = shift
+    left = (gradient - evaluation.times(direction))[:, :-1]
+    noise = ROUNDING * np.sqrt(len(shift) * evaluation.residual * evaluation.total)
+    missed = noise / least + (2.0 * single + _SINGLE) * np.abs(shift).sum()
+    roots = np.sqrt(squares[:-1])
+    error = (ROUNDING * np.sqrt(evaluation.residual) + missed * np.sqrt(evaluation.total)) * roots
+    with np.errstate(over="ignore"):  # columns of extreme size: no bound
+        gap = 0.5 * float((np.square(np.abs(left) + error) / quadratic).sum())
+    bent = (1.01 + 4.0 * single) * abs(float(shift @ gradient[:, -1])) + 101.0 * noise**2 / least
+    return Bound(gap + bent + ROUNDING * abs(evaluation.value), method="dual point")
 
 
 def intercept_price(theta: Float, gradient: Float) -> float:
@@ -233,17 +228,11 @@ def shifted_gap(problem: LinearProblem, theta: Float, evaluation: Evaluation, sh
         flows = objective.loss.flows(point.products[:, :, -1])
         if flows is None:  # sums of the wrong sign: no factor helps
             return nothing
-    moved = float((np.abs(theta) * point.magnitudes).sum())
-    return _above(problem, theta, evaluation, lower_bound(objective.penalty, point, flows, theta), moved)
-
-
-def _above(
-    problem: LinearProblem, theta: Float, evaluation: Evaluation, lower: tuple[float, bool], moved: float
-) -> Bound:
-    """How far F is above a lower bound; an error of the scores moves F by at most its slopes, `moved` = Σ s|a||x_jθ_j|."""
-    value, proven = lower
+    value, proven = lower_bound(objective.penalty, point, flows, theta)
     if not np.isfinite(value):
-        return Bound(np.inf, method="dual point")
+        return nothing
+    # An error of the scores moves F by at most its slopes, Σ s|a||x_jθ_j|.
+    moved = float((np.abs(theta) * point.magnitudes).sum())
     noise = ROUNDING * abs(evaluation.value) + score_rounding(theta.shape[1]) * moved
     return Bound(max(0.0, evaluation.value - value) + noise, "proven" if proven else "estimated", "dual point")
 

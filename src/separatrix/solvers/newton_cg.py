@@ -26,11 +26,11 @@ from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
 from separatrix.solvers.bounds import (
     Bound,
-    closed_gap,
     dual_cost,
     dual_gap,
     intercept_shift,
     least_bound,
+    product_gap,
     shifted_gap,
     strong_convexity,
 )
@@ -125,7 +125,7 @@ def _proof(problem: LinearProblem, state: NewtonCGState, target: float) -> Bound
     """
     theta, evaluation, n_rows = state.theta, state.evaluation, problem.source.n_rows
     if isinstance(state.preconditioner, Diagonal):
-        bound = closed_gap(problem, theta, evaluation, state.preconditioner.squares)
+        bound = product_gap(problem, evaluation, state.preconditioner.squares)
         if bound.gap < np.inf:
             return bound
     large = n_rows is None or n_rows * theta.size > _CHEAP
