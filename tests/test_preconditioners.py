@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from separatrix import LogisticRegression
 from separatrix.data import as_source
+from separatrix.objectives import linear
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.solvers import newton_cg, preconditioners
 from separatrix.solvers.preconditioners import preconditioner
@@ -128,3 +129,14 @@ def test_the_same_bits_on_any_number_of_threads():
     one, two = (LogisticRegression(solver="newton-cg", n_jobs=jobs, tol=1e-7).fit(X, y) for jobs in (1, 3))
     assert newton_cg.NEWTON_CG.name == one.solver_
     np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_softmax_hessian_by_one_product_is_that_of_its_pairs(monkeypatch, weighted, intercept):
+    weights = np.random.default_rng(1).integers(0, 3, 500).astype(float) if weighted else None
+    problem, _, _ = problem_of(500, 5, 5, intercept=intercept, weights=weights)
+    theta = np.random.default_rng(2).standard_normal(problem.shape)
+    one = problem.evaluate(theta, 2).hessian
+    monkeypatch.setattr(linear, "_ONE_PRODUCT", 0)
+    np.testing.assert_allclose(one, problem.evaluate(theta, 2).hessian, rtol=1e-12, atol=1e-11)

@@ -22,7 +22,7 @@ from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.fused import Fused, column_by_column, fused_curve, fused_sums, worth_compiling
 from separatrix.objectives.fused_hessian import fused_hessian
-from separatrix.objectives.losses import Loss
+from separatrix.objectives.losses import Loss, Softmax
 from separatrix.objectives.penalties import Penalty
 
 # Bytes of rows that stay in cache while they are read twice, or three times.
@@ -30,6 +30,8 @@ _TWICE, _THRICE = 4 << 20, 1 << 20
 _TASKS, _MANY_ROWS = 16, 262_144
 # Multiplications below which a task is not worth handing to another thread.
 _WORTH_HANDING = 1_000_000
+# Parameters up to which a softmax's Hessian is one product of rows p ⊗ x with themselves, from four classes on.
+_ONE_PRODUCT = 400
 
 
 class HessianProduct:
@@ -250,6 +252,13 @@ class LinearObjective:
         def gram(weights: Float) -> Float:
             return block.gram(weights) if columns is None else block.gram_of(columns, weights)
 
+        if (
+            columns is None
+            and isinstance(self.loss, Softmax)
+            and m * p <= _ONE_PRODUCT
+            and block.plain_rows() is not None
+        ):
+            return self._softmax_hessian(block, curvature)
         blocks = np.empty((m, m, p, p))
         for k in range(m):
             for l in range(k, m):  # noqa: E741  # name of the formula
@@ -259,6 +268,17 @@ class LinearObjective:
                     blocks[k, l] = gram(entry)
                 else:  # the entries have one sign; products with themselves are cheaper than with others
                     blocks[k, l] = blocks[l, k] = -gram(np.maximum(-entry, 0.0))
+        return blocks
+
+    def _softmax_hessian(self, block: Block, posterior: Float) -> Float:
+        """The same by one product: −Σ s (p ⊗ x)(p ⊗ x)ᵀ off the diagonal; p(1 − p) on it, where p − p² would cancel."""
+        m, p = posterior.shape[1], block.shape[1]
+        roots = posterior if block.weights is None else posterior * np.sqrt(block.weights)[:, None]
+        rows = (roots[:, :, None] * block.dense()[:, None, :]).reshape(block.n, m * p)
+        blocks = np.negative(rows.T @ rows).reshape(m, p, m, p).transpose(0, 2, 1, 3).copy()
+        for k in range(m):
+            entry = self.loss.pair(posterior, k, k)
+            blocks[k, k] = block.gram(entry if block.weights is None else entry * block.weights)
         return blocks
 
     def _penalised(self, hessian: Float, columns: NDArray[np.intp] | None) -> Float:
