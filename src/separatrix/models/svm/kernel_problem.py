@@ -113,7 +113,7 @@ class KernelProblem:
                 found.append(self.solve(split, callback, None if dual is None else dual.beta))
             else:
                 found.append(self._known(dual))
-                if callback is not None and dual.trace:
+                if callback is not None and dual.trace and split is splits[-1]:  # all were solved at once
                     callback(dual.trace[-1])
         return found
 

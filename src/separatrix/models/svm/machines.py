@@ -52,7 +52,7 @@ def dual_layout(coefficients: Float, codes: Codes, n_classes: int) -> Float:
 
 def joined_fit(watch: Stopwatch, machines: Sequence[KernelDual | LinearDual], passes: int, steps: int) -> Fit:
     """The record of machines that were fitted one by one; the trace is kept where there is one machine."""
-    status = Status.worst(machine.status for machine in machines)
+    status = Status.worst({machine.status for machine in machines})
     certificate = Certificate.together([machine.certificate for machine in machines])
     fit = watch.fit(status, passes, "", certificate, steps)
     return replace(fit, passes=passes, trace=machines[0].trace if len(machines) == 1 else [])
