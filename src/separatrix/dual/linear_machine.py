@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 
 import numpy as np
@@ -31,6 +31,9 @@ from separatrix.dual.interior import interior_points, on_the_margin, with_interc
 from separatrix.dual.linear_search import Ascent, DualMachine, Point
 from separatrix.dual.record import ProvenPoint, Record, best_dual_value, primal_values
 from separatrix.dual.sweeps import ActiveRows
+
+# The gap to reach on the rows' side, of what is asked for.
+_INNER = 0.1
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class LinearMachine(DualMachine):
         outside = np.maximum(0.0, self.signs * (scores + there) - 1.0)
         room = self.price - alpha if self.power == 1 else np.zeros_like(alpha)
         complementary = float(np.maximum(alpha * outside, room * slack).max(initial=0.0))
-        return ProvenPoint(w, b, value, upper, unrounded, lower, scores, imbalance, complementary)
+        return ProvenPoint(w, b, value, upper, unrounded, lower, scores, imbalance, complementary, alpha)
 
     def _primal(self, w: Float, scores: Float, beta: float) -> tuple[float, float, Float]:
         """The objective, its value with rounding counted, and the slacks."""
@@ -93,19 +96,20 @@ class LinearMachine(DualMachine):
     def _balanced(self, alpha: Float, beta: float) -> tuple[Float, float]:
         """α with the heavier side shrunk, and how far the sides were from balance.
 
-        A free intercept demands Σ αỹ = 0; a penalised one, b = s² Σ αỹ, gets its own sum, where that is not the larger.
+        A free intercept demands Σ αỹ = 0. A penalised one has b = s² Σ αỹ: a sum that is off by e costs s²e²/2 in the dual, to
+        shrink α by it about e.
         """
         if self.scaling == 0.0:
             return alpha, 0.0
         up = self.signs > 0
         excess = self.pull * beta
         more, less = float(alpha[up].sum()), float(alpha[~up].sum()) + excess
-        imbalance = abs(more - less) if self.scaling is None else 0.0
+        imbalance = abs(more - less)
         heavier, less, more = (up, less, more) if more > less else (~up, more - excess, less - excess)
-        if self.scaling is not None and not 0.0 <= less <= more:
+        if self.scaling is not None and not (imbalance > 2.0 * self.pull and 0.0 <= less <= more):
             return alpha, 0.0
         factor = less / more if more != less else 1.0
-        return np.where(heavier, factor * alpha, alpha), imbalance
+        return np.where(heavier, factor * alpha, alpha), imbalance if self.scaling is None else 0.0
 
     def _lower(self, alpha: Float) -> float:
         """A lower bound of the optimum, rounding counted."""
@@ -127,8 +131,35 @@ class LinearMachine(DualMachine):
         return best_dual_value(gain, curved)
 
 
-def newton_starts(machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event) -> list[tuple[Point, int]]:
-    """Where Newton's method ends for machines of the squared hinge on the same rows, and its steps; Ctrl-C sets `stop`."""
+def near_optima(
+    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, *, fine: bool
+) -> list[tuple[Point, int]]:
+    """Points that are likely to be proven optimal, of machines on the same rows, and the steps that led there.
+
+    By Newton's method for the squared hinge, and on the rows' side where the rows are few; there are none otherwise. `fine`
+    asks for the last digits; Ctrl-C sets `stop`.
+    """
+    rows, power, factor = machines[0].rows, machines[0].power, machines[0].rows.factor
+    inner = machines if factor is None else [replace(machine, rows=factor.rows) for machine in machines]
+    found: list[tuple[Point, int]] = []
+    if power == 2:
+        found = _newton_points(inner, 0.0 if fine else _INNER * tol, max_iter, stop)
+    elif factor is not None:
+        for machine in inner:
+            dual = machine.solve(_INNER * tol, max_iter, direct=fine, stop=stop)
+            if dual.alpha is not None:
+                found.append(((dual.w, dual.b, dual.alpha), dual.sweeps))
+    if factor is None or len(found) < len(machines):
+        return found if factor is None else []
+    W = rows.products(factor.multipliers(np.column_stack([point[0] for point, _ in found])))
+    columns = np.ascontiguousarray(W.T)
+    return [((w, point[1], point[2]), steps) for w, (point, steps) in zip(columns, found, strict=True)]
+
+
+def _newton_points(
+    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event
+) -> list[tuple[Point, int]]:
+    """Where Newton's method ends for machines of the squared hinge, and its steps."""
     first = machines[0]
     copy, last = first.rows.dense_copy, None
     if copy is None or stop.is_set():
@@ -137,7 +168,7 @@ def newton_starts(machines: Sequence[LinearMachine], tol: float, max_iter: int, 
     signs = np.array([machine.signs for machine in machines])
     try:
         with np.errstate(all="ignore"):  # what is not finite ends the steps
-            for last in newton_steps(X, rho, signs, first.price, tol):  # noqa: B007  # the last of them is the answer
+            for last in newton_steps(X, rho, signs, first.price, tol):
                 if stop.is_set() or last.steps.max() >= max_iter:
                     break
     except KeyboardInterrupt:

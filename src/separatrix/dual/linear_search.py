@@ -48,6 +48,8 @@ class LinearDual:
     """Sweeps and Newton's steps."""
     passes: int
     trace: list[dict[str, Any]]
+    alpha: Float | None
+    """The multipliers of the bound, where they are kept."""
 
 
 class Ascent(ABC):
@@ -171,7 +173,8 @@ class DualMachine(ABC):
             status = Status.INTERRUPTED
         best = record.best or search.prove(search.ascent.point)
         status = record.status(status)
-        return LinearDual(best.w, best.b, status, record.certificate, search.iterations, search.passes, record.trace)
+        spent = (search.iterations, search.passes)
+        return LinearDual(best.w, best.b, status, record.certificate, *spent, record.trace, record.alpha)
 
 
 class _Search:

@@ -28,7 +28,7 @@ from separatrix.data import Source
 from separatrix.data.source import in_parallel
 from separatrix.dual.centred_rows import CentredRows
 from separatrix.dual.crammer_singer import CrammerSinger
-from separatrix.dual.linear_machine import LinearMachine, newton_starts
+from separatrix.dual.linear_machine import LinearMachine, near_optima
 from separatrix.dual.linear_search import DualMachine, LinearDual, Point
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight
@@ -215,13 +215,16 @@ class LinearSVC(SparseCoefficients, LinearRule):
 
     def _solve_dual(self, machines: Sequence[DualMachine], watch: Stopwatch, progress: Progress, way: str) -> None:
         """Solve the machines side by side, and publish coefficients and proofs; a single one reports its progress."""
-        seeds, stop = self._seeds(len(machines)), Event()
+        stop = Event()
         callback = progress if len(machines) == 1 else None
         duals: list[LinearDual | None] = [None] * len(machines)
         near: dict[int, tuple[Point, int]] = {}
-        if way == "newton":
-            fineness = 0.0 if len(machines[0].price) <= FEW_ROWS else 0.1 * self.tol
-            near = dict(enumerate(newton_starts(machines, fineness, int(self.max_iter), stop)))
+        frame, pairs = machines[0].rows, [one for one in machines if isinstance(one, LinearMachine)]
+        if pairs and (way == "newton" or frame.gram is not None):
+            fine = len(frame.squares) <= FEW_ROWS
+            near = dict(enumerate(near_optima(pairs, self.tol, int(self.max_iter), stop, fine=fine)))
+
+        seeds = [0] * len(machines) if near else self._seeds(len(machines))
 
         def solve(at: int) -> None:
             settings = (self.tol, int(self.max_iter), int(seeds[at]), callback)
