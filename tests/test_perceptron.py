@@ -430,7 +430,8 @@ def test_epochs_made_at_once_are_those_made_one_by_one(variant, shuffle, storage
     np.testing.assert_array_equal(together.coef_, one_by_one.coef_)
     np.testing.assert_array_equal(together.n_mistakes_, one_by_one.n_mistakes_)
     assert together.n_iter_ == one_by_one.n_iter_ and together.fit_.trace == one_by_one.fit_.trace
-    for k, label in enumerate(together.classes_ if not shuffle else []):  # a machine is that of its class against the rest
+    # In order, every machine is that of its class against the rest, alone.
+    for k, label in enumerate([] if shuffle else together.classes_):
         alone = clone(model).fit(X, y == label)
         np.testing.assert_allclose(alone.coef_[0], together.coef_[k], rtol=1e-12, atol=1e-12)
 

@@ -63,8 +63,12 @@ def ordered(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[R
     threads, items = threads_here(), iter(items)
     while batch := list(islice(items, 2 * threads)):
         found: dict[int, Result] = {}
+
+        def keep(at: int, item: Item, found: dict[int, Result] = found) -> None:
+            found[at] = work(item)
+
         with one_blas_thread():
-            share(lambda at, item, found=found: found.__setitem__(at, work(item)), batch, threads)
+            share(keep, batch, threads)
         yield from (found.pop(at) for at in range(len(batch)))
 
 

@@ -6,7 +6,7 @@
 
     Σ_visits s w = m + A v,        A = Σ s c,   m ← m − A Δv whenever v changes: O(entries of the row)
 
-c, b and the sums are fields of the record `state`, see `separatrix.online.perceptron`. Dense rows come as one flat array,
+c, b and the sums are fields of the record `state`, see `separatrix.online.machine`. Dense rows come as one flat array,
 sparse ones as the three arrays of a CSR matrix. Scores are summed in an order that the compiler fixes, so answers have the same
 bits each time.
 

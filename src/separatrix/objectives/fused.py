@@ -128,12 +128,12 @@ def fused_curve(direction: Float, block: Block, p: NDArray[np.floating[Any]]) ->
     """(p, m) product of the softmax's Hessian with a direction, given the posteriors of the rows that count."""
     if len(direction) >= _MANY_CLASSES and block.sparse_rows() is None:
         product, at = np.zeros(direction.T.shape), 0
-        for rows in block.cut(_PIECE):
-            moved, own = rows.matvec(direction.T), p[at : at + rows.n]
+        for piece in block.cut(_PIECE):
+            moved, own = piece.matvec(direction.T), p[at : at + piece.n]
             moved -= np.einsum("ij,ij->i", own, moved)[:, None]
             moved *= own
-            product += rows.rmatvec(moved if rows.weights is None else moved * rows.weights[:, None])
-            at += rows.n
+            product += piece.rmatvec(moved if piece.weights is None else moved * piece.weights[:, None])
+            at += piece.n
         return product
     from separatrix.kernels.softmax import softmax_curve
 

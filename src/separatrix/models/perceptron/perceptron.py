@@ -34,10 +34,8 @@ from separatrix.models.linear_rule import LinearRule
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients, dense
 from separatrix.models.stopwatch import Stopwatch
+from separatrix.online.machine import BinaryPerceptron, Rule, Variant
 from separatrix.online.perceptron import (
-    BinaryPerceptron,
-    Rule,
-    Variant,
     hold_out,
     largest_norm,
     squared_lift,
