@@ -159,6 +159,13 @@ def test_importance_sampling_knows_the_posterior():
     assert np.abs((found.mean - mean) / found.deviations).max() < 0.1
 
 
+def test_a_problem_without_a_reference_is_passed_over(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(atlas, "draw", lambda seed, estimator: named("QDA", 20, 30))
+    assert atlas.main(["--only", "1", "--output", str(tmp_path / "ATLAS.md")]) == 0
+    assert "cannot be raced" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_whole_run(tmp_path, capsys):
     output = tmp_path / "ATLAS.md"
     seeds = [seed for seed in range(400) if draw(seed, "GaussianNB").entries < 5_000][:2]

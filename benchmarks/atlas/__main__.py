@@ -56,7 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 continue
             if chosen.minutes and time.monotonic() - start > 60 * chosen.minutes:
                 break
-            outcome = judge(problem, worker.race(problem))
+            rows = worker.race(problem)
+            if not rows:
+                print(f"? {problem.estimator} {problem.shape}; {problem.kind}: cannot be raced; --only {problem.seed}")
+                continue
+            outcome = judge(problem, rows)
             outcomes.append(outcome)
             print(line(outcome), flush=True)
             if chosen.only:
