@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Centred, Codes, Entries, Float, StoredBlock, class_runs
+from separatrix.lazy import compiled_pays
 
 # Long runs of one class are summed by BLAS, short ones by one vectorised reduction.
 _LONG_SEGMENT = 32
@@ -250,7 +251,8 @@ class DenseBlock(StoredBlock):
 
     def matvec(self, v: Float) -> Float:
         few = v.size <= _FEW_PRODUCTS * len(v) and len(v) >= _MANY_COLUMNS
-        if not (few and self._compiled and v.dtype == np.float64 and _sweepable(self.X)):
+        sweeps = few and self._compiled and v.dtype == np.float64 and _sweepable(self.X)
+        if not (sweeps and compiled_pays(0.0)):
             return np.dot(self._double(), v)
         products = np.empty((self.n, *v.shape[1:]))
         kernels = import_module("separatrix.kernels.scores")  # numba takes a while to import

@@ -116,7 +116,8 @@ class OneVsOneClassifier(Reduction):
 
 def _answer(machine: Any, rows: Any, n_classes: int) -> tuple[NDArray[np.bool_], Float]:
     """Whether the machine of a pair chooses its first class, and by how much."""
-    if getattr(type(machine), "predict", None) is Classifier.predict:  # the sign of its score, and nothing else
+    plain = getattr(type(machine), "predict", None) is Classifier.predict
+    if plain and hasattr(machine, "decision_function"):  # the sign of its score, and nothing else
         scores = machine_scores(machine, rows)
         return ~(scores > 0), -scores
     first_wins = np.asarray(machine.predict(rows)) != 1
