@@ -83,7 +83,7 @@ def test_one_product_with_pairs_of_columns_is_the_weighted_gram_matrices():
 def test_fits_with_blocks_of_a_sample_are_the_optimum(classes, C, spread, order, dtype):
     drawn = (problem_of(6000, 8, classes, seed=k, C=C, spread=spread, order=order, dtype=dtype) for k in range(20))
     rows = preconditioners.block_rows((classes, 9))
-    problem, X, y = next(one for one in drawn if Sample.of(one[0], rows) is not None)  # every class is in the sample
+    _, X, y = next(one for one in drawn if Sample.of(one[0], rows) is not None)  # every class is in the sample
     assert 4 * rows <= len(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
