@@ -73,6 +73,7 @@ class LinearProblem:
         Without a `loss` it is the logistic one, or the softmax of several classes.
         """
         assert source.classes is not None, "label the source first"
+        source.lay_in_rows()
         n_classes, d = len(source.classes), source.n_features
         if loss is None:
             loss = Logistic() if n_classes == 2 else Softmax(n_classes, baseline)
