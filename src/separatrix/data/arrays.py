@@ -21,6 +21,8 @@ from separatrix.data.sparse import SparseBlock
 _COARSE_ENTRIES = 2_000_000
 # Rows of a sample that a worker gathers at once.
 _GATHERED = 1024
+# Bytes of an array up to which it may be copied for a fit of many passes.
+_COPIED = 1 << 28
 _SPARSE_BLOCKS = 16
 
 
@@ -101,7 +103,10 @@ class MemorySource(Source):
 
 
 class ArraySource(MemorySource):
-    """A dense NumPy array of any real dtype and order, read-only and memory-mapped ones included. No copy is made."""
+    """A dense NumPy array of any real dtype and order, read-only and memory-mapped ones included.
+
+    No copy is made but by `lay_in_rows`.
+    """
 
     def __init__(self, X: NDArray[Any], y: NDArray[Any] | None, weights: Float | None) -> None:
         super().__init__((X.shape[0], X.shape[1]), y, weights)
@@ -123,6 +128,17 @@ class ArraySource(MemorySource):
 
     def _in_rows(self) -> bool:
         return self._X.dtype == self.dtype and bool(self._X.flags.c_contiguous)
+
+    def lay_in_rows(self) -> None:
+        if self._in_rows() or self._X.size * self.dtype.itemsize > _COPIED:
+            return
+        rows = np.empty(self._X.shape, dtype=self.dtype)
+
+        def lay(start: int) -> None:
+            rows[start : start + _GATHERED] = self._X[start : start + _GATHERED]
+
+        in_parallel(lay, range(0, len(rows), _GATHERED))
+        self._X = rows
 
     def matrix(self) -> Any:
         return self._X

@@ -136,6 +136,9 @@ class Source(ABC):
         """Random rows as a source of their own, and which they are; ``None`` if the storage must be read for them."""
         return None
 
+    def lay_in_rows(self) -> None:  # noqa: B027  # most storage has nothing to lay out
+        """Make many passes cheap: an array that lies otherwise is copied row by row as floating numbers, if it is not large."""
+
     def one_block(self) -> Block | None:
         """All rows as one block, where they lie row by row in memory as floating numbers; else ``None``."""
         return None

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Centred, Codes, Entries, Float, StoredBlock, class_runs
 from separatrix.data.dense import DenseBlock
+from separatrix.lazy import compiled_pays
 
 # A sparse column that would lose more than three digits by Σx² − n·mean² is centred explicitly.
 _CANCELLATION = 1e3
 # Below this many stored entries SciPy is done before numba is imported.
 _COMPILED_FROM = 1_000_000
-_CURVED_FROM = 100_000  # products are asked for many times a fit
+_CURVED_FROM, _FEW_ENTRIES = 100_000, 2_000  # products are asked for many times a fit; the latter where numba is there
 # A product of dense rows takes this share of the time of one of sparse entries, and making them dense that of so many columns.
 _DENSE_SPEED, _DENSE_OVERHEAD = 0.02, 20
 # From this share of stored entries on products of dense rows are cheaper, where a block of them is small.
@@ -153,14 +154,17 @@ class SparseBlock(StoredBlock):
         return lower + np.tril(lower, -1).T
 
     def curve(self, weights: Float, v: Float) -> Float:
-        if self.X.nnz < _CURVED_FROM or v.ndim > 1:
+        if not self._compiled() or v.ndim > 1:
             return super().curve(weights, v)
         return self._curved(weights, v, 0.0)[:-1]
 
     def curve_with_ones(self, weights: Float, v: Float) -> Float:
-        if self.X.nnz < _CURVED_FROM:
+        if not self._compiled():
             return super().curve_with_ones(weights, v)
         return self._curved(weights, v[:-1], v[-1])
+
+    def _compiled(self) -> bool:
+        return self.X.nnz >= _CURVED_FROM or (self.X.nnz >= _FEW_ENTRIES and compiled_pays(0.0))
 
     def _curved(self, weights: Float, v: Float, constant: float) -> Float:
         from separatrix.kernels.sparse_rows import add_curved

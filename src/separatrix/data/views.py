@@ -55,6 +55,9 @@ class View(Source):
         super().count_pass()
         self.source.count_pass()
 
+    def lay_in_rows(self) -> None:
+        self.source.lay_in_rows()
+
     @property
     def target_ndim(self) -> int:
         return self.source.target_ndim

@@ -16,9 +16,12 @@ from separatrix.kernels import compiled
 
 @compiled(fastmath={"reassoc", "contract"})
 def logistic_pass(
-    X: Any, codes: Any, weights: Any, offset: Any, w: Any, b: Any, metric: Any, gradient: Any
+    X: Any, codes: Any, weights: Any, offset: Any, w: Any, b: Any, metric: Any, gradient: Any, bends: Any
 ) -> tuple[Any, Any, Any, Any, Any]:
-    """(loss, Σ sr, Σ sr², max |η|, max Σ_j metric_j x_j²); `gradient` gains Σ srx. Empty arrays stand for ones and zeros."""
+    """(loss, Σ sr, Σ sr², max |η|, max Σ_j metric_j x_j²); `gradient` gains Σ srx, `bends` take σ(1 − σ).
+
+    Empty arrays stand for ones and zeros, and for what is not asked for.
+    """
     loss, slopes, squares, steepest, largest = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(X.shape[0]):
         eta = 0.0
@@ -45,10 +48,29 @@ def logistic_pass(
         squares += weight * slope * slope
         slope *= weight
         slopes += slope
+        if len(bends) > 0:
+            bends[i] = small * high * high
         steepest = max(steepest, abs(eta))
         for j in range(X.shape[1]):
             gradient[j] += slope * X[i, j]
     return loss, slopes, squares, steepest, largest
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def logistic_curve(X: Any, bends: Any, weights: Any, v: Any, b: Any, product: Any) -> Any:
+    """Σ u with u = s h (b + vᵀx), h the bends; `product` gains Σ ux."""
+    total = 0.0
+    for i in range(X.shape[0]):
+        moved = 0.0
+        for j in range(X.shape[1]):
+            moved += v[j] * X[i, j]
+        moved = (moved + b) * bends[i]
+        if len(weights) > 0:
+            moved *= weights[i]
+        total += moved
+        for j in range(X.shape[1]):
+            product[j] += moved * X[i, j]
+    return total
 
 
 @compiled(fastmath={"reassoc", "contract"})

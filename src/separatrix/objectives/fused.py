@@ -21,7 +21,7 @@ from separatrix.objectives.margin_losses import Logistic
 # passes of a fit.
 _WORTH_COMPILING, _SAVED_SECONDS = 2_000_000, 5e-9
 # The same of entries that are stored in a sparse block.
-_ENTRIES = 100_000
+_ENTRIES, _FEW_ENTRIES = 100_000, 2_000  # the latter where numba is there
 _MANY_COLUMNS = 2000
 # From this many classes on products of matrices beat a loop over rows, in pieces of so many rows.
 _MANY_CLASSES, _PIECE = 20, 1024
@@ -62,16 +62,18 @@ def fused_sums(
     W = np.ascontiguousarray(theta[:, :d])
     b = np.ascontiguousarray(theta[:, d]) if ones else np.zeros(m)
     gradient = np.zeros((m, d))
-    if type(loss) is Logistic and not keep:
+    if type(loss) is Logistic:
         from separatrix.kernels.logistic import logistic_pass  # numba takes a while to import
 
         offset = _NOTHING if own is None else np.ascontiguousarray(own[:, 0])
         measure = _NOTHING if metric is None else np.ascontiguousarray(metric[:d])
+        bends = np.empty(block.n if keep else 0)
         value, slope, squares, steepest, largest = logistic_pass(
-            X, block.codes, weights, offset, W[0], b[0], measure, gradient[0]
+            X, block.codes, weights, offset, W[0], b[0], measure, gradient[0], bends
         )
         largest = np.nan if metric is None else largest + (float(metric[d]) if ones else 0.0)
-        return Fused(value, _joined(gradient, np.array([slope]), ones), largest, steepest, squares, total)
+        joined, curvatures = _joined(gradient, np.array([slope]), ones), bends[:, None] if keep else None
+        return Fused(value, joined, largest, steepest, squares, total, curvatures)
     if type(loss) is Softmax and loss.baseline is None and metric is None:
         if m >= _MANY_CLASSES:
             return _many_classes(loss, theta, block, own, keep)
@@ -88,7 +90,9 @@ def fused_sums(
 def _sparse_sums(loss: Loss, theta: Float, block: Block, own: Float | None, keep: bool) -> Fused | None:
     sparse, m = block.sparse_rows(), len(theta)
     served = type(loss) is Logistic or (type(loss) is Softmax and loss.baseline is None)
-    if sparse is None or not served or len(sparse[0][0]) * m < _ENTRIES:
+    if sparse is None or not served:
+        return None
+    if len(sparse[0][0]) * m < (_FEW_ENTRIES if compiled_pays(0.0) else _ENTRIES):
         return None
     from separatrix.kernels.sparse_losses import sparse_logistic_pass, sparse_softmax_pass
 
@@ -125,7 +129,7 @@ def _by_column(theta: Float, d: int) -> tuple[Float, Float]:
 
 
 def fused_curve(direction: Float, block: Block, p: NDArray[np.floating[Any]]) -> Float:
-    """(p, m) product of the softmax's Hessian with a direction, given the posteriors of the rows that count."""
+    """(p, m) product of the Hessian with a direction, given the curvatures of the rows that count: of a softmax, or dense."""
     if len(direction) >= _MANY_CLASSES and block.sparse_rows() is None:
         product, at = np.zeros(direction.T.shape), 0
         for piece in block.cut(_PIECE):
@@ -135,6 +139,7 @@ def fused_curve(direction: Float, block: Block, p: NDArray[np.floating[Any]]) ->
             product += piece.rmatvec(moved if piece.weights is None else moved * piece.weights[:, None])
             at += piece.n
         return product
+    from separatrix.kernels.logistic import logistic_curve
     from separatrix.kernels.softmax import softmax_curve
 
     plain, sparse = block.plain_rows(), block.sparse_rows()
@@ -151,6 +156,13 @@ def fused_curve(direction: Float, block: Block, p: NDArray[np.floating[Any]]) ->
         return total
     X, ones = plain
     m, d = len(direction), X.shape[1]
+    if m == 1:
+        along = np.zeros(d + ones)
+        last = float(direction[0, d]) if ones else 0.0
+        sloped = logistic_curve(X, p[:, 0], weights, np.ascontiguousarray(direction[0, :d]), last, along[:d])
+        if ones:
+            along[d] = sloped
+        return along[:, None]
     v = np.ascontiguousarray(direction[:, d]) if ones else np.zeros(m)
     product, sums = np.zeros((m, d)), np.zeros(m)
     softmax_curve(X, p, weights, np.ascontiguousarray(direction[:, :d]), v, product, sums)

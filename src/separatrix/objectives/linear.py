@@ -39,26 +39,51 @@ class HessianProduct:
 
     def __init__(self, objective: LinearObjective, source: Source, order: int, kept: dict[int, Any]) -> None:
         self._objective, self._source, self._order, self._kept = objective, source, order, kept
+        self._whole: list[tuple[Block, Any]] = []
+        """The rows that count with their second derivatives, where one block has all of them and they are few."""
 
     def __call__(self, direction: Float) -> Float:
         laid = column_by_column(direction)
+        if self._whole:
+            self._source.count_pass()
+            with np.errstate(invalid="ignore", over="ignore"):
+                sums = self._curved(self._whole, laid)
+        else:
+            rows = rows_per_task(self._source, direction.size, self._order)
 
-        def of_block(block: Block) -> Float:
-            held = self._kept[block.start]
+            def of_block(block: Block) -> Float:
+                pairs = list(self._pairs(block))
+                if rows is not None and block.n == self._source.n_rows:  # one task: its rows need not be drawn again
+                    self._whole = pairs
+                return self._curved(pairs, laid)
+
+            sums = self._source.reduce(of_block, added, rows)
+        return np.ascontiguousarray(sums.T) + self._objective.penalty.times(direction)
+
+    def _pairs(self, block: Block) -> Iterator[tuple[Block, Any]]:
+        held = self._kept[block.start]
+        if isinstance(held, Fused):
+            yield block.counted(), held
+        else:
+            for piece in pieces_in_cache(block, self._order):
+                yield piece.counted(), self._kept[piece.start]
+
+    def _curved(self, pairs: list[tuple[Block, Any]], laid: Float) -> Float:
+        total: Float | None = None
+        for rows, held in pairs:
             if isinstance(held, Fused):
                 assert held.curvatures is not None
-                return fused_curve(laid, block.counted(), held.curvatures)
-            total = np.zeros((laid.shape[1], laid.shape[0]))
-            for piece in pieces_in_cache(block, self._order):
-                total += self._objective.curved(piece.counted(), self._kept[piece.start], laid)
-            return total
-
-        sums = self._source.reduce(of_block, added, rows_per_task(self._source, direction.size, self._order))
-        return np.ascontiguousarray(sums.T) + self._objective.penalty.times(direction)
+                part = fused_curve(laid, rows, held.curvatures)
+            else:
+                part = self._objective.curved(rows, held, laid)
+            total = part if total is None else added(total, part)
+        assert total is not None
+        return total
 
     def release(self) -> None:
         """Let go of what is kept, so that the next point has room; there are no more products then."""
         self._kept.clear()
+        self._whole.clear()
 
 
 @dataclass(frozen=True)
@@ -290,7 +315,8 @@ class LinearObjective:
     def _of_fused(self, fused: Fused, block: Block, kept: dict[int, Any] | None) -> _Sums:
         curvature = None
         if kept is not None and fused.curvatures is not None:
-            kept[block.start] = fused if self.loss.n_scores > 1 else fused.curvatures
+            sparse = self.loss.n_scores == 1 and block.sparse_rows() is not None
+            kept[block.start] = fused.curvatures if sparse else fused
             weights = block.weights if block.weights is None else block.weights[block.weights > 0]
             curvature = self.loss.total(fused.curvatures.astype(np.float64), weights)
         sums = (fused.largest_row, fused.steepest, fused.residual, fused.total, curvature)

@@ -20,7 +20,7 @@ from separatrix.data.affine import Intercept, Standardised
 from separatrix.data.block import Float
 from separatrix.data.source import Source
 from separatrix.data.views import Selected
-from separatrix.objectives.column_units import column_sizes, harmless_units
+from separatrix.objectives.column_units import column_units
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.objectives.losses import Loss, Softmax
 from separatrix.objectives.margin_losses import Logistic
@@ -73,6 +73,7 @@ class LinearProblem:
         Without a `loss` it is the logistic one, or the softmax of several classes.
         """
         assert source.classes is not None, "label the source first"
+        source.lay_in_rows()
         n_classes, d = len(source.classes), source.n_features
         if loss is None:
             loss = Logistic() if n_classes == 2 else Softmax(n_classes, baseline)
@@ -94,13 +95,13 @@ class LinearProblem:
         if offset is not None:
             offset = checked_offset(offset, source, m)
         dependent = _dependence(source, penalty, fit_intercept) if pivoted else None
-        centre, scale = harmless_units(source, fit_intercept)
+        centre, scale, sizes = column_units(source, fit_intercept)
         if centre.any() or (scale != 1.0).any():
             source = Standardised(source, centre, scale)
             penalty = penalty.rescaled(np.append(scale, 1.0) if fit_intercept else scale)
         rows = Intercept(source) if fit_intercept else source
         objective = LinearObjective(loss, penalty, offset, min(1.0, 1.0 / units), ones=fit_intercept)
-        return cls(objective, rows, fit_intercept, centre, scale, column_sizes(source, fit_intercept), units, dependent)
+        return cls(objective, rows, fit_intercept, centre, scale, sizes, units, dependent)
 
     @classmethod
     def plain(cls, objective: LinearObjective, source: Source) -> LinearProblem:

@@ -34,6 +34,7 @@ Grassmann, Taksar, Heyman (1985), Operations Research 33.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -116,16 +117,21 @@ def intercept_price(theta: Float, gradient: Float) -> float:
     return float((np.abs(gradient[:, -1]) * (2.0 + np.abs(theta[:, -1]))).sum())
 
 
-def dual_cost(problem: LinearProblem, theta: Float, gradient: Float) -> float:
-    """By how much a dual point with this gradient is below F, nearly; infinite where a coefficient has no penalty."""
+def dual_cost(problem: LinearProblem, theta: Float) -> Callable[[Float], float]:
+    """By how much a dual point with some gradient is below F, nearly; infinite where a coefficient has no penalty."""
     penalty, intercept = problem.objective.penalty, problem.objective.free_intercept
-    held = gradient[:, :-1] if intercept else gradient
-    quadratic = penalty.quadratic[:, : held.shape[1]]
-    if not (quadratic > 0).all() or not penalty.smooth:
-        return np.inf
-    with np.errstate(over="ignore"):  # columns of extreme size
-        cost = 0.5 * float((np.square(held) / quadratic).sum())
-    return cost + intercept_price(theta, gradient) if intercept else cost
+    held = theta.shape[1] - intercept
+    quadratic = penalty.quadratic[:, :held]
+    if not penalty.smooth or not (quadratic > 0).all():
+        return lambda gradient: np.inf
+
+    def cost(gradient: Float) -> float:
+        left = gradient[:, :held]
+        with np.errstate(over="ignore"):  # columns of extreme size
+            square = 0.5 * float((np.square(left) / quadratic).sum())
+        return square + intercept_price(theta, gradient) if intercept else square
+
+    return cost
 
 
 def intercept_shift(gradient: Float, curvature: Float) -> Float:

@@ -97,8 +97,9 @@ def _known(problem: LinearProblem, state: NewtonState) -> Bound:
 
 def _bound(problem: LinearProblem, state: NewtonState, budget: Budget) -> NewtonState:
     bound = _known(problem, state)
-    cost = dual_cost(problem, state.theta, state.evaluation.gradient)
-    if bound.gap > budget.target and cost <= _FAR_BELOW * budget.target:
+    if bound.gap <= budget.target:
+        return replace(state, bound=bound)
+    if dual_cost(problem, state.theta)(state.evaluation.gradient) <= _FAR_BELOW * budget.target:
         # Where the reach of self-concordance is too short: rows far out, curvature that rounding blurs.
         bound = least_bound(bound, dual_gap(problem, state.theta, state.evaluation))
     return replace(state, bound=bound)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -37,7 +36,7 @@ from separatrix.solvers.bounds import (
 from separatrix.solvers.line_search import line_search
 from separatrix.solvers.method import Budget, Method, Start, State
 from separatrix.solvers.preconditioners import Diagonal, Near, Preconditioner, Solve, block_rows, preconditioner
-from separatrix.solvers.sample import FAR_OUT, Sample
+from separatrix.solvers.sample import FAR_OUT, Sample, column_squares
 
 _MOST_PRODUCTS, _FEW_PRODUCTS = 200, 20
 # The share of the energy that a step may leave: little where the one before left little, since then the model is good.
@@ -104,7 +103,7 @@ def _cost(problem: LinearProblem, state: NewtonCGState) -> Callable[[Float], flo
     """By how much a dual point with some gradient is below F, nearly, for points near the present one."""
     diagonal, quadratic = state.preconditioner, problem.objective.penalty.quadratic[:, :-1]
     if not (isinstance(diagonal, Diagonal) and problem.objective.free_intercept and state.held):
-        return partial(dual_cost, problem, state.theta)
+        return dual_cost(problem, state.theta)
     curvature, centre = state.evaluation.total_curvature, diagonal.centre
     assert curvature is not None
     inverse = np.linalg.pinv(curvature, hermitian=True)
@@ -124,10 +123,12 @@ def _proof(problem: LinearProblem, state: NewtonCGState, target: float) -> Bound
     With several classes factors cost many times what is left of the condition: always a shift.
     """
     theta, evaluation, n_rows = state.theta, state.evaluation, problem.source.n_rows
-    if isinstance(state.preconditioner, Diagonal):
-        bound = product_gap(problem, evaluation, state.preconditioner.squares)
-        if bound.gap < np.inf:
-            return bound
+    known = state.preconditioner
+    bound = product_gap(
+        problem, evaluation, known.squares if isinstance(known, Diagonal) else column_squares(problem.source)
+    )
+    if bound.gap <= target or (isinstance(known, Diagonal) and bound.gap < np.inf):
+        return bound
     large = n_rows is None or n_rows * theta.size > _CHEAP
     if large and len(theta) == 1:
         return dual_gap(problem, theta, evaluation, target)

@@ -36,6 +36,8 @@ _FIRST, _FIRST_ACCURACY, _LEAST_ACCURACY = 100, 0.01, 1e-10
 _FEW = 400
 # So many steps that promise less than this share of the tolerance, and the rest of the gap is not for steps to close.
 _IN_VAIN, _NOTHING = 4, 1e-3
+# A gap is hardly less than what a step is about to gain, and no proof below it.
+_PROMISING = 2.0
 # Hessians of more parameters than this are not formed.
 LARGEST_WORKING_SET = 4000
 
@@ -46,8 +48,6 @@ class ProxNewtonState(State):
 
     columns: NDArray[np.intp]
     largest: LargestRow | None = None
-    curvature: Curvature | None = None
-    """∇²F factored, where all columns are in the working set and nothing is missing from its rank."""
     moved: Float | None = None
     accuracy: float = _FIRST_ACCURACY
     vain: int = 0
@@ -73,28 +73,34 @@ def _init(problem: LinearProblem, start: Start, budget: Budget) -> ProxNewtonSta
 def _bound(problem: LinearProblem, state: ProxNewtonState, budget: Budget) -> ProxNewtonState:
     target, accuracy = budget.target, state.accuracy
     moved, decrease = _minimise_model(problem, state, accuracy * target)
-    curvature = _factored(problem, state)
-    bound = least_bound(state.bound, state.trivial, _newton_bound(problem, state, curvature))
+    bound = least_bound(state.bound, state.trivial)
+    if decrease <= _PROMISING * target:  # else ∇²F proves nothing yet
+        bound = least_bound(bound, _newton_bound(problem, state))
     if bound.gap > target and decrease <= target and not _outside(problem, state):
         bound = least_bound(bound, dual_gap(problem, state.theta, state.evaluation, target))
         # A dual point asks for a smaller residual than the model can have at this accuracy.
         accuracy = max(1e-4 * accuracy, _LEAST_ACCURACY)
     vain = state.vain + 1 if decrease <= _NOTHING * target else 0
     verdict = Status.UNPROVEN if vain > _IN_VAIN else None
-    return replace(state, bound=bound, curvature=curvature, moved=moved, accuracy=accuracy, vain=vain, verdict=verdict)
+    return replace(state, bound=bound, moved=moved, accuracy=accuracy, vain=vain, verdict=verdict)
 
 
-def _factored(problem: LinearProblem, state: ProxNewtonState) -> Curvature | None:
-    if state.theta.size > _FEW or len(state.columns) < problem.shape[1] or state.evaluation.hessian is None:
+def _metric(problem: LinearProblem, state: ProxNewtonState) -> Float | None:
+    """In which the rows are measured for the Newton decrement; ``None`` where it is of no use or they are measured already."""
+    if state.largest is not None or state.theta.size > _FEW or len(state.columns) < problem.shape[1]:
         return None
-    curvature = Curvature(without_gauge(state.evaluation.hessian.copy(), problem.objective), problem.shape)
-    return None if curvature.deficient or curvature.blank.any() else curvature
+    assert state.evaluation.hessian is not None
+    diagonal = state.evaluation.hessian.diagonal().reshape(problem.shape).min(axis=0)
+    return 1.0 / diagonal if (diagonal > 0).all() else None
 
 
-def _newton_bound(problem: LinearProblem, state: ProxNewtonState, curvature: Curvature | None) -> Bound:
+def _newton_bound(problem: LinearProblem, state: ProxNewtonState) -> Bound:
     """curvature.py's bound with the least subgradient r in place of g: P(θ+Δ) ≥ P(θ) + ξᵀΔ for every subgradient ξ."""
-    concordance = problem.objective.loss.concordance
-    if curvature is None or state.largest is None or concordance is None:
+    concordance, hessian = problem.objective.loss.concordance, state.evaluation.hessian
+    if state.largest is None or concordance is None or hessian is None:
+        return Bound(np.inf)
+    curvature = Curvature(without_gauge(hessian.copy(), problem.objective), problem.shape)
+    if curvature.deficient or curvature.blank.any():
         return Bound(np.inf)
     evaluation, spread = state.evaluation, state.largest.spread(curvature)
     residual = problem.objective.penalty.residual(state.theta, evaluation.gradient)
@@ -158,7 +164,7 @@ def _step(problem: LinearProblem, state: ProxNewtonState, budget: Budget) -> Pro
     if moved.size > _FEW:
         kept = columns[(moved[:, columns] != 0).any(axis=0)]
         columns = _working_set(problem, moved, before.gradient, kept, max(_FIRST, len(kept)))
-    metric = state.curvature.metric if state.curvature is not None and state.largest is None else None
+    metric = _metric(problem, state)
     same = np.array_equal(columns, state.columns)
     asked: dict[str, Any] = {"order": 2, "metric": metric, "columns": columns}
     found = line_search(problem, state.theta, step, before, moved=moved, promise=promise, stay=not same, **asked)

@@ -13,13 +13,14 @@ search of Lee et al. (2007), NeurIPS 19. The descent brings in coordinates that 
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg as sla
+from scipy.linalg import lapack
 
 from separatrix.data.block import Float
 from separatrix.settings import one_blas_thread
 
-# A factorisation costs about as much as |S|/6 sweeps: so many sweeps between factorisations, and not fewer than a few.
-_SWEEPS, _SWEEPS_PER_COORDINATE = 8, 0.25
+# A factorisation costs about as much as |S|/6 sweeps, and a small one as many multiplications as pass while Python calls it: so
+# many sweeps between factorisations, and not fewer than a few.
+_SWEEPS, _SWEEPS_PER_COORDINATE, _CALL = 8, 0.25, 5e4
 _UNINTERRUPTED = 3e8  # multiplications, less than a second of them
 _ROUNDS = 60
 # Multiplications that may go into factorisations between sweeps: many of small systems, a few of a large one.
@@ -36,7 +37,8 @@ def minimise_quadratic(
     from separatrix.kernels.coordinate import descend  # numba takes a while to import
 
     p = max(1, len(theta))
-    least, sweeps = tol / p, max(_SWEEPS, int(min(_SWEEPS_PER_COORDINATE * p, _UNINTERRUPTED / p**2)))
+    sweeps = max(_SWEEPS, int(min(_SWEEPS_PER_COORDINATE * p, _UNINTERRUPTED / p**2)), int(_CALL / p**2))
+    least = tol / p
     with one_blas_thread():
         for _ in range(_ROUNDS):
             settled = descend(H, slope, theta, absolute, low, high, least, sweeps) < sweeps
@@ -57,13 +59,13 @@ def _finish(H: Float, slope: Float, theta: Float, absolute: Float, low: Float, h
     for _ in range(min(len(S), max(_FEW, int(_FACTORISATIONS / max(1, len(S)) ** 3)))):
         root = np.sqrt(H.diagonal()[S])
         sub = H[np.ix_(S, S)] / root[:, None] / root[None, :]
-        sub[np.diag_indices(len(S))] += 1e-14  # collinear columns: any of their minimisers will do
+        sub.flat[:: len(S) + 1] += 1e-14  # collinear columns: any of their minimisers will do
         residual = slope[S] + absolute[S] * np.sign(theta[S])
-        try:
-            factor = sla.cho_factor(sub, lower=True, overwrite_a=True, check_finite=False)
-        except sla.LinAlgError:
+        # LAPACK itself: what SciPy wraps around it takes longer than the factor of a small matrix.
+        _, solved, failed = lapack.dposv(sub, residual / root, lower=1)
+        if failed:
             break
-        step = -sla.cho_solve(factor, residual / root, check_finite=False) / root
+        step = -solved / root
         with np.errstate(divide="ignore", invalid="ignore"):
             to_zero = np.where((absolute[S] > 0) & (step * theta[S] < 0), -theta[S] / step, np.inf)
             to_bound = np.where(
