@@ -43,6 +43,13 @@ def _labels(values: list[Any], dtype: Any) -> NDArray[Any]:
     return np.array(values, dtype=str if kind(dtype) == "text" else dtype.to_pandas_dtype())
 
 
+def check_unchanged(path: str, then: os.stat_result) -> None:
+    """Refuse a file that is not the one that was scanned."""
+    now = os.stat(path)
+    if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
+        raise ValueError("the file has changed since it was scanned; scan it again.")
+
+
 class FileSource(Source):
     """Rows of files that share their columns. Blocks carry targets after `labelled` or `valued`, not before."""
 
@@ -112,9 +119,7 @@ class FileSource(Source):
         labels = self._targets if self._role == "labels" else []
         for path in self._files:
             with named(path):
-                then, now = self._stats[path], os.stat(path)
-                if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
-                    raise ValueError("the file has changed since it was scanned; scan it again.")
+                check_unchanged(path, self._stats[path])
                 first = total
                 types = {name: self._types[path][name] for name in columns}
                 for batch in self._reader.read(path, types, labels, rows):
