@@ -1,7 +1,7 @@
 # make demo   set up and compare the models on a bundled data set; the report and the model go to build/demo
 # make test   set up and run lint, types, import contracts and tests
 # make check  lint, types and import contracts only
-# make bench  compare with the peers; make bench WORKLOAD=B7 for one workload
+# make bench  compare with the peers; make bench WORKLOAD=B7 for one workload, ATLAS=1 for 200 problems drawn by that seed
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -24,7 +24,7 @@ check: $(VENV)/.dev
 	$(BIN)/python tools/check_house.py
 
 bench: $(VENV)/.bench
-	$(BIN)/python -m benchmarks.run $(if $(WORKLOAD),--workload $(WORKLOAD))
+	$(BIN)/python -m $(if $(ATLAS),benchmarks.atlas --seed $(ATLAS),benchmarks.run $(if $(WORKLOAD),--workload $(WORKLOAD)))
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist src/*.egg-info

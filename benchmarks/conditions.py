@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks import peers
 from benchmarks.contender import OURS, Peer
 
+RESULTS = [f":!benchmarks/{name}" for name in ("RESULTS.md", "results.json", "ATLAS.md", "atlas.json", "atlas.svg")]
 THREAD_VARIABLES = (
     "SEPARATRIX_THREADS",
     "OMP_NUM_THREADS",
@@ -73,7 +74,7 @@ def _commit() -> str:
     if commit is None:
         return "none"
     # The results themselves change with every run; they do not make the code under test another one.
-    changed = _git("status", "--porcelain", "--", ".", ":!benchmarks/RESULTS.md", ":!benchmarks/results.json")
+    changed = _git("status", "--porcelain", "--", ".", *RESULTS)
     return f"{commit} with uncommitted changes" if changed else commit
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal
+
+from benchmarks.ladder import ONCE
 
 # ours: the one the goal is about; peer: enters the ratio; context: reported only.
 Role = Literal["ours", "peer", "context"]
@@ -20,14 +21,26 @@ Build = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Contender:
-    """One estimator in the race; `build` makes it, unfitted."""
+    """One estimator in the race; `make` builds it, unfitted, with a tolerance of the ladder or None, its default.
+
+    `aim` names the problem it solves where that is not quite ours (LIBLINEAR penalises an intercept).
+    """
 
     name: str
     peer: Peer
-    build: Build
+    make: Callable[[float | None], Any]
     role: Role
     default: bool = False
     note: str = ""
+    rungs: tuple[float | None, ...] = ONCE
+    aim: str = ""
+
+    def build(self, rung: float | None = None) -> Any:
+        return self.make(rung)
+
+    @property
+    def ours(self) -> bool:
+        return self.role == "ours"
 
 
 @dataclass(frozen=True)
@@ -52,14 +65,24 @@ class Peer:
         role: Role | None = None,
         default: bool = False,
         note: str = "",
+        rungs: tuple[float | None, ...] = ONCE,
+        aim: str = "",
+        tolerance: str = "tol",
     ) -> Contender:
         """One way of using this peer.
 
-        `build` is "module:Class" (called with `parameters`) or a function without arguments; `default` marks what
-        a user of the library gets without choosing anything.
+        `build` is "module:Class" (called with `parameters`, and with a rung of the ladder as `tolerance`) or a function
+        without arguments; `default` marks what a user of the library gets without choosing anything.
         """
-        maker = partial(construct, build, dict(parameters or {})) if isinstance(build, str) else build
-        return Contender(f"{self.name} {name}", self, maker, role or self.role, default, note)
+
+        def make(rung: float | None) -> Any:
+            if not isinstance(build, str):
+                return build()
+            stop = {} if rung is None else {tolerance: rung}
+            return construct(build, {**(parameters or {}), **stop})
+
+        full = f"{self.name} {name}".strip()
+        return Contender(full, self, make, role or self.role, default, note, rungs, aim)
 
 
 def construct(path: str, parameters: Mapping[str, Any]) -> Any:

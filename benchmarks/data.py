@@ -154,6 +154,19 @@ def _curved_classes(rows: int, columns: int, seed: int, scale: float) -> Data:
     return Data(X, y, f"{size} {X.dtype}, 2 classes, curved boundary, {X.nbytes / 1e6:.1f} MB, seed {seed}")
 
 
+def digits(scale: float = 1.0) -> Data:
+    """scikit-learn's bundled digits, whatever the scale."""
+    return bundled("digits")
+
+
+def bundled(name: str) -> Data:
+    """A data set that comes with scikit-learn: iris, wine, breast_cancer or digits."""
+    from sklearn import datasets
+
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    return Data(X, y, f"{name.replace('_', ' ')}, {X.shape[0]} × {X.shape[1]} {X.dtype}, {len(np.unique(y))} classes")
+
+
 def categories(rows: int, columns: int, classes: int, seed: int = 0) -> Callable[[float], Data]:
     """The function scale → data: whole numbers, 2 to 20 categories a column, int64."""
     return partial(_categories, rows, columns, classes, seed)

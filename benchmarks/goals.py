@@ -42,6 +42,24 @@ class Faster:
 
 
 @dataclass(frozen=True)
+class FasterThan:
+    """The median time of the row called `name` / our median time ≥ factor."""
+
+    factor: float
+    name: str
+
+    def judge(self, result: Result) -> Verdict:
+        goal = f"≥ {self.factor:g}× {self.name}"
+        ours, other = result.ours, result.row(self.name)
+        if ours is None or ours.counted is None:
+            return Verdict(goal, _missing(ours, "ours"), False)
+        ratio = result.ratio(other) if other else None
+        if ratio is None:
+            return Verdict(goal, _missing(other, self.name), None)
+        return Verdict(goal, f"{ratio:.2f}×", ratio >= self.factor)
+
+
+@dataclass(frozen=True)
 class AtMostTimes:
     """Our median time ≤ factor × the median time of the row called `name`."""
 

@@ -35,13 +35,13 @@ def _reset_peak() -> int:
     return _status("VmRSS")
 
 
-def in_child(module: str, index: int, scale: float) -> dict[str, Any]:
+def in_child(module: str, index: int, rung: float | None, scale: float) -> dict[str, Any]:
     """Peak extra bytes of the fit of contender number `index`; None where the system cannot say."""
     workload: FitWorkload = load(module)
     contender = workload.contenders[index]
     data = workload.data(scale)
-    contender.build().fit(data.X[:WARM_UP_ROWS], data.y[:WARM_UP_ROWS])
-    model = contender.build()
+    contender.build(rung).fit(data.X[:WARM_UP_ROWS], data.y[:WARM_UP_ROWS])
+    model = contender.build(rung)
     peak_extra: int | None
     try:
         before = _reset_peak()

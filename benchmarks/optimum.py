@@ -7,7 +7,8 @@
     ρ = 0   f* ≥ f − ½‖∇_W f‖² − Σ_k g_k² / h_k,  as f is 1-strongly convex in W; g and h are the slope and curvature
             along the intercepts (half the last sum is their own Newton decrement)
     ρ = 1   f* ≥ C Σ_i H(s a_i),  a_i = 1 − p(y_i | x_i), s = min(1, 1 / ‖C Xᵀ(a ∘ ±1)‖∞), H the binary entropy:
-            the dual objective at a scaled, hence feasible, point (two classes, no intercept)
+            the dual objective at a scaled, hence feasible, point (two classes); with a free intercept Σ ±a_i = 0 besides,
+            so the larger of the two sums is first scaled down to the other
 
 The point comes from scikit-learn at a tight tolerance; a bound that is not within 1e-7 of its objective is refused.
 """
@@ -67,10 +68,13 @@ def smooth_bound(data: Data, coef: Array, intercept: Array, C: float, fit_interc
     return objective(data, coef, intercept, C) - float(np.square(slope).sum() / 2 + free)
 
 
-def l1_bound(data: Data, coef: Array, C: float) -> float:
-    """A lower bound on the optimum for ρ = 1, two classes, no intercept."""
+def l1_bound(data: Data, coef: Array, C: float, intercept: float | None = None) -> float:
+    """A lower bound on the optimum for ρ = 1, two classes; `intercept` is None where there is none."""
     signs = signs_of(data.y)
-    a = expit(-signs * (data.X @ coef[0]))
+    a = expit(-signs * (data.X @ coef[0] + (intercept or 0.0)))
+    if intercept is not None:
+        above, below = a[signs > 0].sum(), a[signs < 0].sum()
+        a *= np.where(signs > 0, min(1.0, below / above), min(1.0, above / below))
     reach = C * np.abs(data.X.T @ (a * signs)).max()
     a *= min(1.0, 1.0 / reach)
     return float(C * (entr(a) + entr(1 - a)).sum())
@@ -81,9 +85,10 @@ def signs_of(y: Any) -> Array:
     return np.where(y == np.max(y), 1.0, -1.0)
 
 
-def strongest(X: Any, y: Any) -> float:
-    """λ_max = ½‖Xᵀ(±1)‖∞: at C = 1/λ_max and below, the L1 model of two classes without an intercept is 0."""
-    return float(np.abs(X.T @ signs_of(y)).max() / 2)
+def strongest(X: Any, y: Any, fit_intercept: bool = False) -> float:
+    """λ_max = ‖Xᵀ(y − p)‖∞: at C = 1/λ_max and below the L1 model of two classes is 0; p is ½, or the share of a class."""
+    share = np.mean(y == np.max(y)) if fit_intercept else 0.5
+    return float(np.abs(X.T @ (np.where(y == np.max(y), 1.0, 0.0) - share)).max())
 
 
 def smooth_optimum(data: Data, C: float, solver: str, fit_intercept: bool = True) -> float:
@@ -93,17 +98,17 @@ def smooth_optimum(data: Data, C: float, solver: str, fit_intercept: bool = True
     return _proven(objective(data, point.coef_, point.intercept_, C), bound)
 
 
-def l1_optimum(data: Data, C: float) -> float:
-    """The optimum for ρ = 1, two classes, no intercept, from below; solved more tightly until it is proven."""
+def l1_optimum(data: Data, C: float, fit_intercept: bool = False) -> float:
+    """The optimum for ρ = 1, two classes, from below; LIBLINEAR solves it more tightly until it is proven."""
     value, bound = math.inf, -math.inf
-    for tol in (1e-8, 1e-9, 1e-10):
+    for tol in (1e-6, 1e-7, 1e-8, 1e-9):
         if value - bound <= TIGHT * value < math.inf:
             break
-        point = _tight(
-            data, C=C, l1_ratio=1.0, solver="liblinear", tol=tol, max_iter=50, fit_intercept=False, random_state=0
-        )
-        value = min(value, objective(data, point.coef_, 0.0, C, 1.0))
-        bound = max(bound, l1_bound(data, point.coef_, C))
+        parameters = {"solver": 6, "tol": tol, "C": C, "intercept": "free" if fit_intercept else ""}
+        point = construct("benchmarks.peers.liblinear:Linear", parameters).fit(data.X, data.y)
+        value = min(value, objective(data, point.coef_, point.intercept_, C, 1.0))
+        intercept = float(np.ravel(point.intercept_)[0]) if fit_intercept else None
+        bound = max(bound, l1_bound(data, point.coef_, C, intercept))
     return _proven(value, bound)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.ladder import shown
 from benchmarks.result import OK, Result, Row, Verdict
 
 Entry = dict[str, Any]
@@ -62,14 +63,16 @@ def _heading(stored: Entry) -> str:
 
 
 def _summary(judged: list[tuple[str, Verdict]]) -> str:
-    missed = [f"- {name}: {verdict.goal}: {verdict.value}" for name, verdict in judged if verdict.met is False]
-    open_ = [f"- {name}: {verdict.goal}: {verdict.value}" for name, verdict in judged if verdict.met is None]
-    count = f"{len(missed)} of {len(judged)} goals missed" if missed else f"no goal missed, of {len(judged)}"
-    parts = [f"# Benchmarks: {count}"]
-    parts += ["\n".join(["Missed:", "", *missed])] if missed else []
-    parts += ["\n".join(["Could not be judged:", "", *open_])] if open_ else []
-    parts.append("Written by `python -m benchmarks.run`, never edited by hand. What is measured, and how: README.md.")
-    return "\n\n".join(parts)
+    """One table: what is won, then what is missed, then what could not be judged."""
+    words = {True: "met", False: "**missed**", None: "could not be judged"}
+    counts = {met: sum(verdict.met is met for _, verdict in judged) for met in words}
+    missed = f"{counts[False]} missed" if counts[False] else "none missed"
+    title = f"# Benchmarks: {counts[True]} of {len(judged)} goals met, {missed}"
+    lines = [_line(["", "workload", "goal", "measured"]), _line(["---"] * 4)]
+    for met, word in words.items():
+        lines += [_line([word, name, v.goal, v.value]) for name, v in judged if v.met is met]
+    source = "Written by `python -m benchmarks.run`, never edited by hand. What is measured, and how: README.md."
+    return "\n\n".join([title, "\n".join(lines), source])
 
 
 def _conditions(entries: Entries) -> str:
@@ -142,4 +145,5 @@ def _spread(row: Row) -> str:
 def _note(row: Row) -> str:
     status = "" if row.status == OK else row.status
     default = "the library's default" if row.default else ""
-    return "; ".join(part for part in (status, default, row.note) if part)
+    rung = "" if row.rung is None else shown(row.rung)
+    return "; ".join(part for part in (status, default, rung, row.note) if part)

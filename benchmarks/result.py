@@ -25,6 +25,7 @@ class Row:
     seconds: list[float] = field(default_factory=list)
     error: float | None = None
     peak_extra: int | None = None
+    rung: float | None = None  # the tolerance it runs with; None: its default, or its note says
 
     @property
     def median(self) -> float | None:

@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.run import select
-from benchmarks.workload import discover
+from benchmarks.workload import FitWorkload, discover
 
 ROOT = Path(__file__).parent.parent
 
@@ -75,9 +75,9 @@ def compare(commit: str, wanted: Sequence[str] | None, repeats: int, scale: floa
     with tempfile.TemporaryDirectory() as folder:
         before = checked_out(commit, Path(folder))
         for name, workload in select(discover(), wanted).items():
-            if not hasattr(workload, "contenders") or not hasattr(workload, "check"):
+            if not isinstance(workload, FitWorkload):
                 continue
-            versions = [Version(source, f"benchmarks.workloads.{name}", scale) for source in (before, ROOT / "src")]
+            versions = [Version(source, workload.module, scale) for source in (before, ROOT / "src")]
             times = [[version.fit() for version in versions] for _ in range(repeats + 1)][1:]  # the first is a warm-up
             for version in versions:
                 version.close()

@@ -1,6 +1,6 @@
 """Workloads: what is run, on which data, to which quality, and how far we want to be ahead.
 
-A workload file holds one `WORKLOAD`. Most are a `FitWorkload`; anything with `id`, `title` and
+A workload file holds one `WORKLOAD`, or several by name in `CASES`. Most are a `FitWorkload`; anything with `id`, `title` and
 `run(settings) -> Result` will do. This module imports no numerical library: the parent process stays light, and
 so does the child in which import times are measured.
 """
@@ -73,7 +73,7 @@ class FitWorkload:
             x_bytes=timed["x_bytes"],
         )
         for index, row in enumerate(result.rows):
-            if row.seconds:
+            if row.seconds and row.role == "ours":  # the peers' memory is in B17
                 _measure_memory(self.module, index, row, settings)
         result.verdicts = [goal.judge(result) for goal in self.goals]
         return result
@@ -109,7 +109,8 @@ class MemoryWorkload:
 
 def _measure_memory(module: str, index: int, row: Row, settings: Settings) -> dict[str, Any] | None:
     try:
-        measured: dict[str, Any] = call("benchmarks.memory:in_child", module=module, index=index, scale=settings.scale)
+        asked: dict[str, Any] = {"module": module, "index": index, "rung": row.rung, "scale": settings.scale}
+        measured: dict[str, Any] = call("benchmarks.memory:in_child", **asked)
     except ChildFailed as error:
         row.note = f"{row.note} memory: {one_line(str(error))}".strip()
         return None
@@ -118,12 +119,20 @@ def _measure_memory(module: str, index: int, row: Row, settings: Settings) -> di
 
 
 def load(module: str) -> Any:
-    """The `WORKLOAD` of a workload file."""
-    return import_module(module).WORKLOAD
+    """The `WORKLOAD` of a workload file, or the one called `key` of its `CASES` for "module:key"."""
+    name, _, key = module.partition(":")
+    file = import_module(name)
+    return file.CASES[key] if key else file.WORKLOAD
 
 
 def discover(package: str = WORKLOADS) -> dict[str, Workload]:
-    """Every workload of the folder, by file name, in the order of the file names."""
+    """Every workload of the folder, by file name (and key), in the order of the file names."""
     folder = import_module(package).__path__
-    names = sorted(module.name for module in pkgutil.iter_modules(folder))
-    return {name: load(f"{package}.{name}") for name in names}
+    found: dict[str, Workload] = {}
+    for name in sorted(module.name for module in pkgutil.iter_modules(folder)):
+        cases = getattr(import_module(f"{package}.{name}"), "CASES", None)
+        if cases is None:
+            found[name] = load(f"{package}.{name}")
+        else:
+            found |= {f"{name}_{key}": case for key, case in cases.items()}
+    return found

@@ -303,7 +303,7 @@ def test_an_interrupt_in_any_pass_leaves_the_best_model_so_far(name, parameters,
     X, y = data(name)
     X = X[:, :4]
     calls, at = 0, None
-    original = Source.map
+    original = Source.share
 
     def counting(self, *arguments):
         nonlocal calls
@@ -312,7 +312,7 @@ def test_an_interrupt_in_any_pass_leaves_the_best_model_so_far(name, parameters,
             raise KeyboardInterrupt
         return original(self, *arguments)
 
-    monkeypatch.setattr(Source, "map", counting)
+    monkeypatch.setattr(Source, "share", counting)
     make = BayesianLogisticRegression(random_state=0, **parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

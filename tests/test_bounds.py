@@ -19,9 +19,10 @@ from separatrix.objectives.losses import Softmax
 from separatrix.objectives.margin_losses import MARGIN_LOSSES
 from separatrix.objectives.penalties import Penalty
 from separatrix.result import Certificate, Status
-from separatrix.solvers.bounds import dual_gap, shifted_gap, stationary
+from separatrix.solvers.bounds import dual_gap, product_gap, shifted_gap, stationary
 from separatrix.solvers.curvature import Curvature
 from separatrix.solvers.quadratic import minimise_quadratic
+from separatrix.solvers.registry import minimise
 
 
 @given(st.integers(0, 10_000), st.integers(2, 12))
@@ -69,6 +70,46 @@ def test_a_dual_point_bounds_the_gap_anywhere(seed: int, name: str) -> None:
             kind, X, codes, m, weights=weights, quadratic=quadratic[0, 0], absolute=absolute[0, 0], offset=offset
         )
         assert float(exact.value(theta) - exact.minimum(theta)) <= bound.gap * (1 + 1e-12)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10_000), st.sampled_from(["logistic", "squared", "softmax"]))
+def test_the_closed_form_of_a_dual_point_bounds_the_gap(seed: int, name: str) -> None:
+    """Near and far from the optimum, with weights, offsets and a prior mean; near it the bound is tight."""
+    rng = np.random.default_rng(seed)
+    n, d, n_classes = 40, 3, 3 if name == "softmax" else 2
+    loss: Any = Softmax(3) if n_classes == 3 else MARGIN_LOSSES[name]
+    m = loss.n_scores
+    X, codes = rng.standard_normal((n, d)) * 10.0 ** rng.integers(-1, 2, d) + 1.0, np.arange(n) % n_classes
+    weights, offset = rng.choice([0.5, 1.0, 3.0], n), rng.standard_normal((n, m))
+    quadratic = np.zeros((m, d + 1))
+    quadratic[:, :d] = 10.0 ** rng.integers(-2, 2)
+    penalty = Penalty.none((m, d + 1))
+    penalty = Penalty(quadratic, penalty.absolute, penalty.mean, penalty.low, penalty.high)
+    objective = LinearObjective(loss, penalty, offset if m > 1 else offset[:, 0], ones=True)
+    source = Intercept(as_source(X, codes, weights).labelled())
+    exact = Objective(name, X, codes, m, weights=weights, quadratic=quadratic[0, 0], absolute=0.0, offset=offset)
+    problem, theta = LinearProblem.plain(objective, source), np.zeros((m, d + 1))
+    squares = np.append(weights @ np.square(X), weights.sum())
+    for size in (1.0, 1e-2, 0.0):
+        moved = theta + size * rng.standard_normal(theta.shape)
+        evaluation = objective.evaluate(moved, source, 1, keep=True)
+        bound = product_gap(problem, evaluation, squares)
+        assert float(exact.value(moved) - exact.minimum(moved)) <= bound.gap * (1 + 1e-12)
+        theta = minimise(problem, "newton", tol=1e-13, max_iter=100).theta
+    assert bound.gap <= 1e-8 * evaluation.value
+
+
+def test_the_closed_form_is_not_used_where_it_does_not_hold() -> None:
+    """Absolute values, coefficients without a penalty, a shift by more than 1."""
+    X, codes = np.zeros((4, 1)), np.array([0, 1, 1, 1])
+    source = Intercept(as_source(X, codes).labelled())
+    for C, ratio, b in ((np.inf, 0.0, 1.0), (1.0, 0.5, 1.0), (1.0, 0.0, 9.0)):
+        penalty = Penalty.of_scikit_learn(C, ratio, np.array([[1.0, 0.0]]))
+        objective = LinearObjective(MARGIN_LOSSES["logistic"], penalty, ones=True)
+        evaluation = objective.evaluate(np.array([[0.0, b]]), source, 1, keep=True)
+        bound = product_gap(LinearProblem.plain(objective, source), evaluation, np.array([0.0, 4.0]))
+        assert bound.gap == np.inf
 
 
 def test_the_price_of_the_intercept_is_exact_where_it_is_far_from_its_optimum() -> None:

@@ -319,3 +319,62 @@ def test_extreme_values_get_numbers_or_a_sentence(size, make):
             return
     assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
     assert np.isfinite(model.fit_.certificate.objective) and model.fit_.certificate.gap >= 0
+
+
+# -- few rows with many columns, and Newton's method -------------------------------------------------------------------
+
+
+def wide(n: int, d: int, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes of rows with more columns than rows; `kind` says what is special about them."""
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, d))
+    if kind == "repeated":
+        X[n // 2 :] = X[: n - n // 2]
+    elif kind == "far":
+        X += 1e4
+    elif kind == "low rank":
+        X = X[:, :5] @ rng.standard_normal((5, d))
+    elif kind == "units":
+        X *= 10.0 ** rng.uniform(-3, 3, d)
+    return X, np.arange(n) % 2
+
+
+@pytest.mark.parametrize("kind", ["plain", "repeated", "far", "low rank", "units"])
+@pytest.mark.parametrize("intercept", [{}, {"intercept_scaling": 1.0}, {"fit_intercept": False}])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_few_rows_are_solved_on_their_side(kind, intercept, loss):
+    (X, y), C = wide(60, 300, kind), 0.1
+    model = LinearSVC(loss=loss, C=C, tol=1e-6, max_iter=5000, **intercept).fit(X, y)
+    assert model.fit_.status in (Status.CONVERGED, Status.ROUNDED)
+    # With as many columns of zeros the rows are sparse, and solved another way.
+    other = LinearSVC(loss=loss, C=C, tol=1e-6, max_iter=5000, **intercept).fit(
+        sp.csr_array(np.hstack([X, 0 * X, 0 * X])), y
+    )
+    value, gap = model.fit_.certificate.objective, model.fit_.certificate.gap
+    assert abs(value - other.fit_.certificate.objective) <= gap + other.fit_.certificate.gap + 1e-12 * value
+
+
+@pytest.mark.parametrize("shape", [(300, 400), (700, 40), (250, 3)])
+@pytest.mark.parametrize("C", [1e-3, 10.0])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_newtons_method_agrees_with_the_sweeps(shape, C, classes):
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal(shape) * 10.0 ** rng.uniform(-1, 1, shape[1]), rng.integers(classes, size=shape[0])
+    X[:, 0] += y
+    direct = LinearSVC(C=C, tol=1e-6, max_iter=20_000).fit(X, y)
+    swept = LinearSVC(C=C, tol=1e-6, max_iter=20_000, dual=True).fit(X, y)
+    assert direct.fit_.status is Status.CONVERGED
+    gaps = direct.fit_.certificate.gap + swept.fit_.certificate.gap
+    assert abs(direct.fit_.certificate.objective - swept.fit_.certificate.objective) <= gaps
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_penalised_intercept_is_found_by_few_sweeps(loss):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((3000, 2000), density=0.01, rng=rng, format="csr")
+    y = (X @ rng.standard_normal(2000) + 0.3 > 0).astype(int)
+    counts = [
+        LinearSVC(loss=loss, tol=1e-6, random_state=0, intercept_scaling=scaling).fit(X, y).n_iter_
+        for scaling in (None, 1.0, 100.0)
+    ]
+    assert max(counts) <= 3 * min(counts)

@@ -297,7 +297,7 @@ def test_the_table_of_solvers():
     for loss in LOSSES:
         assert choose_svm(10**6, 1000, loss) == choose_svm(None, 1000, loss) == "primal"
         assert choose_svm(10**6, 1001, loss) == choose_svm(None, 1001, loss) == "dual"
-    assert choose_svm(200, 10**5, "squared_hinge") == "primal"
+    assert choose_svm(200, 10**5, "squared_hinge") == choose_svm(4000, 1000, "squared_hinge") == "newton"
 
 
 def test_primal_and_dual_agree():

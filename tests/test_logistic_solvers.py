@@ -233,3 +233,24 @@ def test_steps_to_where_the_loss_overflows_are_not_taken(solver, seed):
         model.fit(X, rng.integers(0, 2, n), weights)
     assert np.isfinite(model.coef_).all() and np.isfinite(model.fit_.certificate.objective)
     assert model.fit_.certificate.objective <= weights.sum() * np.log(2) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("C", [0.1, 20.0])
+def test_an_intercept_costs_a_sparse_fit_few_passes(n_classes: int, C: float) -> None:
+    """Columns that are nowhere negative lean towards the ones; the proof needs the intercept's condition to be met."""
+    rng = np.random.default_rng(0)
+    n, d = 1500, 2000
+    X = sp.random_array(
+        (n, d), density=0.01, format="csr", rng=rng, data_sampler=lambda size: rng.exponential(size=size)
+    )
+    scores = X @ rng.standard_normal((d, n_classes)) + np.arange(n_classes) + rng.gumbel(size=(n, n_classes))
+    y = scores.argmax(axis=1)
+    with_one, without = (
+        LogisticRegression(C=C, tol=1e-8, fit_intercept=intercept).fit(X, y) for intercept in (True, False)
+    )
+    assert with_one.solver_ == "newton-cg" and with_one.fit_.status is Status.CONVERGED
+    assert with_one.fit_.passes <= 1.5 * without.fit_.passes + 10
+    dense = LogisticRegression(C=C, tol=1e-9).fit(X.toarray(), y)
+    assert with_one.fit_.certificate.objective - dense.fit_.certificate.objective <= with_one.fit_.certificate.gap
+    np.testing.assert_allclose(with_one.predict_proba(X), dense.predict_proba(X.toarray()), atol=1e-3)

@@ -27,6 +27,7 @@ from separatrix.objectives.losses import Loss, Softmax
 from separatrix.objectives.margin_losses import MARGIN_LOSSES, Logistic
 from separatrix.objectives.penalties import Penalty
 from separatrix.solvers.bounds import dual_point
+from separatrix.solvers.sample import column_squares
 
 SOFTMAX = {
     "softmax-2": Softmax(2),
@@ -748,14 +749,14 @@ def test_a_restricted_objective_is_the_objective_of_those_rows(shifted: bool) ->
     assert part.evaluate(theta, sample).value == pytest.approx(value + 0.5 * objective.penalty.value(theta), rel=1e-12)
 
 
-@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("classes", [2, 4, 25])  # the last by products of matrices, a few rows at a time
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shifted", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_compiled_passes_are_the_definition(monkeypatch, classes, intercept, weighted, shifted, dtype):
     rng = np.random.default_rng(classes)
-    n, d = 700, 5
+    n, d = 700 if classes < 20 else 2500, 5
     X = rng.standard_normal((n, d)).astype(dtype)
     y = rng.integers(0, classes, n)
     weights = rng.integers(0, 3, n).astype(float) if weighted else None
@@ -787,6 +788,48 @@ def test_compiled_passes_are_the_definition(monkeypatch, classes, intercept, wei
     np.testing.assert_allclose(product, expected, rtol=kept, atol=kept * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shifted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_compiled_passes_over_sparse_rows_are_the_definition(monkeypatch, classes, intercept, weighted, shifted, dtype):
+    rng = np.random.default_rng(classes)
+    n, d = 700, 40
+    X = sp.random_array((n, d), density=0.1, format="csr", rng=rng, data_sampler=rng.standard_normal).astype(dtype)
+    y = rng.integers(0, classes, n)
+    weights = rng.integers(0, 3, n).astype(float) if weighted else None
+    m, p = (1 if classes == 2 else classes), d + intercept
+    offset = rng.standard_normal((n,) if m == 1 else (n, m)) if shifted else None
+    loss = Logistic() if m == 1 else Softmax(classes)
+    objective = LinearObjective(loss, Penalty.of_scikit_learn(0.5, 0.0, np.ones((m, p))), offset)
+    theta, direction = 3.0 * rng.standard_normal((m, p)), rng.standard_normal((m, p))
+    monkeypatch.setattr(fused, "_WORTH_COMPILING", 0)
+    monkeypatch.setattr(fused, "_MANY_COLUMNS", 10)
+    results = []
+    for least in (0, np.inf):
+        monkeypatch.setattr(fused, "_ENTRIES", least)
+        monkeypatch.setattr("separatrix.data.sparse._CURVED_FROM", least)
+        source = as_source(X, y, weights).labelled()
+        source = Intercept(source) if intercept else source
+        squares = column_squares(source)
+        for keep in (False, True):
+            found = objective.evaluate(theta, source, 1, keep=keep)
+            results.append((found, found.times(direction) if found.times else None, squares))
+    for (a, product, some), (b, expected, same) in zip(results[:2], results[2:], strict=True):
+        np.testing.assert_allclose(
+            [a.value, a.loss, a.residual, a.total], [b.value, b.loss, b.residual, b.total], rtol=1e-12
+        )
+        np.testing.assert_allclose(a.gradient, b.gradient, rtol=1e-11, atol=1e-10)
+        np.testing.assert_allclose([a.steepest], [b.steepest], rtol=1e-12)
+        np.testing.assert_allclose(some, same, rtol=1e-5 if dtype is np.float32 else 1e-12)
+        if product is not None:
+            kept = 1e-11 if m == 1 else 8 * np.finfo(np.float32).eps
+            size = np.abs(b.total_curvature).max()
+            np.testing.assert_allclose(a.total_curvature, b.total_curvature, rtol=kept, atol=kept * size)
+            np.testing.assert_allclose(product, expected, rtol=kept, atol=kept * np.abs(expected).max())
+
+
 def test_compiled_passes_have_no_overflow_and_no_cancellation(monkeypatch):
     monkeypatch.setattr(fused, "_WORTH_COMPILING", 0)
     X, y = np.array([[800.0], [-800.0], [40.0], [-40.0]]), np.array([1, 0, 0, 1])
@@ -794,3 +837,6 @@ def test_compiled_passes_have_no_overflow_and_no_cancellation(monkeypatch):
     found = objective.evaluate(np.ones((1, 1)), as_source(X, y).labelled(), 1)
     np.testing.assert_allclose(found.loss, 80.0, rtol=1e-15)
     np.testing.assert_allclose(found.gradient, [[80.0]], rtol=1e-15)
+    monkeypatch.setattr(fused, "_ENTRIES", 0)
+    sparse = objective.evaluate(np.ones((1, 1)), as_source(sp.csr_array(X), y).labelled(), 1)
+    np.testing.assert_allclose([sparse.loss, *sparse.gradient[0]], [80.0, 80.0], rtol=1e-15)

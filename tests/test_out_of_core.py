@@ -22,8 +22,9 @@ import separatrix
 def kilobytes(key):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(key))
 
-before = kilobytes("VmRSS")
-model = separatrix.LinearDiscriminantAnalysis().fit(separatrix.scan_parquet(sys.argv[1], target="label"))
+model, source = separatrix.LinearDiscriminantAnalysis(), separatrix.scan_parquet(sys.argv[1], target="label")
+before = kilobytes("VmRSS")  # of the rows, not of the modules that are loaded when they are first needed
+model.fit(source)
 peak = kilobytes("VmHWM") - before
 print(json.dumps({"peak": 1024 * peak, "coef": model.coef_.tolist(), "passes": model.fit_.passes}))
 """

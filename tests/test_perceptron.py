@@ -276,7 +276,7 @@ def test_visits_are_in_proportion_to_the_weights_and_few(seed):
     np.testing.assert_allclose(np.bincount(rows.rows, rows.weights, 50), weights, rtol=1e-12)
     assert 50 <= len(rows.rows) <= 100
     assert rows.weights.max() <= weights.mean() * (1 + 1e-8)
-    first, second = rows.order(visits.salt(0, 0)), rows.order(visits.salt(0, 1))
+    first, second = rows.order(*visits.salts(0, 0, 1)), rows.order(*visits.salts(0, 1, 2))
     assert sorted(first) == sorted(second) == list(range(len(rows.rows)))
     assert (first != second).any()
 
@@ -417,12 +417,34 @@ def test_other_rows_end_at_the_limits_and_the_sentence_says_so():
     assert "separability(X, y == 'b')" in three.fit_.detail
 
 
+@pytest.mark.parametrize("variant", ["plain", "averaged"])
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, sp.csr_array])
+def test_epochs_made_at_once_are_those_made_one_by_one(variant, shuffle, storage, monkeypatch):
+    rng = np.random.default_rng(3)
+    X, y = storage(rng.normal(size=(120, 5))), rng.integers(0, 4, 120)
+    model = Perceptron(variant=variant, shuffle=shuffle, tol=1e-3, max_iter=40)
+    together = clone(model).fit(X, y)
+    monkeypatch.setattr("separatrix.online.perceptron._AT_ONCE", 1.0)
+    one_by_one = clone(model).fit(X, y)
+    np.testing.assert_array_equal(together.coef_, one_by_one.coef_)
+    np.testing.assert_array_equal(together.n_mistakes_, one_by_one.n_mistakes_)
+    assert together.n_iter_ == one_by_one.n_iter_ and together.fit_.trace == one_by_one.fit_.trace
+    # In order, every machine is that of its class against the rest, alone.
+    for k, label in enumerate([] if shuffle else together.classes_):
+        alone = clone(model).fit(X, y == label)
+        np.testing.assert_allclose(alone.coef_[0], together.coef_[k], rtol=1e-12, atol=1e-12)
+
+
 class Interrupting(ArraySource):
     """Somebody presses Ctrl-C in the third pass over the blocks, after the first of them."""
 
     reads = 0
 
     def sample(self, rows: int) -> None:
+        return None
+
+    def one_block(self) -> None:
         return None
 
     def blocks(self) -> Any:

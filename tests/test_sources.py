@@ -501,10 +501,15 @@ def test_an_error_in_merging_or_in_reading_leaves_nothing_running() -> None:
         with pytest.raises(ArithmeticError, match="no sum"):
             source.reduce(lambda block: seen.append(block.start) or 1, refuse)
         assert len(seen) <= 8
-        results = source.map(lambda block: seen.append(block.start) or 1)
-        next(results)
-        results.close()  # as a caller does who has seen enough
+
+        def look(block: DenseBlock) -> int:
+            seen.append(block.start)
+            raise LookupError("seen enough")
+
+        with pytest.raises(LookupError, match="seen enough"):
+            source.map(look)
         so_far = len(seen)
+        assert so_far <= 16
         assert source.reduce(lambda block: 1, lambda a, b: a + b) == 40
         assert len(seen) == so_far
 

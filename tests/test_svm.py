@@ -1108,6 +1108,7 @@ def test_ctrl_c_in_the_calibration_is_not_swallowed(monkeypatch):
         return replace(found, status=Status.INTERRUPTED)
 
     monkeypatch.setattr("separatrix.models.svm.kernel_problem.solve_dual", interrupted)
+    monkeypatch.setattr("separatrix.models.svm.kernel_problem.WHOLE", 0)  # working sets, whatever the size
     with pytest.raises(KeyboardInterrupt):
         SVC(calibration="sigmoid").fit(X, y)
 

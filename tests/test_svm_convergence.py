@@ -20,6 +20,7 @@ from test_svm import VALUES, quadratic_programme
 
 from separatrix import SVC, Status
 from separatrix.dual.kernel_matrix import KernelMatrix
+from separatrix.models.svm import kernel_problem
 
 REACHED = (Status.CONVERGED, Status.ROUNDED)
 
@@ -215,6 +216,7 @@ def test_an_interrupt_leaves_a_usable_model(monkeypatch, multi_class, kernel, at
         return add(self, *arguments, **named)
 
     monkeypatch.setattr(KernelMatrix, "add", interrupted)
+    monkeypatch.setattr(kernel_problem, "WHOLE", 0)  # working sets, whatever the size
     model = SVC(kernel=kernel, multi_class=multi_class).fit(X, y, sample_weight=1.0 + (y == 1))
     monkeypatch.undo()
     assert model.fit_.status is Status.INTERRUPTED and model.fit_status_ == 1

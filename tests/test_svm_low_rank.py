@@ -20,6 +20,7 @@ from separatrix.dual import low_rank
 from separatrix.dual.kernel_matrix import KernelMatrix
 from separatrix.dual.low_rank import LowRank, partial_cholesky
 from separatrix.dual.points import Points
+from separatrix.models.svm import kernel_problem
 
 
 def meeting_objectives(model: SVC, K: np.ndarray, y: np.ndarray, bound: Any) -> tuple[float, float]:
@@ -120,6 +121,7 @@ def test_the_way_to_the_optimum_does_not_show(monkeypatch, kernel, weighted):
     found = []
     for cost in (0.0, np.inf):
         monkeypatch.setattr(low_rank, "_USUAL", cost)
+        monkeypatch.setattr(kernel_problem, "WHOLE", 0)  # working sets, whatever the size
         found.append(SVC(kernel=VALUES[kernel][0], C=3.0, tol=1e-6).fit(X, y, sample_weight=weight))
     at_once, never = found
     assert at_once.fit_.status is never.fit_.status is Status.CONVERGED

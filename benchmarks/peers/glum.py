@@ -15,10 +15,15 @@ PEER = Peer("glum", distribution="glum", module="glum")
 
 
 class Logistic:
-    """L2 logistic regression of two classes, C=1; its objective is a mean over rows."""
+    """Logistic regression of two classes, L2 unless told otherwise; its objective is a mean over rows."""
+
+    def __init__(self, C: float = 1.0, **parameters: Any) -> None:
+        self.C, self.parameters = C, parameters
 
     def fit(self, X: Any, y: Any) -> Logistic:
-        model = import_module("glum").GeneralizedLinearRegressor(family="binomial", alpha=1.0 / len(y), l1_ratio=0.0)
+        alpha = 1.0 / (self.C * len(y))
+        parameters = {"family": "binomial", "alpha": alpha, "l1_ratio": 0.0, **self.parameters}
+        model = import_module("glum").GeneralizedLinearRegressor(**parameters)
         model.fit(X, y)
         self.coef_, self.intercept_ = model.coef_[None, :], model.intercept_
         return self

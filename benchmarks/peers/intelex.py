@@ -19,11 +19,15 @@ PEER = Peer("scikit-learn-intelex", distribution="scikit-learn-intelex", module=
 class RidgeOnLabels:
     """oneDAL's Ridge on ±1 targets: the same model as RidgeClassifier."""
 
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = parameters
+
     def fit(self, X: Any, y: Any) -> RidgeOnLabels:
         from sklearn.preprocessing import LabelBinarizer
 
         targets = LabelBinarizer(neg_label=-1, pos_label=1).fit_transform(y).astype(X.dtype)
-        self.ridge_ = import_module("sklearnex.linear_model").Ridge().fit(X, targets)
+        self.ridge_ = import_module("sklearnex.linear_model").Ridge(**self.parameters).fit(X, targets)
+        self.coef_, self.intercept_ = self.ridge_.coef_, self.ridge_.intercept_
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -33,11 +37,11 @@ class RidgeOnLabels:
 class Logistic:
     """Its LogisticRegression (L-BFGS), `tol` per row: its own tolerance is on the gradient of the sum over rows."""
 
-    def __init__(self, tol: float) -> None:
-        self.tol = tol
+    def __init__(self, tol: float, **parameters: Any) -> None:
+        self.tol, self.parameters = tol, parameters
 
     def fit(self, X: Any, y: Any) -> Logistic:
         models = import_module("sklearnex.linear_model")
-        model = models.LogisticRegression(tol=self.tol * len(y), max_iter=1000).fit(X, y)
+        model = models.LogisticRegression(tol=self.tol * len(y), **{"max_iter": 1000, **self.parameters}).fit(X, y)
         self.coef_, self.intercept_ = model.coef_, model.intercept_
         return self

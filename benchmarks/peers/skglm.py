@@ -32,23 +32,36 @@ class LogisticL2:
 
 
 class LogisticL1:
-    """L1 logistic regression without an intercept, at one C or along a path, each point from the one before."""
+    """L1 logistic regression at one C, or along a path, each point from the one before."""
 
-    def __init__(self, tol: float, C: float = 1.0) -> None:
-        self.tol, self.C = tol, C
+    def __init__(self, tol: float, C: float = 1.0, fit_intercept: bool = False) -> None:
+        self.tol, self.C, self.fit_intercept = tol, C, fit_intercept
 
     def fit(self, X: Any, y: Any) -> LogisticL1:
-        self.coef_ = self.path(X, y, [self.C])
-        self.intercept_ = 0.0
+        import numpy as np
+        import scipy.sparse as sp
+
+        model = (
+            import_module("skglm")
+            .SparseLogisticRegression(
+                alpha=1.0 / (self.C * len(y)), tol=self.tol, max_iter=100, fit_intercept=self.fit_intercept
+            )
+            .fit(sp.csc_matrix(X) if sp.issparse(X) else np.asfortranarray(X), y)
+        )
+        self.coef_, self.intercept_ = np.reshape(model.coef_, (1, -1)), model.intercept_
         return self
 
     def path(self, X: Any, y: Any, Cs: Any) -> Any:
-        """The coefficients at each of `Cs`, a row each."""
+        """The coefficients, and the intercept after them, at each of `Cs`, a row each."""
         import numpy as np
         import scipy.sparse as sp
 
         model = import_module("skglm").SparseLogisticRegression(
-            tol=self.tol, max_iter=100, fit_intercept=False, warm_start=True
+            tol=self.tol, max_iter=100, fit_intercept=self.fit_intercept, warm_start=True
         )
         columns = sp.csc_matrix(X)
-        return np.vstack([model.set_params(alpha=1.0 / (C * len(y))).fit(columns, y).coef_.copy() for C in Cs])
+        coefs = []
+        for C in Cs:
+            model.set_params(alpha=1.0 / (C * len(y))).fit(columns, y)
+            coefs.append(np.append(model.coef_, model.intercept_ if self.fit_intercept else []))
+        return np.vstack(coefs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.contender import OURS
 from benchmarks.data import Data, logistic_rows
 from benchmarks.goals import Faster
+from benchmarks.ladder import DECADES, OUR_RUNGS
 from benchmarks.optimum import relative_gap, smooth_optimum
 from benchmarks.peers import intelex
 from benchmarks.peers.sklearn import PEER as SKLEARN
@@ -21,14 +22,16 @@ WORKLOAD = FitWorkload(
     module=__name__,
     id="B2",
     title="dense softmax regression, 10 classes, C=1",
-    goals=(Faster(3),),
+    goals=(Faster(4),),
     data=logistic_rows(100_000, 50, 10),
     contenders=(
-        OURS.contender("LogisticRegression", "separatrix:LogisticRegression", {"tol": 1e-6}),
-        SKLEARN.contender("lbfgs", LOGISTIC, default=True),
-        SKLEARN.contender("newton-cholesky", LOGISTIC, {"solver": "newton-cholesky", "tol": 1e-3}, note="tol=1e-3"),
-        SKLEARN.contender("newton-cg", LOGISTIC, {"solver": "newton-cg"}),
-        intelex.PEER.contender("lbfgs", lambda: intelex.Logistic(tol=4e-5), note="tolerance 4e-5 a row"),
+        OURS.contender("LogisticRegression", "separatrix:LogisticRegression", rungs=OUR_RUNGS),
+        SKLEARN.contender("lbfgs", LOGISTIC, {"max_iter": 1000}, default=True, rungs=DECADES),
+        SKLEARN.contender("newton-cholesky", LOGISTIC, {"solver": "newton-cholesky"}, rungs=DECADES),
+        SKLEARN.contender("newton-cg", LOGISTIC, {"solver": "newton-cg"}, rungs=DECADES),
+        intelex.PEER.contender(
+            "lbfgs", "benchmarks.peers.intelex:Logistic", rungs=DECADES[1:], note="tolerance per row"
+        ),
     ),
     check=check,
     quality="relative gap of the objective to the optimum",

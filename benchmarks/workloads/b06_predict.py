@@ -57,7 +57,7 @@ WORKLOAD = FitWorkload(
     module=__name__,
     id="B6",
     title="decision_function, RBF SVM fitted on 10 000 rows",
-    goals=(Faster(1),),
+    goals=(Faster(3),),
     data=ROWS,
     contenders=(
         OURS.contender("SVC", lambda: Decision("separatrix:SVC")),

@@ -21,7 +21,7 @@ WORKLOAD = FitWorkload(
     module=__name__,
     id="B7",
     title="LDA",
-    goals=(Faster(5),),
+    goals=(Faster(8),),
     data=gaussian_classes(400_000, 100, 10),
     contenders=(
         OURS.contender("LDA", "separatrix:LinearDiscriminantAnalysis"),

@@ -29,7 +29,7 @@ WORKLOAD = FitWorkload(
     module=__name__,
     id="B9",
     title="categorical naive Bayes",
-    goals=(Faster(5),),
+    goals=(Faster(10),),
     data=categories(1_000_000, 30, 10),
     contenders=(
         OURS.contender("CategoricalNB", "separatrix:CategoricalNB"),

@@ -29,7 +29,7 @@ WORKLOAD = FitWorkload(
     module=__name__,
     id="B9",
     title="Gaussian naive Bayes",
-    goals=(Faster(8),),
+    goals=(Faster(10),),
     data=gaussian_classes(400_000, 100, 10),
     contenders=(
         OURS.contender("GaussianNB", "separatrix:GaussianNB"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.contender import OURS
 from benchmarks.data import Data, gaussian_classes
-from benchmarks.goals import Faster
+from benchmarks.goals import Faster, FasterThan
 from benchmarks.peers.intelex import PEER as INTELEX
 from benchmarks.peers.intelex import RidgeOnLabels
 from benchmarks.peers.sklearn import PEER as SKLEARN
@@ -23,7 +23,7 @@ WORKLOAD = FitWorkload(
     module=__name__,
     id="B10",
     title="ridge classifier, alpha=1",
-    goals=(Faster(10),),
+    goals=(Faster(3), FasterThan(10, "scikit-learn RidgeClassifier")),
     data=gaussian_classes(400_000, 100, 10),
     contenders=(
         OURS.contender("RidgeClassifier", "separatrix:RidgeClassifier"),

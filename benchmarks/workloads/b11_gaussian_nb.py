@@ -38,7 +38,7 @@ WORKLOAD = FitWorkload(
     module=__name__,
     id="B11",
     title="predict_proba, Gaussian naive Bayes with shared variances, 10 classes",
-    goals=(Faster(1.5),),
+    goals=(Faster(2),),
     data=ROWS,
     contenders=(
         OURS.contender("GaussianNB", lambda: Prediction(fitted())),

@@ -28,7 +28,7 @@ WORKLOAD = FitWorkload(
     module=__name__,
     id="B11",
     title="predict_proba, logistic regression, 2 classes",
-    goals=(Faster(1.5),),
+    goals=(Faster(2),),
     data=ROWS,
     contenders=(
         OURS.contender("LogisticRegression", lambda: Prediction(fitted())),

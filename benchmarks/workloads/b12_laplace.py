@@ -14,8 +14,9 @@ from scipy.special import expit
 
 from benchmarks.contender import OURS, construct
 from benchmarks.data import Data, logistic_rows
-from benchmarks.goals import Faster
+from benchmarks.goals import FasterThan
 from benchmarks.peers import numpyro, torch
+from benchmarks.posterior import mode
 from benchmarks.workload import Check, FitWorkload
 
 
@@ -31,13 +32,7 @@ class Ours:
 
 def check(data: Data) -> Check:
     rows = np.column_stack([data.X, np.ones(len(data.y))])
-    prior = np.ones(rows.shape[1])
-    prior[-1] = 0.0
-    theta = np.zeros(rows.shape[1])
-    for _ in range(12):
-        p = expit(rows @ theta)
-        hessian = (rows * (p * (1 - p))[:, None]).T @ rows + np.diag(prior)
-        theta = theta - np.linalg.solve(hessian, rows.T @ (p - data.y) + prior * theta)
+    theta, hessian = mode(rows, data.y.astype(np.float64), np.append(np.ones(data.X.shape[1]), 0.0))
     covariance = np.linalg.inv(hessian)
     deviations = np.sqrt(covariance.diagonal())
     variance = np.einsum("ij,ij->i", rows @ covariance, rows)
@@ -55,7 +50,7 @@ WORKLOAD = FitWorkload(
     module=__name__,
     id="B12",
     title="Laplace posterior and its predictive probabilities",
-    goals=(Faster(10),),
+    goals=(FasterThan(5, "PyTorch L-BFGS, Hessian by the formula"),),
     data=logistic_rows(100_000, 50, 2),
     contenders=(
         OURS.contender("BayesianLogisticRegression", Ours),

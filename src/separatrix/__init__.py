@@ -17,7 +17,6 @@ Names are imported when they are first used, so that importing the package costs
 
 from typing import TYPE_CHECKING
 
-import separatrix.models.generative  # noqa: F401  # what most estimators share, and with it SciPy and scikit-learn
 from separatrix.lazy import lazy_names
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used.
+"""Names of a package that are imported when they are first used; whether to import what takes long.
 
     if TYPE_CHECKING:
         from separatrix.decide.least_risk import bayes_risk
@@ -52,6 +52,19 @@ def lazy_names(package: str, modules: Sequence[str] = ()) -> tuple[Callable[[str
         return sorted({*namespace, *homes, *modules})
 
     return get_attribute, list_names
+
+
+# About what importing numba and loading a few compiled loops from its cache takes.
+_NUMBA_SECONDS = 0.3
+
+
+def compiled_pays(seconds: float) -> bool:
+    """Whether compiled loops are worth having for work on which they save so many seconds.
+
+    They are once numba is there. Importing it takes longer than most first fits of a process: those are left to NumPy, whose
+    sums are the same but for rounding.
+    """
+    return "numba" in sys.modules or seconds > _NUMBA_SECONDS
 
 
 def _imports_for_types(source: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal, Self
 
+import numpy as np
 from sklearn import exceptions
 
 from separatrix.errors import Message
@@ -119,6 +120,11 @@ class Certificate:
     dual_feasibility: float = 0.0
     complementary_slackness: float = 0.0
     kind: Literal["proven", "estimated"] = "proven"
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.generic):  # model files keep plain numbers in words, arrays as data to be checked
+                object.__setattr__(self, name, value.item())
 
     def times(self, factor: float) -> Self:
         """That of the objective times a positive number."""

@@ -16,6 +16,7 @@ from threading import RLock, get_ident
 from typing import Any
 
 _ENVIRONMENT = "SEPARATRIX_THREADS"
+_BLAS_NAMES = ("blas", "blis", "mkl")
 _threads: ContextVar[int | None] = ContextVar("separatrix_threads", default=None)
 
 
@@ -82,6 +83,21 @@ def _set_threads(library: Any, threads: int) -> None:
     getattr(library, "_real_set_num_threads", library.set_num_threads)(threads)
 
 
+def _blas_libraries() -> list[Any]:
+    import scipy.linalg  # noqa: F401  # it has a BLAS of its own, which must be there to be found
+    from threadpoolctl import ThreadpoolController
+
+    class BlasController(ThreadpoolController):  # type: ignore[misc]  # threadpoolctl ships no types
+        """One that passes over hundreds of libraries by their names: to look at each takes longer than a small fit."""
+
+        def _make_controller_from_path(self, path: str, *more: Any) -> None:
+            if any(name in os.path.basename(path) for name in _BLAS_NAMES):
+                super()._make_controller_from_path(path, *more)
+
+    found: list[Any] = BlasController().select(user_api="blas").lib_controllers
+    return found
+
+
 class _OneBlasThread:
     """Who asked for one BLAS thread, and what BLAS had before; the number belongs to the whole process.
 
@@ -98,9 +114,7 @@ class _OneBlasThread:
 
     def enter(self, user: object) -> None:
         if self._libraries is None:
-            from threadpoolctl import ThreadpoolController
-
-            self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+            self._libraries = _blas_libraries()
         with self._lock:
             self._users[user] = get_ident()
             for library in self._libraries:

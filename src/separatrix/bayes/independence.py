@@ -26,8 +26,8 @@ from separatrix.data.source import Source
 from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.margin_losses import Logistic
 
-# Numbers (rows × proposals) that are worked on at once, and factors of one product.
-_CACHED, _FACTORS = 1 << 16, 1000
+# Numbers (rows × proposals) that are worked on at once; how often they are multiplied in pairs.
+_CACHED, _HALVINGS = 1 << 17, 9
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Proposals:
                 if offset is not None:
                     scores = scores + offset[:, None, :]
                 if isinstance(loss, Logistic) and rows.weights is None:
-                    total += _summed(np.where(rows.codes == 1, 1.0, -1.0)[:, None] * scores[:, :, 0])
+                    total += _summed(np.where(rows.codes == 1, 1.0, -1.0), scores[:, :, 0])
                     continue
                 for j in range(count):
                     values = loss.value(rows.codes, np.ascontiguousarray(scores[:, j]))
@@ -92,12 +92,17 @@ def effective_share(log_ratios: Float) -> float:
     return float(np.square(weights.sum()) / np.square(weights).sum() / len(weights))
 
 
-def _summed(margins: Float) -> Float:
-    """(N,) Σ log(1 + e^{−m}) over the rows of (n, N) margins, which are overwritten."""
-    total: Float = -np.minimum(margins, 0.0).sum(axis=0)
-    np.abs(margins, out=margins)
-    np.negative(margins, out=margins)
-    np.exp(margins, out=margins)
-    margins += 1.0
-    starts = np.arange(0, len(margins), _FACTORS)
-    return total + np.log(np.multiply.reduceat(margins, starts, axis=0)).sum(axis=0)
+def _summed(signs: Float, scores: Float) -> Float:
+    """(N,) Σ log(1 + e^{−m}) of the margins m = signs · scores of the rows of (n, N) scores, which are overwritten."""
+    total: Float = np.dot(signs, scores)
+    np.abs(scores, out=scores)
+    total = 0.5 * (np.dot(np.ones(len(scores)), scores) - total)  # Σ max(−m, 0)
+    np.negative(scores, out=scores)
+    np.exp(scores, out=scores)
+    scores += 1.0
+    left = len(scores)
+    for _ in range(_HALVINGS):  # logarithms of products: factors are at most 2
+        half = left // 2
+        scores[:half] *= scores[left - half : left]
+        left -= half
+    return total + np.log(scores[:left]).sum(axis=0)

@@ -26,6 +26,8 @@ from separatrix.inference.estimates import check_level
 # The trapezoidal rule in standard deviations, and the size of the Gauss rule: rounding is all that is left of their errors.
 _STEP, _REACH = 1.0 / 6.0, 9.5
 _NODES = 24
+PROBIT = math.pi / 8.0
+"""κ⁻² = 1 + PROBIT · s²."""
 
 
 def _activations(mean: ArrayLike, variance: ArrayLike) -> tuple[Float, Float]:
@@ -65,7 +67,7 @@ def probit(mean: ArrayLike, variance: ArrayLike, *, log: bool = False) -> Float:
     array([-1.50000e+00, -3.11843e+03])
     """
     mu, v = _activations(mean, variance)
-    scaled = mu / np.sqrt(1.0 + (math.pi / 8.0) * v)
+    scaled = mu / np.sqrt(1.0 + PROBIT * v)
     return log_expit(scaled) if log else expit(scaled)
 
 

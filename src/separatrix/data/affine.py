@@ -138,7 +138,9 @@ class _WithOnes(_Affine):
         super().__init__(block, np.zeros(d), np.ones(d), ones=True)
 
     def matvec(self, v: Float) -> Float:
-        return self._block.matvec(v[:-1]) + v[-1]
+        products = self._block.matvec(v[:-1])
+        products += v[-1]
+        return products
 
     def rmatvec(self, r: Float) -> Float:
         return np.concatenate([self._block.rmatvec(r), (np.ones(len(r)) @ r)[None]])
@@ -158,8 +160,17 @@ class _WithOnes(_Affine):
         core = self._block.gram_of(inner, weights)
         if len(inner) == len(which):
             return core
-        border = self._block.rmatvec(weights)[inner]
-        return np.block([[core, border[:, None]], [border[None, :], np.full((1, 1), weights.sum())]])
+        full = np.empty((len(which), len(which)))
+        full[:-1, :-1], full[-1, -1] = core, weights.sum()
+        full[-1, :-1] = full[:-1, -1] = self._block.rmatvec(weights)[inner]
+        return full
+
+    def curve(self, weights: Float, v: Float) -> Float:
+        return self._block.curve_with_ones(weights, v)
+
+    def sparse_rows(self) -> tuple[tuple[NDArray[Any], NDArray[Any], NDArray[Any]], bool] | None:
+        rows = self._block.sparse_rows()
+        return None if rows is None or rows[1] else (rows[0], True)
 
     def plain_rows(self) -> tuple[NDArray[Any], bool] | None:
         plain = self._block.plain_rows()

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
 from separatrix.data.checks import check_numbers, real_numbers
-from separatrix.data.dense import DenseBlock
+from separatrix.data.dense import WORTH_COMPILING, DenseBlock
 from separatrix.data.labels import check_finite_target, encode, known_labels
-from separatrix.data.source import Source, rows_per_block
+from separatrix.data.source import Source, in_parallel, rows_per_block, rows_to_share
 from separatrix.data.sparse import SparseBlock
 
 _COARSE_ENTRIES = 2_000_000
+# Rows of a sample that a worker gathers at once.
+_GATHERED = 1024
+_SPARSE_BLOCKS = 16
 
 
 class MemorySource(Source):
@@ -30,7 +33,7 @@ class MemorySource(Source):
     def __init__(self, shape: tuple[int, int], y: NDArray[Any] | None, weights: Float | None) -> None:
         self.n_rows, self.n_features = shape
         self._y, self._weights = y, weights
-        self._rows_per_block = rows_per_block(self.n_features)
+        self._rows_per_block = min(rows_per_block(self.n_features), rows_to_share(*shape))
 
     @abstractmethod
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
@@ -41,6 +44,13 @@ class MemorySource(Source):
             rows = slice(start, min(start + self._rows_per_block, self.n_rows))
             y = None if self._y is None else self._y[rows]
             yield self._block(rows, y, None if self._weights is None else self._weights[rows])
+
+    def one_block(self) -> Block | None:
+        return self._block(slice(0, self.n_rows), self._y, self._weights) if self._in_rows() else None
+
+    def _in_rows(self) -> bool:
+        """Whether the rows lie one after the other in memory, as floating numbers."""
+        return False
 
     def _target(self) -> NDArray[Any]:
         if self._y is None:
@@ -79,9 +89,9 @@ class MemorySource(Source):
         """A source of copies of some rows, without targets."""
 
     def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
-        # Fixed random rows: the same in every run, without a period that the data may share.
-        drawn_rows = np.random.default_rng(0).choice(self.n_rows, min(rows, self.n_rows), replace=False, shuffle=False)
-        which = np.sort(drawn_rows)
+        # Fixed random rows, one of every run of so many: the same in every run, without a period that the data may share.
+        edges = np.linspace(0, self.n_rows, min(rows, self.n_rows) + 1).astype(np.intp)
+        which = np.random.default_rng(0).integers(edges[:-1], edges[1:])
         drawn = self._rows(which)
         drawn._rows_per_block = max(512, min(drawn._rows_per_block, -(-len(which) // 8)))  # enough blocks to share
         drawn.classes = self.classes
@@ -99,17 +109,32 @@ class ArraySource(MemorySource):
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
-        return DenseBlock(self._X[rows], y, weights, rows.start)
+        return DenseBlock(self._X[rows], y, weights, rows.start, compiled=self._X.size >= WORTH_COMPILING)
 
     def _rows(self, which: NDArray[np.intp]) -> Self:
-        return type(self)(self._X[which], None, None)
+        rows = np.empty((len(which), self.n_features), dtype=self._X.dtype)
+
+        def gather(start: int) -> None:  # most of the time goes into first touches of `rows`
+            at = slice(start, start + _GATHERED)
+            np.take(self._X, which[at], axis=0, out=rows[at], mode="clip")  # other modes copy once more
+
+        in_parallel(gather, range(0, len(which), _GATHERED))
+        return type(self)(rows, None, None)
+
+    def _in_rows(self) -> bool:
+        return self._X.dtype == self.dtype and bool(self._X.flags.c_contiguous)
 
     def matrix(self) -> Any:
+        return self._X
+
+    def array(self) -> NDArray[Any]:
         return self._X
 
 
 class SparseSource(MemorySource):
     """A SciPy sparse matrix or array. CSR is read in place; other formats are converted to CSR once."""
+
+    shared_out = True
 
     def __init__(self, X: Any, y: NDArray[Any] | None, weights: Float | None) -> None:
         super().__init__(X.shape, y, weights)
@@ -118,10 +143,11 @@ class SparseSource(MemorySource):
             X = X.copy()
             X.sum_duplicates()
         self._X = sp.csr_array(X)  # shares the three arrays
+        self.entries = int(self._X.nnz)
         self._parts: dict[tuple[int, int], Any] = {}
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        # A sparse block does far less arithmetic per row, so it holds more of them.
-        self._rows_per_block = max(4096, self._rows_per_block)
+        # A sparse block does far less arithmetic per row, so it holds more of them; slices of it would cost as much as a pass.
+        self._rows_per_block = max(4096, min(self._rows_per_block, -(-self.n_rows // _SPARSE_BLOCKS)))
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
         # SciPy takes longer to make a matrix than to multiply it with a vector: made once, for all passes and views.
@@ -143,11 +169,16 @@ class SparseSource(MemorySource):
     def _rows(self, which: NDArray[np.intp]) -> Self:
         return type(self)(self._X[which], None, None)
 
+    def _in_rows(self) -> bool:
+        return bool(self._X.dtype == self.dtype)
+
     def matrix(self) -> Any:
         return self._X
 
-    def coarse(self) -> Self:
+    def coarse(self, entries: int | None = None) -> Self:
         view = copy(self)
-        entries = max(1, self._X.nnz // max(1, self.n_rows))
-        view._rows_per_block = max(self._rows_per_block, _COARSE_ENTRIES // entries)
+        a_row = max(1, self._X.nnz // max(1, self.n_rows))
+        view._rows_per_block = (
+            max(self._rows_per_block, _COARSE_ENTRIES // a_row) if entries is None else -(-entries // a_row)
+        )
         return view

@@ -134,6 +134,11 @@ class Block(ABC):
         """Xᵀ (weights · (X v)), the product of a Hessian with a vector."""
         return self.rmatvec(weights * self.matvec(v))
 
+    def curve_with_ones(self, weights: Float, v: Float) -> Float:
+        """The same for [X, 1], a column of ones behind the others."""
+        moved = weights * (self.matvec(v[:-1]) + v[-1])
+        return np.append(self.rmatvec(moved), moved.sum())
+
     @abstractmethod
     def column_squares(self, weights: Float | None = None) -> Float:
         """(d,) Σ_i weights_i · x_ij²."""
@@ -157,6 +162,10 @@ class Block(ABC):
     def stored_rows(self) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """The rows for a compiled loop: a C-ordered array, or the three arrays of a CSR matrix."""
         return np.ascontiguousarray(self.dense())
+
+    def sparse_rows(self) -> tuple[tuple[NDArray[Any], NDArray[Any], NDArray[Any]], bool] | None:
+        """The three arrays of a CSR matrix, and whether a column of ones follows; ``None`` if the rows are not so."""
+        return None
 
     def plain_rows(self) -> tuple[NDArray[Any], bool] | None:
         """The rows as one C-ordered array of floats, and whether a column of ones follows; ``None`` if they are not so."""

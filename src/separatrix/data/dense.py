@@ -1,4 +1,7 @@
-"""Dense rows: blocks of an array of any real dtype and order."""
+"""Dense rows: blocks of an array of any real dtype and order.
+
+Products are `np.dot`, not `@`: NumPy keeps the interpreter's lock in the latter where the result has 500 entries or less.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Centred, Codes, Entries, Float, StoredBlock, class_runs
+from separatrix.lazy import compiled_pays
 
 # Long runs of one class are summed by BLAS, short ones by one vectorised reduction.
 _LONG_SEGMENT = 32
-# Blocks worth a compiled loop, and rows that stay in cache from one step to the next.
+# Entries worth a compiled loop, and rows that stay in cache from one step to the next.
 _FEW_CLASSES = 64
-_MANY_ENTRIES = 1 << 20
+WORTH_COMPILING = 1 << 20
 _PIECE = 1024
+# Rows of a block that give a guess of its class means.
+_SAMPLE = 256
 _LARGEST_SCRATCH = 1 << 20
+# Products with as few vectors of as many entries take longer in BLAS.
+_FEW_PRODUCTS, _MANY_COLUMNS = 12, 24
 
 
 _kept = local()
 
 
-def _scratch(rows: int, columns: int) -> Float:
+def scratch_rows(rows: int, columns: int) -> Float:
     """Room for a piece of rows, kept by the thread: fresh memory for every piece costs more than filling it."""
     if rows * columns > _LARGEST_SCRATCH:
         return np.empty((rows, columns))
@@ -134,15 +142,15 @@ class _StreamedCentred(Centred):
         self._kernels = import_module("separatrix.kernels.centring")  # numba takes a while to import
         self._X, self._codes = X, codes
         self._weights = np.empty(0) if weights is None else weights
-        self.counts = np.bincount(codes, weights, minlength=n_classes).astype(np.float64, copy=False)
+        self.counts = np.zeros(n_classes)
+        self._kernels.add_counts(codes, self._weights, self.counts)
         self._size = np.where(self.counts > 0, self.counts, 1.0)[:, None]
-        sample = slice(0, None, max(1, len(codes) // _PIECE))
-        rows, drawn = X[sample].astype(np.float64), codes[sample]
-        self._guess = np.zeros((n_classes, X.shape[1]))
-        for k in np.flatnonzero(self.counts):
-            mine = rows[drawn == k]
-            self._guess[k] = mine.mean(axis=0) if len(mine) else X[int(np.argmax(codes == k))]
-        self.far_from_origin = _far_from_origin(self._guess, rows - self._guess[drawn])
+        self._guess, seen = np.zeros((n_classes, X.shape[1])), np.zeros(n_classes, dtype=np.intp)
+        step = max(1, len(codes) // _SAMPLE)
+        rows, drawn, step = (X, codes, step) if _sweepable(X) else (_swept(X[::step]), codes[::step], 1)
+        self.far_from_origin = self._kernels.guess_means(rows, drawn, step, self._guess, seen)
+        for k in np.flatnonzero((self.counts > 0) & (seen == 0)):
+            self._guess[k] = X[int(np.argmax(codes == k))]
         self._shift = np.zeros_like(self._guess)
         self._known = self.counts == 0
         self.mean_low = np.zeros_like(self._guess)
@@ -169,14 +177,15 @@ class _StreamedCentred(Centred):
         for X, codes, weights in self._pieces():
             rows = scratch[: len(codes)]
             self._kernels.centre_rows(X, codes, weights, self._guess, sums, rows)
-            total += np.matmul(rows.T, rows, out=piece)
+            total += np.dot(rows.T, rows, out=piece)
         self._learn(slice(None), sums)
         total -= self._shift.T @ sums
         return total
 
     def squares(self) -> Float:
         total, sums = np.zeros_like(self._guess), np.zeros_like(self._guess)
-        for X, codes, weights in self._pieces():
+        whole = iter([(self._X, self._codes, self._weights)])  # one call: threads do not queue for the interpreter
+        for X, codes, weights in whole if _sweepable(self._X) else self._pieces():
             self._kernels.add_squares(X, codes, weights, self._guess, sums, total)
         self._learn(slice(None), sums)
         return np.maximum(total - self._shift * sums, 0.0)
@@ -201,7 +210,7 @@ class _StreamedCentred(Centred):
                 weights = self._weights[at] if len(self._weights) else self._weights
                 every = np.arange(len(at))
                 self._kernels.gather_rows(_swept(self._X[at]), every, weights, self._guess[k], sums, rows)
-            total += np.matmul(rows.T, rows, out=piece)
+            total += np.dot(rows.T, rows, out=piece)
         self._learn(k, sums)
         total -= np.outer(self._shift[k], sums)
         return total
@@ -221,7 +230,8 @@ class _StreamedCentred(Centred):
 class DenseBlock(StoredBlock):
     """Rows of a dense array of any real dtype and order.
 
-    `scratch` rows are ours alone, float64 in C order, used once: they may be centred in place.
+    `scratch` rows are ours alone, float64 in C order, used once: they may be centred in place. `compiled` loops are worth
+    their import where the block, or all the rows that it is a part of, have many entries.
     """
 
     def __init__(
@@ -231,18 +241,32 @@ class DenseBlock(StoredBlock):
         weights: Float | None = None,
         start: int = 0,
         scratch: bool = False,
+        compiled: bool = False,
     ) -> None:
         super().__init__(X, y, weights, start)
-        self._scratch = scratch
+        self._scratch, self._compiled = scratch, compiled
 
     def _of(self, X: Any, y: NDArray[Any] | None, weights: Float | None, start: int) -> DenseBlock:
-        return DenseBlock(X, y, weights, start)
+        return DenseBlock(X, y, weights, start, compiled=self._compiled)
+
+    def matvec(self, v: Float) -> Float:
+        few = v.size <= _FEW_PRODUCTS * len(v) and len(v) >= _MANY_COLUMNS
+        sweeps = few and self._compiled and v.dtype == np.float64 and _sweepable(self.X)
+        if not (sweeps and compiled_pays(0.0)):
+            return np.dot(self._double(), v)
+        products = np.empty((self.n, *v.shape[1:]))
+        kernels = import_module("separatrix.kernels.scores")  # numba takes a while to import
+        kernels.few_products(self.X, np.ascontiguousarray(v.T).reshape(-1, len(v)), products.reshape(self.n, -1))
+        return products
+
+    def rmatvec(self, r: Float) -> Float:
+        return np.dot(self._double().T, r)
 
     def gram(self, weights: Float | None = None) -> Float:
         X: Float = self._double()
         if weights is not None:  # a product of a matrix with itself costs half of one of two
-            X = np.multiply(X, np.sqrt(weights)[:, None], out=_scratch(self.n, self.shape[1]))
-        return X.T @ X
+            X = np.multiply(X, np.sqrt(weights)[:, None], out=scratch_rows(self.n, self.shape[1]))
+        return np.dot(X.T, X)
 
     def column_squares(self, weights: Float | None = None) -> Float:
         squares = np.square(self._double())
@@ -253,7 +277,7 @@ class DenseBlock(StoredBlock):
 
     def row_squares(self, metric: Float) -> Float:
         X = self._double()
-        return np.multiply(X, X, out=_scratch(self.n, self.shape[1])) @ metric
+        return np.multiply(X, X, out=scratch_rows(self.n, self.shape[1])) @ metric
 
     def dense(self) -> Float:
         return self._double()
@@ -262,7 +286,8 @@ class DenseBlock(StoredBlock):
         return (self.X, False) if _sweepable(self.X) else None
 
     def centre(self, codes: Codes, n_classes: int) -> Centred:
-        if n_classes <= _FEW_CLASSES and self.n >= _LONG_SEGMENT * n_classes and self.X.size >= _MANY_ENTRIES:
+        large = self._compiled or self.X.size >= WORTH_COMPILING
+        if large and n_classes <= _FEW_CLASSES and self.n >= _LONG_SEGMENT * n_classes:
             streamed = _StreamedCentred(self.X, codes, n_classes, self.weights)
             if not streamed.far_from_origin:
                 return streamed

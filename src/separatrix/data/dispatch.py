@@ -79,7 +79,8 @@ def _frame(X: Any, y: Any, sample_weight: Any, numeric: bool) -> Source:
     return FrameSource(X, *_per_row(y, sample_weight, n_rows), numeric)
 
 
-def _array(X: Any, y: Any, sample_weight: Any, numeric: bool) -> Source:
+def array_source(X: Any, y: Any, sample_weight: Any, numeric: bool = True) -> Source:
+    """`source_of` of what is, or becomes, a dense array."""
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(
@@ -96,4 +97,4 @@ def _per_row(y: Any, sample_weight: Any, n_rows: int) -> tuple[Any, Any]:
 
 
 # To add a kind of storage, write a file with its Source and name it here; the first that matches is taken.
-KINDS = [Kind(sp.issparse, _sparse), Kind(is_frame, _frame), Kind(lambda X: True, _array)]
+KINDS = [Kind(sp.issparse, _sparse), Kind(is_frame, _frame), Kind(lambda X: True, array_source)]

@@ -67,7 +67,8 @@ class FrameBlock(DenseBlock):
     """Rows of a data frame; they become numbers when they are read."""
 
     def __init__(self, frame: Any, y: NDArray[Any] | None, weights: Float | None, start: int) -> None:
-        self._frame, self.y, self.weights, self.start, self._scratch = frame, y, weights, start, False
+        self._frame, self.y, self.weights, self.start = frame, y, weights, start
+        self._scratch = self._compiled = False
 
     @property
     def native(self) -> Any:

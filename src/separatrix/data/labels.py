@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.checks import real_numbers
+from separatrix.data.workers import share, threads_here
 from separatrix.errors import shown as shown  # where other rooms look for it
 
+_CHUNK = 65536
 # An integer range this much wider than the number of rows is not worth a lookup table.
 _TABLE_FACTOR = 4
 
@@ -139,7 +141,15 @@ def unique_labels(y: NDArray[Any]) -> NDArray[Any]:
         if len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds):
             names = sorted(kind.__name__ for kind in kinds)
             raise TypeError(f"y mixes labels of types {', '.join(names)}; give all labels as one type.")
-    return np.unique(y)
+        return np.unique(y)
+    found: dict[int, NDArray[Any]] = {}
+    share(lambda at, rows: found.__setitem__(at, np.unique(y[rows])), _chunks(len(y)), threads_here())
+    return np.unique(np.concatenate([found[at] for at in range(len(found))])) if len(found) > 1 else found[0]
+
+
+def _chunks(n_rows: int) -> list[slice]:
+    """Runs of rows that threads share out; one at least."""
+    return [slice(start, start + _CHUNK) for start in range(0, max(1, n_rows), _CHUNK)]
 
 
 def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None) -> tuple[NDArray[Any], Codes]:
@@ -150,7 +160,7 @@ def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None)
     """
     check_label_kind(y)
     counted = y if weights is None or weights.all() else y[weights > 0]
-    if classes is None and y.dtype.kind in "iub" and y.size:
+    if classes is None and y.dtype.kind in "iubf" and y.size:
         table = _encode_by_table(y, counted)
         if table is not None:
             return table
@@ -159,9 +169,14 @@ def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None)
         y = np.where((weights > 0) | np.isin(y, known), y, known[0])
     if known.dtype.kind in "US" and y.dtype.kind == "O":
         y = y.astype(str)
-    codes = np.searchsorted(known, y) if len(known) else np.zeros(len(y), dtype=np.intp)
-    codes = np.minimum(codes, max(0, len(known) - 1)).astype(np.intp, copy=False)
-    wrong = known[codes] != y if len(known) else np.ones(len(y), dtype=bool)
+    codes, wrong = np.zeros(len(y), dtype=np.intp), np.ones(len(y), dtype=bool)
+
+    def look(_: int, rows: slice) -> None:
+        codes[rows] = np.minimum(np.searchsorted(known, y[rows]), len(known) - 1)
+        wrong[rows] = known[codes[rows]] != y[rows]
+
+    if len(known):
+        share(look, _chunks(len(y)), threads_here())
     if wrong.any():
         strange = wrong if weights is None else wrong & (weights > 0)
         if strange.any():
@@ -185,19 +200,22 @@ def known_labels(y: NDArray[Any], classes: NDArray[Any], weights: Float | None) 
 
 
 def _encode_by_table(y: NDArray[Any], counted: NDArray[Any]) -> tuple[NDArray[Any], Codes] | None:
-    """Integers in a narrow range: a lookup table instead of a sort."""
+    """Whole numbers in a narrow range: a lookup table instead of a sort."""
     integers = y.view(np.uint8) if y.dtype == bool else y
+    if not np.isfinite([integers.min(), integers.max()]).all():
+        return None
     low, high = int(integers.min()), int(integers.max())
     if high - low > _TABLE_FACTOR * len(y) + 1024 or high >= 2**62 or low <= -(2**62):
         return None
-    occurs = np.zeros(high - low + 1, dtype=bool)
-    shifted = integers.astype(np.intp) - low
+    shifted = integers if low == 0 and integers.dtype == np.intp else integers.astype(np.intp) - low
     present = shifted if counted is y else counted.astype(np.intp) - low
-    occurs[present] = True
-    values = np.flatnonzero(occurs)
+    values = np.flatnonzero(np.bincount(present, minlength=high - low + 1))
+    plain = shifted is y and y.flags.carray  # laid out as compiled loops take it
+    if plain and len(values) == high + 1:  # they are codes already
+        return values.astype(y.dtype), y
     code_of = np.zeros(high - low + 1, dtype=np.intp)
     code_of[values] = np.arange(len(values))
-    return (values + low).astype(y.dtype), code_of[shifted]
+    return (values + low).astype(y.dtype), np.take(code_of, shifted)
 
 
 def _is_text(classes: NDArray[Any]) -> bool:

@@ -1,47 +1,37 @@
 """A source: rows that can be read again and again, block by block, wherever they live.
 
-    reduce(map, merge) = merge(… merge(map(block₀), map(block₁)) …, map(block_m))
+    reduce(map, merge) = merge(merge(map(block₀), map(block₁)), merge(map(block₂), map(block₃))) …
 
-The partition into blocks depends on the shape alone and the merging runs in block order, so the result is the
+The partition into blocks and the tree of merges (see workers.py) depend on the shape alone, so the result is the
 same to the last bit on any number of threads. A model only ever calls `reduce`, `blocks` and the shape; a new
 kind of storage is a new subclass of `Source` and nothing else.
 """
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
-from threading import Event, current_thread
+from threading import Event
 from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block
-from separatrix.settings import config, one_blas_thread
+from separatrix.data.workers import Merged, share, threads_here
+from separatrix.settings import one_blas_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _TARGET_BYTES = 32 << 20
+# Enough blocks for many cores to share evenly, none so small that threads queue for the interpreter.
+_BLOCKS, _LEAST_BYTES, _LEAST_ROWS, _WHOLE_ROWS = 96, 4 << 20, 16384, 256
 # For work that copies its rows: threads hold one such block each.
 COPIED_BYTES = 8 << 20
-_NAME = "separatrix"
 # Sums of a million squares of numbers between this and its inverse are ordinary numbers.
 SQUARES_FIT = 1e150
-_pools: dict[int, ThreadPoolExecutor] = {}
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork
-
-
-def _pool(threads: int) -> ThreadPoolExecutor:
-    if threads not in _pools:
-        _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix=_NAME)
-    return _pools[threads]
 
 
 def rows_per_block(n_features: int, least: int = 512, target: int | None = None) -> int:
@@ -50,54 +40,36 @@ def rows_per_block(n_features: int, least: int = 512, target: int | None = None)
     return int(min(65536, max(least, 2 ** int(np.log2(max(1, rows))))))
 
 
+def rows_to_share(n_rows: int, n_features: int) -> int:
+    """Rows of a block where all rows are there to be shared out: 4 to 32 MiB, taller than wide, as far as that fits."""
+    least = min(_LEAST_BYTES // (8 * max(1, n_features)), _LEAST_ROWS)
+    least = max(least, 2 * n_features, n_rows // _BLOCKS)
+    return min(rows_per_block(n_features), -(-least // _WHOLE_ROWS) * _WHOLE_ROWS)
+
+
 def cut_finer(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
     """Blocks of at most `rows` rows."""
     return chain.from_iterable(block.cut(rows) for block in blocks)
 
 
-def _threads() -> int:
-    # A pass inside a pass runs in the worker that asks for it: waiting for the same pool would never end.
-    return 1 if current_thread().name.startswith(_NAME) else config.threads
-
-
-def _ordered(
-    work: Callable[[Item], Result], items: Iterable[Item], threads: int, stop: Event | None = None
-) -> Iterator[Result]:
-    """work of every item, in order, computed on the thread pool; at most a few items are alive. Ctrl-C sets `stop`."""
-    items = iter(items)
-    ahead = list(islice(items, 2))
-    if threads == 1 or len(ahead) < 2:
-        yield from map(work, chain(ahead, items))
-        return
-    pool = _pool(threads)
-    running: deque[Future[Result]] = deque(pool.submit(work, item) for item in ahead)
-    del ahead
-    try:
-        for item in items:
-            if len(running) > threads:
-                yield running[0].result()
-                running.popleft()
-            running.append(pool.submit(work, item))
-        while running:
-            yield running[0].result()
-            running.popleft()
-    except KeyboardInterrupt:
-        if stop is not None:
-            stop.set()
-        raise
-    finally:  # on an error or Ctrl-C: nothing is left running behind the caller's back
-        for future in running:
-            future.cancel()
-        for future in running:
-            if not future.cancelled():
-                future.exception()
-
-
 def in_parallel(work: Callable[[Item], None], items: Iterable[Item], stop: Event | None = None) -> None:
-    """Do the work of every item on the thread pool, with one BLAS thread per worker. Ctrl-C sets `stop` for those at work."""
+    """Do the work of every item on the workers, with one BLAS thread each. Ctrl-C sets `stop` for those at work."""
     with one_blas_thread():
-        for _ in _ordered(work, items, _threads(), stop):
-            pass
+        share(lambda _, item: work(item), items, threads_here(), stop)
+
+
+def ordered(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """work of every item, in order, computed by the workers with one BLAS thread each; a few are alive."""
+    threads, items = threads_here(), iter(items)
+    while batch := list(islice(items, 2 * threads)):
+        found: dict[int, Result] = {}
+
+        def keep(at: int, item: Item, found: dict[int, Result] = found) -> None:
+            found[at] = work(item)
+
+        with one_blas_thread():
+            share(keep, batch, threads)
+        yield from (found.pop(at) for at in range(len(batch)))
 
 
 class Source(ABC):
@@ -128,7 +100,11 @@ class Source(ABC):
     all_classes: NDArray[Any] | None = None
     """`known_classes`, where these are not `classes`."""
     passes: int = 0
+    entries: int | None = None
+    """Stored entries of a sparse matrix in memory; ``None`` elsewhere."""
     dtype: np.dtype[Any] = np.dtype(np.float64)
+    shared_out: bool = False
+    """Whether the blocks are cut for many threads already, and costly to cut again."""
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -152,17 +128,25 @@ class Source(ABC):
         """Sorted labels of all rows, those of weight zero included."""
         return self.classes if self.all_classes is None else self.all_classes
 
-    def coarse(self) -> Self:
-        """The same rows in blocks sized by what is stored, for sums that never make them dense."""
+    def coarse(self, entries: int | None = None) -> Self:
+        """The same rows in blocks sized by what is stored (`entries` each), for sums that never make them dense."""
         return self
 
     def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
         """Random rows as a source of their own, and which they are; ``None`` if the storage must be read for them."""
         return None
 
+    def one_block(self) -> Block | None:
+        """All rows as one block, where they lie row by row in memory as floating numbers; else ``None``."""
+        return None
+
     def matrix(self) -> Any:
         """All rows in memory at once: as they are stored where that is so, else gathered as float64."""
         return np.concatenate([block.dense() for block in self.blocks()])
+
+    def array(self) -> NDArray[Any] | None:
+        """All rows as one dense array, of any real dtype, where they are stored as one."""
+        return None
 
     def targets(self) -> NDArray[Any]:
         """Targets of all rows, as the blocks carry them; the features are not made."""
@@ -184,22 +168,26 @@ class Source(ABC):
         """How error messages call column j."""
         return f"column {j}" if self.feature_names is None else f"column {self.feature_names[j]!r}"
 
-    def map(self, block_fn: Callable[[Block], Result], rows: int | None = None) -> Iterator[Result]:
-        """block_fn of every block, in block order, computed on the thread pool; at most a few blocks are alive.
+    def share(self, work: Callable[[int, Block], None], rows: int | None = None) -> None:
+        """work(i, block) for the i-th block and every other, on the workers; at most one block for each is alive.
 
         `rows` cuts the blocks finer, for work that is heavy per row.
         """
         self.count_pass()
-        threads = _threads()
-        blocks = self._pieces() if rows is None else cut_finer(self._pieces(), rows)
 
-        def work(piece: Block) -> Result:
+        def of_piece(at: int, piece: Block) -> None:
             # NaN, infinity and overflow are found in the result of the pass, and reported by column.
             with np.errstate(invalid="ignore", over="ignore"):
-                return block_fn(self._block_of(piece))
+                work(at, self._block_of(piece))
 
         with one_blas_thread():
-            yield from _ordered(work, blocks, threads)
+            share(of_piece, self._pieces() if rows is None else cut_finer(self._pieces(), rows), threads_here())
+
+    def map(self, block_fn: Callable[[Block], Result], rows: int | None = None) -> list[Result]:
+        """block_fn of every block, in block order."""
+        found: dict[int, Result] = {}
+        self.share(lambda at, block: found.__setitem__(at, block_fn(block)), rows)
+        return [found[at] for at in range(len(found))]
 
     def reduce(
         self,
@@ -207,15 +195,13 @@ class Source(ABC):
         merge: Callable[[Result, Result], Result],
         rows: int | None = None,
     ) -> Result:
-        """Merge map_fn of every block, in block order."""
-        results = self.map(map_fn, rows)
-        try:
-            total = next(results)
-        except StopIteration:
-            raise ValueError("The data have no rows: at least one is needed.") from None
-        for result in results:
-            with np.errstate(invalid="ignore", over="ignore"):  # found in the total, and reported by column
-                total = merge(total, result)
+        """Merge map_fn of every block, neighbours first; `merge` may change its first argument."""
+        merged = Merged(merge)
+        self.share(lambda at, block: merged.add(at, map_fn(block)), rows)
+        with np.errstate(invalid="ignore", over="ignore"):  # found in the total, and reported by column
+            total = merged.total()
+        if total is None:
+            raise ValueError("The data have no rows: at least one is needed.")
         return total
 
     def explain_non_finite(self) -> str:

@@ -15,12 +15,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Centred, Codes, Entries, Float, StoredBlock, class_runs
+from separatrix.data.dense import DenseBlock
 
 # A sparse column that would lose more than three digits by Σx² − n·mean² is centred explicitly.
 _CANCELLATION = 1e3
 # Below this many stored entries SciPy is done before numba is imported.
 _COMPILED_FROM = 1_000_000
 _CURVED_FROM = 100_000  # products are asked for many times a fit
+# A product of dense rows takes this share of the time of one of sparse entries, and making them dense that of so many columns.
+_DENSE_SPEED, _DENSE_OVERHEAD = 0.02, 20
+# From this share of stored entries on products of dense rows are cheaper, where a block of them is small.
+_FULL, _FITS = 0.1, 1 << 22
 
 
 class _SparseCentred(Centred):
@@ -128,7 +133,11 @@ class SparseBlock(StoredBlock):
         return product.reshape(self.shape[1], *r.shape[1:])
 
     def gram(self, weights: Float | None = None) -> Float:
-        X = self._double()
+        X, (n, d) = self._double(), self.shape
+        if _DENSE_SPEED * n * d * (d + _DENSE_OVERHEAD) < X.nnz**2:  # rows of nnz/n entries: (nnz/n)² products each
+            rows: Float = X.toarray()
+            rows = rows if weights is None else rows * np.sqrt(weights)[:, None]
+            return rows.T @ rows
         scaled = X if weights is None else sp.diags_array(weights) @ X
         return (X.T @ scaled).toarray()
 
@@ -146,18 +155,37 @@ class SparseBlock(StoredBlock):
     def curve(self, weights: Float, v: Float) -> Float:
         if self.X.nnz < _CURVED_FROM or v.ndim > 1:
             return super().curve(weights, v)
+        return self._curved(weights, v, 0.0)[:-1]
+
+    def curve_with_ones(self, weights: Float, v: Float) -> Float:
+        if self.X.nnz < _CURVED_FROM:
+            return super().curve_with_ones(weights, v)
+        return self._curved(weights, v[:-1], v[-1])
+
+    def _curved(self, weights: Float, v: Float, constant: float) -> Float:
         from separatrix.kernels.sparse_rows import add_curved
 
-        product = np.zeros(self.shape[1])
-        add_curved(self.X.data, self.X.indices, self.X.indptr, weights, v, product)
+        product = np.zeros(self.shape[1] + 1)
+        X = self.X
+        product[-1] = add_curved(X.data, X.indices, X.indptr, weights, v, constant, product[:-1])
         return product
+
+    def sparse_rows(self) -> tuple[tuple[NDArray[Any], NDArray[Any], NDArray[Any]], bool] | None:
+        return self.stored_rows(), False
 
     def _squared(self) -> Any:
         X = self._double()
         return sp.csr_array((np.square(X.data), X.indices, X.indptr), shape=X.shape)
 
     def column_squares(self, weights: Float | None = None) -> Float:
-        return self._squared().T @ (np.ones(self.n) if weights is None else weights)
+        each = np.ones(self.n) if weights is None else weights
+        if self.X.nnz < _CURVED_FROM:
+            return self._squared().T @ each
+        from separatrix.kernels.sparse_rows import add_squares
+
+        squares = np.zeros(self.shape[1])
+        add_squares(self.X.data, self.X.indices, self.X.indptr, each, squares)
+        return squares
 
     def columns(self, which: Codes) -> SparseBlock:
         return SparseBlock(self.X[:, which], self.y, self.weights, self.start)
@@ -172,6 +200,9 @@ class SparseBlock(StoredBlock):
         return self.X.data, self.X.indices, self.X.indptr
 
     def centre(self, codes: Codes, n_classes: int) -> Centred:
+        entries = self.n * self.shape[1]
+        if self.X.nnz > _FULL * entries and entries <= _FITS:
+            return DenseBlock(self.dense(), None, self.weights, scratch=True).centre(codes, n_classes)
         return _SparseCentred(self._double(), codes, n_classes, self.weights)
 
     def join(self, columns: Float) -> SparseBlock:

@@ -35,6 +35,7 @@ class View(Source):
         self.source = source
         self.n_rows, self.n_features, self.feature_names = source.n_rows, source.n_features, source.feature_names
         self.classes, self.all_classes, self.dtype = source.classes, source.all_classes, source.dtype
+        self.shared_out = source.shared_out
 
     @abstractmethod
     def map_block(self, block: Block) -> Block:
@@ -64,8 +65,8 @@ class View(Source):
         view.all_classes = source.all_classes
         return view
 
-    def coarse(self) -> Self:
-        return self._over(self.source.coarse())
+    def coarse(self, entries: int | None = None) -> Self:
+        return self._over(self.source.coarse(entries))
 
     def labelled(self, classes: NDArray[Any] | None = None) -> Self:
         return self._over(self.source.labelled(classes))
@@ -194,12 +195,15 @@ class Coded(View):
 
     def __init__(self, source: Source, table: Float, class_weight: Float | None = None) -> None:
         super().__init__(source)
-        self._table, self._class_weight = table, class_weight
+        self._table, self._class_weight, self.entries = table, class_weight, source.entries
 
     def map_block(self, block: Block) -> Block:
         view = _reweighted(block, None if self._class_weight is None else self._class_weight[block.codes])
         view.y = self._table[block.codes]
         return view
+
+    def array(self) -> NDArray[Any] | None:
+        return self.source.array()
 
 
 class Signed(View):

@@ -20,8 +20,10 @@ import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpstrf
 
 from separatrix.data.block import Float
+from separatrix.data.source import in_parallel
 from separatrix.objectives.rounding import exact_dot
 
 EPS = float(np.finfo(np.float64).eps)
@@ -29,6 +31,12 @@ UNIT = 0.5 * EPS
 # NumPy adds in blocks of 128 with eight partial sums, then in pairs: no sum along a contiguous axis is deeper than this.
 SUM = 64.0 * UNIT
 _BLOCK = 4096
+# More columns than rows, and no more rows than this: everything can happen on the rows' side.
+_GRAM_ROWS = 2000
+# Rows need no centre where it is no further away than this many times what they are from each other, squared.
+_NEAR_CENTRE = 100.0
+# Columns that are added up before their sums are, in Gram matrices and in scores.
+_COLUMNS, _RUN = 2048, 1024
 # What a dense copy of the rows may have for entries, and how far a column may be scaled.
 _ENTRIES, _POWER = 30_000_000, 500
 _SMALL = 2_000_000
@@ -51,6 +59,9 @@ class CentredRows:
     free: bool  # whether there is an intercept without a penalty
     centre: Float  # (d,) zeros for sparse rows and where the intercept is not free
     squares: Float  # (n,) ‖xᵢ − c‖²
+    gram: Float | None = (
+        None  # (n, n) inner products of rows taken from their mean where `free`, of dense rows that are few
+    )
 
     @classmethod
     def of(cls, X: Any, free: bool) -> CentredRows:
@@ -58,6 +69,8 @@ class CentredRows:
         if free and sp.issparse(X) and X.nnz > 0.5 * X.shape[0] * X.shape[1]:
             X = X.toarray()  # hardly more memory, and a centre
         centre = np.zeros(X.shape[1])
+        if not sp.issparse(X) and X.shape[0] <= min(X.shape[1] - 1, _GRAM_ROWS):
+            return cls._few(X, free)
         if free and not sp.issparse(X):
             with np.errstate(over="ignore", invalid="ignore"):
                 mean = X.mean(axis=0, dtype=np.float64)
@@ -65,31 +78,62 @@ class CentredRows:
         with np.errstate(over="ignore"):
             return cls(X, free, centre, _row_squares(X, centre))
 
+    @classmethod
+    def _few(cls, X: Any, free: bool) -> CentredRows:
+        """Few dense rows with many columns, with their Gram matrix."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            centre, gram = np.zeros(X.shape[1]), _gram(X, None)
+            squares = gram.diagonal().copy()
+            if free:
+                means = gram.mean(axis=0)
+                middle = float(means.mean())
+                if not 0.0 <= middle <= _NEAR_CENTRE * (float(squares.mean()) - middle):
+                    mean = X.mean(axis=0, dtype=np.float64)
+                    centre = np.where(np.isfinite(mean), mean, 0.0)
+                    gram = _gram(X, centre)
+                    squares, means = gram.diagonal().copy(), gram.mean(axis=0)
+                gram = gram - means - (means - means.mean())[:, None]
+            return cls(X, free, centre, squares, gram if np.isfinite(gram).all() else None)
+
+    @cached_property
+    def factor(self) -> GramFactor | None:
+        """Rows with the same Gram matrix and no more columns than rows, for a search on the rows' side."""
+        if self.gram is None:
+            return None
+        triangle, pivots, rank, _ = dpstrf(self.gram, lower=1)
+        L, order = np.tril(triangle)[:, : max(1, rank)], pivots - 1
+        rows = np.empty_like(L, order="C")
+        rows[order] = L
+        inner = CentredRows(rows, self.free, np.zeros(L.shape[1]), np.square(rows).sum(axis=1))
+        return GramFactor(inner, L[: L.shape[1]], order[: L.shape[1]])
+
     @cached_property
     def lengths(self) -> Float:
         """(n,) ‖xᵢ − c‖, no smaller than it is."""
-        return np.sqrt(self.squares) * (1.0 + (self._terms_a_row + 4.0) * UNIT)
+        return np.sqrt(self.squares) * (1.0 + (self.X.shape[1] + 4.0) * UNIT)
 
     @cached_property
     def _terms_a_row(self) -> float:
-        return float(np.diff(self.X.indptr).max(initial=0)) if sp.issparse(self.X) else float(self.X.shape[1])
+        if sp.issparse(self.X):
+            return float(np.diff(self.X.indptr).max(initial=0))
+        return float(min(self.X.shape[1], _RUN) + self.X.shape[1] / _RUN)
 
     @cached_property
     def _terms_a_column(self) -> float:
         if sp.issparse(self.X):
             return float(np.bincount(self.X.indices, minlength=1).max())
-        return float(self._terms + len(self.squares) / self._terms)
+        return float(min(self._terms, len(self.squares)) + len(self.squares) / self._terms)
 
     @property
     def _terms(self) -> int:
-        """Rows that are added up before their sums are: the square root keeps all sums short."""
-        return int(np.clip(np.sqrt(len(self.squares)), 16, 512))
+        """Rows that are added up before their sums are: few enough to keep all sums short, and many enough to be quick."""
+        return 256
 
     def scores(self, w: Float) -> Float:
         """(X − 1cᵀ)w, for w of shape (d,) or (d, K)."""
         if sp.issparse(self.X):
             return np.asarray(self.X @ w, dtype=np.float64)
-        return np.concatenate([rows @ w for _, rows in self._blocks(_BLOCK)])
+        return np.concatenate([_short_sums(rows, w) for _, rows in self._blocks(_BLOCK)])
 
     def products(self, r: Float) -> Float:
         """(X − 1cᵀ)ᵀr, for r of shape (n,) or (n, K)."""
@@ -162,6 +206,22 @@ class CentredRows:
 
 
 @dataclass(frozen=True)
+class GramFactor:
+    """Rows L with LLᵀ the Gram matrix of X: of X = LQᵀ, Q with orthonormal columns, Q is what is not formed."""
+
+    rows: CentredRows
+    triangle: Float
+    """(r, r) the rows of L in `pivots`: all others depend on these."""
+    pivots: NDArray[np.intp]
+
+    def multipliers(self, theta: Float) -> Float:
+        """(n, K) γ with Σ γᵢxᵢ = Qθ, Σγ = 0 where the rows are taken from their mean; θ is (r, K)."""
+        gamma = np.zeros((len(self.rows.squares), theta.shape[1]))
+        gamma[self.pivots] = sla.solve_triangular(self.triangle, theta, lower=True, trans="T", check_finite=False)
+        return gamma - gamma.mean(axis=0) if self.rows.free else gamma
+
+
+@dataclass(frozen=True)
 class DenseCopy:
     """Dense rows A (n, p), p ≤ max(n, d), and the penalty ρ (p,) that makes their problem the one of X.
 
@@ -183,6 +243,33 @@ class DenseCopy:
         w = np.zeros((self.n_features, *theta.shape[1:]))
         w[self.used] = inner
         return w, beta - self.mean @ inner
+
+
+def _gram(X: Any, centre: Float | None) -> Float:
+    """(n, n) inner products, of rows taken from a centre where there is one; columns in parts, the same on any number of
+    threads.
+    """
+    starts = range(0, X.shape[1], _COLUMNS)
+    parts: dict[int, Float] = {}
+
+    def of_columns(start: int) -> None:
+        part = np.asarray(X[:, start : start + _COLUMNS], dtype=np.float64)
+        part = part if centre is None else part - centre[start : start + _COLUMNS]
+        parts[start] = part @ part.T
+
+    in_parallel(of_columns, starts)
+    total = np.zeros((len(X), len(X)))
+    for start in starts:
+        total += parts.pop(start)
+    return total
+
+
+def _short_sums(rows: Float, w: Float) -> Float:
+    """rows @ w, no sum longer than a run of columns: rounding is in proportion to the longest."""
+    total: Float = rows[:, :_RUN] @ w[:_RUN]
+    for start in range(_RUN, rows.shape[1], _RUN):
+        total += rows[:, start : start + _RUN] @ w[start : start + _RUN]
+    return total
 
 
 def _row_squares(X: Any, centre: Float) -> Float:

@@ -149,7 +149,8 @@ class _JointAscent(Ascent):
 
     def __init__(self, machine: CrammerSinger, record: Record) -> None:
         (n, d), K = machine.rows.X.shape, machine.n_classes
-        self._machine, self._reach, self._wait = machine, machine.reach, record.tol
+        self._machine, self._wait = machine, record.tol
+        self._reach, self._kept = machine.reach
         self._W, self._beta, self._alpha = np.zeros((d, K)), np.zeros(K), np.zeros((n, K))
         self._order, self._moved = np.arange(n), np.zeros(K)
 
@@ -166,9 +167,8 @@ class _JointAscent(Ascent):
         parts, sides = stored_parts(rows.X, rows.centre), (machine.codes, machine.price, rows.squares)
         with np.errstate(over="ignore"):
             rise = sweep(*parts, sides, self._reach, self._order, self._alpha, self._W, self._beta)
-        if machine.scaling is None:
-            self._moved = self._reach * self._alpha.sum(axis=0)
-        self._beta = self._beta + self._moved
+        before, self._beta = self._beta, self._kept * self._beta + self._reach * self._alpha.sum(axis=0)
+        self._moved = self._beta - before
         return float(rise)
 
     def is_due(self, rise: float, value: float) -> bool:

@@ -20,6 +20,7 @@ twice the working precision (products split after Dekker), so that rows far from
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,14 +28,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.block import Float
-from separatrix.dual.kernel_matrix import KernelMatrix
+from separatrix.dual.kernel_matrix import Index, KernelMatrix
 from separatrix.objectives.rounding import exact_dot
 from separatrix.result import Certificate, Status
 
 _EPS = float(np.finfo(np.float64).eps)
 _SPLITS_UP_TO, _ROWS = 1e140, 4096
-# Sums of multipliers leave rounding errors of this size relative to the bound.
-_ROUNDING = 1e-13
+# Of the largest gap that is allowed: below it more digits are not worth their cost.
+_PLAIN = 1e-3
+# Entries of X that may be copied to be read row by row.
+_COPIED = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -71,13 +74,9 @@ class SoftMargin:
         """The mean over the margin vectors, the middle of its interval, or the best for a β that is no optimum."""
         if violation > tol and not self.hard:
             return self.best_intercept(v)
-        # A multiplier that rounding keeps from its bound does not fix the intercept, which may be anywhere in an interval.
-        room = _ROUNDING * (self.high - self.low)
-        rises, falls = beta < self.high - room, beta > self.low + room
-        if (rises & falls).any():
-            return float(v[rises & falls].mean())
-        top, bottom = float(v[rises].max(initial=-np.inf)), float(v[falls].min(initial=np.inf))
-        return 0.5 * (top + bottom) if np.isfinite(top + bottom) else (top if np.isfinite(top) else bottom)
+        from separatrix.kernels.soft_margin import margin_intercept  # numba takes a while to import
+
+        return float(margin_intercept(beta, v, self.low, self.high))
 
     def allowed(self, tol: float, beta: Float) -> float:
         """The largest gap of a machine that violates no condition by more than `tol`."""
@@ -89,32 +88,33 @@ class SoftMargin:
         self, beta: Float, scores: Float, errors: Float, intercept: float, violation: float, largest: float
     ) -> Certificate:
         """The proof for (β, b), scores being known to `errors`, with `largest` the largest k(x, x)."""
-        signs, bound, alpha = self.signs, self.bound, np.abs(beta)
+        if not self.hard:
+            from separatrix.kernels.soft_margin import soft_gap  # numba takes a while to import
+
+            return self.stated(
+                violation, *soft_gap(self.signs, self.bound, beta, scores, errors, intercept, largest)[:4]
+            )
+        signs, alpha = self.signs, np.abs(beta)
         v, length = signs - scores, float(beta @ scores)
-        near = v - intercept
         errors = errors + 2.0 * _EPS * (1.0 + np.abs(scores) + abs(intercept))
-        slack = np.maximum(0.0, signs * near)
+        slack = np.maximum(0.0, signs * (v - intercept))
         excess = math.fsum(beta)
         side = np.sign(beta) == np.sign(excess)
         share = abs(excess) / (float(alpha[side].sum()) or 1.0)
         left = 0.5 * abs(excess) * (abs(excess) * largest)  # ½eᵀKe
         sums = 2.0 * _EPS * (4.0 + math.log2(len(beta)))
-        if self.hard:
-            margin = 1.0 - float((slack + errors).max())
-            longer = length + float(alpha @ errors) + sums * float(alpha @ np.abs(scores))
-            primal = 0.5 * max(0.0, longer) / margin**2 if margin > 0 else np.inf
-            lost = share * abs(float(beta[side] @ v[side])) + left
-            gap = primal - (float(signs @ beta) * (1.0 - sums) - 0.5 * longer) + lost
-            complementary = float((alpha * np.abs(near)).max(initial=0.0))
-        else:
-            costs = bound * slack
-            gap, primal = float((costs - beta * near).sum()), 0.5 * length + float(costs.sum())
-            unsure = 2.0 * float((bound + alpha) @ errors)
-            unsure += sums * float((costs + alpha * (np.abs(near) + np.abs(scores))).sum())
-            gap = max(0.0, gap) + share * abs(float(beta[side] @ near[side])) + left + unsure
-            gap = min(gap, primal + unsure)  # β' = 0 has the dual value 0
-            outside = np.maximum(0.0, -signs * near)
-            complementary = float(np.maximum(alpha * outside, (bound - alpha) * slack).max(initial=0.0))
+        margin = 1.0 - float((slack + errors).max())
+        longer = length + float(alpha @ errors) + sums * float(alpha @ np.abs(scores))
+        primal = 0.5 * max(0.0, longer) / margin**2 if margin > 0 else np.inf
+        lost = share * abs(float(beta[side] @ v[side])) + left
+        gap = primal - (float(signs @ beta) * (1.0 - sums) - 0.5 * longer) + lost
+        complementary = float((alpha * np.abs(v - intercept)).max(initial=0.0))
+        return self.stated(violation, gap, primal, abs(excess), complementary, float(slack.max(initial=0.0)))
+
+    def stated(
+        self, violation: float, gap: float, primal: float, excess: float, complementary: float, slack: float = 0.0
+    ) -> Certificate:
+        """The certificate of these numbers, as far as the kernel allows one."""
         method = "duality gap" if self.positive else "duality gap, if the kernel is positive semi-definite"
         if self.positive is False:
             gap, method = np.inf, "none: the kernel is not positive semi-definite"
@@ -123,8 +123,8 @@ class SoftMargin:
             primal,
             method,
             stationarity=violation,
-            primal_feasibility=float(slack.max(initial=0.0)) if self.hard else 0.0,
-            dual_feasibility=abs(excess),
+            primal_feasibility=slack,
+            dual_feasibility=excess,
             complementary_slackness=complementary,
             kind="proven" if self.positive else "estimated",
         )
@@ -197,6 +197,17 @@ class KernelDual:
         status = settled_status(self.status, proof.gap, sides.allowed(tol, self.beta))
         return replace(self, certificate=proof, status=status)
 
+    def bounded(self, sides: SoftMargin, upper: float, tol: float) -> KernelDual | None:
+        """The same solution with the proof for a linear rule of an objective below `upper`; ``None`` where that is not plain
+        from the dual value that is known already, and has to be computed with more digits.
+        """
+        known, allowed = self.certificate, sides.allowed(tol, self.beta)
+        gap = upper - (known.objective - known.gap)  # which is below the optimum
+        if not 0.0 <= gap <= _PLAIN * allowed:
+            return None
+        reached = Status.CONVERGED if self.status is Status.ROUNDED else self.status  # that was about the scores
+        return replace(self, certificate=replace(known, gap=gap, objective=upper), status=reached)
+
     def published(self, sides: SoftMargin, X: Any, w: Float, b: float, centre: Float | None, tol: float) -> KernelDual:
         """The same solution with the proof for the linear rule (w, b) that stands for it."""
         proof = sides.of_plane(self.certificate, self.beta, X, w, b, centre)
@@ -239,3 +250,25 @@ def dot_and_error(w: Float, c: Float, b: float) -> tuple[float, float]:
     if not size < _SPLITS_UP_TO:
         return float(w @ c) + b, (len(w) + 2) * _EPS * float(np.abs(w) @ np.abs(c))
     return exact_dot(w, c, b), len(w) * float(np.finfo(np.float64).tiny)  # products that underflow
+
+
+def plane_objectives(
+    X: Any, centre: Float, rows: Sequence[Index], signs: Sequence[Float], bound: Float, weights: Float, near: Float
+) -> tuple[Float, Float | None]:
+    """Intercepts at the origin of linear rules whose intercepts at the centre are `near`, and bounds on their objectives from
+    above, where these are found at little cost. Rule m is about `rows[m]`, of `signs[m]`; `bound` is C of all rows.
+    """
+    size = max(float(np.abs(weights).max(initial=0.0)), float(np.abs(centre).max(initial=0.0)))
+    whole = X.dtype == np.float64 and X.flags.c_contiguous and X.flags.writeable
+    plain = whole or X.size <= _COPIED
+    if not size < _SPLITS_UP_TO or not plain or np.isinf(bound).any():
+        return np.array([dot_and_error(-w, centre, b)[0] for w, b in zip(weights, near.tolist(), strict=True)]), None
+    from separatrix.kernels.planes import shifted_intercepts, upper_objectives  # numba takes a while to import
+
+    intercepts = shifted_intercepts(weights, centre, near, -1.0)[:, 0].copy()
+    offsets = shifted_intercepts(weights, centre, intercepts, 1.0)
+    starts = np.cumsum([0, *(len(part) for part in rows)])
+    sides = (np.concatenate(rows), starts, np.concatenate(signs), bound)
+    return intercepts, upper_objectives(
+        X if whole else np.array(X, dtype=np.float64, order="C"), centre, *sides, weights, offsets
+    )

@@ -61,6 +61,12 @@ class Precomputed(Kernel):
         assert isinstance(two, Columns)
         return np.array(one.X[:, two.columns], dtype=dtype)
 
+    def given(self, points: Points) -> Float | None:
+        assert isinstance(points, Columns)
+        whole = len(points) == points.X.shape[1]
+        values = np.ascontiguousarray(points.X if whole else points.X[:, points.columns], dtype=np.float64)
+        return values if values.flags.writeable else values.copy()  # compiled loops know one kind of array
+
     def cheap(self, points: Points) -> bool:
         return True
 

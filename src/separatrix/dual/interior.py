@@ -60,7 +60,7 @@ def interior_points(
 
     A (n, p) are the rows without the column of the intercept, `penalty` is ρ > 0, and the rest is as in `LinearMachine`.
     """
-    X, rho = _with_intercept(A, penalty, scaling)
+    X, rho = with_intercept(A, penalty, scaling)
     ridge = np.zeros(len(price)) if power == 1 else 0.5 / price
     theta, z = np.zeros(X.shape[1]), np.full(len(price), 0.5)
     alpha, q = (0.5 * price, np.full(len(price), 1.5)) if power == 1 else (3.0 * price, np.zeros(len(price)))
@@ -119,7 +119,7 @@ def on_the_margin(
 
     It need not be better: that has to be proven.
     """
-    X, rho = _with_intercept(A, penalty, scaling)
+    X, rho = with_intercept(A, penalty, scaling)
     theta = point[0] if X is A else np.append(point[0], point[1])
     margin, share = signs * (X @ theta) - 1.0, point[2] / price
     inside = -margin > 1.0 - share
@@ -153,7 +153,7 @@ def joint_interior_points(
     A: Float, penalty: Float, codes: Codes, price: Float, n_classes: int, scaling: float | None
 ) -> Iterator[tuple[Float, Float, Float]]:
     """(Θ (p, K), intercepts (K,), λ (n, K)) step by step, until rounding leaves no step to take."""
-    X, rho = _with_intercept(A, penalty, scaling)
+    X, rho = with_intercept(A, penalty, scaling)
     (n, p), K = X.shape, n_classes
     own = np.zeros((n, K))
     own[np.arange(n), codes] = 1.0
@@ -221,7 +221,7 @@ def _curvature(X: Float, s: Float, total: Float, free: bool) -> Float:
     return matrix.reshape(K * p, K * p)
 
 
-def _with_intercept(A: Float, penalty: Float, scaling: float | None) -> tuple[Float, Float]:
+def with_intercept(A: Float, penalty: Float, scaling: float | None) -> tuple[Float, Float]:
     """The rows with their column of ones, and its penalty with the others; both as they are where there is no intercept."""
     if scaling == 0.0:
         return A, penalty

@@ -27,11 +27,21 @@ from separatrix.dual.rounding import kernel_errors, score_errors
 Index = NDArray[np.intp]
 
 _ROWS, _COLUMNS, _TASK = 256, 512, 2048
+# Rows of a stripe of the whole matrix, and the rows up to which a second thread is not worth waking.
+_STRIPE, _ALONE = 256, 800
 # Columns of a sum in double precision, and the additions that NumPy's pairwise summation makes one after the other.
 _EXACT, _PAIRWISE = 256, 19
 # The share of the memory that the left side of the products may take.
 _SHARE = 0.25
+# Rows up to which all values are worth keeping although they are as quickly computed as read.
+_QUICK = 3000
+# Entries of a dense product that take the time of one of a sparse product.
+_FILLED = 30
 _rooms = local()
+# The room of two whole matrices is kept from fit to fit, up to so many values each: the system clears fresh memory, which
+# costs more than computing values.
+_SPARE = 1 << 22
+_spare: list[Float] = []
 
 
 def _room(rows: int, columns: int, dtype: DTypeLike) -> NDArray[Any]:
@@ -54,9 +64,13 @@ def expansion_scores(
     kernel: Kernel, support: Points, coefficients: Float, intercepts: Float
 ) -> Callable[[Block], Float]:
     """The function block → (n, machines) b + Σ βᵢk(x, xᵢ); NaN for a block with values that are not finite."""
-    parts = [slice(at, at + _EXACT) for at in range(0, len(coefficients), _EXACT)]
-    held = [(support.take(part), coefficients[part]) for part in parts]
-    factored = not support.sparse and kernel.left(support, np.float64) is not None
+    slices = [slice(at, at + _EXACT) for at in range(0, len(coefficients), _EXACT)]
+    known = support.memo.get("expansion")  # what the rows to come do not change is made once
+    if known is None or known[0] is not kernel:
+        factored = not support.sparse and kernel.left(support, np.float64) is not None
+        known = support.memo["expansion"] = kernel, [support.take(part) for part in slices], factored
+    _, parts, factored = known
+    held = [(part, coefficients[at]) for part, at in zip(parts, slices, strict=True)]
 
     def scores(block: Block) -> Float:
         total = np.tile(intercepts, (block.n, 1))
@@ -94,18 +108,27 @@ class KernelMatrix:
         self._kernel, self.points, self.memory = kernel, points, memory
         self.dtype: DTypeLike = np.float64
         self._values: Float | None = None
+        self._borrowed: Float | None = None
         self._kept: _Kept | None = None
         self._sides: dict[np.dtype[Any], NDArray[Any] | None] = {}
-        n = len(points)
+        n, whole = len(points), kept_whole(kernel, points, memory)
+        if whole and kernel.single and _worth_filling(points):
+            points = self.points = Points(points.X.toarray(), np.zeros(points.X.shape[1]))
         kernel.prepare(points)
-        if 8.0 * n * n <= memory:
-            self._values = np.empty((n, n))
-            self._fill(self._values, np.arange(n), np.arange(n))
+        if whole:
+            given = kernel.given(points)
+            self._values = self._all() if given is None else given
             return
         if single and kernel.single_serves(points):
             self.dtype = np.float32
         if not kernel.cheap(points):
             self._kept = _Kept(n, memory, self.dtype)
+
+    def release(self) -> None:
+        """Give back the room of all values: they are not read again."""
+        if self._borrowed is not None and self._borrowed.size <= _SPARE and len(_spare) < 2:
+            _spare.append(self._borrowed)
+        self._borrowed = self._values = None
 
     def restricted(self, rows: Index) -> KernelMatrix:
         """The matrix of some of the rows; all values must be at hand."""
@@ -118,7 +141,18 @@ class KernelMatrix:
             np.float64,
         )
         part._values, part._kept, part._sides = self._values[np.ix_(rows, rows)], None, {}
+        part._borrowed = None
         return part
+
+    @property
+    def values(self) -> Float | None:
+        """All values, where they are at hand."""
+        return self._values
+
+    @property
+    def sizes(self) -> tuple[list[tuple[float, Float]], Float]:
+        """(ρ, t) and s of the rounding of the values (rounding.py)."""
+        return self._sizes
 
     def errors(self, beta: Float, at_once: int | None = None) -> Float:
         """(n,) bounds on the rounding of Kβ that `add` gives in double precision: exactly, or with so many rows at once."""
@@ -263,6 +297,34 @@ class KernelMatrix:
         self._fill(self._kept.values, free, missing)
         return self._kept.slots[which]
 
+    def _all(self) -> Float:
+        """All values, each pair of rows once where the kernel is known to be symmetric."""
+        n = len(self.points)
+        try:
+            room = _spare.pop()
+        except IndexError:
+            room = np.empty(0)
+        self._borrowed = room if room.size >= n * n else np.empty(n * n)
+        values = self._borrowed[: n * n].reshape(n, n)
+        left = None if self.points.sparse else self._kernel.left(self.points, np.float64)
+        if left is None:
+            self._fill(values, np.arange(n), np.arange(n))
+            return values
+        right = self._kernel.right(self.points, np.float64)
+
+        def fill(start: int) -> None:
+            rows, end = slice(start, start + _STRIPE), min(start + _STRIPE, n)
+            np.matmul(left[rows], right[:, start:], out=values[rows, start:])
+            self._kernel.finish(values[rows, start:])
+            values[end:, rows] = values[rows, end:].T
+
+        if n <= _ALONE:
+            for start in range(0, n, _STRIPE):
+                fill(start)
+        else:
+            in_parallel(fill, range(0, n, _STRIPE))
+        return values
+
     def _fill(self, values: NDArray[Any], slots: Index, which: Index) -> None:
         """values[slots] = K[which, :]."""
 
@@ -274,6 +336,20 @@ class KernelMatrix:
                 values[there, cut] = self._kernel.between(left, self.points.take(cut), values.dtype)
 
         in_parallel(fill, range(0, len(which), _ROWS))
+
+
+def kept_whole(kernel: Kernel, points: Points, memory: float) -> bool:
+    """Whether all values between these rows are kept: they fit, and computing those that are needed again would cost more."""
+    n = len(points)
+    return 8.0 * n * n <= memory and (n <= _QUICK or not (kernel.single and kernel.cheap(points)))
+
+
+def _worth_filling(points: Points) -> bool:
+    """Whether products of these sparse rows are quicker once their zeros are stored too."""
+    if not points.sparse or not points.X.shape[0]:
+        return False
+    n, d = points.X.shape
+    return bool(d <= _FILLED * (points.X.nnz / n + 1.0) and d <= n + _ROWS)
 
 
 class _Kept:

@@ -25,20 +25,12 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
 from separatrix.data.block import Float
-from separatrix.dual.points import Points
+from separatrix.dual.points import Points, lost_digits
 
 # Up to this many columns a product of matrices gives values as fast as memory does.
 _CHEAP = 96
 _LARGEST_SINGLE = 1e30
-# Rounding of the squared lengths that a distance may be lost in: beyond it differences are taken first. In few columns they
-# cost no more than products, so that fewer digits are given up there.
-_LOST, _LOST_IN_FEW, _FEW = 1e-10, 1e-13, 8
 _EPS = float(np.finfo(np.float64).eps)
-
-
-def lost_digits(points: Points) -> float:
-    """The rounding of γ‖x‖² up to which values are computed from products."""
-    return _LOST_IN_FEW if points.X.shape[1] <= _FEW else _LOST
 
 
 class Kernel(ABC):
@@ -78,6 +70,10 @@ class Kernel(ABC):
         """The values, in the place of the products."""
         raise NotImplementedError  # kernels that have a left side finish
 
+    def given(self, points: Points) -> Float | None:
+        """(n, n) all values, where they are stored already."""
+        return None
+
     @abstractmethod
     def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """(n, m) values, an array of its own."""
@@ -114,8 +110,27 @@ def _points(X: Any, centre: Float | None = None) -> Points:
     return Points(X.tocsr() if sp.issparse(X) else np.atleast_2d(np.asarray(X)), centre)
 
 
+class _OfProduct(Kernel):
+    """A function of xᵀz; `finish` makes the value of it in its place."""
+
+    def _centred(self, points: Points) -> bool:
+        return False
+
+    def left(self, points: Points, dtype: DTypeLike) -> NDArray[Any] | None:
+        return None if points.sparse else points.array(slice(None), dtype, self._centred(points))
+
+    def right(self, points: Points, dtype: DTypeLike) -> NDArray[Any]:
+        key = (self._centred(points), np.dtype(dtype))
+        if key not in points.memo:
+            points.memo[key] = points.array(slice(None), dtype, self._centred(points)).T.copy()
+        return points.memo[key]
+
+    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        return self.finish(one.dot(two, dtype, self._centred(one) and self._centred(two)))
+
+
 @dataclass(frozen=True)
-class LinearKernel(Kernel):
+class LinearKernel(_OfProduct):
     """xᵀz.
 
     Examples
@@ -127,8 +142,8 @@ class LinearKernel(Kernel):
 
     linear = True
 
-    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        return one.dot(two, dtype)
+    def finish(self, product: NDArray[Any]) -> NDArray[Any]:
+        return product
 
     def diagonal(self, points: Points) -> Float:
         return points.squares().copy()
@@ -138,15 +153,15 @@ class LinearKernel(Kernel):
 class CentredLinear(LinearKernel):
     """(x − c)ᵀ(z − c): the same machine, since Σβ = 0, with all its digits far from the origin."""
 
-    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        return one.dot(two, dtype, centred=not (one.sparse or two.sparse))
+    def _centred(self, points: Points) -> bool:
+        return not points.sparse
 
     def diagonal(self, points: Points) -> Float:
         return points.squares(centred=not points.sparse).copy()
 
 
 @dataclass(frozen=True)
-class PolynomialKernel(Kernel):
+class PolynomialKernel(_OfProduct):
     """(γ xᵀz + c)^p, p a whole number.
 
     Examples
@@ -169,26 +184,25 @@ class PolynomialKernel(Kernel):
     def positive(self) -> bool | None:  # type: ignore[override]  # it depends on the constant
         return True if self.coef0 >= 0 else None
 
-    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        values = one.dot(two, dtype)
-        values *= self.gamma
-        values += self.coef0
-        return self._power(values)
+    def finish(self, product: NDArray[Any]) -> NDArray[Any]:
+        product *= self.gamma
+        product += self.coef0
+        return self._power(product)
 
     def diagonal(self, points: Points) -> Float:
         return self._power(self.gamma * points.squares() + self.coef0)
 
     def _power(self, values: NDArray[Any]) -> NDArray[Any]:
         # Whole powers by repeated products: `power` calls a slow function for every entry.
-        result, left = np.ones_like(values), self.degree
-        square = values
+        square, left = values.copy(), self.degree >> 1
+        if not self.degree & 1:
+            values.fill(1.0)
         while left:
+            square *= square
             if left & 1:
-                result = result * square
+                values *= square
             left >>= 1
-            if left:
-                square = square * square
-        return result
+        return values
 
 
 @dataclass(frozen=True)
@@ -291,7 +305,7 @@ class LaplacianKernel(_OfDistance):
 
 
 @dataclass(frozen=True)
-class SigmoidKernel(Kernel):
+class SigmoidKernel(_OfProduct):
     """tanh(γ xᵀz + c): not positive semi-definite in general, so its machine is a stationary point and no more.
 
     Examples
@@ -309,11 +323,10 @@ class SigmoidKernel(Kernel):
         _check("gamma", self.gamma, Real)
         _check("coef0", self.coef0, Real)
 
-    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        values = one.dot(two, dtype)
-        values *= self.gamma
-        values += self.coef0
-        return np.tanh(values, out=values)
+    def finish(self, product: NDArray[Any]) -> NDArray[Any]:
+        product *= self.gamma
+        product += self.coef0
+        return np.tanh(product, out=product)
 
     def diagonal(self, points: Points) -> Float:
         return np.tanh(self.gamma * points.squares() + self.coef0)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Event
 from typing import Any
 
@@ -27,7 +28,7 @@ Point = tuple[Float, Any, Float]
 """Weights (d,) or (d, K), intercepts, and multipliers (n,) or (n, K)."""
 
 _FIRST_PROOF, _LONG_SINCE = 3, 1.5
-_ARRIVES_AT_ONCE = 300.0
+_ARRIVES_AT_ONCE, _STIFF = 300.0, 1e200
 # Sweeps before Newton's steps may take over, how many of these a fit takes, and what one flop of a sweep costs of theirs.
 _FIRST_SWEEPS, _NEWTON_STEPS, _SLOWER = 20, 30, 10.0
 _AFFORDABLE = 4e9
@@ -47,6 +48,8 @@ class LinearDual:
     """Sweeps and Newton's steps."""
     passes: int
     trace: list[dict[str, Any]]
+    alpha: Float | None
+    """The multipliers of the bound, where they are kept."""
 
 
 class Ascent(ABC):
@@ -107,15 +110,21 @@ class DualMachine(ABC):
         return None
 
     @property
-    def reach(self) -> float:
-        """How far an intercept moves for a change of α: the square of its column, or r of the proximal term when it is free.
+    def pull(self) -> float:
+        """The curvature of the intercept's penalty; 0 where it is free."""
+        return 0.0 if self.scaling is None else min(_STIFF, float(np.float64(self.scaling) ** -2.0))
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """How far an intercept moves for a change of α, and the share κ of it that a sweep's end leaves: see linear_machine.py.
 
         The primal's curvature along b is of the size of ΣC; an r of a few hundred over it makes the centre arrive at once, and
         a larger one would only let b swing with every row.
         """
-        if self.scaling is not None:
-            return float(self.scaling) ** 2
-        return min(float(self.rows.squares.mean()) or 1.0, _ARRIVES_AT_ONCE / float(self.price.sum()))
+        if self.scaling == 0.0:
+            return 0.0, 0.0
+        r = min(float(self.rows.squares.mean()) or 1.0, _ARRIVES_AT_ONCE / float(self.price.sum()))
+        return r / (1.0 + self.pull * r), 1.0 / (1.0 + self.pull * r)
 
     def patience(self, max_iter: int) -> int:
         """Sweeps that are worth a try before Newton's steps; more than `max_iter` where those are not affordable.
@@ -141,16 +150,21 @@ class DualMachine(ABC):
         *,
         direct: bool = False,
         stop: Event | None = None,
+        near: tuple[Point, int] | None = None,
     ) -> LinearDual:
         """Iterate until the proven gap is at most `tol` times the primal objective.
 
         `max_iter` limits sweeps and Newton's steps together; `direct` takes the latter from the start, where they are
         affordable, and to the last digits. `stop` ends the work when another thread's Ctrl-C sets it, and is set by one here.
+        `near` is a point that may be good enough, and the steps that led to it.
         """
         search = _Search(self, Record(tol), max_iter, callback, stop or Event())
-        record, sweeps, status = search.record, self.patience(max_iter), Status.MAX_ITER
+        record, status = search.record, Status.MAX_ITER
         try:
-            if not direct or sweeps > max_iter:
+            if near is not None:
+                search.begin(*near)
+            sweeps = max_iter + 1 if record.finished else self.patience(max_iter)
+            if not record.finished and (not direct or sweeps > max_iter):
                 status = search.sweep(min(sweeps, max_iter), np.random.default_rng(seed))
             if sweeps <= max_iter and not record.finished and status is not Status.INTERRUPTED:
                 status = search.step(direct)
@@ -159,7 +173,8 @@ class DualMachine(ABC):
             status = Status.INTERRUPTED
         best = record.best or search.prove(search.ascent.point)
         status = record.status(status)
-        return LinearDual(best.w, best.b, status, record.certificate, search.iterations, search.passes, record.trace)
+        spent = (search.iterations, search.passes)
+        return LinearDual(best.w, best.b, status, record.certificate, *spent, record.trace, record.alpha)
 
 
 class _Search:
@@ -167,8 +182,18 @@ class _Search:
 
     def __init__(self, machine: DualMachine, record: Record, max_iter: int, callback: Any, stop: Event) -> None:
         self.machine, self.record, self.max_iter, self.callback, self.stop = machine, record, max_iter, callback, stop
-        self.ascent = machine.ascent(record)
         self.iterations, self.passes = 0, 1
+
+    @cached_property
+    def ascent(self) -> Ascent:
+        """The sweeps, from zero."""
+        return self.machine.ascent(self.record)
+
+    def begin(self, point: Point, steps: int) -> None:
+        """Look at what another method found."""
+        self.iterations, self.passes = steps, self.passes + 3 * steps
+        self.prove(point)
+        self.record.note(steps, self.callback)
 
     def prove(self, point: Point) -> ProvenPoint:
         """Look at the data from a point."""

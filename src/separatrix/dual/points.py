@@ -16,6 +16,9 @@ from separatrix.data.block import Block, Float
 
 # A sparse matrix times a dense one is faster than one of two sparse ones, while the dense one is small.
 _SMALL = 1 << 22
+# Rounding of the squared lengths that a distance may be lost in: beyond it differences are taken first. In few columns they
+# cost no more than products, so that fewer digits are given up there.
+_LOST, _LOST_IN_FEW, _FEW = 1e-10, 1e-13, 8
 
 
 class Points:
@@ -38,6 +41,9 @@ class Points:
         """The rows of a block as they are stored, relative to the centre of others."""
         rows = block.stored_rows()
         return cls(sp.csr_array(rows, shape=block.shape) if isinstance(rows, tuple) else rows, centre)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "memo": {}}  # made again where it is needed
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -79,3 +85,8 @@ class Points:
         if theirs.shape[0] * theirs.shape[1] <= _SMALL:
             return np.asarray(mine.astype(dtype, copy=False) @ theirs.toarray().astype(dtype).T)
         return np.asarray((mine @ theirs.T).toarray(), dtype=dtype)
+
+
+def lost_digits(points: Points) -> float:
+    """The rounding of γ‖x‖² up to which values are computed from products."""
+    return _LOST_IN_FEW if points.X.shape[1] <= _FEW else _LOST

@@ -59,6 +59,8 @@ class ProvenPoint:
     """(X − 1cᵀ)w."""
     imbalance: float = 0.0
     complementary: float = 0.0
+    alpha: Float | None = field(default=None, repr=False)
+    """The multipliers of the bound, where they are kept."""
 
 
 @dataclass
@@ -68,6 +70,7 @@ class Record:
     tol: float  # of the gap, relative to the objective
     best: ProvenPoint | None = None
     lower: float = 0.0
+    alpha: Float | None = None
     trace: list[dict[str, Any]] = field(default_factory=list)
     _waited: int = 0
     _least: float = np.inf
@@ -76,9 +79,13 @@ class Record:
         """Take a point; objectives are nowhere negative."""
         if self.best is None or point.upper < self.best.upper:
             self.best = point
-        self.lower = max(self.lower, point.lower)
+        self._raise(point)
         gap = point.upper - point.lower
         self._least, self._waited = (gap, 0) if gap < _PROGRESS * self._least else (self._least, self._waited + 1)
+
+    def _raise(self, point: ProvenPoint) -> None:
+        if self.alpha is None or point.lower > self.lower:
+            self.lower, self.alpha = max(self.lower, point.lower), point.alpha
 
     @property
     def gap(self) -> float:
@@ -111,7 +118,7 @@ class Record:
 
     def prefer(self, point: ProvenPoint) -> None:
         """Take a point that is known to more digits, unless it is worse by more than rounding."""
-        self.lower = max(self.lower, point.lower)
+        self._raise(point)
         if self.best is not None and point.upper - self.lower <= max(2.0 * self.gap, _DIGITS * point.value):
             self.best = point
 

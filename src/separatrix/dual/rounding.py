@@ -31,9 +31,8 @@ from separatrix.dual.kernels import (
     Product,
     RBFKernel,
     Sum,
-    lost_digits,
 )
-from separatrix.dual.points import Points
+from separatrix.dual.points import Points, lost_digits
 
 _EPS = float(np.finfo(np.float64).eps)
 _Terms = list[tuple[float, Float]]

@@ -72,14 +72,16 @@ def solve_dual(
     max_steps: int | None = None,
     callback: Any = None,
     positive: bool | None = True,
+    start: Float | None = None,
 ) -> KernelDual:
     """Maximise until no pair of rows violates the conditions by more than `tol`: on v, in units of the margin, as in LIBSVM.
 
     `signs` are ỹ (n,), `bound` is C (n,), infinite for a hard margin. `max_steps` limits steps of two rows and Newton's
     together; by default it is large enough for any problem that converges. `positive` is whether K is known to be positive
-    semi-definite; `callback` is given the state after every round.
+    semi-definite; `callback` is given the state after every round; `start` is a feasible β to begin with.
     """
-    return _Search(matrix, SoftMargin(signs, bound, positive), tol, max_steps, callback).run()
+    search = _Search(matrix, SoftMargin(signs, bound, positive), tol, max_steps, callback)
+    return search.run(np.zeros(len(signs)) if start is None else start)
 
 
 class _Search:
@@ -121,11 +123,13 @@ class _Search:
         K /= size
         return n > _CROWDED * float(np.trace(K)) ** 2 / float(np.square(K).sum())
 
-    def run(self) -> KernelDual:
+    def run(self, start: Float) -> KernelDual:
         status, last = Status.MAX_ITER, np.empty(0, dtype=np.intp)
         best, waited, before, flat, n = np.inf, 0, 0.0, False, len(self.signs)
         try:
             self.drawn = self._crowded()
+            if start.any():
+                self._begin(start)
             while True:
                 rows = slice(None) if self.active is None else self.active
                 rising, falling, v = self._sides(rows)
@@ -182,6 +186,12 @@ class _Search:
             self._refresh(np.inf)
         return self._finish(status)
 
+    def _begin(self, beta: Float) -> None:
+        """Go on from a feasible β."""
+        self.beta = beta.copy()
+        self._refresh(0.0)
+        self.value = float(self.signs @ beta - 0.5 * beta @ self.scores)
+
     def _sides(self, rows: slice | Index) -> tuple[Float, Float, Float]:
         """v of the rows whose β may rise (else −∞), of those whose β may fall (else ∞), and of all."""
         v, beta = self.signs[rows] - self.scores[rows], self.beta[rows]
@@ -226,13 +236,14 @@ class _Search:
         from separatrix.kernels.smo import smo  # numba takes a while to import
 
         K = self.matrix.square(which)
+        local = (K, np.arange(len(which)), np.empty_like(K), np.zeros(len(which), dtype=np.bool_))
         beta, low, high = self.beta[which].copy(), self.low[which], self.high[which]
         v = self.signs[which] - self.scores[which]
         start = v.copy()
         goal = max(0.5 * self.tol, _INNER * violation) if len(which) < len(self.signs) else 0.5 * self.tol
         for _ in range(_TURNS):
             limit = min(_STEPS_A_ROW * len(which), max(1, self.max_steps - self.steps))
-            steps, left = smo(K, v, beta, low, high, goal, limit)
+            steps, left = smo(*local, v, beta, low, high, goal, limit)
             self.steps += int(steps)
             self.work += _PARTNER * float(steps) * len(which)
             if left <= goal or self.steps >= self.max_steps:
@@ -266,9 +277,8 @@ class _Search:
         self.steps += steps
         if beta is None or not value > self.value:
             return False
-        self.rounds, self.beta = self.rounds + 1, beta
-        self._refresh(0.0)
-        self.value = float(self.signs @ beta - 0.5 * beta @ self.scores)
+        self.rounds += 1
+        self._begin(beta)
         return True
 
     def _polish(self) -> None:
@@ -277,6 +287,7 @@ class _Search:
 
         every = np.arange(len(self.signs))
         K, before = self.matrix.square(every), np.inf
+        local = (K, every, np.empty_like(K), np.zeros(len(every), dtype=np.bool_))
         beta, v = self.beta.copy(), self.signs - self.scores
         # No violation is known to more digits than the sums it is made of.
         least = 16.0 * _EPS * max(1.0, float((np.abs(K) @ np.abs(beta)).max(initial=0.0)))
@@ -293,7 +304,7 @@ class _Search:
             if not violation > least or violation > 0.5 * before or limit <= 0:
                 break
             before, goal = violation, max(least, 0.01 * violation)
-            self.steps += int(smo(K, v, beta, self.low, self.high, goal, limit)[0])
+            self.steps += int(smo(*local, v, beta, self.low, self.high, goal, limit)[0])
 
     def _violation(self, v: Float, beta: Float) -> float:
         top, bottom = v[beta < self.high].max(initial=-np.inf), v[beta > self.low].min(initial=np.inf)

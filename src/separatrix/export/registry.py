@@ -50,7 +50,7 @@ _OURS = {
     "models.least_squares.ridge_classifier": ["RidgeClassifier"],
     "models.svm.score_calibration": ["Isotonic", "Platt"],
     "models.svm.svc": ["SVC"],
-    "online.perceptron": ["BinaryPerceptron"],
+    "online.machine": ["BinaryPerceptron"],
     "result": ["Certificate", "Fit", "Status"],
     "statistics.columns": ["ColumnMoments", "MixedCounts", "ValueCounts"],
     "statistics.counts": ["CategoryCounts", "ClassCounts"],

@@ -52,3 +52,37 @@ def add_squares(X: Any, codes: Any, weights: Any, guess: Any, sums: Any, squares
             deviation = X[i, j] - mean[j]
             total[j] += weight * deviation
             square[j] += weight * deviation * deviation
+
+
+@compiled()
+def add_counts(codes: Any, weights: Any, counts: Any) -> None:
+    """counts[k] += s."""
+    for i in range(len(codes)):
+        counts[codes[i]] += 1.0 if len(weights) == 0 else weights[i]
+
+
+@compiled()
+def guess_means(X: Any, codes: Any, step: Any, guess: Any, seen: Any) -> Any:
+    """guess[k] and seen[k] = mean and number of every `step`-th row by class; whether a mean is large against its spread.
+
+    Then the last digits of the means could matter.
+    """
+    d, spread, drawn = X.shape[1], np.zeros(X.shape[1]), 0
+    for i in range(0, len(codes), step):
+        total = guess[codes[i]]
+        seen[codes[i]] += 1
+        for j in range(d):
+            total[j] += X[i, j]
+    for k in range(len(seen)):
+        for j in range(d):
+            guess[k, j] /= max(seen[k], 1)
+    for i in range(0, len(codes), step):
+        mean = guess[codes[i]]
+        drawn += 1
+        for j in range(d):
+            spread[j] += (X[i, j] - mean[j]) ** 2
+    for k in range(len(seen)):
+        for j in range(d):
+            if guess[k, j] ** 2 * drawn > 1e4 * spread[j]:
+                return True
+    return False

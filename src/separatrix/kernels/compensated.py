@@ -19,7 +19,7 @@ _SPLIT = 134217729.0  # 2²⁷ + 1
 
 
 @compiled(inline="always")
-def _product(a: float, b: float) -> tuple[float, float]:
+def double_product(a: float, b: float) -> tuple[float, float]:
     """a·b as high + low, exactly."""
     high = a * b
     c = _SPLIT * a
@@ -32,7 +32,7 @@ def _product(a: float, b: float) -> tuple[float, float]:
 
 
 @compiled(inline="always")
-def _sum(high: float, low: float, other_high: float, other_low: float) -> tuple[float, float]:
+def double_sum(high: float, low: float, other_high: float, other_low: float) -> tuple[float, float]:
     """The sum of two numbers of twice the precision."""
     total = high + other_high
     part = total - high
@@ -51,26 +51,26 @@ def add_gradient(X: Any, y: Any, weights: Any, coef: Any, intercept: Any, gradie
     for k in range(coef.shape[0]):
         w, out = coef[k], gradient[k]
         for i in range(n):
-            high, low = _sum(y[i, k], 0.0, -intercept[k], 0.0)
+            high, low = double_sum(y[i, k], 0.0, -intercept[k], 0.0)
             for j in range(d):
-                p, q = _product(-w[j], X[i, j])
-                high, low = _sum(high, low, p, q)
+                p, q = double_product(-w[j], X[i, j])
+                high, low = double_sum(high, low, p, q)
             s = weights[i] if len(weights) else 1.0
-            p, q = _product(s, high)
-            r, rest = _sum(p, q + s * low, 0.0, 0.0)
-            out[0, 0], out[0, 1] = _sum(out[0, 0], out[0, 1], r, rest)
+            p, q = double_product(s, high)
+            r, rest = double_sum(p, q + s * low, 0.0, 0.0)
+            out[0, 0], out[0, 1] = double_sum(out[0, 0], out[0, 1], r, rest)
             for j in range(d):
-                p, q = _product(r, X[i, j])
-                out[j + 1, 0], out[j + 1, 1] = _sum(out[j + 1, 0], out[j + 1, 1], p, q + rest * X[i, j])
-            p, q = _product(r, high)
-            squares[k, 0], squares[k, 1] = _sum(squares[k, 0], squares[k, 1], p, q + r * low + rest * high)
+                p, q = double_product(r, X[i, j])
+                out[j + 1, 0], out[j + 1, 1] = double_sum(out[j + 1, 0], out[j + 1, 1], p, q + rest * X[i, j])
+            p, q = double_product(r, high)
+            squares[k, 0], squares[k, 1] = double_sum(squares[k, 0], squares[k, 1], p, q + r * low + rest * high)
 
 
 @compiled()
 def add_pairs(total: Any, other: Any) -> None:
     """total += other, arrays (…, 2) of high and low parts seen as (p, 2)."""
     for p in range(len(total)):
-        total[p, 0], total[p, 1] = _sum(total[p, 0], total[p, 1], other[p, 0], other[p, 1])
+        total[p, 0], total[p, 1] = double_sum(total[p, 0], total[p, 1], other[p, 0], other[p, 1])
 
 
 def shifted(gradient: Any, centre: Any) -> Any:
@@ -84,6 +84,6 @@ def shifted(gradient: Any, centre: Any) -> Any:
 def _shift(gradient: Any, centre: Any, out: Any) -> None:
     for k in range(gradient.shape[0]):
         for j in range(len(centre)):
-            p, q = _product(-centre[j], gradient[k, 0, 0])
-            high, low = _sum(gradient[k, j + 1, 0], gradient[k, j + 1, 1], p, q - centre[j] * gradient[k, 0, 1])
+            p, q = double_product(-centre[j], gradient[k, 0, 0])
+            high, low = double_sum(gradient[k, j + 1, 0], gradient[k, j + 1, 1], p, q - centre[j] * gradient[k, 0, 1])
             out[k, j + 1] = high + low

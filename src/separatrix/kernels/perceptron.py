@@ -6,8 +6,9 @@
 
     Σ_visits s w = m + A v,        A = Σ s c,   m ← m − A Δv whenever v changes: O(entries of the row)
 
-c, b and the sums are fields of the record `state`, see `separatrix.online.perceptron`. Dense rows come as one flat array,
-sparse ones as the three arrays of a CSR matrix. Sums run in the order of storage, so answers have the same bits each time.
+c, b and the sums are fields of the record `state`, see `separatrix.online.machine`. Dense rows come as one flat array,
+sparse ones as the three arrays of a CSR matrix. Scores are summed in an order that the compiler fixes, so answers have the same
+bits each time.
 
 Reference: Tsuruoka, Tsujii, Ananiadou (2009), ACL, figure 2 (L1 by cumulative penalties); Freund and Schapire (1999),
 Machine Learning 37 (averages); Gallant (1990), IEEE Transactions on Neural Networks 1 (runs of correct rows).
@@ -23,9 +24,41 @@ from separatrix.kernels import compiled
 
 # Below this scale it is put back into the vector. Sums over visits lose the digits that v = w/c has more than w.
 _TINY, _SMALL = 1e-9, 1e-3
+# A score decides by its sign: the order of its sum, and products rounded once with it, make no difference that matters.
+REORDERED = {"reassoc", "contract", "nsz"}
+"""Options of loops that sum scores."""
 _EXPONENT_AND_FRACTION = np.uint64(0x7FFFFFFFFFFFFFFF)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _TWO = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+@compiled(fastmath=REORDERED)
+def _dense_score(row: Any, v: Any) -> Any:
+    score = 0.0
+    for j in range(len(row)):
+        score += v[j] * row[j]
+    return score
+
+
+@compiled(fastmath=REORDERED)
+def _sparse_score(data: Any, indices: Any, first: Any, last: Any, v: Any) -> Any:
+    score = 0.0
+    for p in range(first, last):
+        score += v[indices[p]] * data[p]
+    return score
+
+
+@compiled()
+def shuffled(n: int, salt: Any) -> Any:
+    """A random order of n things (Fisher and Yates), given by 64 bits of salt."""
+    order, state = np.arange(n), salt
+    for i in range(n - 1, 0, -1):
+        state += _GOLDEN
+        z = (state ^ (state >> np.uint64(30))) * _ONE
+        z = (z ^ (z >> np.uint64(27))) * _TWO
+        j = np.int64(((z ^ (z >> np.uint64(31))) >> np.uint64(32)) * np.uint64(i + 1) >> np.uint64(32))
+        order[i], order[j] = order[j], order[i]
+    return order
 
 
 @compiled()
@@ -42,6 +75,15 @@ def visit(rows: Any, order: Any, code: int, factors: Any, rule: Any, vectors: An
     averaging, pocketing = len(summed) > 0, len(longest) > 0
     least_scale = _SMALL if averaging else _TINY
     state = record[0]
+    scale, intercept, due, visits, mistakes, loss = (
+        state.scale,
+        state.intercept,
+        state.due,
+        state.visits,
+        state.mistakes,
+        state.loss,
+    )
+    scales, seen, summed_intercept, run = state.scales, state.seen, state.summed_intercept, state.run
     for at in order:
         i = which[at]
         sign = 1.0 if codes[i] == code else -1.0
@@ -50,58 +92,90 @@ def visit(rows: Any, order: Any, code: int, factors: Any, rule: Any, vectors: An
             continue
         first = i * width if dense else indptr[i]
         last = first + width if dense else indptr[i + 1]
-        score = 0.0
-        if dense:
-            for j in range(width):
-                score += v[j] * data[first + j]
-        else:
-            for p in range(first, last):
-                score += v[indices[p]] * data[p]
-        margin = sign * (score * state.scale + state.intercept)
+        score = _dense_score(data[first:last], v) if dense else _sparse_score(data, indices, first, last, v)
+        margin = sign * (score * scale + intercept)
         wrong = margin <= 0.0
-        state.visits += 1.0
+        visits += 1.0
         if wrong:
-            state.mistakes += 1.0
-            state.loss -= margin
-            if pocketing and state.run > state.longest_run:
-                state.longest_run, state.longest_intercept = state.run, state.intercept
+            mistakes += 1.0
+            loss -= margin
+            if pocketing and run > state.longest_run:
+                state.longest_run, state.longest_intercept = run, intercept
                 for j in range(width):
-                    longest[j] = state.scale * v[j]
-            state.run = 0.0
+                    longest[j] = scale * v[j]
+            run = 0.0
         else:
-            state.run += weight
+            run += weight
         if shrink < 1.0:
-            state.scale *= shrink
-            if state.scale < least_scale:
+            scale *= shrink
+            if scale < least_scale:
                 for j in range(width):
                     if averaging:
-                        summed[j] += state.scales * v[j]
-                    v[j] *= state.scale
-                state.scale, state.scales = 1.0, 0.0
+                        summed[j] += scales * v[j]
+                    v[j] *= scale
+                scale, scales = 1.0, 0.0
         if wrong:
             step = eta * sign * weight
-            change = step / state.scale
-            for p in range(first, last):
-                j = p - first if dense else indices[p]
-                v[j] += data[p] * change
-                if averaging:
-                    summed[j] -= state.scales * (data[p] * change)
-            state.intercept += step * lift_squared
+            change = step / scale
+            if averaging:
+                for p in range(first, last):
+                    summed[p - first if dense else indices[p]] -= scales * (data[p] * change)
+            if dense:
+                row = data[first:last]
+                for j in range(len(row)):
+                    v[j] += row[j] * change
+            else:
+                for p in range(first, last):
+                    v[indices[p]] += data[p] * change
+            intercept += step * lift_squared
         if absolute > 0.0:
-            state.due += absolute
+            due += absolute
             for p in range(first, last):
                 j = p - first if dense else indices[p]
                 before = v[j]
                 if before > 0.0:
-                    v[j] = max(0.0, before - (state.due + paid[j]) / state.scale)
+                    v[j] = max(0.0, before - (due + paid[j]) / scale)
                 elif before < 0.0:
-                    v[j] = min(0.0, before + (state.due - paid[j]) / state.scale)
-                paid[j] += state.scale * (v[j] - before)
+                    v[j] = min(0.0, before + (due - paid[j]) / scale)
+                paid[j] += scale * (v[j] - before)
                 if averaging:
-                    summed[j] -= state.scales * (v[j] - before)
-        state.scales += weights[at] * state.scale
-        state.seen += weights[at]
-        state.summed_intercept += weights[at] * state.intercept
+                    summed[j] -= scales * (v[j] - before)
+        scales += weights[at] * scale
+        seen += weights[at]
+        summed_intercept += weights[at] * intercept
+    state.scale, state.intercept, state.due = scale, intercept, due
+    state.visits, state.mistakes, state.loss, state.run = visits, mistakes, loss, run
+    state.scales, state.seen, state.summed_intercept = scales, seen, summed_intercept
+
+
+@compiled()
+def epochs(
+    rows: Any, salts: Any, code: int, factors: Any, rule: Any, vectors: Any, record: Any, stop: Any, trace: Any
+) -> tuple[int, float, int]:
+    """Epochs until the loss has not fallen by tol for a while, one per salt at most; 0 for a salt is the order given.
+
+    `stop` is α, ρ, whether there is a tol, tol, the epochs to wait, the best loss so far and the epochs waited; `trace` takes
+    mistakes and loss of every epoch. Returns epochs made, the best loss and the epochs waited.
+    """
+    alpha, l1_ratio, bounded, tol, patience, best, waited = stop
+    state, v, given = record[0], vectors[0], np.arange(len(rows[3]))
+    for epoch in range(len(salts)):
+        mistakes, loss, visits = state.mistakes, state.loss, state.visits
+        order = given if salts[epoch] == np.uint64(0) else shuffled(len(given), salts[epoch])
+        visit(rows, order, code, factors, rule, vectors, record)
+        value = (state.loss - loss) / max(1.0, state.visits - visits)
+        if alpha > 0.0:
+            squares, absolutes = 0.0, 0.0
+            for j in range(len(v)):
+                squares += v[j] * v[j]
+                absolutes += abs(v[j])
+            value += alpha * ((1.0 - l1_ratio) * 0.5 * squares * state.scale**2 + l1_ratio * absolutes * state.scale)
+        trace[epoch, 0], trace[epoch, 1] = state.mistakes - mistakes, value
+        waited = waited + 1 if bounded and value > best - tol else 0
+        best = min(best, value)
+        if (state.mistakes == mistakes and alpha == 0.0) or waited >= patience:
+            return epoch + 1, best, waited
+    return len(salts), best, waited
 
 
 @compiled()

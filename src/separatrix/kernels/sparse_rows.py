@@ -9,16 +9,19 @@ import numpy as np
 from separatrix.kernels import compiled
 
 
-@compiled()
-def add_curved(data: Any, indices: Any, indptr: Any, weights: Any, v: Any, out: Any) -> None:
-    """out += Xᵀ (weights · (X v)) for the rows of a CSR matrix."""
+@compiled(fastmath={"reassoc", "contract"})
+def add_curved(data: Any, indices: Any, indptr: Any, weights: Any, v: Any, constant: Any, out: Any) -> Any:
+    """out += Xᵀ (weights · (X v + constant)) for the rows of a CSR matrix; Σ weights · (X v + constant)."""
+    ones = 0.0
     for i in range(len(weights)):
         total = 0.0
         for p in range(indptr[i], indptr[i + 1]):
             total += data[p] * v[np.uint64(indices[p])]  # unsigned: no test for an index that counts from the end
-        total *= weights[i]
+        total = weights[i] * (total + constant)
+        ones += total
         for p in range(indptr[i], indptr[i + 1]):
             out[np.uint64(indices[p])] += total * data[p]
+    return ones
 
 
 @compiled()
@@ -40,6 +43,15 @@ def add_gram(data: Any, indices: Any, indptr: Any, place: Any, weights: Any, out
             row = out[found[a]]
             for b in range(a + 1):
                 row[found[b]] += scaled * values[b]
+
+
+@compiled()
+def add_squares(data: Any, indices: Any, indptr: Any, weights: Any, out: Any) -> None:
+    """out += Σ_i weights_i x_ij² for the rows of a CSR matrix."""
+    for i in range(len(weights)):
+        for p in range(indptr[i], indptr[i + 1]):
+            value = float(data[p])
+            out[np.uint64(indices[p])] += weights[i] * value * value
 
 
 @compiled()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import isfunction
+from threading import Lock
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,16 +22,19 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.checks import check_rows, real_numbers
-from separatrix.data.dispatch import source_of
+from separatrix.data.dispatch import array_source, source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
 from separatrix.models.docstrings import described
+from separatrix.models.scikit_learn import check_parameters
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import ConvergenceWarning, Fit
 from separatrix.settings import one_blas_thread, outside
 
 OptionalArray = ArrayLike | None
+_FEW_ROWS = 512
+_CONSTANTS = (bool, int, float, str, type(None))
 
 
 @dataclass(frozen=True)
@@ -60,12 +64,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     _fitted_on_single = False
     _of_some_fits: ClassVar[tuple[str, ...]] = ()
     """Attributes that only some fits set, which the next fit therefore has to remove."""
+    _names: ClassVar[list[str] | None] = None
+    """The names of the parameters, once they were asked for: to read them off the constructor takes longer than to predict."""
+    _accepted: ClassVar[dict[str, Any]] = {}
+    """For each parameter of the class the last value that was found to be valid, if it cannot change."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Public methods and properties compute on one BLAS thread, so that their bits do not depend on the number of threads;
         arguments that all methods share are described in their docstrings.
         """
         super().__init_subclass__(**options)
+        cls._names, cls._accepted = None, {}
         for name, held in list(vars(cls).items()):
             if name.startswith("_"):
                 continue
@@ -133,6 +142,20 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         """Refuse parameters that mean nothing, before a row is read."""
         self._validate_params()
 
+    def _validate_params(self) -> None:
+        """scikit-learn's checks, of the values that were not the last to pass them."""
+        values = ((name, getattr(self, name)) for name in self._get_param_names())
+        fresh = {name: value for name, value in values if value is not self._accepted.get(name, Estimator)}
+        if fresh:
+            check_parameters(self._parameter_constraints, fresh, type(self).__name__)
+            self._accepted.update({name: value for name, value in fresh.items() if isinstance(value, _CONSTANTS)})
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        if cls._names is None:
+            cls._names = super()._get_param_names()
+        return cls._names
+
     def _before(self) -> tuple[NDArray[Any], Float, Float] | None:
         """Classes, coefficients and intercepts that a warm start begins with."""
         return None
@@ -174,8 +197,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         if isinstance(X, Source):
             self._check_source(X, reset)
             return as_source(X, y, sample_weight)
-        X = as_table(check_rows(X))
-        if is_frame(X):
+        plain = is_plain(X)
+        X = X if plain else as_table(check_rows(X))
+        if plain and self._fits_columns(X, reset):
+            pass
+        elif is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             rows, columns = (X.num_rows, X.num_columns) if hasattr(X, "num_rows") else X.shape
             if rows < 1 or columns < 1:
@@ -185,12 +211,20 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             X = validate_data(self, X, reset=reset, accept_sparse=True, ensure_all_finite=False)
         if y is not None and getattr(getattr(y, "dtype", None), "kind", "") == "c":
             real_numbers(y, "y")
-        if y is not None and not multi_output:
+        if y is not None and not multi_output and not (type(y) is np.ndarray and y.ndim == 1):
             y = column_or_1d(y, warn=True)
-        source = source_of(X, y, sample_weight, numeric=numeric)
+        source = (array_source if plain else source_of)(X, y, sample_weight, numeric=numeric)
         if reset and self._keeps_single:
             self._fitted_on_single = source.dtype == np.float32
         return source
+
+    def _fits_columns(self, X: NDArray[Any], reset: bool) -> bool:
+        """Whether plain numbers need none of scikit-learn's checks: no names then or now, as many columns as before."""
+        if "feature_names_in_" in self.__dict__:
+            return False
+        if reset:
+            self.n_features_in_ = X.shape[1]
+        return self.__dict__.get("n_features_in_") == X.shape[1]
 
     def _as_given(self, X: Any, answer: Float) -> Float:
         """An answer in single precision where scikit-learn gives it so; it was computed in double precision."""
@@ -224,10 +258,35 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         """block_fn of all rows, joined; NaN and infinity in X are refused by column name."""
         self._check_ready()
         source = self._read(X, reset=False)
-        parts = list(source.map(block_fn, rows_per_block(source.n_features, target=COPIED_BYTES)))
-        if not parts:
+        if source.n_rows is not None and source.n_rows <= _FEW_ROWS:  # fewer than threads could share
+            with np.errstate(invalid="ignore", over="ignore"):
+                few = [block_fn(block) for block in source.blocks()]
+            return self._checked_rows(
+                source, few[0] if len(few) == 1 else (np.concatenate(few) if few else np.empty(0))
+            )
+        rows = rows_per_block(source.n_features, target=COPIED_BYTES)
+        if source.n_rows is None:
+            parts = source.map(block_fn, rows)
+            return self._checked_rows(source, np.concatenate(parts) if parts else np.empty(0))
+        found: list[Float] = []
+        lock, finite = Lock(), True
+
+        def fill(_: int, block: Block) -> None:
+            nonlocal finite
+            part = block_fn(block)
+            with lock:
+                if not found:
+                    found.append(np.empty((source.n_rows, *part.shape[1:]), dtype=part.dtype))
+            # The workers touch the memory of the result first, and look at their parts while these are in cache.
+            found[0][block.start : block.start + block.n] = part
+            finite = finite and bool(np.isfinite(part).all())
+
+        source.share(fill, rows)
+        return found[0] if found and finite else self._checked_rows(source, found[0] if found else np.empty(0))
+
+    def _checked_rows(self, source: Source, result: Float) -> Float:
+        if not len(result):
             raise ValueError("The data have no rows: at least one is needed.")
-        result: Float = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if not np.isfinite(result).all():
             sentence = source.explain_non_finite()
             if sentence:
@@ -238,11 +297,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         pending = getattr(self, "_pending", "")
         if pending:
             raise NotFittedError(f"This {type(self).__name__} has seen too little data to predict: {pending}")
-        check_is_fitted(self, "fit_")
+        if not hasattr(self, "fit_"):
+            check_is_fitted(self, "fit_")
 
     def _column(self, j: int) -> str:
         names = getattr(self, "feature_names_in_", None)
         return f"column {j}" if names is None else f"column {names[j]!r}"
+
+
+def is_plain(X: Any) -> bool:
+    """Whether X is an array of real numbers with rows and columns: nothing about it is left to ask."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub" and X.dtype.itemsize <= 8 and X.size > 0
 
 
 def is_single(X: Any) -> bool:

@@ -10,13 +10,32 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax
+from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 
 from separatrix.data.block import Float
 from separatrix.data.labels import listed
+from separatrix.data.source import in_parallel
 from separatrix.models.base import Estimator
 from separatrix.models.counted_classes import CountedClasses
+
+_ROWS_AT_ONCE = 8192
+
+
+def _by_rows(function: Callable[[Float], NDArray[Any]], values: Float) -> NDArray[Any]:
+    """A function of the rows of an array, which it may overwrite, some of them at a time on the workers."""
+    first = function(values[:_ROWS_AT_ONCE])
+    if len(values) <= _ROWS_AT_ONCE:
+        return first
+    result = np.empty((len(values), *first.shape[1:]), dtype=first.dtype)
+    result[:_ROWS_AT_ONCE] = first
+
+    def fill(start: int) -> None:
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        result[rows] = function(values[rows])
+
+    in_parallel(fill, range(_ROWS_AT_ONCE, len(values), _ROWS_AT_ONCE))
+    return result
 
 
 class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -30,7 +49,7 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
 
     def _map_scores(self, X: Any, function: Callable[[Float], Float]) -> Float:
         """A function of the scores of all rows, which it may overwrite."""
-        return function(self._scores(X))
+        return _by_rows(function, self._scores(X))
 
     def decision_function(self, X: Any) -> Float:
         """Score of every row for every class.
@@ -53,8 +72,12 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
         ndarray of shape (n_samples,)
         """
         scores = self._scores(X)
-        codes = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
+        classes = self.classes_
+
+        def winners(part: Float) -> NDArray[Any]:
+            return np.take(classes, part[:, 0] > 0 if part.shape[1] == 1 else part.argmax(axis=1))
+
+        return _by_rows(winners, scores)
 
     def _code(self, label: Any) -> int:
         found = np.flatnonzero(self.classes_ == label)
@@ -84,13 +107,19 @@ def class_pair(model: Classifier, k: Any, l: Any) -> tuple[int, int]:  # noqa: E
 
 
 def _posteriors(scores: Float) -> Float:
-    """Probabilities of the classes, in the place of their scores where there are several."""
+    """Probabilities of the classes."""
     if scores.shape[1] == 1:
-        return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
-    scores -= scores.max(axis=1, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=1, keepdims=True)
-    return scores
+        small = np.exp(-np.abs(scores[:, 0]))
+        high = 1.0 / (1.0 + small)
+        small *= high
+        result, ahead = np.empty((len(scores), 2)), scores[:, 0] > 0
+        result[:, 0], result[:, 1] = np.where(ahead, small, high), np.where(ahead, high, small)
+        return result
+    by_class = scores.T.copy()  # a class is a row: NumPy is slow along short rows
+    by_class -= by_class.max(axis=0)
+    np.exp(by_class, out=by_class)
+    by_class /= by_class.sum(axis=0)
+    return by_class.T
 
 
 class Probabilities(Classifier):

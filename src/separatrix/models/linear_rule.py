@@ -23,9 +23,12 @@ Boundary = Hyperplane | Quadric | Surface
 
 
 def nan_where_infinite(function: Callable[[Float], Float], products: Float, constant: Float) -> Float:
-    """A function of scores Wx + b; NaN if a product is not finite, since a finite probability would hide NaN or ∞ in X."""
+    """A function of scores Wx + b, in the place of Wx; NaN if a product is not finite, since a finite probability would hide
+    NaN or ∞ in X.
+    """
     finite = bool(np.isfinite(products).all())
-    result = function(products + constant)
+    products += constant
+    result = function(products)
     return result if finite else np.full_like(result, np.nan)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
 
 
 class RegisteredName(StrOptions):  # type: ignore[misc]  # scikit-learn ships no types
@@ -23,6 +23,11 @@ class RegisteredName(StrOptions):  # type: ignore[misc]  # scikit-learn ships no
     @options.setter
     def options(self, value: set[str]) -> None:
         """Set by scikit-learn's constructor; the registry decides."""
+
+
+def check_parameters(constraints: Mapping[str, Any], values: Mapping[str, Any], owner: str) -> None:
+    """Refuse values that meet none of their constraints, in scikit-learn's words."""
+    validate_parameter_constraints(constraints, values, caller_name=owner)
 
 
 class ScorerParts(NamedTuple):

@@ -1,4 +1,4 @@
-"""The commonest losses over large dense blocks, in compiled loops that read every row once.
+"""The commonest losses over large blocks, dense or sparse, in compiled loops that read every row once.
 
 The same sums as in linear.py, which stays the definition: a loss, a layout or a size that is not served here goes there.
 """
@@ -6,17 +6,25 @@ The same sums as in linear.py, which stays the definition: a loss, a layout or a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
+from separatrix.lazy import compiled_pays
 from separatrix.objectives.losses import Loss, Softmax
 from separatrix.objectives.margin_losses import Logistic
 
-# Below this many multiplications a pass NumPy is done before numba is imported.
-_WORTH_COMPILING = 2_000_000
+# Below this many multiplications a pass NumPy is as fast; above, a compiled loop saves so many seconds for each, over the
+# passes of a fit.
+_WORTH_COMPILING, _SAVED_SECONDS = 2_000_000, 5e-9
+# The same of entries that are stored in a sparse block.
+_ENTRIES = 100_000
+_MANY_COLUMNS = 2000
+# From this many classes on products of matrices beat a loop over rows, in pieces of so many rows.
+_MANY_CLASSES, _PIECE = 20, 1024
 _NOTHING = np.empty(0)
 
 
@@ -30,12 +38,15 @@ class Fused:
     steepest: float
     residual: float
     total: float
-    curvatures: NDArray[np.float32] | None = None
+    curvatures: NDArray[np.floating[Any]] | None = None
 
 
 def worth_compiling(source: Source, theta: Float) -> bool:
-    """Whether a pass is long enough; it does not depend on anything but the shape."""
-    return source.n_rows is None or source.n_rows * theta.size >= _WORTH_COMPILING
+    """Whether a pass is long enough: by the shape, and as long as numba is not imported by what a fit would gain."""
+    if source.n_rows is None:
+        return True
+    work = source.n_rows * theta.size
+    return work >= _WORTH_COMPILING and compiled_pays(_SAVED_SECONDS * work)
 
 
 def fused_sums(
@@ -44,7 +55,7 @@ def fused_sums(
     """Value and gradient of the rows that count, with their offsets; ``None`` where there is no compiled loop."""
     plain = block.plain_rows()
     if plain is None:
-        return None
+        return _sparse_sums(loss, theta, block, own, keep) if metric is None else None
     (X, ones), weights = plain, _NOTHING if block.weights is None else block.weights
     m, d = len(theta), X.shape[1]
     total = float(block.n) if block.weights is None else float(weights.sum())
@@ -62,6 +73,8 @@ def fused_sums(
         largest = np.nan if metric is None else largest + (float(metric[d]) if ones else 0.0)
         return Fused(value, _joined(gradient, np.array([slope]), ones), largest, steepest, squares, total)
     if type(loss) is Softmax and loss.baseline is None and metric is None:
+        if m >= _MANY_CLASSES:
+            return _many_classes(loss, theta, block, own, keep)
         from separatrix.kernels.softmax import softmax_pass
 
         offset = np.empty((0, 0)) if own is None else np.ascontiguousarray(own)
@@ -72,19 +85,97 @@ def fused_sums(
     return None
 
 
-def fused_curve(direction: Float, block: Block, p: NDArray[np.float32]) -> Float:
+def _sparse_sums(loss: Loss, theta: Float, block: Block, own: Float | None, keep: bool) -> Fused | None:
+    sparse, m = block.sparse_rows(), len(theta)
+    served = type(loss) is Logistic or (type(loss) is Softmax and loss.baseline is None)
+    if sparse is None or not served or len(sparse[0][0]) * m < _ENTRIES:
+        return None
+    from separatrix.kernels.sparse_losses import sparse_logistic_pass, sparse_softmax_pass
+
+    (rows, ones), weights = sparse, _NOTHING if block.weights is None else block.weights
+    d, kept = block.shape[1] - ones, block.n if keep else 0
+    total = float(block.n) if block.weights is None else float(weights.sum())
+    if m == 1:
+        gradient, curvatures = np.zeros((1, d + ones)), np.empty((kept, 1))
+        offset = _NOTHING if own is None else np.ascontiguousarray(own[:, 0])
+        w, b = np.ascontiguousarray(theta[0, :d]), float(theta[0, d]) if ones else 0.0
+        value, slope, squares, steepest = sparse_logistic_pass(
+            *rows, block.codes, weights, offset, w, b, gradient[0, :d], curvatures[:, 0]
+        )
+        if ones:
+            gradient[0, d] = slope
+        return Fused(value, gradient, np.nan, steepest, squares, total, curvatures if keep else None)
+    offset = np.empty((0, 0)) if own is None else np.ascontiguousarray(own)
+    W, last = _by_column(theta, d)
+    product, p = np.zeros((d + ones, m)), np.empty((kept, m), dtype=np.float32)
+    slopes = product[d] if ones else np.zeros(m)
+    value, squares, steepest = sparse_softmax_pass(*rows, block.codes, weights, offset, W, last, product[:d], slopes, p)
+    return Fused(value, product.T, np.nan, steepest, squares, total, p if keep else None)
+
+
+def column_by_column(theta: Float) -> Float:
+    """θ (m, p) with the scores of one column as neighbours in memory, where it is large: once for all blocks."""
+    return np.asfortranarray(theta) if len(theta) > 1 and theta.shape[1] >= _MANY_COLUMNS else theta
+
+
+def _by_column(theta: Float, d: int) -> tuple[Float, Float]:
+    """(d, m) coefficients and (m,) intercepts, zeros where there are none."""
+    m, p = theta.shape
+    return np.ascontiguousarray(theta[:, :d].T), np.ascontiguousarray(theta[:, d]) if p > d else np.zeros(m)
+
+
+def fused_curve(direction: Float, block: Block, p: NDArray[np.floating[Any]]) -> Float:
     """(p, m) product of the softmax's Hessian with a direction, given the posteriors of the rows that count."""
+    if len(direction) >= _MANY_CLASSES and block.sparse_rows() is None:
+        product, at = np.zeros(direction.T.shape), 0
+        for piece in block.cut(_PIECE):
+            moved, own = piece.matvec(direction.T), p[at : at + piece.n]
+            moved -= np.einsum("ij,ij->i", own, moved)[:, None]
+            moved *= own
+            product += piece.rmatvec(moved if piece.weights is None else moved * piece.weights[:, None])
+            at += piece.n
+        return product
     from separatrix.kernels.softmax import softmax_curve
 
-    plain = block.plain_rows()
-    assert plain is not None
+    plain, sparse = block.plain_rows(), block.sparse_rows()
+    weights = _NOTHING if block.weights is None else block.weights
+    if plain is None:
+        from separatrix.kernels.sparse_losses import sparse_softmax_curve
+
+        assert sparse is not None
+        rows, ones = sparse
+        d, m = block.shape[1] - ones, len(direction)
+        total = np.zeros((d + ones, m))
+        sums = total[d] if ones else np.zeros(m)
+        sparse_softmax_curve(*rows, p, weights, *_by_column(direction, d), total[:d], sums)
+        return total
     X, ones = plain
     m, d = len(direction), X.shape[1]
     v = np.ascontiguousarray(direction[:, d]) if ones else np.zeros(m)
     product, sums = np.zeros((m, d)), np.zeros(m)
-    weights = _NOTHING if block.weights is None else block.weights
     softmax_curve(X, p, weights, np.ascontiguousarray(direction[:, :d]), v, product, sums)
     return _joined(product, sums, ones).T
+
+
+def _many_classes(loss: Softmax, theta: Float, block: Block, own: Float | None, keep: bool) -> Fused:
+    """The same sums by products of matrices, a few rows at a time that stay in cache with their scores."""
+    gradient, p = np.zeros(theta.T.shape), np.empty((block.n if keep else 0, len(theta)), dtype=np.float32)
+    value, squares, steepest, total, at = 0.0, 0.0, 0.0, 0.0, 0
+    for rows in block.cut(_PIECE):
+        eta = rows.matvec(theta.T)
+        if own is not None:
+            eta += own[at : at + rows.n]
+        steepest = max(steepest, float(eta.max(initial=0.0)), -float(eta.min(initial=0.0)))
+        losses, slopes, _ = loss.at(rows.codes, eta, curved=False)
+        if keep:
+            p[at : at + rows.n] = slopes
+            p[np.arange(at, at + rows.n), rows.codes] += 1.0
+        weights = np.ones(rows.n) if rows.weights is None else rows.weights
+        squares += float(weights @ np.einsum("ij,ij->i", slopes, slopes))
+        value, total = value + float(weights @ losses), total + float(weights.sum())
+        gradient += rows.rmatvec(slopes if rows.weights is None else slopes * weights[:, None])
+        at += rows.n
+    return Fused(value, gradient.T, np.nan, steepest, squares, total, p if keep else None)
 
 
 def _joined(columns: Float, last: Float, ones: bool) -> Float:

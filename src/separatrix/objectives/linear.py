@@ -20,13 +20,18 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
-from separatrix.objectives.fused import Fused, fused_curve, fused_sums, worth_compiling
-from separatrix.objectives.losses import Loss
+from separatrix.objectives.fused import Fused, column_by_column, fused_curve, fused_sums, worth_compiling
+from separatrix.objectives.fused_hessian import fused_hessian
+from separatrix.objectives.losses import Loss, Softmax
 from separatrix.objectives.penalties import Penalty
 
 # Bytes of rows that stay in cache while they are read twice, or three times.
 _TWICE, _THRICE = 4 << 20, 1 << 20
 _TASKS, _MANY_ROWS = 16, 262_144
+# Multiplications below which a task is not worth handing to another thread.
+_WORTH_HANDING = 1_000_000
+# Parameters up to which a softmax's Hessian is one product of rows p ⊗ x with themselves, from four classes on.
+_ONE_PRODUCT = 400
 
 
 class HessianProduct:
@@ -36,18 +41,20 @@ class HessianProduct:
         self._objective, self._source, self._order, self._kept = objective, source, order, kept
 
     def __call__(self, direction: Float) -> Float:
+        laid = column_by_column(direction)
+
         def of_block(block: Block) -> Float:
             held = self._kept[block.start]
             if isinstance(held, Fused):
                 assert held.curvatures is not None
-                return fused_curve(direction, block.counted(), held.curvatures)
-            total = np.zeros((direction.shape[1], direction.shape[0]))
+                return fused_curve(laid, block.counted(), held.curvatures)
+            total = np.zeros((laid.shape[1], laid.shape[0]))
             for piece in pieces_in_cache(block, self._order):
-                total += self._objective.curved(piece.counted(), self._kept[piece.start], direction)
+                total += self._objective.curved(piece.counted(), self._kept[piece.start], laid)
             return total
 
-        sums = self._source.reduce(of_block, np.add, rows_per_task(self._source))
-        return sums.T + self._objective.penalty.times(direction)
+        sums = self._source.reduce(of_block, added, rows_per_task(self._source, direction.size, self._order))
+        return np.ascontiguousarray(sums.T) + self._objective.penalty.times(direction)
 
     def release(self) -> None:
         """Let go of what is kept, so that the next point has room; there are no more products then."""
@@ -93,7 +100,7 @@ class _Sums:
             hessian += other.hessian
         return _Sums(
             self.loss + other.loss,
-            self.gradient + other.gradient,
+            added(self.gradient, other.gradient),
             hessian,
             max(self.largest_row, other.largest_row),
             max(self.steepest, other.steepest),
@@ -170,20 +177,26 @@ class LinearObjective:
         a row stay, those of the compiled softmax in single precision.
         """
         kept: dict[int, Any] | None = {} if keep else None
-        compiled = order == 1 and worth_compiling(source, theta)
+        laid, compiled = column_by_column(theta), worth_compiling(source, theta)
+        curved = compiled and order == 2 and columns is None and not keep
+
+        def of_piece(piece: Block) -> _Sums:
+            fused = fused_hessian(self.loss, theta, *self.counted(piece), metric) if curved else None
+            return self._sums(laid, piece, order, metric, columns, kept) if fused is None else _Sums(**vars(fused))
 
         def of_block(block: Block) -> _Sums:
-            fused = fused_sums(self.loss, theta, *self.counted(block), metric, keep) if compiled else None
+            once = compiled and order == 1
+            fused = fused_sums(self.loss, laid, *self.counted(block), metric, keep) if once else None
             if fused is not None:
                 return self._of_fused(fused, block, kept)
             total: _Sums | None = None
             for piece in pieces_in_cache(block, order):
-                part = self._sums(theta, piece, order, metric, columns, kept)
+                part = of_piece(piece)
                 total = part if total is None else total + part
             assert total is not None
             return total
 
-        sums = source.reduce(of_block, _Sums.__add__, rows_per_task(source))
+        sums = source.reduce(of_block, _Sums.__add__, rows_per_task(source, theta.size, order))
         source.check_finite(np.asarray(sums.loss), sums.gradient)
         hessian = None
         if sums.hessian is not None:
@@ -191,7 +204,7 @@ class LinearObjective:
         return Evaluation(
             sums.loss + self.penalty.value(theta),
             sums.loss,
-            sums.gradient + self.penalty.gradient(theta),
+            np.ascontiguousarray(sums.gradient) + self.penalty.gradient(theta),
             sums.residual,
             sums.total,
             hessian,
@@ -239,6 +252,13 @@ class LinearObjective:
         def gram(weights: Float) -> Float:
             return block.gram(weights) if columns is None else block.gram_of(columns, weights)
 
+        if (
+            columns is None
+            and isinstance(self.loss, Softmax)
+            and m * p <= _ONE_PRODUCT
+            and block.plain_rows() is not None
+        ):
+            return self._softmax_hessian(block, curvature)
         blocks = np.empty((m, m, p, p))
         for k in range(m):
             for l in range(k, m):  # noqa: E741  # name of the formula
@@ -250,6 +270,17 @@ class LinearObjective:
                     blocks[k, l] = blocks[l, k] = -gram(np.maximum(-entry, 0.0))
         return blocks
 
+    def _softmax_hessian(self, block: Block, posterior: Float) -> Float:
+        """The same by one product: −Σ s (p ⊗ x)(p ⊗ x)ᵀ off the diagonal; p(1 − p) on it, where p − p² would cancel."""
+        m, p = posterior.shape[1], block.shape[1]
+        roots = posterior if block.weights is None else posterior * np.sqrt(block.weights)[:, None]
+        rows = (roots[:, :, None] * block.dense()[:, None, :]).reshape(block.n, m * p)
+        blocks = np.negative(rows.T @ rows).reshape(m, p, m, p).transpose(0, 2, 1, 3).copy()
+        for k in range(m):
+            entry = self.loss.pair(posterior, k, k)
+            blocks[k, k] = block.gram(entry if block.weights is None else entry * block.weights)
+        return blocks
+
     def _penalised(self, hessian: Float, columns: NDArray[np.intp] | None) -> Float:
         if columns is None:
             return self.penalty.add_hessian(hessian)
@@ -259,7 +290,7 @@ class LinearObjective:
     def _of_fused(self, fused: Fused, block: Block, kept: dict[int, Any] | None) -> _Sums:
         curvature = None
         if kept is not None and fused.curvatures is not None:
-            kept[block.start] = fused
+            kept[block.start] = fused if self.loss.n_scores > 1 else fused.curvatures
             weights = block.weights if block.weights is None else block.weights[block.weights > 0]
             curvature = self.loss.total(fused.curvatures.astype(np.float64), weights)
         sums = (fused.largest_row, fused.steepest, fused.residual, fused.total, curvature)
@@ -288,11 +319,20 @@ def _as_matrix(blocks: Float) -> Float:
     return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3).reshape(m * p, m * p))
 
 
+def added(total: Float, more: Float) -> Float:
+    """total + more, in the memory of the total."""
+    total += more
+    return total
+
+
 def pieces_in_cache(block: Block, order: int = 1) -> Iterator[Block]:
     """Runs of rows that stay in cache."""
     return block.pieces(_THRICE if order > 1 else _TWICE)
 
 
-def rows_per_task(source: Source) -> int | None:
-    """Rows per task, so that there are enough tasks to share; blocks themselves where there are many."""
-    return None if source.n_rows is None or source.n_rows > _MANY_ROWS else max(2048, -(-source.n_rows // _TASKS))
+def rows_per_task(source: Source, parameters: int = 0, order: int = 1) -> int | None:
+    """Rows per task, so that there are enough tasks to share, each worth it; blocks themselves where there are many rows."""
+    if source.shared_out or source.n_rows is None or source.n_rows > _MANY_ROWS:
+        return None
+    work = 2 * parameters if order == 1 else parameters * (parameters + 1) // 2
+    return max(2048, -(-source.n_rows // _TASKS), _WORTH_HANDING // work if work else 0)

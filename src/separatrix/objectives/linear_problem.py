@@ -100,7 +100,7 @@ class LinearProblem:
             penalty = penalty.rescaled(np.append(scale, 1.0) if fit_intercept else scale)
         rows = Intercept(source) if fit_intercept else source
         objective = LinearObjective(loss, penalty, offset, min(1.0, 1.0 / units), ones=fit_intercept)
-        return cls(objective, rows, fit_intercept, centre, scale, column_sizes(rows), units, dependent)
+        return cls(objective, rows, fit_intercept, centre, scale, column_sizes(source, fit_intercept), units, dependent)
 
     @classmethod
     def plain(cls, objective: LinearObjective, source: Source) -> LinearProblem:
@@ -167,7 +167,9 @@ class LinearProblem:
         coef = theta[:, :d] / self.scale + 0.0  # no negative zeros
         if not self.fit_intercept:
             return coef, np.zeros(len(theta))
-        intercept = np.array([exact_dot(-w, self.centre, b) for w, b in zip(coef, theta[:, d], strict=True)])
+        intercept = theta[:, d].copy()
+        if self.centre.any():
+            intercept = np.array([exact_dot(-w, self.centre, b) for w, b in zip(coef, theta[:, d], strict=True)])
         gauge = self.objective.loss.gauge()
         if gauge is not None:  # no score differs along it: the intercepts are those that have no part of it
             intercept = intercept - gauge * intercept.mean()

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,10 @@ class Penalty:
     @property
     def smooth(self) -> bool:
         """Whether gradients say everything: no absolute values, no bounds."""
+        return self._smooth
+
+    @cached_property
+    def _smooth(self) -> bool:
         return not (self.absolute.any() or np.isfinite(self.low).any() or np.isfinite(self.high).any())
 
     @property
@@ -90,7 +95,7 @@ class Penalty:
 
     def value(self, theta: Float) -> float:
         """P(θ), for θ within the bounds."""
-        return self.smooth_value(theta) + float((self.absolute * np.abs(theta)).sum())
+        return self.smooth_value(theta) + (0.0 if self.smooth else float((self.absolute * np.abs(theta)).sum()))
 
     def smooth_value(self, theta: Float) -> float:
         """The quadratic part."""
@@ -111,7 +116,7 @@ class Penalty:
         if self.matrix is not None:
             hessian += self.matrix
         else:
-            hessian[np.diag_indices(len(hessian))] += self.quadratic.ravel()
+            hessian.flat[:: len(hessian) + 1] += self.quadratic.ravel()
         return hessian
 
     def times(self, v: Float) -> Float:

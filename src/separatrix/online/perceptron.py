@@ -22,149 +22,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
-from separatrix.data.block import Block, Codes, Float
+from separatrix.data.block import Block, Float
 from separatrix.data.folds import block_keys, held_out
 from separatrix.data.source import Source
 from separatrix.errors import ClassName, Message
-from separatrix.online.visits import Mask, Visits, salt, turns, visited
+from separatrix.online.machine import BinaryPerceptron, Rule, Variant
+from separatrix.online.visits import Mask, Visits, salts, turns, visited
 
-Variant = Literal["plain", "averaged", "pocket"]
 _SPARSE_LIFT_SQUARED = 0.01
-_STATE = np.dtype(
-    [
-        (name, np.float64)
-        for name in (
-            *("scale", "intercept", "due", "visits", "mistakes", "loss"),
-            *("scales", "seen", "summed_intercept"),
-            *("run", "longest_run", "longest_intercept"),
-        )
-    ]
-)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What all machines share: the steps, the penalty and when to stop."""
-
-    eta: float
-    lift_squared: float
-    alpha: float
-    l1_ratio: float
-    variant: Variant
-    shuffle: bool
-    seed: int
-    max_iter: int
-    tol: float | None
-    patience: int
-    workers: int
-
-    @property
-    def shrink(self) -> float:
-        """Factor of w before every step, for the L2 part of the penalty."""
-        return max(0.0, 1.0 - (1.0 - self.l1_ratio) * self.eta * self.alpha)
-
-    @property
-    def absolute(self) -> float:
-        """What |w_j| is lowered by at every step, for the L1 part."""
-        return self.l1_ratio * self.eta * self.alpha
-
-    def penalty(self, w: Float) -> float:
-        """α((1−ρ)/2 ‖w‖² + ρ‖w‖₁)."""
-        return self.alpha * float((1.0 - self.l1_ratio) * 0.5 * (w @ w) + self.l1_ratio * np.abs(w).sum())
-
-
-class BinaryPerceptron:
-    """One class against the others: the running vector and what the variant keeps beside it.
-
-    Rows of class `code` have t = +1; `factors` multiply the weights of rows with t = −1 and t = +1. It starts from `coef` (d,)
-    and `intercept`; `variant` is which vector is the answer.
-    """
-
-    def __init__(self, code: int, factors: Float, coef: Float, intercept: float, variant: Variant) -> None:
-        self.code, self.factors, self._variant = code, factors, variant
-        self._v, self._state = coef.copy(), np.zeros(1, dtype=_STATE)
-        self._state["scale"], self._state["intercept"] = 1.0, intercept
-        nothing, d = np.zeros(0), len(coef)
-        self._summed = np.zeros(d) if variant == "averaged" else nothing
-        self._longest = np.zeros(d) if variant == "pocket" else nothing
-        self._pocket, self._pocket_intercept = coef.copy(), intercept
-        self.least_step, self.greatest_step = np.inf, 0.0
-        self.begin()
-
-    def begin(self) -> None:
-        """A new run over data that may be others: penalties start anew, and the pocket has not been counted."""
-        self.done, self.clean, self._epoch = False, False, (0.0, 0.0, 0.0)
-        self._paid, self._best, self._patience, self._pocket_mistakes = np.zeros(len(self._v)), np.inf, 0, np.inf
-        self._state["due"] = 0.0
-
-    def get(self, name: str) -> float:
-        """A field of the record that the compiled loop keeps."""
-        return float(self._state[name][0])
-
-    def visit(self, rows: Visits, order: Codes, rule: Rule) -> None:
-        """Visit some rows in order."""
-        from separatrix.kernels.perceptron import visit
-
-        stored = (rows.data, rows.indices, rows.indptr, rows.rows, rows.codes, rows.weights)
-        steps = (rule.eta, rule.lift_squared, rule.shrink, rule.absolute)
-        vectors = (self._v, self._paid, self._summed, self._longest)
-        visit(stored, order, self.code, self.factors, steps, vectors, self._state)
-
-    def note_steps(self, rows: Visits) -> None:
-        """The least and the greatest weight of a visit, for the bound on the mistakes."""
-        used = self.factors[(rows.codes[rows.rows] == self.code).astype(np.intp)] * rows.weights
-        used = used[used > 0]
-        self.least_step = min(self.least_step, float(used.min(initial=np.inf)))
-        self.greatest_step = max(self.greatest_step, float(used.max(initial=0.0)))
-
-    @property
-    def running(self) -> tuple[Float, float]:
-        """The vector that makes the mistakes."""
-        return self._v * self.get("scale"), self.get("intercept")
-
-    @property
-    def answer(self) -> tuple[Float, float]:
-        """The vector of the variant."""
-        if self._variant == "averaged" and self.get("seen") > 0:
-            total = self._summed + self.get("scales") * self._v
-            return total / self.get("seen"), self.get("summed_intercept") / self.get("seen")
-        return (self._pocket, self._pocket_intercept) if np.isfinite(self._pocket_mistakes) else self.running
-
-    def end_epoch(self, rule: Rule, score: float | None) -> dict[str, float]:
-        """Decide whether to go on, by the loss of the epoch or the score on rows held out; what the epoch was like."""
-        before, self._epoch = self._epoch, (self.get("visits"), self.get("mistakes"), self.get("loss"))
-        visits, mistakes, loss = (now - then for now, then in zip(self._epoch, before, strict=True))
-        loss = loss / max(visits, 1.0) + rule.penalty(self.running[0])
-        value = loss if score is None else -score
-        stuck = rule.tol is not None and (value > self._best - rule.tol)
-        self._patience = self._patience + 1 if stuck else 0
-        self._best = min(self._best, value)
-        # Without a penalty nothing changes any more; with one the vector still shrinks.
-        self.clean = mistakes == 0 and rule.alpha == 0
-        self.done = self.clean or self._patience >= rule.patience
-        return {"mistakes": mistakes, "loss": loss}
-
-    def candidates(self) -> list[tuple[Float, float]]:
-        """What may go into the pocket: what is there, the vector with the longest run of right rows, the last one."""
-        return [
-            (self._pocket, self._pocket_intercept),
-            (self._longest.copy(), self.get("longest_intercept")),
-            self.running,
-        ]
-
-    def put_in_pocket(self, candidates: list[tuple[Float, float]], mistakes: Float) -> None:
-        """Keep the candidate with the fewest mistakes; the one that is there, when several have as few."""
-        self._pocket, self._pocket_intercept = candidates[int(np.argmin(mistakes))]
-        self._pocket_mistakes = float(mistakes.min())
-        self._state["run"] = self._state["longest_run"] = 0.0
+_SHARED = 1e5  # entries visited in an epoch that are worth a second thread
+_AT_ONCE = 2e7  # entries of rows visited between two looks at the clock: some hundredths of a second
 
 
 def start_machines(
@@ -244,8 +120,11 @@ def train(
     learned = None if held_out is None else ~held_out
     happened = Training()
     pool = ThreadPoolExecutor(rule.workers) if rule.workers > 1 and len(machines) > 1 else None
+
+    def each(work: Callable[[BinaryPerceptron], Any], active: list[BinaryPerceptron]) -> list[Any]:
+        return list((pool.map if pool else map)(work, active))
+
     in_memory = source.sample(1) is not None
-    kept: list[Visits] | None = None
 
     def noted(rows: Visits) -> Visits:
         happened.rows += len(rows.rows)
@@ -254,17 +133,19 @@ def train(
         return rows
 
     try:
+        kept = list(map(noted, visited(source, learned, rule.shuffle))) if in_memory else None
         while happened.epochs < rule.max_iter and not all(machine.done for machine in machines):
             active = [machine for machine in machines if not machine.done]
+            if kept is not None and len(kept) == 1 and held_out is None and rule.variant != "pocket":
+                _run_epochs(source, kept[0], active, rule, happened, callback, pool)
+                continue
             source.count_pass()
             blocks = iter(kept) if kept is not None else visited(source, learned, rule.shuffle)
-            if happened.epochs == 0:
+            if kept is None and happened.epochs == 0:
                 blocks = map(noted, blocks)
-            if in_memory and kept is None:
-                blocks = iter(kept := list(blocks))
-            for rows, order in turns(blocks, in_memory, salt(rule.seed, happened.epochs)):
-                todo = [(machine, rows, order, rule) for machine in active]
-                list((pool.map if pool else map)(lambda task: task[0].visit(*task[1:]), todo))
+            (now,) = salts(rule.seed, happened.epochs, happened.epochs + 1)
+            for rows, order in turns(blocks, in_memory, now):
+                each(partial(BinaryPerceptron.visit, rows=rows, order=order, rule=rule), active)
             happened.epochs += 1
             happened.trace.append(_end_epoch(source, active, rule, held_out, happened.epochs))
             source.check_finite(*(machine.running[0] for machine in active))
@@ -275,6 +156,40 @@ def train(
         if pool:
             pool.shutdown()
     return happened
+
+
+def _run_epochs(
+    source: Source,
+    rows: Visits,
+    active: list[BinaryPerceptron],
+    rule: Rule,
+    happened: Training,
+    callback: Callable[[dict[str, Any]], None],
+    pool: ThreadPoolExecutor | None,
+) -> None:
+    """Epochs over one block in memory, as many at once as are done before anybody waits."""
+    entries = len(rows.data) / max(1, len(rows.codes)) * len(rows.rows) + len(rows.rows)
+    # Entries of sparse rows meet vectors that are far apart in memory: there every machine is quicker alone.
+    together = rule.variant == "plain" and rule.alpha == 0.0 and len(rows.indptr) == 0
+    most = min(rule.max_iter - happened.epochs, max(1, int(_AT_ONCE / (entries * len(active)))))
+    now = salts(rule.seed, happened.epochs, happened.epochs + most)
+    workers = min(rule.workers, len(active)) if pool and entries * len(active) > _SHARED else 1
+    groups = [active[g::workers] for g in range(workers)]
+
+    def run(group: list[BinaryPerceptron]) -> list[Float]:
+        if together:
+            return BinaryPerceptron.run_together(group, rows, now, rule)
+        return [machine.run_epochs(rows, now, rule) for machine in group]
+
+    runs = (pool.map if pool and workers > 1 else map)(run, groups)
+    traces = [trace for group in runs for trace in group]
+    source.check_finite(*(machine.running[0] for machine in active))
+    for epoch in range(max(map(len, traces))):
+        source.count_pass()
+        happened.epochs += 1
+        mistakes, loss = (sum(float(trace[epoch, what]) for trace in traces if epoch < len(trace)) for what in (0, 1))
+        happened.trace.append({"iteration": happened.epochs, "mistakes": int(mistakes), "objective": loss})
+        callback(happened.trace[-1])
 
 
 def hold_out(source: Source, share: float, random_state: Any, shuffle: bool) -> Mask:

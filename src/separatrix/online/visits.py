@@ -28,7 +28,10 @@ _TURN = 256
 
 @dataclass(frozen=True)
 class Visits:
-    """The visits that an epoch makes to a block: which row, with which weight, and keys to order them by."""
+    """The visits that an epoch makes to a block: which row, with which weight, and whether in another order each time.
+
+    Shuffled visits are kept sorted by what the rows hold, so that where these stand makes no difference.
+    """
 
     data: NDArray[Any]
     indices: NDArray[Any]
@@ -36,7 +39,7 @@ class Visits:
     codes: Codes
     rows: Codes
     weights: Float
-    keys: NDArray[np.uint64] | None
+    shuffle: bool
 
     @staticmethod
     def of_block(block: Block, learned: Mask | None, shuffle: bool) -> Visits:
@@ -50,39 +53,51 @@ class Visits:
         rows = np.arange(block.n) if learned is None else np.flatnonzero(learned[start + kept])
         weights = block.row_weights
         if not shuffle:
-            return Visits(data, indices, indptr, block.codes, rows, weights[rows], None)
+            return Visits(data, indices, indptr, block.codes, rows, weights[rows], False)
         from separatrix.kernels.perceptron import row_keys
 
         keys = np.empty(block.n, dtype=np.uint64)
         row_keys(data.astype(np.float64, copy=False).view(np.uint64), indices, indptr, block.shape[1], keys)
         keys = mixed(keys + block.codes.astype(np.uint64) * GOLDEN)[rows]
-        distinct, first, group = np.unique(keys, return_index=True, return_inverse=True)
-        total = np.bincount(group, weights[rows], minlength=len(distinct))
+        order = np.argsort(keys)
+        fresh = np.append(True, np.diff(keys[order]) != 0)
+        first = order[fresh]
+        total = np.add.reduceat(weights[rows[order]], np.flatnonzero(fresh)) if len(order) else np.zeros(0)
+        if len(total) and total.min() == total.max():  # no row stands twice, and all count alike: one visit each
+            return Visits(data, indices, indptr, block.codes, rows[first], total, True)
         times = np.ceil(total * len(total) / max(total.sum(), np.finfo(float).tiny) - 1e-9).astype(np.intp)
-        copies = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
-        return Visits(
-            data,
-            indices,
-            indptr,
-            block.codes,
-            np.repeat(rows[first], times),
-            np.repeat(total / times, times),
-            np.repeat(distinct, times) + copies.astype(np.uint64) * GOLDEN,
-        )
+        visited_rows = np.repeat(rows[first], times)
+        return Visits(data, indices, indptr, block.codes, visited_rows, np.repeat(total / times, times), True)
+
+    @property
+    def stored(self) -> tuple[Any, ...]:
+        """What the compiled loops read."""
+        return self.data, self.indices, self.indptr, self.rows, self.codes, self.weights
+
+    def orders(self, salts: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The salts of epochs, 0 where the rows are visited as they are given."""
+        return salts if self.shuffle else np.zeros(len(salts), dtype=np.uint64)
 
     def order(self, salt: np.uint64) -> Codes:
         """The order of one epoch."""
-        return np.arange(len(self.rows)) if self.keys is None else np.argsort(mixed(self.keys + salt))
+        if not self.shuffle:
+            return np.arange(len(self.rows))
+        from separatrix.kernels.perceptron import shuffled
+
+        order: Codes = shuffled(len(self.rows), salt)
+        return order
 
 
 def visited(source: Source, learned: Mask | None, shuffle: bool) -> Iterator[Visits]:
-    """The blocks of a source, read as they are needed."""
-    return (Visits.of_block(block, learned, shuffle) for block in source.blocks())
+    """The blocks of a source, read as they are needed; one block where the rows are in memory as they are needed."""
+    one = source.one_block()
+    return (Visits.of_block(block, learned, shuffle) for block in (source.blocks() if one is None else [one]))
 
 
-def salt(seed: int, epoch: int) -> np.uint64:
-    """What makes the order of an epoch its own."""
-    return np.random.default_rng([seed, 1, epoch]).integers(2**64, dtype=np.uint64)
+def salts(seed: int, first: int, stop: int) -> NDArray[np.uint64]:
+    """64 bits that make the order of every epoch its own; never 0."""
+    epochs = np.arange(first + 1, stop + 1, dtype=np.uint64)
+    return np.maximum(mixed(mixed(epochs * GOLDEN) + np.uint64(seed)), 1)
 
 
 def turns(blocks: Iterator[Visits], in_memory: bool, salt: np.uint64) -> Iterator[tuple[Visits, Codes]]:
@@ -91,7 +106,7 @@ def turns(blocks: Iterator[Visits], in_memory: bool, salt: np.uint64) -> Iterato
         yield from ((rows, rows.order(salt)) for rows in blocks)
         return
     orders = [(rows, rows.order(salt)) for rows in blocks]
-    shuffled = len(orders) > 1 and orders[0][0].keys is not None
+    shuffled = len(orders) > 1 and orders[0][0].shuffle
     number = max(len(order) for _, order in orders) // _TURN + 1 if shuffled else 1
     for turn in range(number):
         yield from ((rows, order[turn::number]) for rows, order in orders)

@@ -15,7 +15,14 @@ making slopes smaller: with κ_c ∈ [0, 1] for the rows of class c, ℓ*(κa) �
   error of a few K ε.
 * A coefficient under absolute values alone demands |Σ s a x_j| ≤ l_j: one more factor for all rows.
 
-A shift of the scores, a = ∇ℓ − ∇²ℓ·c, brings Σ s a near zero first where it is not so already. Free coefficients other than the
+A shift of the scores, a = ∇ℓ − ∇²ℓ·c, brings Σ s a near zero first where it is not so already; with C = Σ s∇²ℓ and Cc = ∂F/∂b
+it does so exactly. There the gap has a closed form, whose only unknown is one product with the Hessian, K = Σ s∇²ℓ·c xᵀ:
+
+    F(θ) − D(a) = Σ s B(a, ∇ℓ) + Σ_j (g − K)_j²/2q_j ≤ cᵀCc + Σ_j (g − K)_j²/2q_j      B the Bregman distance of ℓ*
+
+Proof: ℓ(η) + ℓ*(a) = aᵀη + B(a, ∇ℓ) and P(θ) + P*(−v) = −vᵀθ + ½‖∇P + v‖²/q; the intercept's terms vanish with Σ s a. For the
+logistic loss and the softmax B is a Kullback–Leibler divergence, at most χ² = cᵀ∇²ℓc, and a is in the domain of ℓ* if no two of
+c's entries (and 0) differ by more than 1; for the squared loss B = ½c². Free coefficients other than the
 intercept are out of reach of such factors: a bound that assumes |θ*_j| ≤ 2 + 2|θ_j| for them is called an estimate.
 
 Rounding: sums over rows are known to 32 ε of the sum of their absolute values, scores to ε Σ_j |θ_jx_j| times the terms that
@@ -38,6 +45,11 @@ from separatrix.objectives.linear import Evaluation, LinearObjective, pieces_in_
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.rounding import EPS, ROUNDING, score_rounding
+
+# Eigenvalues of the intercepts' curvature below this share of the largest are none: scores that may all move together.
+_FLAT = 1e-12
+# Relative error of curvatures that are kept in single precision.
+_SINGLE = 8.0 * float(np.finfo(np.float32).eps)
 
 
 class Bound(NamedTuple):
@@ -68,6 +80,37 @@ def strong_convexity(problem: LinearProblem, gradient: Float) -> Bound:
     return Bound(gap, method="strong convexity of the penalty")
 
 
+def product_gap(problem: LinearProblem, evaluation: Evaluation, squares: Float) -> Bound:
+    """The closed form above, for a quadratic penalty of everything but the intercept; infinite where it does not hold.
+
+    `squares` (p,) are Σ s x_j². One product with the Hessian. The condition is met by the exact c, which differs from ours by
+    rounding; kept curvatures may be of single precision.
+    """
+    penalty, gradient, C = problem.objective.penalty, evaluation.gradient, evaluation.total_curvature
+    nothing = Bound(np.inf, method="dual point")
+    quadratic = penalty.quadratic[:, :-1]
+    if not (penalty.smooth and penalty.matrix is None and (quadratic > 0).all()):
+        return nothing
+    if problem.objective.loss.concordance is None or C is None or evaluation.times is None:
+        return nothing
+    shift, values = intercept_shift(gradient[:, -1], C), np.linalg.eigvalsh(C)
+    least = values[values > _FLAT * values[-1]].min(initial=np.inf)
+    single = _SINGLE * values[-1] / least  # relative error of C⁻¹
+    if not (np.isfinite(single) and single < 0.1 and max(shift.max(), 0.0) - min(shift.min(), 0.0) < 1.0):
+        return nothing
+    direction = np.zeros_like(gradient)
+    direction[:, -1] = shift
+    left = (gradient - evaluation.times(direction))[:, :-1]
+    noise = ROUNDING * np.sqrt(len(shift) * evaluation.residual * evaluation.total)
+    missed = noise / least + (2.0 * single + _SINGLE) * np.abs(shift).sum()
+    roots = np.sqrt(squares[:-1])
+    error = (ROUNDING * np.sqrt(evaluation.residual) + missed * np.sqrt(evaluation.total)) * roots
+    with np.errstate(over="ignore"):  # columns of extreme size: no bound
+        gap = 0.5 * float((np.square(np.abs(left) + error) / quadratic).sum())
+    bent = (1.01 + 4.0 * single) * abs(float(shift @ gradient[:, -1])) + 101.0 * noise**2 / least
+    return Bound(gap + bent + ROUNDING * abs(evaluation.value), method="dual point")
+
+
 def intercept_price(theta: Float, gradient: Float) -> float:
     """What is left of the intercepts' gradient costs a dual point about this much: shrinking slopes moves D by 1 + |b| each."""
     return float((np.abs(gradient[:, -1]) * (2.0 + np.abs(theta[:, -1]))).sum())
@@ -88,7 +131,7 @@ def dual_cost(problem: LinearProblem, theta: Float, gradient: Float) -> float:
 def intercept_shift(gradient: Float, curvature: Float) -> Float:
     """c (m,) with ∇²F_b·c = ∂F/∂b for the (m, m) second derivatives by the intercepts."""
     values, vectors = np.linalg.eigh(curvature)
-    kept = values > 1e-12 * max(values[-1], np.finfo(np.float64).tiny)
+    kept = values > _FLAT * max(values[-1], np.finfo(np.float64).tiny)
     shift: Float = vectors[:, kept] @ ((vectors[:, kept].T @ gradient) / values[kept])
     return shift
 

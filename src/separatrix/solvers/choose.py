@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
-# Up to this many columns (or rows, when they are fewer) the Gram matrix and its factorisation are cheap.
+from separatrix.solvers.sample import sample_rows
+
+# Up to this many columns (or rows, when they are fewer) the Gram matrix and its factorisation fit in memory.
 GRAM_LIMIT = 6000
+# Nanoseconds: per entry of a sparse matrix and target in a step of conjugate gradients, per number that such a step keeps, per
+# step; per product of the closed form, and per sparse entry that it reads.
+_STEP_ENTRY, _STEP_NUMBER, _STEP = 2.0, 10.0, 100e3
+_CLOSED_PRODUCT, _CLOSED_ENTRY = 0.06, 80.0
+# Entries of an array with few rows from which on a centred copy of it, to keep, costs more than it is worth.
+_WORTH_COPYING = 1 << 17
+# From this share of stored entries on a sparse matrix is a dense one.
+_FULL = 0.5
+# Steps that a well-conditioned fit takes: worth a try where they cost no more than the closed form.
+_USUAL_STEPS = 12
 
 
-def choose_least_squares(n_rows: int | None, n_features: int) -> str:
+def choose_least_squares(
+    n_rows: int | None, n_features: int, *, entries: int | None = None, n_targets: int = 1, dense: bool = False
+) -> str:
     """How a penalised least-squares problem is solved.
 
-    ============================  ===========================================
-    columns ≤ 6000                ``"gram"``: one pass, closed form
-    rows ≤ 6000                   ``"gram"`` on the rows' side
-    both larger                   ``"cg"``: one pass per step, bounded memory
-    ============================  ===========================================
+    =====================================  ===========================================
+    columns ≤ 6000                         ``"gram"``: one pass, closed form
+    rows ≤ 6000                            ``"gram"`` on the rows' side
+    both larger                            ``"cg"``: one pass per step, bounded memory
+    sparse, and 12 steps cost less         ``"cg"``: see `affordable_steps`
+    an array with few rows                 ``"dual"``: the Gram matrix of the rows, which are not copied
+    =====================================  ===========================================
 
     Parameters
     ----------
     n_rows : int or None
         ``None`` when it is not known.
     n_features : int
+    entries : int, optional
+        Stored entries of a sparse matrix in memory.
+    n_targets : int, default=1
+    dense : bool, default=False
+        Whether the rows are a dense array in memory, and every target has a penalty.
 
     Returns
     -------
@@ -30,17 +51,63 @@ def choose_least_squares(n_rows: int | None, n_features: int) -> str:
     >>> from separatrix.solvers import choose_least_squares
     >>> choose_least_squares(10_000_000, 100), choose_least_squares(100_000, 47_000)
     ('gram', 'cg')
+    >>> choose_least_squares(1_333, 4_000), choose_least_squares(1_333, 4_000, entries=100_000)
+    ('gram', 'cg')
     """
     smaller = n_features if n_rows is None else min(n_rows, n_features)
-    return "gram" if smaller <= GRAM_LIMIT else "cg"
+    if smaller > GRAM_LIMIT:
+        return "cg"
+    if dense and n_rows is not None and n_rows < n_features and n_rows * n_features >= _WORTH_COPYING:
+        return "dual"
+    if entries is None or n_rows is None or entries > _FULL * n_rows * n_features:
+        return "gram"
+    return "cg" if affordable_steps(n_rows, n_features, entries, n_targets) >= _USUAL_STEPS else "gram"
 
 
-# Up to this many columns (times the number of scores) a Hessian is cheap beside a few gradients.
-NEWTON_COLUMNS = 300
+def affordable_steps(n_rows: int, n_features: int, entries: int, n_targets: int) -> float:
+    """How many steps of conjugate gradients on a sparse matrix cost as much as the closed form.
+
+    A step reads every entry twice for every target; the closed form multiplies the rows (dense, the smaller side squared) and
+    factors the result. A problem that needs more steps is ill-conditioned, and is handed to the closed form.
+    """
+    smaller = min(n_rows, n_features)
+    if smaller > GRAM_LIMIT:
+        return float("inf")
+    step = n_targets * (_STEP_ENTRY * entries + _STEP_NUMBER * (n_rows + n_features)) + _STEP
+    return (_CLOSED_PRODUCT * smaller**2 * n_features + _CLOSED_ENTRY * entries) / step
+
+
+# Beyond this many parameters no Hessian is formed.
 NEWTON_PARAMETERS = 3000
-# With more rows per parameter than this, a sample knows the Hessian well enough.
-MANY_ROWS = 500
-MANY_ENTRIES = 5_000_000
+# A sample's Hessian is the metric of L-BFGS from so many rows per parameter on.
+MANY_ROWS = 100
+# What a pass costs beside its arithmetic, in multiplications.
+PASS = 2_000_000
+_FEW_PARAMETERS = 300
+
+
+def solver_costs(n_rows: int, n_features: int, n_scores: int = 1) -> dict[str, float]:
+    """About how many multiplications a smooth penalised fit takes, by solver; those that cannot be used are left out.
+
+    h = n · m(m+1)/2 · p² is a pass with the Hessian, g = 2nmp one with a gradient or a product, f = (mp)³/3 a factorisation.
+
+    ===============  =====================================================  ===============================================
+    ``newton``       6h, or 3h from a sample's optimum; 6f; 7 passes
+    ``lbfgs``        10g; 6h of the sample; 6f; 12 passes                   rows ≥ 100 per parameter
+    ``newton-cg``    50g; blocks of the Hessian, m(n_S p² + 2p³), or
+                     as many products again without; 27 passes
+    ===============  =====================================================  ===============================================
+    """
+    p, m = n_features, n_scores
+    hessian, gradient, factor = n_rows * m * (m + 1) / 2 * p**2, 2.0 * n_rows * m * p, (m * p) ** 3 / 3.0
+    sampled = sample_rows(n_rows, m * p)
+    blocks = m * (min(n_rows, p * max(10, m)) * p**2 + 2.0 * p**3)
+    costs = {"newton-cg": 50.0 * gradient + min(blocks, 50.0 * gradient) + 27 * PASS}
+    if m * p <= NEWTON_PARAMETERS:
+        costs["newton"] = (3 if sampled else 6) * hessian + 6.0 * factor + 7 * PASS
+        if sampled and n_rows >= MANY_ROWS * m * p:
+            costs["lbfgs"] = 10.0 * gradient + 6.0 * hessian * sampled / n_rows + 6.0 * factor + 12 * PASS
+    return costs
 
 
 def choose_solver(
@@ -51,8 +118,9 @@ def choose_solver(
     ==================================  ===============================================================================
     absolute values or bounds           ``"prox_newton"``: working sets, coordinate descent on a quadratic model
     no penalty, parameters ≤ 3000       ``"newton"``: the likelihood may be flat, and only its Hessian knows
-    columns · scores² ≤ 300             ``"newton"``; with very many rows ``"lbfgs"`` in the metric of a sample's Hessian
-    more                                ``"newton-cg"``: products with the Hessian, never formed
+    rows that are not counted yet       ``"newton"`` up to 300 parameters, ``"newton-cg"`` beyond
+    else                                what costs least by `solver_costs`: ``"newton"``, ``"lbfgs"`` in the metric of a
+                                        sample's Hessian, or ``"newton-cg"``, which never forms one
     ==================================  ===============================================================================
 
     Parameters
@@ -81,10 +149,10 @@ def choose_solver(
         return "prox_newton"
     if not penalised and n_features * n_scores <= NEWTON_PARAMETERS:
         return "newton"
-    if n_features * n_scores**2 > NEWTON_COLUMNS:
-        return "newton-cg"
-    many = n_rows is not None and n_rows > MANY_ROWS * n_features * n_scores and n_rows * n_features > MANY_ENTRIES
-    return "lbfgs" if many else "newton"
+    if n_rows is None:
+        return "newton" if n_features * n_scores**2 <= _FEW_PARAMETERS else "newton-cg"
+    costs = solver_costs(n_rows, n_features, n_scores)
+    return min(costs, key=lambda name: costs[name])
 
 
 # A machine of few rows or columns is solved by Newton's method: a Hessian, or its products, are cheap.
@@ -92,6 +160,7 @@ FEW_ROWS = 200
 PRIMAL_COLUMNS = 1000
 # Up to this many rows and columns all rows are at hand, and interior points reach the last digits.
 INTERIOR_ROWS = 2000
+NEWTON_VALUES = 4_000_000
 
 
 def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
@@ -100,7 +169,9 @@ def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
     =============================================  ===================================================================
     hinge, rows ≤ 2000 and columns ≤ 1000          ``"interior"``: interior points, a few dozen Newton steps
     hinge, rows ≤ 200                              ``"interior"``, on the rows' side
-    squared hinge, rows ≤ 200                      ``"primal"``: Newton's method, exactly
+    squared hinge, columns ≤ 1000 and at most      ``"newton"``: Newton's method on the rows inside the margin, for all
+    4 million values                               machines at once, to the exact optimum
+    squared hinge, rows ≤ 200                      ``"newton"``
     columns ≤ 1000                                 ``"primal"``: a few passes; for the hinge, losses that are ever less
                                                    rounded off
     more                                           ``"dual"``: coordinate ascent, row by row
@@ -127,4 +198,6 @@ def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
     narrow = n_features <= PRIMAL_COLUMNS
     if loss == "hinge" and (few or (narrow and n_rows is not None and n_rows <= INTERIOR_ROWS)):
         return "interior"
+    if loss != "hinge" and (few or (narrow and n_rows is not None and n_rows * n_features <= NEWTON_VALUES)):
+        return "newton"
     return "primal" if narrow or few else "dual"

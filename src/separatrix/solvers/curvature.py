@@ -21,6 +21,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.linalg as sla
+from scipy.linalg import lapack
 
 from separatrix.data.block import Block, Float
 from separatrix.objectives.linear import Evaluation, LinearObjective
@@ -50,14 +51,15 @@ class Curvature:
         diagonal[self.blank] = 1.0
         self.root = np.sqrt(diagonal)
         equal = hessian / self.root[:, None] / self.root[None, :]
-        equal[np.diag_indices(len(equal))] = 1.0
+        equal.flat[:: len(equal) + 1] = 1.0
         self._vectors: Float | None = None
-        try:
-            self._factor = sla.cho_factor(equal, lower=True, check_finite=False)
-            pivots = np.abs(np.diagonal(self._factor[0]))
-            self.deficient = bool(pivots.min(initial=1.0) ** 2 <= 4.0 * len(equal) * EPS)
-        except sla.LinAlgError:
-            self.deficient = True
+        if not len(equal):  # no columns: LAPACK refuses empty matrices
+            self._values, self._vectors, self.deficient = diagonal, equal, False
+            return
+        # LAPACK itself: what SciPy wraps around it takes longer than the factor of a small matrix.
+        self._factor, failed = lapack.dpotrf(equal, lower=1, clean=1)
+        pivots = self._factor.diagonal()
+        self.deficient = bool(failed) or bool(pivots.min(initial=1.0) ** 2 <= 4.0 * len(equal) * EPS)
         self._equal = None if self.deficient else equal
         if self.deficient:
             values, vectors = np.linalg.eigh(equal)
@@ -78,10 +80,11 @@ class Curvature:
             value, error = float(self._values[0]), 48.0 * p * EPS
         elif p <= _EIGENVALUES_UP_TO:
             with one_blas_thread():
-                value, error = float(sla.eigvalsh(self._equal, subset_by_index=[0, 0])[0]), 48.0 * p * EPS
+                first = lapack.dsyevr(self._equal, compute_v=0, range="I", il=1, iu=1, lower=1)
+            value, error = float(first[0][0]) if first[-1] == 0 else 0.0, 48.0 * p * EPS
         else:
             with one_blas_thread():
-                inverse, _ = sla.lapack.dtrtri(self._factor[0], lower=1)
+                inverse, _ = lapack.dtrtri(self._factor, lower=1)
             value, error = 1.0 / float(np.square(np.tril(inverse)).sum()), (32.0 + p) * p * EPS
         return max(0.0, value - error)
 
@@ -98,7 +101,7 @@ class Curvature:
 
     def null_directions(self) -> Float:
         """(r, m, p) directions that were left out because H does not resolve them; none when its rank is full."""
-        if self._vectors is None:
+        if self._vectors is None or not len(self.root):
             return np.zeros((0, *self.shape))
         complement = sla.null_space(self._vectors.T) / self.root[:, None]
         complement[self.blank] = 0.0  # a column of zeros is known to be one
@@ -109,7 +112,7 @@ class Curvature:
         scaled = v.ravel() / self.root
         if self._vectors is not None:
             return (self._vectors.T @ scaled) / np.sqrt(self._values)
-        result: Float = sla.solve_triangular(self._factor[0], scaled, lower=True, check_finite=False)
+        result: Float = lapack.dtrtrs(self._factor, scaled, lower=1)[0]
         return result
 
     def solve(self, v: Float) -> Float:
@@ -118,7 +121,7 @@ class Curvature:
         if self._vectors is not None:
             solved = self._vectors @ ((self._vectors.T @ scaled) / self._values)
         else:
-            solved = sla.cho_solve(self._factor, scaled, check_finite=False)
+            solved = lapack.dpotrs(self._factor, scaled, lower=1)[0]
         result: Float = np.where(self.blank, 0.0, solved / self.root).reshape(self.shape)
         return result
 
@@ -127,7 +130,7 @@ class Curvature:
         scaled = v.ravel() * self.root
         if self._vectors is not None:
             return float(np.linalg.norm(np.sqrt(self._values) * (self._vectors.T @ scaled)))
-        return float(np.linalg.norm(np.tril(self._factor[0]).T @ scaled))
+        return float(np.linalg.norm(scaled @ self._factor))
 
     def diagonal_length(self, v: Float) -> float:
         """√(Σ H_jj v_j²)."""
@@ -138,7 +141,7 @@ class Curvature:
         if self._vectors is not None:
             inner = (self._vectors / self._values) @ self._vectors.T
         else:
-            inner = sla.cho_solve(self._factor, np.eye(len(self.root)), check_finite=False)
+            inner = lapack.dpotrs(self._factor, np.eye(len(self.root)), lower=1)[0]
         result: Float = inner / self.root[:, None] / self.root[None, :]
         return result
 

@@ -18,10 +18,12 @@ import scipy.linalg as sla
 from separatrix.data.block import Float
 from separatrix.settings import one_blas_thread
 
-_SWEEPS = 8
+# A factorisation costs about as much as |S|/6 sweeps: so many sweeps between factorisations, and not fewer than a few.
+_SWEEPS, _SWEEPS_PER_COORDINATE = 8, 0.25
+_UNINTERRUPTED = 3e8  # multiplications, less than a second of them
 _ROUNDS = 60
-# Multiplications that may go into factorisations of one call: many of small systems, one of a large one.
-_FACTORISATIONS = 1e9
+# Multiplications that may go into factorisations between sweeps: many of small systems, a few of a large one.
+_FACTORISATIONS, _FEW = 3e7, 3
 
 
 def minimise_quadratic(
@@ -33,10 +35,11 @@ def minimise_quadratic(
     """
     from separatrix.kernels.coordinate import descend  # numba takes a while to import
 
-    least = tol / max(1, len(theta))
+    p = max(1, len(theta))
+    least, sweeps = tol / p, max(_SWEEPS, int(min(_SWEEPS_PER_COORDINATE * p, _UNINTERRUPTED / p**2)))
     with one_blas_thread():
         for _ in range(_ROUNDS):
-            settled = descend(H, slope, theta, absolute, low, high, least, _SWEEPS) < _SWEEPS
+            settled = descend(H, slope, theta, absolute, low, high, least, sweeps) < sweeps
             # No coordinate alone may help where all together would: nearly dependent columns.
             lowered = _finish(H, slope, theta, absolute, low, high)
             if settled and lowered <= tol:
@@ -51,7 +54,7 @@ def _finish(H: Float, slope: Float, theta: Float, absolute: Float, low: Float, h
     lowered = 0.0
     inside = (theta > low) & (theta < high) & ((theta != 0) | (absolute == 0)) & (H.diagonal() > 0)
     S = np.flatnonzero(inside)
-    for _ in range(min(len(S), max(1, int(_FACTORISATIONS / max(1, len(S)) ** 3)))):
+    for _ in range(min(len(S), max(_FEW, int(_FACTORISATIONS / max(1, len(S)) ** 3)))):
         root = np.sqrt(H.diagonal()[S])
         sub = H[np.ix_(S, S)] / root[:, None] / root[None, :]
         sub[np.diag_indices(len(S))] += 1e-14  # collinear columns: any of their minimisers will do

@@ -112,25 +112,26 @@ class ClassMoments(Statistic):
         share = np.divide(added, after, out=np.zeros_like(after), where=after > 0)[:, None]
         with np.errstate(invalid="ignore", over="ignore"):  # NaN and inf are found by `check`, and named
             gap = (other._high - self._high) + (other._low - self._low)
+            self._low = self._low + gap * share
             fresh = (before == 0) & (added > 0)
-            self._high = np.where(fresh[:, None], other._high, self._high)
-            self._low = np.where(
-                fresh[:, None], other._low, np.where((added > 0)[:, None], self._low + gap * share, self._low)
-            )
-            moved = np.flatnonzero((before > 0) & (added > 0))
-            rows = np.sqrt(before[moved, None] * share[moved]) * gap[moved]
+            if fresh.any():
+                self._high = np.where(fresh[:, None], other._high, self._high)
+                self._low = np.where(fresh[:, None], other._low, self._low)
+            moved = (before > 0) & (added > 0)
+            if not moved.all():
+                gap[~moved] = 0.0
+            rows = np.sqrt(before[:, None] * share) * gap
             if self.form == "diagonal":
                 assert self._squares is not None and other._squares is not None
-                self._squares = self._squares + other._squares
-                self._squares[moved] += np.square(rows)
+                self._squares = self._squares + other._squares + np.square(rows)
             elif self.form == "pooled":
                 self._scatters[0].merge(other._scatters[0])
-                self._scatters[0].add_rows(rows)
+                self._scatters[0].add_rows(rows[moved])
             else:
                 for k in np.flatnonzero(added):
                     self._scatters[k].merge(other._scatters[k])
-                for k, row in zip(moved, rows, strict=True):
-                    self._scatters[k].add_rows(row[None, :])
+                for k in np.flatnonzero(moved):
+                    self._scatters[k].add_rows(rows[k : k + 1])
         self.counts = after
         return self
 

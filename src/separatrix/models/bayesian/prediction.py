@@ -10,12 +10,12 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_softmax, logsumexp, ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from separatrix.bayes.posterior import Posterior
-from separatrix.bayes.predictive import interval, probit, quadrature
+from separatrix.bayes.predictive import PROBIT, interval, quadrature
 from separatrix.bayes.predictive_softmax import softmax_interval, softmax_probit, softmax_quadrature
 from separatrix.data.affine import Intercept, Standardised
 from separatrix.data.block import Block, Float
@@ -151,12 +151,15 @@ class PosteriorPrediction(Probabilities, LinearRule):
         dense[far] *= (_FAR / largest[far])[:, None]
         return DenseBlock(dense, rows.y, rows.weights, rows.start)
 
-    def _activations(self, block: Block) -> tuple[NDArray[np.bool_], Float, Float]:
+    def _activations(self, block: Block) -> tuple[Any, Float, Float]:
         """Which rows are finite, and the means and covariances of their scores."""
-        rows = self._bounded(self._seen(block))
-        mean = rows.matvec(self._posterior.mean.T)
-        spread = self._posterior.spread(rows)
-        known: NDArray[np.bool_] = np.isfinite(mean).all(axis=1) & np.isfinite(spread.sum(axis=(1, 2)))
+        rows = self._seen(block)
+        mean, spread = rows.matvec(self._posterior.mean.T), self._posterior.spread(rows)
+        if np.isfinite(mean).all() and np.isfinite(spread).all():
+            return slice(None), mean, spread
+        rows = self._bounded(rows)
+        mean, spread = rows.matvec(self._posterior.mean.T), self._posterior.spread(rows)
+        known = np.isfinite(mean).all(axis=1) & np.isfinite(spread.sum(axis=(1, 2)))
         return known, mean[known], spread[known]
 
     def _score_block(self, block: Block, draws: Float | None) -> Float:
@@ -170,8 +173,11 @@ class PosteriorPrediction(Probabilities, LinearRule):
         if m > 1:
             scores[known] = (softmax_quadrature if exact else softmax_probit)(mean, spread, log=True)
             return scores
+        if not exact:  # the log-odds of σ(κμ)
+            scores[known, 0] = mean[:, 0] / np.sqrt(1.0 + PROBIT * spread[:, 0, 0])
+            return scores
         # The smaller of the two probabilities keeps its digits; the scores of both sides mirror each other.
-        small = (quadrature if exact else probit)(-np.abs(mean[:, 0]), spread[:, 0, 0], log=True)
+        small = quadrature(-np.abs(mean[:, 0]), spread[:, 0, 0], log=True)
         scores[known, 0] = np.where(mean[:, 0] > 0, 1.0, -1.0) * (np.log1p(-np.exp(small)) - small)
         return scores
 

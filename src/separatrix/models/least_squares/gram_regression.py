@@ -15,7 +15,7 @@ from separatrix.data.block import Float
 from separatrix.models.base import FitCall, OptionalArray
 from separatrix.models.docstrings import described
 from separatrix.models.in_parts import InParts, in_parts
-from separatrix.models.least_squares.task import LeastSquaresTask, describe, fit_by_cg, polish
+from separatrix.models.least_squares.task import NO_STATISTIC, LeastSquaresTask, describe, fit_by_cg, polish
 from separatrix.models.regressor import Regressor
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.statistics.gram import Gram, NormalEquations
@@ -36,8 +36,8 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
     def _penalties(self, n_targets: int) -> Float:
         """α of every target."""
 
-    def _iterative(self, source: Source) -> tuple[float, int | None] | None:
-        """Tolerance and limit on steps when the Gram matrix is too large to form, else None."""
+    def _iterative(self, source: Source) -> tuple[float, int | None, str] | None:
+        """Tolerance, limit on steps and solver when a Gram matrix is too large or costs too much, else None."""
         return None
 
     _of_some_fits: ClassVar[tuple[str, ...]] = ("_gram", "_triangle", "loo_errors_")
@@ -47,17 +47,19 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
 
     def _solve(self, source: Source, call: FitCall) -> None:
         self._dtype = source.dtype
-        iterative = self._iterative(source)
-        if iterative is None:
+        iterative, found = self._iterative(source), None
+        if iterative is not None:
+            tol, max_iter, solver = iterative
+            penalties = self._penalties(number_of_targets(source))
+            found = fit_by_cg(source, penalties, self.fit_intercept, tol, max_iter, call.watch, self._dtype, solver)
+        if found is None:
             self._gram = Gram.of_source(source)
             self._unpack(call.watch, source, all_rows=True)
-            return
-        tol, max_iter = iterative
-        m = next(source.blocks()).y.shape[1]  # type: ignore[union-attr]  # a valued source has targets
-        coef, intercept, self.fit_ = fit_by_cg(
-            source, self._penalties(m), self.fit_intercept, tol, max_iter, call.watch, self._dtype
-        )
-        self._set(coef, intercept)
+        else:
+            coef, intercept, self.fit_ = found
+            if (penalties > 0).all():  # S + αI has an inverse
+                self.rank_ = source.n_features
+            self._set(coef, intercept)
 
     @available_if(in_parts)
     @described
@@ -72,7 +74,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
 
     def _add_rows(self, call: FitCall) -> None:
         if hasattr(self, "fit_") and not hasattr(self, "_gram"):
-            raise ValueError("A model fitted by conjugate gradients keeps no statistic to add to; use solver='gram'.")
+            raise ValueError(NO_STATISTIC.format(verb="add to"))
         before: Gram | None = getattr(self, "_gram", None)
         one_target = getattr(self, "_one_target", None)
         source = self._numbers(call.X, call.y, call.sample_weight, reset=before is None)
@@ -92,7 +94,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
     def _check_statistic(self) -> None:
         self._check_ready()
         if not hasattr(self, "_gram"):
-            raise ValueError("A model fitted by conjugate gradients keeps no statistic to merge; use solver='gram'.")
+            raise ValueError(NO_STATISTIC.format(verb="merge"))
 
     def _check_mergeable(self, other: Any) -> None:
         super()._check_mergeable(other)
@@ -165,3 +167,8 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
         else:
             self.coef_ = coef
             self.intercept_ = intercept.astype(self._dtype, copy=False) if self.fit_intercept else 0.0
+
+
+def number_of_targets(source: Source) -> int:
+    """m of a valued source."""
+    return next(source.blocks()).y.shape[1]  # type: ignore[union-attr]  # a valued source has targets

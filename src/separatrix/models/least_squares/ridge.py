@@ -18,8 +18,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
-from separatrix.models.least_squares.gram_regression import LeastSquaresRegressor
-from separatrix.models.least_squares.task import SOLVERS, StepCount, wants_cg
+from separatrix.models.least_squares.gram_regression import LeastSquaresRegressor, number_of_targets
+from separatrix.models.least_squares.task import SOLVERS, StepCount, method_for
 from separatrix.solvers.least_squares.leave_one_out import ridge_loo
 from separatrix.solvers.least_squares.normal_equations import Spectrum
 from separatrix.statistics.gram import NormalEquations
@@ -93,8 +93,8 @@ class LinearRegression(LeastSquaresRegressor):
     def _penalties(self, n_targets: int) -> Float:
         return np.zeros(n_targets)
 
-    def _iterative(self, source: Source) -> tuple[float, int | None] | None:
-        return (1e-12, None) if not self.positive and wants_cg("auto", source.n_rows, source.n_features) else None
+    def _iterative(self, source: Source) -> tuple[float, int | None, str] | None:
+        return (1e-12, None, "auto") if not self.positive and method_for("auto", source, False) == "cg" else None
 
     @property
     def singular_(self) -> Float:
@@ -143,7 +143,7 @@ class Ridge(StepCount, LeastSquaresRegressor):
     loo_errors_ : ndarray of shape (n_alphas,)
         Mean squared leave-one-out error of every penalty of the grid (``alpha="loo"``), averaged over the targets.
     solver_ : str
-        "gram" or "cg".
+        "gram", "cg" or, for few dense rows, "dual".
     n_iter_ : int
         Steps of "cg"; 1 for a closed form.
     fit_ : Fit
@@ -204,10 +204,12 @@ class Ridge(StepCount, LeastSquaresRegressor):
 
     @property
     def solver_(self) -> str:
-        """What solved it: "gram" or "cg"."""
+        """What solved it: "gram", "cg" or, for few dense rows, "dual"."""
         if not hasattr(self, "fit_"):
             raise AttributeError("solver_ is there after fit.")
-        return "gram" if hasattr(self, "_gram") else "cg"
+        if hasattr(self, "_gram"):
+            return "gram"
+        return "cg" if self.fit_.iterations else "dual"
 
     def _second_pass_parameter(self) -> str:
         if self.solver == "cg":
@@ -225,10 +227,12 @@ class Ridge(StepCount, LeastSquaresRegressor):
         self.alpha_ = self.alpha
         return np.broadcast_to(values, (n_targets,)).copy()
 
-    def _iterative(self, source: Source) -> tuple[float, int | None] | None:
-        if isinstance(self.alpha, str) or self.positive or not wants_cg(self.solver, source.n_rows, source.n_features):
+    def _iterative(self, source: Source) -> tuple[float, int | None, str] | None:
+        if isinstance(self.alpha, str) or self.positive:
             return None
-        return self.tol**2, self.max_iter
+        penalised = bool(np.all(np.asarray(self.alpha) > 0))
+        method = method_for(self.solver, source, penalised, number_of_targets(source))
+        return None if method == "gram" else (self.tol**2, self.max_iter, self.solver)
 
     def _grid(self) -> Float:
         return penalty_grid(_DEFAULT_ALPHAS if self.alphas is None else self.alphas)

@@ -29,14 +29,15 @@ from separatrix.models.class_weights import class_counts, class_factors
 from separatrix.models.counted_classes import check_class_weight, check_some_class, check_two_classes, warn_of_one_class
 from separatrix.models.generative import MomentEstimator, labelled_by_all
 from separatrix.models.least_squares.task import (
+    NO_STATISTIC,
     SOLVERS,
     LeastSquaresTask,
     StepCount,
     describe,
     fit_by_cg,
+    method_for,
     polish,
     verdict,
-    wants_cg,
 )
 from separatrix.models.linear_rule import LinearRule
 from separatrix.models.stopwatch import Stopwatch
@@ -46,6 +47,9 @@ from separatrix.solvers.least_squares.normal_equations import LeastSquaresSoluti
 from separatrix.statistics.gram import Gram, NormalEquations, class_normal_equations
 from separatrix.statistics.moments import Form
 from separatrix.statistics.triangular import Triangular
+
+# Entries that are looked at together for a class that is predicted.
+_LOOKED_AT = 1 << 19
 
 
 class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
@@ -165,10 +169,18 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
     def _solve(self, source: Source, call: FitCall) -> None:
         if self._multi_label:
             self._solve_labels(source, call.watch)
-        elif self._iterates(source):
-            self._solve_by_cg(source, call.watch)
-        else:
+        elif not (self._iterates(source) and self._solve_by_cg(source, call.watch)):
             super()._solve(source, call)
+
+    def _add_rows(self, call: FitCall) -> None:
+        if hasattr(self, "fit_") and not hasattr(self, "_moments"):
+            raise ValueError(NO_STATISTIC.format(verb="add to"))
+        super()._add_rows(call)
+
+    def _check_statistic(self) -> None:
+        super()._check_statistic()
+        if not hasattr(self, "_moments"):
+            raise ValueError(NO_STATISTIC.format(verb="merge"))
 
     def reads_statistic(self, X: Any) -> bool:
         """Whether a fit to X is one pass and algebra on what it adds up: not where conjugate gradients are used."""
@@ -177,8 +189,9 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
     def _iterates(self, X: Any) -> bool:
         if self.positive or self.max_norm is not None:
             return False
-        shape = (X.n_rows, X.n_features) if isinstance(X, Source) else getattr(X, "shape", (0, 0))
-        return len(shape) == 2 and wants_cg(self.solver, shape[0], shape[1])
+        classes = getattr(X, "classes", None)  # of a labelled source
+        n_targets = 1 if classes is None or len(classes) == 2 else len(classes)
+        return method_for(self.solver, X, self.alpha > 0, n_targets) != "gram"
 
     def _form(self) -> Form:
         return "pooled" if self.class_weight is None else "per_class"
@@ -249,7 +262,8 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
             self.coef_ = np.where(counted[:, None], self.coef_, 0.0).astype(self._dtype, copy=False)
             self.intercept_ = np.where(counted, self.intercept_, -np.inf).astype(self._dtype, copy=False)
 
-    def _solve_by_cg(self, source: Source, watch: Stopwatch) -> None:
+    def _solve_by_cg(self, source: Source, watch: Stopwatch) -> bool:
+        """Whether conjugate gradients did it: where they are only tried, an ill-conditioned problem is left to the rest."""
         assert source.classes is not None
         check_two_classes(source.classes)
         self.classes_, self._dtype, self._pending = source.classes, source.dtype, ""
@@ -261,13 +275,17 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
         self.alpha_ = float(self.alpha)
         penalties = np.full(table.shape[1], self.alpha_)
         coded = Coded(source, table, factors)
-        coef, intercept, fit = fit_by_cg(
-            coded, penalties, self.fit_intercept, self.tol**2, self.max_iter, watch, self._dtype
+        found = fit_by_cg(
+            coded, penalties, self.fit_intercept, self.tol**2, self.max_iter, watch, self._dtype, self.solver
         )
+        if found is None:
+            return False
+        coef, intercept, fit = found
         self._set(coef, intercept)
         self._leave_out(counted)
         self.masked_classes_ = self._find_masked(source)
         self.fit_ = replace(fit, detail=self._masking_note())
+        return True
 
     def _read_indicator(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> Source:
         """Rows with several labels each, as a matrix of zeros and ones."""
@@ -304,7 +322,7 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
         """Classes never predicted on the rows; stops reading as soon as every class has been."""
         unseen = self._chosen_from.copy()
         W, b = self.coef_.T.astype(np.float64), self.intercept_
-        for block in cut_finer(source.blocks(), 4096):
+        for block in cut_finer(source.blocks(), min(4096, max(32, _LOOKED_AT // source.n_features))):
             with one_blas_thread():
                 scores = block.counted().matvec(W) + b
             codes = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)

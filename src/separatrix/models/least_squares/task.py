@@ -14,25 +14,40 @@ from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.least_squares import LeastSquares
 from separatrix.result import Fit, Status
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.choose import choose_least_squares
+from separatrix.solvers.choose import affordable_steps, choose_least_squares
 from separatrix.solvers.least_squares.conjugate_gradient import minimise_ridge
+from separatrix.solvers.least_squares.dual_factor import solve_dual_ridge
+from separatrix.solvers.least_squares.dual_gradient import minimise_dual_ridge
 from separatrix.solvers.least_squares.nonnegative import solve_nonnegative
 from separatrix.solvers.least_squares.norm_ball import solve_norm_ball
 from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution, solve_ridge
 from separatrix.solvers.least_squares.refinement import refine
+from separatrix.solvers.least_squares.weighted_rows import DenseRows, SparseRows
 from separatrix.statistics.gram import Gram, NormalEquations, check_targets
 from separatrix.statistics.moments import ClassMoments
 from separatrix.statistics.triangular import Triangular
 
 SOLVERS = {"auto", "gram", "cg", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
+NO_STATISTIC = "A fit that reads its rows several times keeps no statistic to {verb}; use solver='gram'."
 _DEFAULT_MAX_ITER = 1000
 
 
-def wants_cg(solver: str, n_rows: int | None, n_features: int) -> bool:
-    """Whether to iterate. Names of scikit-learn's solvers mean "auto": every one of them has the same optimum."""
+def method_for(solver: str, X: Any, penalised: bool, n_targets: int = 1) -> str:
+    """How a fit to X, a source or what becomes one, is made: "gram" is one pass, the others keep no statistic.
+
+    Names of scikit-learn's solvers mean "auto": every one of them has the same optimum.
+    """
     if solver in ("gram", "cg"):
-        return solver == "cg"
-    return choose_least_squares(n_rows, n_features) == "cg"
+        return solver
+    if isinstance(X, Source):
+        n_rows, n_features, entries, dense = X.n_rows, X.n_features, X.entries, X.array() is not None
+    elif len(getattr(X, "shape", ())) == 2:
+        (n_rows, n_features), entries, dense = X.shape, getattr(X, "nnz", None), isinstance(X, np.ndarray)
+    else:
+        return "gram"
+    if not penalised:
+        return choose_least_squares(n_rows, n_features)
+    return choose_least_squares(n_rows, n_features, entries=entries, n_targets=n_targets, dense=dense)
 
 
 class StepCount:
@@ -119,8 +134,23 @@ def fit_by_cg(
     max_iter: int | None,
     watch: Stopwatch,
     dtype: np.dtype[Any],
-) -> tuple[Float, Float, Fit]:
-    """Coefficients (m, d), intercepts (m,) and the record of an iterative fit on a valued source."""
+    solver: str = "cg",
+) -> tuple[Float, Float, Fit] | None:
+    """Coefficients (m, d), intercepts (m,) and the record of an iterative fit on a valued source.
+
+    None where another `solver` than "cg" is meant and the problem is too ill-conditioned for it: the closed form is left.
+    """
+    penalised = bool((alpha > 0).all())
+    if method_for(solver, source, penalised, len(alpha)) == "dual":
+        return _fit_by_dual(source, alpha, fit_intercept, tol, 0, watch, dtype)
+    if penalised and source.entries is not None:
+        assert source.n_rows is not None
+        steps = most = max_iter or _DEFAULT_MAX_ITER
+        if solver != "cg":
+            steps = int(min(most, affordable_steps(source.n_rows, source.n_features, source.entries, len(alpha))))
+        found = _fit_by_dual(source, alpha, fit_intercept, tol, steps, watch, dtype)
+        assert found is not None
+        return found if steps == most or found[2].status not in (Status.MAX_ITER, Status.STALLED) else None
 
     def of_block(block: Block) -> ClassMoments:
         assert block.y is not None
@@ -157,3 +187,41 @@ def fit_by_cg(
     fit = watch.fit(status, source.passes, certificate=certificate, iterations=steps)
     fit.trace.extend(trace)
     return coef, mean[d:] - coef @ mean[:d], fit
+
+
+def _fit_by_dual(
+    source: Source,
+    alpha: Float,
+    fit_intercept: bool,
+    tol: float,
+    max_iter: int,
+    watch: Stopwatch,
+    dtype: np.dtype[Any],
+) -> tuple[Float, Float, Fit] | None:
+    """The same on the side of the rows, which are in memory: sparse ones, or few dense ones; every target has a penalty."""
+    with one_blas_thread():
+        rows = SparseRows(source, fit_intercept) if source.array() is None else DenseRows(source, fit_intercept)
+        target_squares = np.square(rows.targets).sum(axis=0)
+        check_targets(target_squares)
+        rows.check()
+        unit = 4.0 * float(np.finfo(dtype).eps)
+        # The means are as exact as the values they are of.
+        part = 4.0 * float(np.finfo(np.float64).eps) / unit
+        spread = np.abs(rows.centre) + part * np.sqrt(rows.squares / rows.total)
+        height = np.abs(rows.target_mean) + part * np.sqrt(target_squares / rows.total)
+
+        def of_intercept(coef: Float) -> float:
+            error = unit * (height + np.abs(coef) @ spread)
+            return float(np.sqrt(rows.total) * np.linalg.norm(error)) if fit_intercept else 0.0
+
+        if isinstance(rows, DenseRows):
+            solution = solve_dual_ridge(rows, alpha, dtype, of_intercept)
+            if solution is None:
+                return None
+            return solution.coef, solution.intercept, describe(solution, source.passes, watch)
+        coef, status, certificate, steps, trace = minimise_dual_ridge(
+            rows, alpha, tol=tol, max_iter=max_iter, dtype=dtype, extra=of_intercept
+        )
+    fit = watch.fit(status, source.passes, certificate=certificate, iterations=steps)
+    fit.trace.extend(trace)
+    return coef, rows.target_mean - coef @ rows.centre, fit

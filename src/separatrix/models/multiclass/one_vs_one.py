@@ -20,6 +20,7 @@ from separatrix.data.block import Codes, Float
 from separatrix.geometry import Linear, ScoreForm
 from separatrix.geometry.combined_forms import Machines, PairVote
 from separatrix.geometry.votes import class_pairs, tally, vote_scores
+from separatrix.models.classifier import Classifier
 from separatrix.models.multiclass.reductions import Indeterminate, Reduction, machine_scores
 
 
@@ -115,6 +116,10 @@ class OneVsOneClassifier(Reduction):
 
 def _answer(machine: Any, rows: Any, n_classes: int) -> tuple[NDArray[np.bool_], Float]:
     """Whether the machine of a pair chooses its first class, and by how much."""
+    plain = getattr(type(machine), "predict", None) is Classifier.predict
+    if plain and hasattr(machine, "decision_function"):  # the sign of its score, and nothing else
+        scores = machine_scores(machine, rows)
+        return ~(scores > 0), -scores
     first_wins = np.asarray(machine.predict(rows)) != 1
     if n_classes > 2 and not hasattr(machine, "decision_function"):
         return first_wins, -np.asarray(machine.predict_proba(rows))[:, 1]  # as it is, since scikit-learn adds it up so

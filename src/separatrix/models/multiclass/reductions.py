@@ -239,7 +239,8 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         return machines, source.passes - before, source.known_classes
 
     def _check_ready(self) -> None:
-        check_is_fitted(self, "estimators_")
+        if not hasattr(self, "estimators_"):
+            check_is_fitted(self, "estimators_")
 
     def _inputs(self, X: Any) -> Sequence[Any]:
         """What every machine scores: the rows, or their kernels with the machine's own training rows."""

@@ -22,6 +22,9 @@ from separatrix.models.naive_bayes.naive_bayes import SMOOTHING_CONSTRAINTS, Cou
 from separatrix.result import Status
 from separatrix.statistics.counts import CategoryCounts, NotACategory
 
+# Up to this many looked-up rows of the table are added at once, not column by column.
+_FEW_CELLS = 4096
+
 
 class CategoricalNB(CountFeatures, NaiveBayesClassifier):
     """Naive Bayes for categories coded 0, 1, 2, …, from one pass over the data.
@@ -136,10 +139,8 @@ class CategoricalNB(CountFeatures, NaiveBayesClassifier):
     def _log_likelihood(self, X: Any) -> Float:
         self._check_ready()
         # One table for all columns: the last entry of each is for categories never seen.
-        tables = [
-            np.column_stack([logs, unseen]) for logs, unseen in zip(self.feature_log_prob_, self._unseen, strict=True)
-        ]
-        flat = np.concatenate(tables, axis=1).T
+        pairs = zip(self.feature_log_prob_, self._unseen, strict=True)
+        flat = np.concatenate([part for logs, unseen in pairs for part in (logs, unseen[:, None])], axis=1).T
         widths = self.n_categories_
         offsets = np.concatenate([[0], np.cumsum(widths + 1)])[:-1]
         # What is impossible is counted beside the finite sums: −inf has no arithmetic.
@@ -162,9 +163,12 @@ class CategoricalNB(CountFeatures, NaiveBayesClassifier):
                 np.add.at(scores, entries.rows, both[cells] - zeros[entries.columns])
                 rows = entries.rows
             else:
-                scores = np.zeros((block.n, both.shape[1]))
-                for j in range(cells.shape[1]):
-                    scores += both[cells[:, j]]
+                if cells.size <= _FEW_CELLS:
+                    scores = both[cells].sum(axis=1)
+                else:
+                    scores = np.zeros((block.n, both.shape[1]))
+                    for j in range(cells.shape[1]):
+                        scores += both[cells[:, j]]
                 rows = np.broadcast_to(entries.rows, cells.shape)
             if scores.shape[1] > n_classes:
                 scores = np.where(scores[:, n_classes:] > 0.5, -np.inf, scores[:, :n_classes])

@@ -34,10 +34,8 @@ from separatrix.models.linear_rule import LinearRule
 from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients, dense
 from separatrix.models.stopwatch import Stopwatch
+from separatrix.online.machine import BinaryPerceptron, Rule, Variant
 from separatrix.online.perceptron import (
-    BinaryPerceptron,
-    Rule,
-    Variant,
     hold_out,
     largest_norm,
     squared_lift,
@@ -46,6 +44,7 @@ from separatrix.online.perceptron import (
     train,
 )
 from separatrix.result import Certificate, Status
+from separatrix.settings import config
 
 
 class Perceptron(SparseCoefficients, LinearRule):
@@ -74,7 +73,7 @@ class Perceptron(SparseCoefficients, LinearRule):
     eta0 : float, default=1.0
         Factor of every step. From a start at zero and without a penalty it only scales the coefficients.
     n_jobs : int, optional
-        Threads, for more than two classes.
+        Threads, for more than two classes; by default those of `separatrix.config`.
     random_state : int, RandomState or None, default=0
         Of the orders and of the rows that are held out.
     early_stopping, validation_fraction : bool and float, default=False, 0.1
@@ -289,7 +288,7 @@ class Perceptron(SparseCoefficients, LinearRule):
             max_iter=max_iter,
             tol=None if self.tol is None else float(self.tol),
             patience=int(self.n_iter_no_change),
-            workers=effective_n_jobs(self.n_jobs),
+            workers=config.threads if self.n_jobs is None else effective_n_jobs(self.n_jobs),
         )
 
     def _learn(self, source: Source, watch: Stopwatch, max_iter: int) -> None:

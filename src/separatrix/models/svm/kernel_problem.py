@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -13,12 +13,14 @@ from sklearn.utils import check_random_state
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import Keys, different_rows, kernel_keys, row_keys, stratified_folds
-from separatrix.dual.duality_gap import KernelDual, SoftMargin, constant_dual, dot_and_error
+from separatrix.data.source import in_parallel
+from separatrix.dual.duality_gap import KernelDual, SoftMargin, constant_dual, plane_objectives
 from separatrix.dual.given_kernels import Columns
-from separatrix.dual.kernel_matrix import Index, KernelMatrix
+from separatrix.dual.kernel_matrix import Index, KernelMatrix, kept_whole
 from separatrix.dual.kernels import Kernel
 from separatrix.dual.machine import SupportVectorMachine
 from separatrix.dual.points import Points
+from separatrix.dual.small_machines import WHOLE, solve_together
 from separatrix.dual.working_set import solve_dual
 from separatrix.geometry.separation import separability
 from separatrix.geometry.votes import class_pairs
@@ -32,6 +34,8 @@ _SINGLE = 1e-5
 # A hard margin is a bound that no multiplier reaches; it is raised twice, and each time this many steps are enough.
 _SMALL = 2000
 _POWERS, _HARD_STEPS = (4, 7, 10), 4_000_000
+# Rows whose values machines share: beyond, the room for all of them costs more than values that are computed twice.
+_SHARED = 2048
 
 
 @dataclass(frozen=True)
@@ -67,9 +71,11 @@ class KernelProblem:
             return [Split(classes[0], classes[1], every, np.where(codes == 1, 1.0, -1.0))]
         if self.scheme == "ovr":
             return [Split("rest", label, every, np.where(codes == k, 1.0, -1.0)) for k, label in enumerate(classes)]
+        order = np.argsort(codes, kind="stable")
+        of_class = np.split(order, np.cumsum(np.bincount(codes, minlength=len(classes)))[:-1])
         found = []
         for k, l in class_pairs(len(classes)):  # noqa: E741  # names of the formulas
-            rows = np.flatnonzero((codes == k) | (codes == l))
+            rows = np.sort(np.concatenate([of_class[k], of_class[l]]))
             found.append(Split(classes[l], classes[k], rows, np.where(codes[rows] == k, 1.0, -1.0)))
         return found
 
@@ -78,15 +84,70 @@ class KernelProblem:
         """The kernel matrix of all rows; where it fits in memory, its values are shared by all machines."""
         return KernelMatrix(self.kernel, self.points, self.memory, self.tol >= _SINGLE)
 
+    @cached_property
+    def _shared(self) -> bool:
+        """Whether machines on some of the rows read the values of all."""
+        return len(self.codes) <= _SHARED and kept_whole(self.kernel, self.points, self.memory)
+
     def _matrix_of(self, rows: Index) -> KernelMatrix:
         if len(rows) == len(self.codes):
             return self._matrix
-        if 8.0 * len(self.codes) ** 2 <= self.memory:
+        if self._shared:
             return self._matrix.restricted(rows)
         return KernelMatrix(self.kernel, self.points.take(rows), self.memory, self.tol >= _SINGLE)
 
-    def solve(self, split: Split, callback: Callable[[dict[str, Any]], None] | None = None) -> KernelDual:
-        """The machine of a split."""
+    def solve_all(
+        self, splits: Sequence[Split] | None = None, callback: Callable[[dict[str, Any]], None] | None = None
+    ) -> list[KernelDual]:
+        """The machines of these splits, of all when not given; after an interrupt the rest are left unsolved."""
+        splits = self.splits if splits is None else splits
+        try:
+            begun = self._together(splits)
+        except KeyboardInterrupt:
+            return [self.unsolved(split) for split in splits]
+        found: list[KernelDual] = []
+        for split, dual in zip(splits, begun, strict=True):
+            if found and found[-1].status is Status.INTERRUPTED:
+                found.append(self.unsolved(split))
+            elif dual is None or dual.status is Status.MAX_ITER:
+                found.append(self.solve(split, callback, None if dual is None else dual.beta))
+            else:
+                found.append(self._known(dual))
+                if callback is not None and dual.trace and split is splits[-1]:  # all were solved at once
+                    callback(dual.trace[-1])
+        return found
+
+    def _together(self, splits: Sequence[Split]) -> Sequence[KernelDual | None]:
+        """The machines that are small enough to be solved whole, as far as they came; ``None`` for the others."""
+        n, most = len(self.codes), max(len(split.rows) for split in splits)
+        largest = self.points.take(max((split.rows for split in splits), key=len))
+        if most > WHOLE or not kept_whole(self.kernel, largest, self.memory) or np.isinf(self.bound).any():
+            return [None] * len(splits)
+        settings: dict[str, Any] = {"tol": self.tol, "max_steps": self.max_steps}
+        sides = [self.sides(split) for split in splits]
+        if self._shared or most == n:
+            return solve_together(self._matrix, sides, [split.rows for split in splits], self.bound, **settings)
+        found: list[KernelDual | None] = [None] * len(splits)
+
+        def alone(m: int) -> None:
+            rows = splits[m].rows
+            matrix = KernelMatrix(self.kernel, self.points.take(rows), self.memory, False)
+            (found[m],) = solve_together(matrix, sides[m : m + 1], [np.arange(len(rows))], self.bound[rows], **settings)
+            matrix.release()
+
+        try:
+            in_parallel(alone, range(len(splits)))
+        except KeyboardInterrupt:
+            return [self.unsolved(split) if dual is None else dual for split, dual in zip(splits, found, strict=True)]
+        return found
+
+    def solve(
+        self,
+        split: Split,
+        callback: Callable[[dict[str, Any]], None] | None = None,
+        start: Float | None = None,
+    ) -> KernelDual:
+        """The machine of a split, by working sets."""
         bound = self.bound[split.rows]
         try:
             matrix, positive = self._matrix_of(split.rows), self.positive
@@ -94,7 +155,7 @@ class KernelProblem:
             return self.unsolved(split)
         if np.isinf(bound).any():
             return self._hard_margin(matrix, split, callback)
-        settings: dict[str, Any] = {"callback": callback, "positive": positive}
+        settings: dict[str, Any] = {"callback": callback, "positive": positive, "start": start}
         return self._known(solve_dual(matrix, split.signs, bound, tol=self.tol, max_steps=self.max_steps, **settings))
 
     def unsolved(self, split: Split) -> KernelDual:
@@ -110,16 +171,22 @@ class KernelProblem:
     ) -> tuple[Float, Float, list[KernelDual]]:
         """Of the linear kernel: weights of the columns, intercepts at the origin, solutions with the proofs for them."""
         centre, X = self.points.centre, self.points.X
+        upper = None
         if centre is not None:  # Σβ = 0, and far from the origin the sum keeps its digits
             weights = coefficients.T @ (np.asarray(vectors, dtype=np.float64) - centre)
-            pairs_of = zip(weights, intercepts.tolist(), strict=True)
-            intercepts = np.array([dot_and_error(-w, centre, b)[0] for w, b in pairs_of])
+            rows, signs = [split.rows for split in self.splits], [split.signs for split in self.splits]
+            intercepts, upper = plane_objectives(X, centre, rows, signs, self.bound, weights, intercepts)
         else:
             weights = np.asarray(coefficients.T @ vectors, dtype=np.float64)
         found = []
-        for dual, split, w, b in zip(duals, self.splits, weights, intercepts.tolist(), strict=True):
-            rows = X if len(split.rows) == X.shape[0] else X[split.rows]
-            found.append(dual.published(self.sides(split), rows, w, b, centre, self.tol))
+        for m, (dual, split) in enumerate(zip(duals, self.splits, strict=True)):
+            sides = self.sides(split)
+            quick = None if upper is None else dual.bounded(sides, upper[m], self.tol)
+            if quick is not None:
+                found.append(quick)
+                continue
+            part = X if len(split.rows) == X.shape[0] else X[split.rows]
+            found.append(dual.published(sides, part, weights[m], float(intercepts[m]), centre, self.tol))
         return weights, intercepts, found
 
     def _known(self, dual: KernelDual) -> KernelDual:
@@ -127,6 +194,11 @@ class KernelProblem:
         if self.kernel.positive is True:
             return dual
         return replace(dual, certificate=replace(dual.certificate, kind="estimated"))
+
+    def release(self) -> None:
+        """Give back the room of the kernel values, where all are kept: no machine is to be solved any more."""
+        if "_matrix" in self.__dict__:
+            self._matrix.release()
 
     @cached_property
     def positive(self) -> bool | None:
@@ -188,6 +260,7 @@ class KernelProblem:
         """One calibrator per machine, from the scores of the rows that its folds left out; equal rows are left out together."""
         found: list[Calibrator] = []
         seed = 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
+        folded, splits = [], []
         for split in self.splits:
             positive = (split.signs > 0).astype(np.intp)
             keys, order = (part[split.rows] for part in self._identity)
@@ -197,22 +270,29 @@ class KernelProblem:
                     "Calibration leaves rows out in turn, all copies of a row together, so every class needs at least two "
                     "different rows."
                 )
-            left_out_by = stratified_folds(keys, positive, folds, order=order, seed=seed)
-            scores = np.empty(len(positive))
+            folded.append(stratified_folds(keys, positive, folds, order=order, seed=seed))
             for fold in range(folds):
-                inside, outside = np.flatnonzero(left_out_by != fold), np.flatnonzero(left_out_by == fold)
-                rows = split.rows[inside]
-                dual = self.solve(Split(split.negative, split.positive, rows, split.signs[inside]))
+                inside = np.flatnonzero(folded[-1] != fold)
+                splits.append(Split(split.negative, split.positive, split.rows[inside], split.signs[inside]))
+        duals = zip(splits, self.solve_all(splits), strict=True)
+        for split, left_out_by in zip(self.splits, folded, strict=True):
+            scores = np.empty(len(left_out_by))
+            for fold in range(int(left_out_by.max()) + 1):
+                part, dual = next(duals)
                 if dual.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt("Interrupted while the probabilities were calibrated; nothing is kept.")
-                used = np.flatnonzero(dual.beta)
+                outside, used = np.flatnonzero(left_out_by == fold), np.flatnonzero(dual.beta)
                 scores[outside] = dual.intercept
-                self._add(scores, outside, split.rows[outside], rows[used], dual.beta[used])
+                self._add(scores, outside, split.rows[outside], part.rows[used], dual.beta[used])
+            positive = (split.signs > 0).astype(np.intp)
             found.append(CALIBRATORS[kind].fitted(scores, positive, self.weights[split.rows]))
         return found
 
     def _add(self, scores: Float, at: Index, rows: Index, support: Index, beta: Float) -> None:
         """scores[at] += K[rows, support]·β."""
+        if self._shared and (values := self._matrix.values) is not None:
+            scores[at] += values[np.ix_(rows, support)] @ beta
+            return
         left = self.points.take(rows)
         for start in range(0, len(support), _COLUMNS):
             part = slice(start, start + _COLUMNS)

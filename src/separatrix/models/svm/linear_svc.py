@@ -28,8 +28,8 @@ from separatrix.data import Source
 from separatrix.data.source import in_parallel
 from separatrix.dual.centred_rows import CentredRows
 from separatrix.dual.crammer_singer import CrammerSinger
-from separatrix.dual.linear_machine import LinearMachine
-from separatrix.dual.linear_search import DualMachine, LinearDual
+from separatrix.dual.linear_machine import LinearMachine, near_optima
+from separatrix.dual.linear_search import DualMachine, LinearDual, Point
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.linear_rule import LinearRule
@@ -155,7 +155,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         rows = memory_rows(source, self.class_weight)
         machines = self._machines(rows, source)
         progress = Progress(type(self).__name__, int(self.verbose))
-        self._solve_dual(machines, call.watch, progress, way == "interior")
+        self._solve_dual(machines, call.watch, progress, way)
         progress.close()
         self._place_classes(source)
 
@@ -213,18 +213,29 @@ class LinearSVC(SparseCoefficients, LinearRule):
         power = 1 if self.loss == "hinge" else 2
         return [LinearMachine(frame, side, price, power, self._scaling) for side in signs]
 
-    def _solve_dual(self, machines: Sequence[DualMachine], watch: Stopwatch, progress: Progress, direct: bool) -> None:
+    def _solve_dual(self, machines: Sequence[DualMachine], watch: Stopwatch, progress: Progress, way: str) -> None:
         """Solve the machines side by side, and publish coefficients and proofs; a single one reports its progress."""
-        seeds, stop = self._seeds(len(machines)), Event()
+        stop = Event()
         callback = progress if len(machines) == 1 else None
         duals: list[LinearDual | None] = [None] * len(machines)
+        near: dict[int, tuple[Point, int]] = {}
+        frame, pairs = machines[0].rows, [one for one in machines if isinstance(one, LinearMachine)]
+        if pairs and (way == "newton" or frame.gram is not None):
+            fine = len(frame.squares) <= FEW_ROWS
+            near = dict(enumerate(near_optima(pairs, self.tol, int(self.max_iter), stop, fine=fine)))
+
+        seeds = [0] * len(machines) if near else self._seeds(len(machines))
 
         def solve(at: int) -> None:
             settings = (self.tol, int(self.max_iter), int(seeds[at]), callback)
-            duals[at] = machines[at].solve(*settings, direct=direct, stop=stop)
+            duals[at] = machines[at].solve(*settings, direct=way != "dual", stop=stop, near=near.get(at))
 
         try:
-            in_parallel(solve, range(len(machines)), stop)
+            if near:  # there is hardly more to do than to prove them
+                for at in range(len(machines)):
+                    solve(at)
+            else:
+                in_parallel(solve, range(len(machines)), stop)
         except KeyboardInterrupt:  # of those not begun there is the proof for zero
             for at in range(len(machines)):
                 if duals[at] is None:

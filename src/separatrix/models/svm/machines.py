@@ -14,14 +14,16 @@ import numpy as np
 from separatrix.data.block import Codes, Float
 from separatrix.dual.duality_gap import KernelDual
 from separatrix.dual.linear_search import LinearDual
-from separatrix.geometry.votes import class_pairs, tally
+from separatrix.geometry.votes import class_pairs
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Certificate, Fit, Status
 
 
 def votes(scores: Float, n_classes: int) -> Float:
     """(n, K) votes; a score of exactly 0 is for the second class, as in LIBSVM."""
-    return tally(((f > 0, f) for f in scores.T), n_classes)[0]
+    first, second = np.array(class_pairs(n_classes)).T
+    chosen = np.where(scores > 0, first, second) + n_classes * np.arange(len(scores))[:, None]
+    return np.bincount(chosen.ravel(), minlength=len(scores) * n_classes).reshape(-1, n_classes).astype(np.float64)
 
 
 def pairs_among_all(scores: Float, places: Codes, n_classes: int) -> Float:
@@ -40,15 +42,17 @@ def pairs_among_all(scores: Float, places: Codes, n_classes: int) -> Float:
 def dual_layout(coefficients: Float, codes: Codes, n_classes: int) -> Float:
     """(K−1, n) from (n, pairs): the coefficient of a row against the j-th of the other classes, scikit-learn's layout."""
     layout = np.zeros((n_classes - 1, len(codes)))
+    ends = np.searchsorted(codes, np.arange(n_classes + 1))  # the rows are in the order of their classes
+    part = [slice(ends[k], ends[k + 1]) for k in range(n_classes)]
     for m, (k, l) in enumerate(class_pairs(n_classes)):  # noqa: E741  # names of the formulas
-        layout[l - 1, codes == k] = coefficients[codes == k, m]
-        layout[k, codes == l] = coefficients[codes == l, m]
+        layout[l - 1, part[k]] = coefficients[part[k], m]
+        layout[k, part[l]] = coefficients[part[l], m]
     return layout
 
 
 def joined_fit(watch: Stopwatch, machines: Sequence[KernelDual | LinearDual], passes: int, steps: int) -> Fit:
     """The record of machines that were fitted one by one; the trace is kept where there is one machine."""
-    status = Status.worst(machine.status for machine in machines)
+    status = Status.worst({machine.status for machine in machines})
     certificate = Certificate.together([machine.certificate for machine in machines])
     fit = watch.fit(status, passes, "", certificate, steps)
     return replace(fit, passes=passes, trace=machines[0].trace if len(machines) == 1 else [])

@@ -180,16 +180,14 @@ class SVC(MachineBoundaries):
             return
         problem, rows = self._problem(source, isinstance(call.X, sp.spmatrix))
         progress = Progress(type(self).__name__, int(self.verbose))
-        duals: list[KernelDual] = []
-        for split in problem:
-            interrupted = bool(duals) and duals[-1].status is Status.INTERRUPTED
-            duals.append(problem.unsolved(split) if interrupted else problem.solve(split, progress))
+        duals = problem.solve_all(callback=progress)
         progress.close()
         duals = self._unpack(problem, rows, duals)
         fitted = zip(duals, problem, self.intercept_.tolist(), strict=True)
         self.machines_ = [problem.machine(split, dual, rows, intercept) for dual, split, intercept in fitted]
         calibrated = self._calibrated if duals[-1].status is not Status.INTERRUPTED else None
         self._calibrators = problem.cross_fit(calibrated, self.random_state) if calibrated else []
+        problem.release()
         rounds, steps = sum(dual.rounds for dual in duals), sum(dual.steps for dual in duals)
         self.fit_ = joined_fit(call.watch, duals, rounds, steps)
         self._place_classes(source)

@@ -1,0 +1,1 @@
+"""The atlas: problems drawn at random, ours and every applicable peer on each, at equal quality."""

@@ -1,0 +1,53 @@
+"""The Hessian of the logistic loss over dense rows: one compiled sweep over a piece, one product of matrices.
+
+    rows √(sh) [x, 1],  h = σ(1 − σ);       Σ s h xxᵀ is their product with themselves
+
+The same sums as in linear.py, which stays the definition. Threads queue for the interpreter twice a piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from separatrix.data.block import Block, Float
+from separatrix.data.dense import scratch_rows
+from separatrix.objectives.losses import Loss
+from separatrix.objectives.margin_losses import Logistic
+
+_NOTHING = np.empty(0)
+
+
+@dataclass(frozen=True)
+class CurvedSums:
+    """Sums over the rows that count: those of linear.py, in the order of its fields."""
+
+    loss: float
+    gradient: Float
+    hessian: Float
+    largest_row: float
+    steepest: float
+    residual: float
+    total: float
+    curvature: Float
+
+
+def fused_hessian(loss: Loss, theta: Float, block: Block, own: Float | None, metric: Float | None) -> CurvedSums | None:
+    """Value, gradient and Hessian of the rows that count, with their offsets; ``None`` where there is no compiled loop."""
+    plain = block.plain_rows()
+    if plain is None or type(loss) is not Logistic:
+        return None
+    from separatrix.kernels.logistic import logistic_rows  # numba takes a while to import
+
+    (X, ones), weights, p = plain, _NOTHING if block.weights is None else block.weights, theta.shape[1]
+    w, gradient, rows = np.ascontiguousarray(theta[0]), np.zeros((1, p)), scratch_rows(block.n, p)
+    offset = _NOTHING if own is None else np.ascontiguousarray(own[:, 0])
+    measure = _NOTHING if metric is None else metric
+    value, squares, steepest, largest, bend = logistic_rows(
+        X, ones, block.codes, weights, offset, w, measure, gradient[0], rows
+    )
+    hessian = np.dot(rows.T, rows).reshape(1, 1, p, p)
+    total = float(block.n) if block.weights is None else float(weights.sum())
+    largest = np.nan if metric is None else largest
+    return CurvedSums(value, gradient, hessian, largest, steepest, squares, total, np.full((1, 1), bend))

@@ -1,0 +1,112 @@
+"""Conjugate gradients for ridge regression on the side of the rows: one dual coordinate per row and target.
+
+    (X̃X̃ᵀ + αI) u = ỹ,   w = X̃ᵀu            X̃, ỹ the centred rows times the roots of their weights
+
+    F(w) − F* ≤ F(w) − D(u) = ‖ỹ − X̃w − αu‖² + α‖X̃ᵀu − w‖²,     D(u) = 2α ỹᵀu − α²‖u‖² − α‖X̃ᵀu‖²  (α times the dual)
+
+The bound holds for every pair (w, u). With w = X̃ᵀu it is the squared residual of the system itself, without the factor
+‖X‖²/α by which the bound from the gradient, ‖∇F‖²/4α, is too large: the proof is had when the method has converged, not later.
+
+It is taken at the published w, with fresh products. Those are off by rounding: X̃w by at most υ(‖ỹ‖ + Σ‖x_j‖|w_j|), and X̃ᵀu
+by υ‖x_j‖‖u‖ in entry j, ‖x_j‖ the length of the column before it is centred (which covers the rounding of its mean).
+
+Reference: Hestenes and Stiefel (1952), J. Research NBS 49; Saunders, Gammerman, Vovk (1998), ICML (dual ridge).
+
+**Complexity** O(nnz · m) per step, for m targets. **Passes over the data** two per step, and three for start and proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from separatrix.data.block import Float
+from separatrix.result import Certificate, Status
+from separatrix.solvers.least_squares.row_factors import unit
+from separatrix.solvers.least_squares.weighted_rows import WeightedRows
+
+_TINY = float(np.finfo(np.float64).tiny)
+_RESTARTS = 3
+
+
+def minimise_dual_ridge(
+    rows: WeightedRows,
+    alpha: Float,
+    *,
+    tol: float,
+    max_iter: int,
+    dtype: np.dtype[Any],
+    extra: Callable[[Float], float],
+) -> tuple[Float, Status, Certificate, int, list[dict[str, Any]]]:
+    """Coefficients (m, d) rounded to `dtype`, status, certificate, steps and trace; α > 0.
+
+    Stops when the proven gap is at most `tol` times the objective; `extra` as for `minimise_ridge`.
+    """
+    u, residual, status = np.zeros_like(rows.targets), rows.targets.copy(order="K"), Status.MAX_ITER
+    trace: list[dict[str, Any]] = []
+    try:
+        for _ in range(_RESTARTS):  # the recurrence of the residual drifts from the residual itself
+            status = _descend(rows, alpha, u, residual, tol, max_iter - len(trace), trace)
+            w = rows.transposed(u)
+            gap, value, residual = duality_gap(rows, alpha, u, w, w)
+            near = gap <= tol * max(value, _TINY)
+            if near or status is not Status.CONVERGED:
+                break
+    except KeyboardInterrupt:
+        status, near = Status.INTERRUPTED, False
+        w = rows.transposed(u)
+    published = w.astype(dtype).astype(np.float64)
+    if dtype != np.float64 or status is Status.INTERRUPTED:
+        gap, value, residual = duality_gap(rows, alpha, u, w, published)
+    # ∇F = 2(αw − X̃ᵀ(ỹ − X̃w)) with ỹ − X̃w = residual + αu and X̃ᵀu = w, up to the rounding of what is published
+    gradient = 2.0 * (alpha * (published - w) - rows.transposed(residual))
+    gap = float(np.square(np.sqrt(gap) + extra(published.T)))
+    certificate = Certificate(gap, value, "duality gap", stationarity=float(np.abs(gradient).max(initial=0.0)))
+    if status is Status.CONVERGED and gap > tol * max(value, _TINY):
+        status = Status.ROUNDED if near else Status.STALLED
+    return published.T, status, certificate, len(trace), trace
+
+
+def _value(left: Float, w: Float, alpha: Float) -> float:
+    """F, of the residuals and the coefficients."""
+    return float(np.square(left).sum() + (alpha * np.square(w)).sum())
+
+
+def _descend(
+    rows: WeightedRows, alpha: Float, u: Float, residual: Float, tol: float, max_iter: int, trace: list[dict[str, Any]]
+) -> Status:
+    """Conjugate gradients from u with the given residual, both changed in place."""
+    direction, energy = residual.copy(order="K"), np.square(residual).sum(axis=0)
+    for _ in range(max_iter):
+        product = rows.times(rows.transposed(direction))
+        product += alpha * direction
+        curvature = np.einsum("ij,ij->j", direction, product)
+        step = np.divide(energy, curvature, out=np.zeros_like(energy), where=curvature > 0)
+        u += step * direction
+        residual -= step * product
+        left = np.square(residual).sum(axis=0)
+        # At the solution F = α ỹᵀu; the difference is of the order of the residual.
+        value, gap = float((alpha * np.einsum("ij,ij->j", rows.targets, u)).sum()), float(left.sum())
+        trace.append({"iteration": len(trace) + 1, "gap": gap, "objective": value})
+        if gap <= 0.5 * tol * max(value, _TINY):
+            return Status.CONVERGED
+        if not step.any():
+            return Status.STALLED
+        direction *= np.divide(left, energy, out=np.zeros_like(energy), where=energy > 0)
+        direction += residual
+        energy = left
+    return Status.MAX_ITER
+
+
+def duality_gap(rows: WeightedRows, alpha: Float, u: Float, w: Float, published: Float) -> tuple[float, float, Float]:
+    """Gap, objective and dual residual at the published coefficients (d, m), with w = X̃ᵀu as computed."""
+    v, sizes = unit(max(rows.total, len(rows.squares))), np.sqrt(rows.squares)
+    left = rows.targets - rows.times(published)
+    lengths = np.linalg.norm(u, axis=0)
+    off = v * (np.linalg.norm(rows.targets, axis=0) + sizes @ np.abs(published) + alpha * lengths)
+    apart = np.abs(w - published) + v * np.outer(lengths, sizes).T
+    residual = left - alpha * u
+    gap = np.square(np.linalg.norm(residual, axis=0) + off) + alpha * np.square(apart).sum(axis=0)
+    return float(gap.sum()), _value(left, published, alpha), residual

@@ -1,0 +1,210 @@
+"""Rows in memory as the dual of ridge regression sees them: centred, times the roots of their weights.
+
+    X̃ = √s (X − 1cᵀ),   ỹ = √s (y − ȳ),        c = Σ sx / Σ s with an intercept, else 0
+
+X̃ is never stored: X̃v = √s(Xv − cᵀv), X̃ᵀp = Xᵀ(√s p) − c Σ √s p. What cancels there is in the proof of `dual_gradient`.
+Dense rows also have a Gram matrix X̃X̃ᵀ, made of columns that are centred one by one as they pass through the cache.
+
+Parts are cut by the shape alone and added in their order: the same bits on any number of threads.
+
+**Complexity** O(nnz · m) for a product with m columns, O(n²d) for the Gram matrix. **Passes over the data** one for each.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from separatrix.data.block import Float
+from separatrix.data.source import Source, in_parallel, ordered
+
+# Entries of a part: worth a thread, and for sparse rows more than the sums over parts cost.
+_ENTRIES, _ENTRIES_A_COLUMN = 1 << 20, 8
+_DENSE_ENTRIES = 1 << 19
+# Up to so many targets the columns of a sparse product are made one by one.
+_FEW_TARGETS = 4
+
+
+class WeightedRows(ABC):
+    """X̃ and its products.
+
+    Attributes
+    ----------
+    sums, squares : ndarray of shape (d,)
+        Σ sx and Σ sx² of the columns.
+    targets : ndarray of shape (n, m)
+        ỹ.
+    target_mean : ndarray of shape (m,)
+        ȳ, or zero without an intercept.
+    centre : ndarray of shape (d,)
+    total : float
+        Σ s.
+    """
+
+    sums: Float
+    squares: Float
+
+    def __init__(self, source: Source, fit_intercept: bool) -> None:
+        self.source = source
+        blocks = list(source.blocks())
+        weights = np.concatenate([block.row_weights for block in blocks])
+        targets = np.concatenate([block.y for block in blocks])
+        self._kept = np.flatnonzero(weights)
+        weights, targets = weights[self._kept], targets[self._kept]
+        self.total, self._roots = float(weights.sum()), np.sqrt(weights)[:, None]
+        with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are found in the sums, and named
+            self._read(weights)
+        source.count_pass()
+        centred = fit_intercept and self.total > 0
+        self.target_mean = weights @ targets / self.total if centred else np.zeros(targets.shape[1])
+        self.centre = self.sums / self.total if centred else np.zeros_like(self.sums)
+        # One target after the other in memory: arithmetic on few columns is slow row by row.
+        self.targets = np.asfortranarray(self._roots * (targets - self.target_mean))
+
+    @abstractmethod
+    def _read(self, weights: Float) -> None:
+        """Find the sums and the squares."""
+
+    @abstractmethod
+    def _times(self, v: Float) -> Float:
+        """Xv."""
+
+    @abstractmethod
+    def _transposed(self, p: Float) -> Float:
+        """Xᵀp."""
+
+    def check(self) -> None:
+        """Refuse NaN, infinity, overflow and underflow, naming the column; refuse rows whose weights are all zero."""
+        self.source.check_finite(self.sums, self.squares)
+        if (
+            (self.squares == 0.0) & (self.sums != 0.0)
+        ).any():  # the squares of such values are zero in double precision
+            raise ValueError(self.source.explain_range())
+        if not self.total:
+            raise ValueError("The total weight of the rows is zero, so nothing can be learned; give positive weights.")
+
+    def times(self, v: Float) -> Float:
+        """X̃v (n, m) for the columns of v (d, m)."""
+        product = self._times(v)
+        self.source.count_pass()
+        product -= self.centre @ v
+        product *= self._roots
+        return product
+
+    def transposed(self, p: Float) -> Float:
+        """X̃ᵀp (d, m) for the columns of p (n, m)."""
+        rooted = self._roots * p
+        product = self._transposed(rooted)
+        self.source.count_pass()
+        product -= np.outer(rooted.sum(axis=0), self.centre).T
+        return product
+
+
+class SparseRows(WeightedRows):
+    """Of a sparse matrix."""
+
+    def _read(self, weights: Float) -> None:
+        entries = max(_ENTRIES, _ENTRIES_A_COLUMN * self.source.n_features)
+        self._blocks = [block.counted() for block in self.source.coarse(entries).blocks()]
+        ends = np.cumsum([0] + [block.n for block in self._blocks])
+        self._at = [slice(int(a), int(b)) for a, b in pairwise(ends)]
+        self.sums = self._transposed(weights[:, None])[:, 0]
+        self.squares = np.sum([block.column_squares(block.weights) for block in self._blocks], axis=0)
+
+    def _times(self, v: Float) -> Float:
+        product = np.empty((len(self._roots), v.shape[1]), order="F")
+
+        def of_block(k: int) -> None:
+            product[self._at[k]] = _by_columns(self._blocks[k].matvec, v)
+
+        _each(of_block, len(self._blocks))
+        return product
+
+    def _transposed(self, p: Float) -> Float:
+        parts: list[Float] = [p] * len(self._blocks)
+
+        def of_block(k: int) -> None:
+            parts[k] = _by_columns(self._blocks[k].rmatvec, p[self._at[k]])
+
+        _each(of_block, len(self._blocks))
+        total = parts[0]
+        for part in parts[1:]:
+            total += part
+        return total
+
+
+class DenseRows(WeightedRows):
+    """Of an array with few rows and many columns, and its Gram matrix."""
+
+    def __init__(self, source: Source, fit_intercept: bool) -> None:
+        self._centred = fit_intercept
+        super().__init__(source, fit_intercept)
+
+    def _read(self, weights: Float) -> None:
+        X = self.source.array()
+        assert X is not None, "only an array has dense rows"
+        self._X = X if len(self._kept) == len(X) else X[self._kept]
+        n, d = self._X.shape
+        self._rows, self._columns = max(1, _DENSE_ENTRIES // d), max(64, _DENSE_ENTRIES // max(1, n))
+        self.sums, self.squares = np.empty(d), np.empty(d)
+        self.coarse_gram = self.gram(np.dtype(np.float32))
+
+    def gram(self, dtype: np.dtype[Any]) -> Float:
+        """X̃X̃ᵀ, multiplied in a type and summed in float64; it finds the sums and (in that type) the squares on its way."""
+        weights = np.square(self._roots[:, 0])
+        weighted, n = bool((weights != 1.0).any()), len(weights)
+
+        def of_columns(a: int) -> Any:
+            at = slice(a, a + self._columns)
+            X, part = self._X[:, at], np.empty((n, len(self.sums[at])), dtype=dtype)
+            self.sums[at] = weights @ X.astype(np.float64, copy=False)
+            mean = self.sums[at] / self.total if self._centred else np.zeros(1)
+            np.subtract(X, mean, out=part, casting="unsafe", dtype=np.float64)
+            if weighted:
+                np.multiply(part, self._roots, out=part, casting="unsafe")
+            self.squares[at] = np.ones(n, dtype=dtype) @ np.square(part) + self.total * np.square(mean)
+            return part @ part.T
+
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = np.zeros((n, n))
+            for part in ordered(of_columns, range(0, self._X.shape[1], self._columns)):
+                total += part
+        return total
+
+    def _times(self, v: Float) -> Float:
+        product = np.empty((len(self._X), v.shape[1]))
+
+        def of_rows(k: int) -> None:
+            at = slice(k * self._rows, (k + 1) * self._rows)
+            np.matmul(self._X[at].astype(np.float64, copy=False), v, out=product[at])
+
+        _each(of_rows, -(-len(product) // self._rows))
+        return product
+
+    def _transposed(self, p: Float) -> Float:
+        product = np.empty((self._X.shape[1], p.shape[1]))
+
+        def of_columns(k: int) -> None:
+            at = slice(k * self._columns, (k + 1) * self._columns)
+            np.matmul(self._X[:, at].T.astype(np.float64, copy=False), p, out=product[at])
+
+        _each(of_columns, -(-len(product) // self._columns))
+        return product
+
+
+def _each(work: Callable[[int], None], number: int) -> None:
+    if number == 1:
+        work(0)
+    else:
+        in_parallel(work, range(number))
+
+
+def _by_columns(multiply: Callable[[Float], Float], v: Float) -> Float:
+    """Products with the columns of v. For few of them the inner loop over columns is too short to be worth it."""
+    if v.shape[1] > _FEW_TARGETS:
+        return multiply(np.ascontiguousarray(v))
+    return np.stack([multiply(np.ascontiguousarray(column)) for column in v.T]).T

@@ -1,0 +1,148 @@
+"""Ridge regression on the side of the rows: sparse rows by conjugate gradients, few dense rows by their Gram matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import linear_model as sk
+
+import separatrix
+from separatrix import Ridge, RidgeClassifier, Status
+from separatrix.solvers import choose_least_squares
+from separatrix.solvers.choose import affordable_steps
+
+
+def sparse_problem(n: int, d: int, classes: int = 2, seed: int = 0) -> tuple[Any, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = sp.random(n, d, density=0.05, format="csr", random_state=seed)
+    return X, (X @ rng.standard_normal((d, classes)) + 0.1 * rng.standard_normal((n, classes))).argmax(axis=1)
+
+
+def wide_problem(n: int = 60, d: int = 3000, classes: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, (X @ rng.standard_normal((d, classes))).argmax(axis=1)
+
+
+def objective(model: Any, X: Any, y: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """F of a ridge classifier, from its definition."""
+    codes = np.where(y[:, None] == model.classes_, 1.0, -1.0)
+    codes = codes[:, 1:] if len(model.classes_) == 2 else codes
+    left = codes - X @ model.coef_.T.astype(float) - model.intercept_
+    s = np.ones(len(y)) if weights is None else weights
+    return float(s @ np.square(left).sum(axis=1) + model.alpha * np.square(model.coef_.astype(float)).sum())
+
+
+@pytest.mark.parametrize("shape", [(300, 900), (900, 300)])
+@pytest.mark.parametrize("classes", [2, 6])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 100.0])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_duality_gap_holds_the_true_gap(
+    shape: tuple[int, int], classes: int, alpha: float, intercept: bool
+) -> None:
+    X, y = sparse_problem(*shape, classes)
+    model = RidgeClassifier(alpha, fit_intercept=intercept, solver="cg").fit(X, y)
+    exact = RidgeClassifier(alpha, fit_intercept=intercept, solver="gram").fit(X.toarray(), y)
+    certificate = model.fit_.certificate
+    assert model.fit_.status is Status.CONVERGED and certificate.method == "duality gap"
+    value, least = objective(model, X, y), objective(exact, X, y)
+    assert certificate.objective == pytest.approx(value, rel=1e-9)
+    assert value - least <= certificate.gap + 1e-12 * least
+    assert certificate.gap <= 1e-8 * value
+
+
+def test_weights_are_repeated_rows_and_rows_without_weight_do_not_count() -> None:
+    X, y = sparse_problem(200, 500, 3)
+    weights = np.random.default_rng(1).integers(0, 3, 200).astype(float)
+    model = RidgeClassifier(solver="cg", tol=1e-7).fit(X, y, sample_weight=weights)
+    repeated = np.repeat(np.arange(200), weights.astype(int))
+    other = RidgeClassifier(solver="cg", tol=1e-7).fit(X[repeated], y[repeated])
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-6)
+    W, z = wide_problem()
+    s = np.random.default_rng(1).integers(0, 3, len(z)).astype(float)
+    model = RidgeClassifier().fit(W, z, sample_weight=s)
+    repeated = np.repeat(np.arange(len(z)), s.astype(int))
+    np.testing.assert_allclose(model.coef_, RidgeClassifier().fit(W[repeated], z[repeated]).coef_, atol=1e-12)
+
+
+def test_an_ill_conditioned_sparse_problem_goes_to_the_closed_form() -> None:
+    X, y = sparse_problem(600, 900)
+    X = sp.csr_array(X @ sp.diags_array(np.logspace(-4, 4, 900)))
+    assert choose_least_squares(*X.shape, entries=X.nnz) == "cg"
+    model = RidgeClassifier(1e-4).fit(X, y)
+    assert model.fit_.status is Status.EXACT
+    np.testing.assert_allclose(model.coef_, RidgeClassifier(1e-4, solver="gram").fit(X, y).coef_)
+
+
+def test_steps_are_counted_against_the_closed_form() -> None:
+    assert affordable_steps(1_333, 4_000, 107_000, 1) > 100 > affordable_steps(300, 300, 9_000, 5)
+    assert affordable_steps(100_000, 50_000, 5_000_000, 1) == float("inf")
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e3])
+@pytest.mark.parametrize("scales", [0, 3])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 1e3])
+def test_few_dense_rows_have_the_exact_answer(shift: float, scales: int, intercept: bool, alpha: float) -> None:
+    X, y = wide_problem()
+    X = (X + shift) * np.logspace(-scales, scales, X.shape[1])
+    model = RidgeClassifier(alpha, fit_intercept=intercept).fit(X, y)
+    exact = RidgeClassifier(alpha, fit_intercept=intercept, solver="gram").fit(X, y)
+    assert model.fit_.status is exact.fit_.status
+    assert model.fit_.status is Status.EXACT or (shift and scales and not intercept)
+    np.testing.assert_allclose(model.coef_, exact.coef_, rtol=1e-6, atol=1e-9 * np.abs(exact.coef_).max())
+    gap = objective(model, X, y) - objective(exact, X, y)
+    assert gap <= model.fit_.certificate.gap + 1e-9 * exact.fit_.certificate.objective
+
+
+@pytest.mark.parametrize("held", ["F order", "float32", "integers"])
+def test_few_dense_rows_of_any_storage(held: str) -> None:
+    X, y = wide_problem()
+    X = np.round(4.0 * X) if held == "integers" else X
+    stored = {"F order": np.asfortranarray(X), "float32": X.astype(np.float32), "integers": X.astype(int)}[held]
+    model, other = RidgeClassifier().fit(stored, y), sk.RidgeClassifier(solver="cholesky").fit(stored.astype(float), y)
+    assert model.coef_.dtype == (np.float32 if held == "float32" else np.float64)
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-8)
+    assert model.fit_.certificate.gap >= objective(model, stored, y) - objective(other, stored.astype(float), y) - 1e-12
+
+
+def test_regression_on_few_dense_rows() -> None:
+    X, _ = wide_problem()
+    Y = np.random.default_rng(1).standard_normal((len(X), 3))
+    model = Ridge([0.1, 1.0, 1.0]).fit(X, Y)
+    assert model.solver_ == "dual" and model.fit_.status is Status.EXACT
+    np.testing.assert_allclose(model.coef_, sk.Ridge([0.1, 1.0, 1.0]).fit(X, Y).coef_, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+def test_the_same_bits_on_any_number_of_threads(kind: str) -> None:
+    X, y = sparse_problem(4000, 4000, 5) if kind == "sparse" else wide_problem(500, 4000)
+    found = []
+    for threads in (1, 3):
+        with separatrix.config(threads=threads):
+            found.append(RidgeClassifier().fit(X, y).coef_)
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_fit_without_a_statistic_says_so() -> None:
+    X, y = wide_problem()
+    model = RidgeClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="keeps no statistic to add to"):
+        model.partial_fit(X, y)
+    with pytest.raises(ValueError, match="keeps no statistic to merge"):
+        model.merge(model)
+    assert not model.reads_statistic(X)
+    kept = RidgeClassifier(solver="gram").fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
+    np.testing.assert_allclose(kept.coef_, model.coef_, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+def test_bad_values_are_named(kind: str) -> None:
+    X, y = wide_problem()
+    X[3, 7] = np.nan
+    rows = sp.csr_array(X * (np.random.default_rng(0).random(X.shape) < 0.05)) if kind == "sparse" else X
+    with pytest.raises(ValueError, match="column 7 has 1 such row"):
+        RidgeClassifier(solver="cg" if kind == "sparse" else "auto").fit(rows, y)

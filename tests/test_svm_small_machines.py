@@ -1,0 +1,103 @@
+"""Machines that are solved whole, side by side in compiled code, are those of the working sets, with proofs that are true."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.svm import SVC as LIBSVM
+from test_svm import VALUES
+from test_svm_convergence import noisy, quiet
+
+import separatrix
+from separatrix import SVC, Status
+from separatrix.dual import small_machines
+from separatrix.kernels.smo import smo
+from separatrix.models.svm import kernel_problem
+
+
+def groups(n: int, d: int, classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    return rng.standard_normal((n, d)) + 1.5 * rng.standard_normal((classes, d))[y], y
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "laplacian", "sum"])
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+@pytest.mark.parametrize("C", [0.05, 1.0, 100.0])
+def test_they_are_the_machines_of_the_working_sets(monkeypatch, kernel, multi_class, C):
+    X, y = groups(150, 4, 5)
+    weight = 1.0 + np.arange(150) % 3
+    kernel_of = "linear" if kernel == "linear" else VALUES[kernel][0]
+    model = SVC(kernel=kernel_of, C=C, multi_class=multi_class)
+    found = [quiet(model, X, y, sample_weight=weight)]
+    monkeypatch.setattr(kernel_problem, "WHOLE", 0)
+    found.append(quiet(SVC(kernel=kernel_of, C=C, multi_class=multi_class), X, y, sample_weight=weight))
+    whole, sets = found
+    for ours, theirs in zip(whole.machines_, sets.machines_, strict=True):
+        assert ours.status is Status.CONVERGED
+        assert ours.dual_objective == pytest.approx(theirs.dual_objective, rel=1e-8)
+        assert ours.primal_objective == pytest.approx(theirs.primal_objective, rel=1e-8)
+        assert ours.certificate.gap >= ours.primal_objective - ours.dual_objective - 1e-9 * ours.primal_objective
+        np.testing.assert_allclose(ours.decision, theirs.decision, atol=1e-5)
+
+
+def test_the_number_of_threads_does_not_show():
+    X, y = groups(600, 6, 6)
+    found = []
+    for threads in (1, 2, 3):
+        with separatrix.config(threads=threads):
+            found.append(SVC().fit(X, y))
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0].dual_coef_, other.dual_coef_)
+        np.testing.assert_array_equal(found[0].intercept_, other.intercept_)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_an_interrupt_keeps_the_machines_that_are_solved(monkeypatch, at):
+    X, y = groups(900, 3, 4)
+    monkeypatch.setattr(small_machines, "_CALL", 1)
+
+    def interrupted(work, items):
+        for k, item in enumerate(items):
+            if k == at:
+                raise KeyboardInterrupt
+            work(item)
+
+    monkeypatch.setattr(small_machines, "in_parallel", interrupted)
+    model = quiet(SVC(), X, y)
+    statuses = [machine.status for machine in model.machines_]
+    assert statuses == [Status.CONVERGED] * at + [Status.INTERRUPTED] * (6 - at)
+    assert np.isfinite(model.decision_function(X)).all() and model.fit_.status is Status.INTERRUPTED
+
+
+@pytest.mark.parametrize("C", [1.0, 1e5])
+def test_a_machine_that_takes_long_is_left_to_the_working_sets(C):
+    X, y = noisy(300, 1)
+    model = SVC(C=C, gamma=20.0, tol=1e-6).fit(X, y)
+    assert model.fit_.status in (Status.CONVERGED, Status.ROUNDED)
+    assert model.fit_.certificate.gap <= 1e-3 * model.fit_.certificate.objective
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_sparse_rows_and_given_values_give_the_same_machines(kernel):
+    X, y = groups(120, 5, 3)
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    settings = {"C": 2.0, "gamma": 0.2, "coef0": 1.0}
+    dense, sparse = (SVC(kernel=kernel, **settings).fit(rows, y) for rows in (X, sp.csr_array(X)))
+    np.testing.assert_allclose(dense.decision_function(X), sparse.decision_function(X), atol=1e-6)
+    theirs = LIBSVM(kernel=kernel, tol=1e-8, **settings).fit(X, y)
+    np.testing.assert_allclose(dense.decision_function(X), theirs.decision_function(X), atol=1e-4)
+
+
+def test_rows_are_copied_only_when_needed():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 3))
+    K, y = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)), np.where(X[:, 0] > 0, 1.0, -1.0)
+    rows, known = np.arange(5, 65), np.zeros(60, dtype=np.bool_)
+    v, beta = y[rows].copy(), np.zeros(60)
+    high, low = np.where(v > 0, 1.0, 0.0), np.where(v > 0, 0.0, -1.0)
+    steps, left = smo(K, rows, np.full((60, 60), np.nan), known, v, beta, low, high, 1e-6, 10_000)
+    assert 0 < steps < 10_000 and left <= 1e-6 and abs(beta.sum()) < 1e-12
+    np.testing.assert_allclose(v, y[rows] - K[np.ix_(rows, rows)] @ beta, atol=1e-12)
+    assert known[beta != 0].all()
