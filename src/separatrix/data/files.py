@@ -85,6 +85,14 @@ class FileSource(Source):
         if all(types[name] == "float32" for types in self._types.values() for name in self._features):
             self.dtype = np.dtype(np.float32)
 
+    def read_as(self, encoding: Any, names: NDArray[Any] | None) -> Source:
+        """The columns of a model, by their names, whatever else the files hold."""
+        if names is None or not set(names) <= set(self._features) or list(names) == self._features:
+            return self
+        view = copy(self)
+        view._features, view.n_features, view.feature_names = list(names), len(names), np.asarray(names, dtype=object)
+        return view
+
     def _check(self, schema: Any) -> dict[str, Any]:
         """The types of the columns we need, or a sentence on what is wrong with them."""
         needed = Counter([*self._features, *self._targets, *self._weights])

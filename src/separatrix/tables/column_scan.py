@@ -1,4 +1,4 @@
-"""What columns of a table too large for memory are, and what the encoder needs of them: one streaming pass, merged by runs of rows.
+"""What columns of a table too large for memory are, and what the encoder needs of them: one pass, merged by runs of rows.
 
 A column of text may turn out to be numbers, flags or categories, and only its last row decides: until then its numbers and its
 different texts are both kept, the texts as long as they are few enough to be categories.
@@ -49,7 +49,7 @@ class _Numbers:
         return _Numbers(self.facts.merge(after.facts), self.sums.merge(after.sums), odd, self.padded or after.padded)
 
     def absent(self) -> str | None:
-        """ "" for numbers alone, the text that stands for a hole among them, or None: these are not numbers."""
+        """The text that stands for a hole among the numbers, empty where there is none; None: these are not numbers."""
         if self.padded:
             return None
         if not self.odd:

@@ -94,8 +94,7 @@ class CategorySums:
     def of(cls, text: CodedText, marks: NDArray[np.uint64]) -> CategorySums:
         """The counts of some rows; `marks` are the hashes of their places."""
         absent = text.places < 0
-        found = np.bincount(text.places[~absent], minlength=len(text.levels)).tolist()
-        counts = Counter({level: n for level, n in zip(text.levels, found, strict=True) if n and level is not None})
+        counts = Counter(text.counts())
         bits = np.array([*map(_text_bits, text.levels), 0], dtype=np.uint64)[text.places]
         return cls(int(absent.sum()), int(marks[absent].sum()), counts, int((marks * bits).sum()))
 

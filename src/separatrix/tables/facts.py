@@ -20,8 +20,8 @@ _NINES = frozenset(10.0**k - 1 for k in range(2, 10))
 class NumberFacts:
     """Facts of a run of numbers with holes.
 
-    `n_low` counts the rows that hold the least number where that may stand for a hole (−999), and `next_low` is the least of the
-    other numbers then; elsewhere they are 0 and infinite. `n_high` and `next_high` are their counterparts.
+    `n_low` counts the rows that hold the least number where that may stand for a hole (−999), and `next_low` is the least of
+    the other numbers then; elsewhere they are 0 and infinite. `n_high` and `next_high` are their counterparts.
     """
 
     n: int
@@ -77,15 +77,17 @@ class NumberFacts:
         # Of the run that holds the least number the next one counts, of the other its least.
         lows = [part.next_low if part.low == low else part.low for part in (self, after)]
         highs = [part.next_high if part.high == high else part.high for part in (self, after)]
+        n_low = sum(part.n_low for part in (self, after) if part.low == low)
+        n_high = sum(part.n_high for part in (self, after) if part.high == high)
         return NumberFacts(
             self.n + after.n,
             self.missing + after.missing,
             low,
             high,
-            sum(part.n_low for part in (self, after) if part.low == low),
-            sum(part.n_high for part in (self, after) if part.high == high),
-            min(lows),
-            max(highs),
+            n_low,
+            n_high,
+            min(lows) if n_low else np.inf,
+            max(highs) if n_high else -np.inf,
             self.whole and after.whole,
             self.first,
             after.last,

@@ -10,6 +10,7 @@ Text is read by kernels over all rows. Only when a value cannot be read is it lo
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +66,18 @@ class CodedText:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array([*self.levels, None], dtype=object)[self.places]
+
+    def __iter__(self) -> Iterator[str | None]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[str | None]:
+        """The text of every row, None where nothing is known."""
+        return list(self.__array__())
+
+    def counts(self) -> dict[str, int]:
+        """In how many rows each text stands, of those that do."""
+        found = np.bincount(self.places[self.places >= 0], minlength=len(self.levels)).tolist()
+        return {level: n for level, n in zip(self.levels, found, strict=True) if n and level is not None}
 
     @property
     def missing(self) -> NDArray[np.bool_]:

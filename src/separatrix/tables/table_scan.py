@@ -78,7 +78,8 @@ class TableScan:
         classes, unlabelled = classes_of(self.target, self.labels, self.what)
         described = {name: column.described() for name, column in self.columns.items()}
         copies = _copies({name: sums for name, (inferred, sums) in described.items() if _is_used(inferred)})
-        columns, remarks = [], []
+        columns: list[ColumnSchema] = []
+        remarks: list[str] = []
         for name, (inferred, _) in described.items():
             if first := copies.get(name):
                 why = f"It repeats column {first!r} in every row."

@@ -1,7 +1,7 @@
 """A table in files as a source: columns of every kind, encoded as numbers block by block, never all at once.
 
-The first use reads all rows once to learn what the columns are and how to encode them (see table_scan.py), unless a fitted model
-brings its own encoding. Rows without a label are left out.
+The first use reads all rows once to learn what the columns are and how to encode them (see table_scan.py), unless a fitted
+model brings its own encoding. Rows without a label are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from separatrix.data.dense import DenseBlock
 from separatrix.data.files import check_unchanged
 from separatrix.data.labels import check_weights, encode
 from separatrix.data.number_text import NumberText, decimal_mark, read_floats
-from separatrix.data.readers import named
+from separatrix.data.readers import Paths, expand, named
 from separatrix.data.source import Source
 from separatrix.tables.reading import DELIMITER, table_batches
 from separatrix.tables.table_scan import TableEncoding, TableScan
@@ -38,7 +38,8 @@ class TableBlock(DenseBlock):
         self, batch: Any, encoding: TableEncoding | None, y: NDArray[Any] | None, weights: Float | None, start: int
     ) -> None:
         self.batch, self._encoding, self.y, self.weights = batch, encoding, y, weights
-        self.start, self._scratch = start, False
+        self.start = start
+        self._scratch = self._compiled = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -153,9 +154,13 @@ class TableSource(Source):
 
     def read_as(self, encoding: Any, names: Any) -> Source:
         """The rows as a model reads them: encoded as its training rows were."""
-        if not isinstance(encoding, TableEncoding):
-            return self
-        return TableSource(self._table, encoding)
+        if isinstance(encoding, TableEncoding):
+            return TableSource(self._table, encoding)
+        if names is not None:
+            raise ValueError(
+                "The model was not fitted to a table in files; give it numbers: as_source, scan_parquet, scan_csv."
+            )
+        return self
 
     def blocks(self) -> Iterator[Block]:
         table, start = self._table, 0
@@ -211,6 +216,55 @@ class TableSource(Source):
         if self._learnt:
             lines += [f"  {column.name}: {column.kind}. {column.reason}" for column in self.encoding.schema.columns]
         return "\n".join(lines)
+
+
+def scan_table(
+    paths: Paths,
+    *,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    delimiter: str | None = None,
+) -> TableSource:
+    r"""A table in files, with columns of any kind, as a source that is read when needed and never all at once.
+
+    Numbers, flags and categories are told apart and encoded as `compare` does it: holes by the median and a mark of their own,
+    categories by indicators, all standardised. What that takes is learnt in one pass over the files, at the first use. Rows
+    without a label are left out.
+
+    Parameters
+    ----------
+    paths : str, path or list of them
+        Files of one kind (.csv, .tsv, .txt, also .gz, .parquet, .arrow, .feather, .ipc), globs, or folders of Parquet files.
+    target : str, optional
+        Column of the labels.
+    features : list of str, optional
+        Columns to use; all but target and weight by default.
+    weight : str, optional
+        Column of the weights of the rows, ≥ 0.
+    delimiter : str, optional
+        What stands between the fields of a text file; it is found out by default.
+
+    Returns
+    -------
+    TableSource
+        To be given to ``fit`` in the place of X. A model that was fitted to it reads other files in the same way:
+        ``model.predict(scan_table("more.csv"))``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from separatrix import LogisticRegression
+    >>> from separatrix.tables import scan_table
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("age,sex,ill\n20,f,no\n25,m,no\n33,f,yes\n47,m,no\n,f,yes\n61,m,yes\n")
+    >>> model = LogisticRegression().fit(scan_table(path, target="ill"))
+    >>> model.feature_names_in_.tolist()
+    ['age', 'age is missing', 'sex = m']
+    >>> model.predict(scan_table(path)).tolist()
+    ['no', 'no', 'yes', 'no', 'yes', 'yes']
+    """
+    return TableSource(TableFiles(expand(paths, ".parquet"), target, features, weight, delimiter))
 
 
 def _is_text(batch: Any, name: str) -> bool:
