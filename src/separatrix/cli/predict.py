@@ -157,11 +157,9 @@ class Prediction:
                     self._unseen[name] += len(strange)
                     self._example.setdefault(name, str(strange[0]))
                 continue
-            for found in pa.array(values, pa.string()).value_counts():
-                level, n = found["values"].as_py(), found["counts"].as_py()
-                if level is None:
-                    self._missing[name] += n
-                elif level not in self._known[name]:
+            self._missing[name] += int(values.missing.sum())
+            for level, n in values.counts().items():
+                if level not in self._known[name]:
                     self._unseen[name] += n
                     self._example.setdefault(name, level)
 

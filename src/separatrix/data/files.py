@@ -43,6 +43,13 @@ def _labels(values: list[Any], dtype: Any) -> NDArray[Any]:
     return np.array(values, dtype=str if kind(dtype) == "text" else dtype.to_pandas_dtype())
 
 
+def check_unchanged(path: str, then: os.stat_result) -> None:
+    """Refuse a file that is not the one that was scanned."""
+    now = os.stat(path)
+    if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
+        raise ValueError("the file has changed since it was scanned; scan it again.")
+
+
 class FileSource(Source):
     """Rows of files that share their columns. Blocks carry targets after `labelled` or `valued`, not before."""
 
@@ -78,6 +85,14 @@ class FileSource(Source):
         if all(types[name] == "float32" for types in self._types.values() for name in self._features):
             self.dtype = np.dtype(np.float32)
 
+    def read_as(self, encoding: Any, names: NDArray[Any] | None) -> Source:
+        """The columns of a model, by their names, whatever else the files hold."""
+        if names is None or not set(names) <= set(self._features) or list(names) == self._features:
+            return self
+        view = copy(self)
+        view._features, view.n_features, view.feature_names = list(names), len(names), np.asarray(names, dtype=object)
+        return view
+
     def _check(self, schema: Any) -> dict[str, Any]:
         """The types of the columns we need, or a sentence on what is wrong with them."""
         needed = Counter([*self._features, *self._targets, *self._weights])
@@ -112,9 +127,7 @@ class FileSource(Source):
         labels = self._targets if self._role == "labels" else []
         for path in self._files:
             with named(path):
-                then, now = self._stats[path], os.stat(path)
-                if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
-                    raise ValueError("the file has changed since it was scanned; scan it again.")
+                check_unchanged(path, self._stats[path])
                 first = total
                 types = {name: self._types[path][name] for name in columns}
                 for batch in self._reader.read(path, types, labels, rows):

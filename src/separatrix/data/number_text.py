@@ -34,7 +34,7 @@ _NAMES = {".": "point", ",": "comma"}
 _ENOUGH = 0.8
 
 
-def _form(mark: str, groups: bool = True) -> str:
+def number_form(mark: str, groups: bool = True) -> str:
     """The pattern of a number with this decimal mark, with or without the signs that stand between thousands."""
     mark, other = (r"\.", ",") if mark == "." else (",", r"\.")
     grouped = rf"[1-9][0-9]{{0,2}}(?:(?:{other}[0-9]{{3}})+|(?:{_BLANK}[0-9]{{3}})+)|" if groups else ""
@@ -56,7 +56,7 @@ def _all_are(bare: Any, mark: str) -> bool:
     """Whether all texts, those that are null aside, are numbers with this decimal mark."""
     import pyarrow.compute as pc
 
-    return bool(pc.all(pc.match_substring_regex(bare, _form(mark)), min_count=0).as_py())
+    return bool(pc.all(pc.match_substring_regex(bare, number_form(mark)), min_count=0).as_py())
 
 
 def _contains(text: Any, sign: str) -> bool:
@@ -99,7 +99,7 @@ class NumberText:
         """Which texts are numbers with one decimal mark or the other."""
         import pyarrow.compute as pc
 
-        return pc.or_(*(pc.match_substring_regex(self.bare, _form(mark)) for mark in _NAMES))
+        return pc.or_(*(pc.match_substring_regex(self.bare, number_form(mark)) for mark in _NAMES))
 
     @cached_property
     def plain_mark(self) -> str | None:
@@ -154,7 +154,7 @@ class NumberText:
             return ""
         separator = _separator(self.bare)
         unclear = bool(separator) and all(_all_are(self.bare, mark) for mark in _NAMES)
-        usual = pc.match_substring_regex(text, _form(decimal, groups=False))
+        usual = pc.match_substring_regex(text, number_form(decimal, groups=False))
         at = pc.index(pc.match_substring(self.bare, separator) if unclear else pc.invert(usual), True).as_py()
         if at < 0:
             return ""

@@ -124,6 +124,15 @@ class Source(ABC):
         """1 for a vector of targets, 2 for a matrix."""
 
     @property
+    def encoding(self) -> Any:
+        """How columns of a table become the features of this source, where they have to."""
+        return None
+
+    def read_as(self, encoding: Any, names: NDArray[Any] | None) -> Source:
+        """The rows as a model reads them that was fitted to columns of these names, in this encoding."""
+        return self
+
+    @property
     def known_classes(self) -> NDArray[Any] | None:
         """Sorted labels of all rows, those of weight zero included."""
         return self.classes if self.all_classes is None else self.all_classes

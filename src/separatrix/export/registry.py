@@ -62,6 +62,7 @@ _OURS = {
     "tables.columns": ["ColumnSchema"],
     "tables.encoder": ["EncodedFeature", "TableEncoder"],
     "tables.schema": ["TableSchema"],
+    "tables.table_scan": ["TableEncoding"],
 }
 # Plain holders of numbers that our own models may be built with.
 _SCIKIT_LEARN = {

@@ -62,6 +62,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     # coefficients that a certificate is about stay as they were found, in float64.
     _keeps_single = False
     _fitted_on_single = False
+    _encoding: Any = None
+    """How the columns of a table in files were read and encoded, where the model was fitted to one."""
     _of_some_fits: ClassVar[tuple[str, ...]] = ()
     """Attributes that only some fits set, which the next fit therefore has to remove."""
     _names: ClassVar[list[str] | None] = None
@@ -195,6 +197,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     ) -> Source:
         """Any input as a source, checked by scikit-learn's rules for shapes and feature names. X is not copied."""
         if isinstance(X, Source):
+            if not reset:  # the columns of the model, by name and in its own encoding
+                X = X.read_as(self._encoding, getattr(self, "feature_names_in_", None))
             self._check_source(X, reset)
             return as_source(X, y, sample_weight)
         plain = is_plain(X)
@@ -236,6 +240,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     def _check_source(self, source: Source, reset: bool) -> None:
         names = source.feature_names
         if reset:
+            self._encoding = source.encoding
             self.n_features_in_ = source.n_features
             if names is not None:
                 self.feature_names_in_ = names

@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from separatrix.data.arrow_columns import coded, kind, numbers, plain
 from separatrix.data.number_text import Mark, NumberText, is_padded
-from separatrix.tables.rows import check_finite, flags_of, objects_of
+from separatrix.tables.facts import NumberFacts, TextFacts
+from separatrix.tables.rows import CodedText, check_finite, flags_of
 
 Kind = Literal["numeric", "boolean", "categorical", "left_out"]
 MOST_LEVELS = 50
 """Categories beyond these, the most frequent ones, have no column of their own."""
 
-_TURN = "; turn them into numbers (an age, a month) if they matter."
+TURN_DATES = "; turn them into numbers (an age, a month) if they matter."
 _PAIRS = {("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t")}
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}|[AaPp][Mm]))?"
 _MONTH = r"(?i:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)\pL*"
@@ -30,8 +30,7 @@ _DAY = (
     rf"|{_MONTH}[-. ]{{1,2}}(\d{{1,2}},? )?\d{{4}}|\d{{1,2}}[-. ]{{1,2}}{_MONTH}([-. ]{{1,2}}(\d{{4}}|\d{{2}}))?"
 )
 _DATE = rf"^(({_DAY})([T ]{_TIME})?|{_TIME})$"
-_NINES = frozenset(10.0**k - 1 for k in range(2, 10))
-_IDENTIFIER = re.compile(r"(^|[_\W])(id|key|index|no|nr|number)$|[a-z](Id|ID)$", re.IGNORECASE)
+IDENTIFIER = re.compile(r"(^|[_\W])(id|key|index|no|nr|number)$|[a-z](Id|ID)$", re.IGNORECASE)
 MANY_LINES, FEW = 5, 10
 """Newlines beyond which a text is likely to have swallowed rows; rows so few that all being different proves nothing."""
 
@@ -54,7 +53,7 @@ class InferredColumn:
     """What a column is, the values it was read as (none if it is left out), and remarks for whoever gave the table."""
 
     schema: ColumnSchema
-    values: NDArray[Any] | None = None
+    values: Any = None
     remarks: tuple[str, ...] = ()
 
 
@@ -66,11 +65,9 @@ class ParsedColumn:
         self.values = plain(column)
         self.text = NumberText(self.values) if kind(self.values.type) == "text" else None
 
-    def left_out(self, reason: str, remarks: Iterable[str] = ()) -> InferredColumn:
+    def left_out(self, reason: str) -> InferredColumn:
         """The column as one that a classifier should not see."""
-        return InferredColumn(
-            ColumnSchema(self.name, "left_out", reason, missing=self.values.null_count), remarks=tuple(remarks)
-        )
+        return InferredColumn(ColumnSchema(self.name, "left_out", reason, missing=self.values.null_count))
 
 
 def infer_column(column: ParsedColumn, decimal: Mark) -> InferredColumn:
@@ -91,7 +88,7 @@ def infer_column(column: ParsedColumn, decimal: Mark) -> InferredColumn:
         schema = ColumnSchema(column.name, "boolean", "It holds booleans.", ("false", "true"), missing, "true")
         return InferredColumn(schema, np.concatenate([numbers(chunk.cast("uint8")) for chunk in values.chunks]))
     if types.is_temporal(values.type):
-        return column.left_out(f"It holds dates or times ({values.type}){_TURN}")
+        return column.left_out(f"It holds dates or times ({values.type}){TURN_DATES}")
     return column.left_out(f"It is of type {values.type}, which is neither numbers nor text.")
 
 
@@ -121,35 +118,40 @@ def _infer_words(column: ParsedColumn, text: NumberText, decimal: Mark) -> Infer
 
 def _infer_number(name: str, values: Any) -> InferredColumn:
     x = np.concatenate([numbers(chunk) for chunk in values.chunks])
-    missing = int(np.isnan(x).sum())
-    all_rows, why = not missing and len(x) > FEW, ""
-    observed = x[~np.isnan(x)]
-    whole = bool((np.floor(observed) == observed).all())
-    if missing == len(x):
-        why = "It has no value in any row."
-    elif not missing and x.min() == x.max():
-        why = f"It is constant: always {x[0]:g}."
-    elif whole and all_rows and bool((np.diff(x) == 1).all()):
-        why = f"It counts the rows, from {x[0]:.0f} to {x[-1]:.0f}."
-    if why:
-        return InferredColumn(ColumnSchema(name, "left_out", why, missing=missing))
+    inferred = describe_numbers(name, NumberFacts.of(x, named_identifier=bool(IDENTIFIER.search(name))))
+    if inferred.schema.kind == "left_out":
+        return inferred
     check_finite(x)
+    return replace(inferred, values=x)
+
+
+def describe_numbers(name: str, facts: NumberFacts) -> InferredColumn:
+    """What a column of numbers is, by its facts."""
+    all_rows, why = not facts.missing and facts.n > FEW, ""
+    if facts.missing == facts.n:
+        why = "It has no value in any row."
+    elif not facts.missing and facts.low == facts.high:
+        why = f"It is constant: always {facts.low:g}."
+    elif facts.whole and all_rows and facts.counting:
+        why = f"It counts the rows, from {facts.first:.0f} to {facts.last:.0f}."
+    if why:
+        return InferredColumn(ColumnSchema(name, "left_out", why, missing=facts.missing))
     remarks = []
-    if whole and all_rows and _IDENTIFIER.search(name) and len(np.unique(x)) == len(x):
+    if facts.whole and all_rows and IDENTIFIER.search(name) and facts.distinct:
         remarks.append(f"Column {name!r} is different in every row; remove it if it only identifies the row.")
-    remarks += _stand_ins(name, observed)
-    reason = f"It holds {'whole numbers' if whole else 'numbers'}."
-    return InferredColumn(ColumnSchema(name, "numeric", reason, missing=missing), x, tuple(remarks))
+    remarks += _stand_ins(name, facts)
+    reason = f"It holds {'whole numbers' if facts.whole else 'numbers'}."
+    return InferredColumn(ColumnSchema(name, "numeric", reason, missing=facts.missing), remarks=tuple(remarks))
 
 
-def _stand_ins(name: str, observed: NDArray[np.float64]) -> Iterator[str]:
+def _stand_ins(name: str, facts: NumberFacts) -> Iterator[str]:
     """On −999 and its like, repeated and far from all other values."""
-    for extreme in dict.fromkeys((observed.min(), observed.max())):
-        others = observed[observed != extreme]
-        count = len(observed) - len(others)
-        if abs(extreme) not in _NINES or count < 2 or not len(others):
+    for extreme, count, low, high in (
+        (facts.low, facts.n_low, facts.next_low, facts.high),
+        (facts.high, facts.n_high, facts.low, facts.next_high),
+    ):
+        if count < 2 or facts.low == facts.high:  # a count of 0: not a number that stands for something
             continue
-        low, high = others.min(), others.max()
         if not 2 * low - high <= extreme <= 2 * high - low:
             yield (
                 f"Column {name!r} is {extreme:g} in {count} rows, and between {low:g} and {high:g} in the others: if that "
@@ -158,17 +160,26 @@ def _stand_ins(name: str, observed: NDArray[np.float64]) -> Iterator[str]:
 
 
 def _infer_text(column: ParsedColumn) -> InferredColumn:
-    """A column of text that is not all numbers; everything is read off its different values."""
+    """A column of text that is not all numbers."""
+    levels, places = coded(column.values)
+    inferred = describe_text(column.name, TextFacts.of(levels, places))
+    schema = inferred.schema
+    if schema.kind == "boolean":
+        return replace(inferred, values=flags_of(levels, places, schema.categories, schema.true))
+    return inferred if schema.kind == "left_out" else replace(inferred, values=CodedText(levels, places))
+
+
+def describe_text(name: str, facts: TextFacts) -> InferredColumn:
+    """What a column of text that is not all numbers is; everything is read off its different values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    name, missing = column.name, column.values.null_count
-    levels, places = coded(column.values)
-    counts, observed = np.bincount(places[places >= 0], minlength=len(levels)), len(places) - missing
+    missing, observed = facts.missing, facts.n - facts.missing
+    levels, counts = list(facts.counts), np.array(list(facts.counts.values()))
     pair = tuple(sorted(levels, key=str.lower))
     if len(levels) == 2 and tuple(level.lower() for level in pair) in _PAIRS:
         schema = ColumnSchema(name, "boolean", f"It holds {pair[0]!r} and {pair[1]!r}.", pair, missing, pair[1])
-        return InferredColumn(schema, flags_of(levels, places, pair, pair[1]))
+        return InferredColumn(schema)
     texts = pa.array(levels, pa.string())
     like = np.array(NumberText(texts).like_numbers.to_pylist(), dtype=bool)
     remarks = []
@@ -176,7 +187,7 @@ def _infer_text(column: ParsedColumn) -> InferredColumn:
         remarks.append(f"Column {name!r} has numbers that start with 0, as codes do: it is read as text.")
     elif 0.8 * observed <= counts[like].sum():
         strange = next((level for level, number in zip(levels, like, strict=True) if not number), levels[0])
-        lone = counts[~like].sum() == 1 and places[0] >= 0 and levels[places[0]] == strange
+        lone = counts[~like].sum() == 1 and facts.first == strange
         units = " (in the first row: is it a second header line?)" if lone else ""
         remarks.append(
             f"Column {name!r} is read as text, although most of it is numbers, because of values such as {strange!r}{units}: "
@@ -189,13 +200,13 @@ def _infer_text(column: ParsedColumn) -> InferredColumn:
     if len(levels) == 1 and not missing:
         why = f"It is constant: always {levels[0]!r}."
     elif pc.all(pc.match_substring_regex(texts, _DATE)).as_py():
-        why = f"It holds dates or times such as {levels[0]!r}{_TURN}"
+        why = f"It holds dates or times such as {levels[0]!r}{TURN_DATES}"
     elif len(levels) > FEW and len(levels) >= 0.95 * observed:
         why = f"{many}: it names the rows and does not describe them."
     elif len(levels) > MOST_LEVELS and len(levels) > observed / 2:
         why = f"{many}: free text, too varied to be categories."
     if why:
-        return column.left_out(why, remarks)
+        return InferredColumn(ColumnSchema(name, "left_out", why, missing=missing), remarks=tuple(remarks))
     if len(levels) > MOST_LEVELS + 1 and not remarks:
         rest = np.sort(counts)[: -MOST_LEVELS - 1].sum() / observed
         remarks.append(
@@ -204,23 +215,25 @@ def _infer_text(column: ParsedColumn) -> InferredColumn:
         )
     reason = f"It holds text: {len(levels)} categor{'y' if len(levels) == 1 else 'ies'} in {observed} rows."
     schema = ColumnSchema(name, "categorical", reason, tuple(sorted(levels)), missing)
-    return InferredColumn(schema, objects_of(levels, places), tuple(remarks))
+    return InferredColumn(schema, remarks=tuple(remarks))
 
 
 def without_copies(columns: Iterable[InferredColumn]) -> Iterator[ColumnSchema]:
     """What the columns are, those left out that repeat one before them."""
-    seen: dict[tuple[bool, int], list[InferredColumn]] = {}
+    seen: dict[tuple[bool, int], list[tuple[str, Any, Any]]] = {}
     for column in columns:
         values, schema = column.values, column.schema
         if values is None:
             yield schema
             continue
-        text = values.dtype == object
-        alike = seen.setdefault((text, hash(tuple(values) if text else values.tobytes())), [])
-        same = (other for other in alike if np.array_equal(other.values, values, equal_nan=not text))  # type: ignore[arg-type]  # they have values
+        # Texts are coded in the order of their first rows, so that columns with the same texts have the same places.
+        text = isinstance(values, CodedText)
+        texts, places = (values.levels, values.places) if text else ([], values)
+        alike = seen.setdefault((text, hash(places.tobytes())), [])
+        same = (name for name, a, b in alike if a == texts and np.array_equal(b, places, equal_nan=not text))
         if first := next(same, None):
-            reason = f"It repeats column {first.schema.name!r} in every row."
+            reason = f"It repeats column {first!r} in every row."
             yield ColumnSchema(schema.name, "left_out", reason, missing=schema.missing)
         else:
-            alike.append(column)
+            alike.append((schema.name, texts, places))
             yield schema

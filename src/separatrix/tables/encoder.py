@@ -10,10 +10,8 @@ standardisation. A list of such features is all that a transformation needs.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import repeat
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -22,7 +20,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.tables.columns import MOST_LEVELS
-from separatrix.tables.rows import TableRows
+from separatrix.tables.encoding_sums import CategorySums, EncodingSums, share_moments
+from separatrix.tables.rows import CodedText, TableRows
 from separatrix.tables.schema import TableSchema
 
 
@@ -93,36 +92,56 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """Learn fills, levels, centres and scales; y is ignored."""
         if not len(rows):
             raise ValueError("There are no rows to learn from; give at least one.")
+        coded = {name: CodedText.of(x) if x.dtype == object else x for name, x in rows.columns.items()}
+        sums = EncodingSums.of(TableRows(coded, rows.booleans, len(rows)))
+        observed = {name: x[~np.isnan(x)] for name, x in coded.items() if not isinstance(x, CodedText)}
+        return self.learn(sums, {name: float(np.median(x)) for name, x in observed.items() if len(x)})
+
+    def learn(self, sums: EncodingSums, medians: Mapping[str, float] | None = None) -> Self:
+        """Learn from sums over the rows of a table, and from medians where the sums only have them roughly.
+
+        Parameters
+        ----------
+        sums : EncodingSums
+        medians : dict of str to float, optional
+            By column.
+
+        Returns
+        -------
+        self
+        """
         self.medians_, self.levels_ = {}, {}
-        self.features_ = _distinct_names(self._found(rows))
-        if self.standardise:
-            matrix = self._matrix(rows)
-            self.features_ = [_standard(feature, matrix[:, j]) for j, feature in enumerate(self.features_)]
+        self.features_ = _distinct_names(self._found(sums, medians or {}))
         self.feature_names_ = [feature.name for feature in self.features_]
         self.origin_ = [feature.column for feature in self.features_]
         self.centres_ = np.array([feature.centre for feature in self.features_])
         self.scales_ = np.array([feature.scale for feature in self.features_])
         return self
 
-    def _found(self, rows: TableRows) -> Iterator[EncodedFeature]:
+    def _found(self, sums: EncodingSums, medians: Mapping[str, float]) -> Iterator[EncodedFeature]:
         marked = set()
         for column in self.schema.used:
-            name, values = column.name, rows.columns[column.name]
-            if column.kind == "categorical":
-                holes = np.fromiter((value is None for value in values), bool, len(values))
-                counts = Counter(values[~holes].tolist())
+            name, found = column.name, sums.columns[column.name]
+            if isinstance(found, CategorySums):
+                counts = found.counts
                 # The most frequent category, the first of those that tie, has no feature: it is what the others are against.
                 order = sorted(counts, key=lambda level: (-counts[level], level))
                 self.levels_[name] = sorted(order[1 : MOST_LEVELS + 1])
-                yield from (EncodedFeature(f"{name} = {level}", name, "level", level) for level in self.levels_[name])
+                for level in self.levels_[name]:
+                    feature = EncodedFeature(f"{name} = {level}", name, "level", level)
+                    yield self._standardised(feature, *share_moments(counts[level], sums.n))
             else:
-                holes = np.isnan(values)
-                self.medians_[name] = 0.0 if holes.all() else float(np.median(values[~holes]))
-                yield EncodedFeature(name, name, "value", fill=self.medians_[name])
+                fill = medians.get(name, found.quantiles.median()) if found.observed else 0.0
+                self.medians_[name] = fill
+                yield self._standardised(EncodedFeature(name, name, "value", fill=fill), *found.moments(fill))
             # Measurements that are always missing together need one mark: copies of it would add nothing to a model.
-            if holes.any() and holes.tobytes() not in marked:
-                marked.add(holes.tobytes())
-                yield EncodedFeature(f"{name} is missing", name, "missing")
+            if found.missing and found.holes not in marked:
+                marked.add(found.holes)
+                feature = EncodedFeature(f"{name} is missing", name, "missing")
+                yield self._standardised(feature, *share_moments(found.missing, sums.n))
+
+    def _standardised(self, feature: EncodedFeature, centre: float, scale: float) -> EncodedFeature:
+        return replace(feature, centre=centre, scale=scale) if self.standardise else feature
 
     def transform(self, rows: TableRows) -> NDArray[np.float64]:
         """The rows as a matrix of shape (n_rows, n_features), without NaN."""
@@ -131,7 +150,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _matrix(self, rows: TableRows) -> NDArray[np.float64]:
         matrix = np.empty((len(rows), len(self.features_)), order="F")
-        categories: dict[str, dict[str | None, int]] = {}
+        categories: dict[str, dict[Any, int]] = {}
         for j, feature in enumerate(self.features_):
             values, column = rows.columns[feature.column], matrix[:, j]
             if feature.what == "value":
@@ -143,7 +162,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             else:
                 np.copyto(column, np.isnan(values))
         for name, places in categories.items():
-            found = np.fromiter(map(places.get, rows.columns[name], repeat(-1)), np.intp, len(rows))
+            text = CodedText.of(rows.columns[name])
+            found = np.array([places.get(level, -1) for level in [*text.levels, None]], dtype=np.intp)[text.places]
             at = np.flatnonzero(found >= 0)
             matrix[at, found[at]] = 1.0
         for j, feature in enumerate(self.features_):
@@ -166,15 +186,3 @@ def _distinct_names(features: Iterable[EncodedFeature]) -> list[EncodedFeature]:
             name += "*"
         taken[name] = replace(feature, name=name)
     return list(taken.values())
-
-
-def _standard(feature: EncodedFeature, values: NDArray[np.float64]) -> EncodedFeature:
-    """The feature with the mean and the deviation of its training values; one that is constant is only centred."""
-    peak = float(np.abs(values).max()) or 1.0
-    shares = values / peak  # so that no square overflows or vanishes
-    centre = float(shares.mean())
-    scale = float(np.sqrt(np.square(shares - centre).mean()))
-    constant = values.min() == values.max()
-    return replace(
-        feature, centre=float(values[0]) if constant else centre * peak, scale=1.0 if constant else scale * peak
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,21 +11,20 @@ from numpy.typing import NDArray
 
 from separatrix.data.labels import shown
 from separatrix.tables.columns import MANY_LINES, ColumnSchema
-from separatrix.tables.rows import TableRows
+from separatrix.tables.rows import CodedText, TableRows
 
 _FIRST = 2000
 
 
 def class_findings(
-    target: str, classes: tuple[Any, ...], codes: NDArray[np.intp], unlabelled: Counter[str]
+    target: str, classes: tuple[Any, ...], counts: NDArray[np.intp], n_rows: int, unlabelled: Counter[str]
 ) -> Iterator[str]:
-    """On rows without a class, rare classes, and classes of very different sizes."""
-    counts = np.bincount(codes[codes >= 0], minlength=len(classes))
-    without = len(codes) - int(counts.sum())
+    """On rows without a class, rare classes, and classes of very different sizes; `counts` are those of the classes."""
+    without = n_rows - int(counts.sum())
     if without:
         counted = [f"{text!r} in {n} row{'' if n == 1 else 's'}" for text, n in unlabelled.items()]
         texts = f" ({joined(counted)})" if counted else ""
-        yield f"{without} of {len(codes)} rows have no value in the target {target!r}{texts} and are not used."
+        yield f"{without} of {n_rows} rows have no value in the target {target!r}{texts} and are not used."
     rare = counts < 5
     yield from few(
         f"Class {shown(classes[k])} has only {counts[k]} row{'' if counts[k] == 1 else 's'}: nothing reliable can be said "
@@ -55,12 +54,9 @@ def spelling_findings(target: str, classes: tuple[Any, ...], columns: tuple[Colu
         yield f"The target {target!r} has a label of {lines + 1} lines: is a quotation mark left open before it?"
 
 
-def column_findings(columns: tuple[ColumnSchema, ...], rows: TableRows) -> Iterator[str]:
-    """On columns that are left out, and on holes in the others."""
-    n = len(rows)
+def column_findings(columns: tuple[ColumnSchema, ...], holes: Mapping[str, int], n: int) -> Iterator[str]:
+    """On columns that are left out, and on holes in the others: so many of n rows."""
     yield from few(f"Column {c.name!r} is left out. {c.reason}" for c in columns if c.kind == "left_out")
-    used = {c.name: rows.columns[c.name] for c in columns if c.kind != "left_out"}
-    holes = {name: int((x == None if x.dtype == object else np.isnan(x)).sum()) for name, x in used.items()}  # noqa: E711  # by element
     yield from few(
         f"Column {name!r} is missing in {count / n:.0%} of the rows." for name, count in holes.items() if count >= n / 2
     )
@@ -89,13 +85,10 @@ def leak_findings(target: str, rows: TableRows, codes: NDArray[np.intp]) -> Iter
                 )
 
 
-def _places(values: NDArray[Any]) -> tuple[NDArray[np.intp], int]:
+def _places(values: Any) -> tuple[NDArray[np.intp], int]:
     """Every value, a hole being one, as its place among the different ones, and how many these are."""
-    if values.dtype != object:
-        different, places = np.unique(values, return_inverse=True)
-        return places, len(different)
-    order = {value: place for place, value in enumerate(dict.fromkeys(values))}
-    return np.fromiter(map(order.__getitem__, values), np.intp, len(values)), len(order)
+    different, places = np.unique(values.places if isinstance(values, CodedText) else values, return_inverse=True)
+    return places, len(different)
 
 
 def row_findings(rows: TableRows, codes: NDArray[np.intp]) -> Iterator[str]:

@@ -7,7 +7,7 @@ schema of a table.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,13 @@ def read_table(path: str | os.PathLike[str]) -> Any:
     return pa.Table.from_batches(batches).replace_schema_metadata(metadata)
 
 
-def table_batches(path: str | os.PathLike[str], rows: int = 65_536) -> Iterator[Any]:
+def table_batches(
+    path: str | os.PathLike[str],
+    rows: int = 65_536,
+    *,
+    columns: Sequence[str] | None = None,
+    delimiter: str | None = None,
+) -> Iterator[Any]:
     r"""Read a file a batch of rows at a time, in memory that does not grow with the file.
 
     Parameters
@@ -61,6 +67,10 @@ def table_batches(path: str | os.PathLike[str], rows: int = 65_536) -> Iterator[
         As for `read_table`.
     rows : int, default=65_536
         A batch has at most so many.
+    columns : list of str, optional
+        Only these; others are not decoded.
+    delimiter : str, optional
+        What stands between the fields of a text file; it is found out by default.
 
     Returns
     -------
@@ -91,14 +101,19 @@ def table_batches(path: str | os.PathLike[str], rows: int = 65_536) -> Iterator[
         )
     name = str(file)
     if suffix in TEXT:
-        return _cut(name, _with_delimiter(name), rows)
-    return _cut(name, parquet_batches(name, rows) if suffix == ".parquet" else arrow_batches(name), rows)
+        return _cut(name, _with_delimiter(name, columns, delimiter), rows)
+    wanted = None if columns is None else list(columns)
+    return _cut(name, parquet_batches(name, rows, wanted) if suffix == ".parquet" else _selected(name, wanted), rows)
 
 
-def _with_delimiter(path: str) -> Iterator[Any]:
+def _selected(path: str, columns: list[str] | None) -> Iterator[Any]:
+    return (batch if columns is None else batch.select(columns) for batch in arrow_batches(path))
+
+
+def _with_delimiter(path: str, columns: Sequence[str] | None, delimiter: str | None) -> Iterator[Any]:
     """The batches of a text file, with the delimiter for those who have to find out the decimal mark."""
-    form = text_format(path)
-    for batch in text_batches(path, form):
+    form = text_format(path, delimiter)
+    for batch in text_batches(path, form, columns):
         yield batch.replace_schema_metadata({DELIMITER: form.delimiter.encode()})
 
 

@@ -2,7 +2,7 @@
 
     numeric      float64, NaN where nothing is known
     boolean      the same, 0 and 1
-    categorical  objects, str or None
+    categorical  CodedText: the different texts, and the place of every row among them
 
 Text is read by kernels over all rows. Only when a value cannot be read is it looked for, to be named.
 """
@@ -10,6 +10,7 @@ Text is read by kernels over all rows. Only when a value cannot be read is it lo
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,58 @@ _TRUE, _FALSE = ("true", "t", "1", "1.0"), ("false", "f", "0", "0.0")
 
 
 @dataclass(frozen=True, eq=False)
+class CodedText:
+    """A column of categories: the different texts, and the place of every row among them, −1 where nothing is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.tables.rows import CodedText
+    >>> np.asarray(CodedText(["f", "m"], np.array([0, 1, -1])))
+    array(['f', 'm', None], dtype=object)
+    """
+
+    levels: list[str | None]
+    places: NDArray[np.intp]
+    dtype = np.dtype(object)
+
+    @classmethod
+    def of(cls, values: NDArray[Any] | CodedText) -> CodedText:
+        """An array of objects, str or None, as such a column."""
+        if isinstance(values, CodedText):
+            return values
+        order = {level: place for place, level in enumerate(dict.fromkeys(values.tolist())) if level is not None}
+        place_of = {level: place for place, level in enumerate(order)}
+        return cls(list(order), np.fromiter((place_of.get(value, -1) for value in values), np.intp, len(values)))
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, at: Any) -> CodedText:
+        return CodedText(self.levels, self.places[at])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array([*self.levels, None], dtype=object)[self.places]
+
+    def __iter__(self) -> Iterator[str | None]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[str | None]:
+        """The text of every row, None where nothing is known."""
+        return list(self.__array__())
+
+    def counts(self) -> dict[str, int]:
+        """In how many rows each text stands, of those that do."""
+        found = np.bincount(self.places[self.places >= 0], minlength=len(self.levels)).tolist()
+        return {level: n for level, n in zip(self.levels, found, strict=True) if n and level is not None}
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Where nothing is known."""
+        return np.array([level is None for level in [*self.levels, None]])[self.places]
+
+
+@dataclass(frozen=True, eq=False)
 class TableRows:
     """Rows of a table: what folds are taken from.
 
@@ -45,7 +98,7 @@ class TableRows:
     [{'age': None, 'sex': None}]
     """
 
-    columns: dict[str, NDArray[Any]]  # float64 with NaN for numbers and flags, objects (str or None) for categories
+    columns: dict[str, Any]  # float64 with NaN for numbers and flags, CodedText or objects (str or None) for categories
     booleans: frozenset[str]  # which of the columns hold flags
     n: int
 
@@ -61,13 +114,22 @@ class TableRows:
         """The same rows with these columns only."""
         return TableRows({name: self.columns[name] for name in names}, self.booleans & set(names), self.n)
 
+    def holes(self) -> dict[str, int]:
+        """In how many rows each column has no value."""
+        columns = self.columns.items()
+        return {name: int((x.missing if isinstance(x, CodedText) else np.isnan(x)).sum()) for name, x in columns}
+
     def frame(self) -> Any:
         """The same columns as a pyarrow table: float64, bool for flags, strings; what is missing is null."""
         import pyarrow as pa
 
         arrays = {}
         for name, values in self.columns.items():
-            array = pa.array(values, pa.string() if values.dtype == object else pa.float64(), from_pandas=True)
+            if isinstance(values, CodedText):
+                levels = pa.array([*values.levels, None], pa.string())
+                array = levels.take(pa.array(np.where(values.places < 0, len(values.levels), values.places)))
+            else:
+                array = pa.array(values, pa.string() if values.dtype == object else pa.float64(), from_pandas=True)
             arrays[name] = array.cast(pa.bool_()) if name in self.booleans else array
         return pa.table(arrays)
 
@@ -158,8 +220,8 @@ def flags_of(
     return np.array([*(meaning.get(level.lower(), np.nan) for level in levels), np.nan])[places]
 
 
-def read_categorical(column: Any) -> NDArray[Any]:
-    """An Arrow array as objects: its texts, None for what is missing."""
+def read_categorical(column: Any) -> CodedText:
+    """An Arrow array as its different texts and the place of every row among them."""
     import pyarrow as pa
 
     _check_kind(column, ("text", *NUMERIC), "text")
@@ -168,12 +230,15 @@ def read_categorical(column: Any) -> NDArray[Any]:
     if kind(levels.type) != "text":
         levels = levels.cast(pa.string())
     places = encoded.indices.cast(pa.int64()).fill_null(-1)
-    return objects_of(plain(levels).to_pylist(), np.asarray(np.from_dlpack(places)))
+    return merged_levels(plain(levels).to_pylist(), np.asarray(np.from_dlpack(places)))
 
 
-def objects_of(levels: list[Any], places: NDArray[np.intp]) -> NDArray[Any]:
-    """Levels and the place of every row among them as an array of objects, None at place −1."""
-    return np.array([*levels, None], dtype=object)[places]
+def merged_levels(levels: list[Any], places: NDArray[np.intp]) -> CodedText:
+    """Texts that came with a dictionary of their own, each once: stripped, two of them may be the same, and some a hole."""
+    order = {level: at for at, level in enumerate(dict.fromkeys(level for level in levels if level is not None))}
+    if len(order) == len(levels):
+        return CodedText(levels, places)
+    return CodedText(list(order), np.array([*(order.get(level, -1) for level in levels), -1], dtype=np.intp)[places])
 
 
 def _check_kind(values: Any, kinds: tuple[str, ...], wanted: str) -> None:

@@ -31,7 +31,7 @@ from separatrix.tables.findings import (
     spelling_findings,
 )
 from separatrix.tables.reading import DELIMITER, FIRST_ROW
-from separatrix.tables.rows import TableRows, as_arrow, read_boolean, read_categorical, read_numeric
+from separatrix.tables.rows import CodedText, TableRows, as_arrow, read_boolean, read_categorical, read_numeric
 from separatrix.tables.target import infer_labels, label_codes
 
 __all__ = ["ColumnSchema", "TableSchema"]
@@ -130,10 +130,11 @@ class TableSchema:
         values = {column.schema.name: column.values for column in inferred if column.values is not None}
         flags = frozenset(column.schema.name for column in inferred if column.schema.kind == "boolean")
         rows, codes = TableRows(values, flags, table.num_rows).take(known), labels.codes[known]
+        counts = np.bincount(codes, minlength=len(labels.classes))
         findings = [
-            *class_findings(target, labels.classes, labels.codes, labels.unlabelled),
+            *class_findings(target, labels.classes, counts, table.num_rows, labels.unlabelled),
             *few(spelling_findings(target, labels.classes, schema.columns)),
-            *column_findings(schema.columns, rows),
+            *column_findings(schema.columns, rows.of([column.name for column in schema.used]).holes(), len(rows)),
             *few(leak_findings(target, rows, codes)),
             *few(remark for column in inferred for remark in column.remarks),
             *row_findings(rows, codes),
@@ -157,8 +158,7 @@ class TableSchema:
         columns = {}
         for column in self.used:
             parts = list(_chunks(table, column.name, partial(self._read, column)))
-            parts = parts or [np.empty(0, dtype=object if column.kind == "categorical" else np.float64)]
-            columns[column.name] = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            columns[column.name] = parts[0] if len(parts) == 1 else _joined(column, parts)
         flags = frozenset(column.name for column in self.used if column.kind == "boolean")
         return TableRows(columns, flags, table.num_rows)
 
@@ -221,7 +221,7 @@ class TableSchema:
                 "columns that the schema was inferred from, in any order."
             )
 
-    def _read(self, column: ColumnSchema, chunk: Any) -> NDArray[Any]:
+    def _read(self, column: ColumnSchema, chunk: Any) -> Any:
         if column.kind == "numeric":
             return read_numeric(chunk, self.decimal, column.absent)
         if column.kind == "boolean":
@@ -265,7 +265,7 @@ def _placed(name: str, start: int) -> Iterator[None]:
         raise ValueError(error.sentence(name, start)) from None
 
 
-def _chunks(table: Any, name: str, read: Callable[[Any], NDArray[Any]]) -> Iterator[NDArray[Any]]:
+def _chunks(table: Any, name: str, read: Callable[[Any], Any]) -> Iterator[Any]:
     """What is read from every chunk of a column."""
     start = _first_row(table)
     for chunk in table.column(name).chunks:
@@ -273,6 +273,17 @@ def _chunks(table: Any, name: str, read: Callable[[Any], NDArray[Any]]) -> Itera
             values = read(chunk)
         yield values
         start += len(chunk)
+
+
+def _joined(column: ColumnSchema, parts: list[Any]) -> Any:
+    """What was read from the chunks of a column, as one."""
+    if column.kind != "categorical":
+        return np.concatenate([np.empty(0), *parts])
+    order: dict[Any, int] = {}
+    places = [
+        np.array([*(order.setdefault(x, len(order)) for x in p.levels), -1], dtype=np.intp)[p.places] for p in parts
+    ]
+    return CodedText(list(order), np.concatenate([np.empty(0, dtype=np.intp), *places]))
 
 
 def _quoted(names: Iterable[Any]) -> str:

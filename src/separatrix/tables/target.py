@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,21 +34,28 @@ def infer_labels(target: str, column: Any) -> Labels:
     if what not in ("text", *NUMERIC):
         raise ValueError(f"The target {target!r} is of type {values.type}; a class is text, a number or a boolean.")
     levels, places = coded(values)
-    counts = dict(enumerate(np.bincount(places[places >= 0], minlength=len(levels)).tolist()))
-    absent = {level: counts.pop(place) for place, level in enumerate(levels) if _is_no_label(level)}
-    classes = _checked_classes(target, [levels[place] for place in counts], sum(counts.values()), what)
+    counts = np.bincount(places[places >= 0], minlength=len(levels)).tolist()
+    classes, unlabelled = classes_of(target, dict(zip(levels, counts, strict=True)), what)
     codes = np.array([*label_codes(levels, classes), -1], dtype=np.intp)[places]
-    return Labels(classes, codes, Counter({level: n for level, n in absent.items() if level and what == "text"}))
+    return Labels(classes, codes, unlabelled)
 
 
-def _is_no_label(level: Any) -> bool:
+def classes_of(target: str, counts: Mapping[Any, int], what: str) -> tuple[tuple[Any, ...], Counter[str]]:
+    """The sorted classes of a target with these values, and the texts that were taken for no label."""
+    labels = {level: n for level, n in counts.items() if not is_no_label(level)}
+    absent = {level: n for level, n in counts.items() if level not in labels and level and what == "text"}
+    return _checked_classes(target, list(labels), sum(labels.values()), what), Counter(absent)
+
+
+def is_no_label(level: Any) -> bool:
+    """Whether a value of the target stands for no class."""
     return is_missing(level) or level in NO_LABEL
 
 
 def label_codes(levels: list[Any], classes: tuple[Any, ...]) -> list[int]:
     """The code of each label, −1 for one that is missing, −2 for one that is no class."""
     place = {label: code for code, label in enumerate(classes)}
-    return [-1 if _is_no_label(level) else place.get(as_label(level, classes[0]), -2) for level in levels]
+    return [-1 if is_no_label(level) else place.get(as_label(level, classes[0]), -2) for level in levels]
 
 
 def _checked_classes(target: str, values: list[Any], n_rows: int, what: str) -> tuple[Any, ...]:

@@ -1,0 +1,203 @@
+"""What columns of a table too large for memory are, and what the encoder needs of them: one pass, merged by runs of rows.
+
+A column of text may turn out to be numbers, flags or categories, and only its last row decides: until then its numbers and its
+different texts are both kept, the texts as long as they are few enough to be categories.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.arrow_columns import UnreadableValue, coded, kind, numbers, plain
+from separatrix.data.number_text import Mark, NumberText, is_padded, number_form
+from separatrix.tables.columns import (
+    TURN_DATES,
+    ColumnSchema,
+    InferredColumn,
+    describe_numbers,
+    describe_text,
+)
+from separatrix.tables.encoding_sums import CategorySums, NumberSums
+from separatrix.tables.facts import NumberFacts, TextFacts
+from separatrix.tables.quantiles import QuantileSketch
+from separatrix.tables.rows import CodedText, check_finite, flags_of
+
+MOST_TEXTS = 20_000
+"""Different texts beyond which a column is no category."""
+_ODD = 100  # different texts among numbers beyond which a column is no column of numbers
+_ENOUGH = 0.8
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    facts: NumberFacts
+    sums: NumberSums
+    odd: Counter[str] = field(default_factory=Counter)
+    """Texts among the numbers."""
+    padded: bool = False
+
+    def merge(self, after: _Numbers) -> _Numbers | None:
+        odd = self.odd + after.odd
+        if len(odd) > _ODD:
+            return None
+        return _Numbers(self.facts.merge(after.facts), self.sums.merge(after.sums), odd, self.padded or after.padded)
+
+    def absent(self) -> str | None:
+        """The text that stands for a hole among the numbers, empty where there is none; None: these are not numbers."""
+        if self.padded:
+            return None
+        if not self.odd:
+            return ""
+        (text, count), *more = self.odd.items()
+        observed = self.facts.n - self.facts.missing + count
+        lone = not more and 2 <= count <= (1 - _ENOUGH) * observed and not any(sign.isdigit() for sign in text)
+        return text if lone else None
+
+
+@dataclass(frozen=True)
+class _Texts:
+    facts: TextFacts
+    sums: CategorySums
+
+    def merge(self, after: _Texts) -> _Texts | None:
+        facts = self.facts.merge(after.facts)
+        return None if len(facts.counts) > MOST_TEXTS else _Texts(facts, self.sums.merge(after.sums))
+
+
+@dataclass(frozen=True)
+class ColumnScan:
+    """A run of rows of one column. `what` is the kind of its type; a column of nulls is of any kind."""
+
+    name: str
+    what: str
+    n: int
+    missing: int
+    numbers: _Numbers | None = None
+    texts: _Texts | None = None
+
+    @classmethod
+    def of(
+        cls, name: str, column: Any, decimal: Mark, known: NDArray[np.bool_], marks: NDArray[np.uint64]
+    ) -> ColumnScan:
+        """The rows of an Arrow array; the encoder learns from the `known` ones, and `marks` are hashes of their places."""
+        values = plain(column)
+        what, missing = kind(values.type), values.null_count
+        scan = cls(name, what, len(values), missing)
+        if what == "text":
+            texts = _texts(values, known, marks)
+            return replace(scan, texts=texts, numbers=_numbers_in(values, decimal, known, marks))
+        if what in ("numeric", "boolean", "empty"):
+            x = numbers(values.cast("uint8") if what == "boolean" else values)
+            check_finite(x)
+            return replace(scan, numbers=_Numbers(NumberFacts.of(x), NumberSums.of(x[known], marks)))
+        return scan
+
+    def merge(self, after: ColumnScan) -> ColumnScan:
+        """The rows of both, these first."""
+        kinds = {self.what, after.what} - {"empty"}
+        if len(kinds) > 1:
+            raise UnreadableValue("", 0, f"is {after.what} here and {self.what} in the rows before")
+        what = kinds.pop() if kinds else "empty"
+        return ColumnScan(
+            self.name,
+            what,
+            self.n + after.n,
+            self.missing + after.missing,
+            None if self.numbers is None or after.numbers is None else self.numbers.merge(after.numbers),
+            None if self.texts is None or after.texts is None else self.texts.merge(after.texts),
+        )
+
+    def described(self) -> tuple[InferredColumn, NumberSums | CategorySums | None]:
+        """What the column is, and the sums that the encoder needs if it is used."""
+        if self.what == "boolean" and self.numbers is not None:
+            return self._flags(self.numbers)
+        if self.what in ("numeric", "empty") and self.numbers is not None:
+            return describe_numbers(self.name, self.numbers.facts), self.numbers.sums
+        if self.what != "text":
+            why = (
+                f"It holds dates or times ({self.what}){TURN_DATES}"
+                if _is_time(self.what)
+                else (f"It is of type {self.what}, which is neither numbers nor text.")
+            )
+            return self._left_out(why), None
+        absent = None if self.numbers is None else self.numbers.absent()
+        if self.numbers is not None and absent is not None:
+            inferred = describe_numbers(self.name, self.numbers.facts)
+            remarks = inferred.remarks
+            if absent:
+                count = self.numbers.odd[absent]
+                remarks += (
+                    f"Column {self.name!r} holds numbers, and {absent!r} in {count} rows, which is read as missing.",
+                )
+            return replace(inferred, schema=replace(inferred.schema, absent=absent), remarks=remarks), self.numbers.sums
+        if self.texts is None:
+            why = f"It has more than {MOST_TEXTS} different texts in {self.n - self.missing} rows: free text."
+            return self._left_out(why), None
+        inferred = describe_text(self.name, self.texts.facts)
+        if inferred.schema.kind == "boolean":
+            return inferred, _flag_sums(self.texts.sums, inferred.schema)
+        return inferred, self.texts.sums
+
+    def _flags(self, found: _Numbers) -> tuple[InferredColumn, NumberSums | None]:
+        if self.missing == self.n:
+            return self._left_out("It has no value in any row."), None
+        if not self.missing and found.facts.low == found.facts.high:
+            return self._left_out(f"It is constant: always {str(bool(found.facts.low)).lower()}."), None
+        schema = ColumnSchema(self.name, "boolean", "It holds booleans.", ("false", "true"), self.missing, "true")
+        return InferredColumn(schema), found.sums
+
+    def _left_out(self, why: str) -> InferredColumn:
+        return InferredColumn(ColumnSchema(self.name, "left_out", why, missing=self.missing))
+
+
+def _is_time(what: str) -> bool:
+    return what.startswith(("timestamp", "date", "time", "duration"))
+
+
+def _texts(values: Any, known: NDArray[np.bool_], marks: NDArray[np.uint64]) -> _Texts | None:
+    levels, places = coded(values)
+    if len(levels) > MOST_TEXTS:
+        return None
+    return _Texts(TextFacts.of(levels, places), CategorySums.of(CodedText(levels, places[known]), marks))
+
+
+def _numbers_in(text: Any, decimal: Mark, known: NDArray[np.bool_], marks: NDArray[np.uint64]) -> _Numbers | None:
+    """The numbers of a column of text, what is none a hole; None where most of it is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column, odd = NumberText(text), Counter[str]()
+    found = column.parsed(decimal)
+    if found is None:
+        fits = pc.match_substring_regex(column.bare, number_form(decimal))
+        rest = text.filter(pc.invert(fits))
+        if len(rest) > (1 - _ENOUGH) * max(10, column.n_observed):
+            return None
+        odd.update(rest.to_pylist())
+        column = NumberText(pc.if_else(fits, text, pa.scalar(None, text.type)))
+        found = column.parsed(decimal)
+        if found is None or len(odd) > _ODD:
+            return None
+    x = numbers(found)
+    check_finite(x)
+    return _Numbers(NumberFacts.of(x), NumberSums.of(x[known], marks), odd, is_padded(text))
+
+
+def _flag_sums(sums: CategorySums, schema: ColumnSchema) -> NumberSums:
+    """The sums of flags, from how often each text occurs."""
+    levels = list(sums.counts)
+    flags = flags_of(levels, np.arange(len(levels)), schema.categories, schema.true)
+    ones = sum(sums.counts[level] for level, flag in zip(levels, flags, strict=True) if flag == 1)
+    n = sums.counts.total()
+    share = ones / max(1, n)
+    median = QuantileSketch.of(np.array([0.5 * np.sign(2 * ones - n) + 0.5]))
+    spread = sqrt(n * share * (1.0 - share))
+    return NumberSums(
+        n, sums.missing, sums.holes, share, spread, float(ones == n), float(ones > 0), median, sums.values
+    )

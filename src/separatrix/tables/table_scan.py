@@ -1,0 +1,128 @@
+"""A run of rows of a table with all its columns and the target: merged over all runs, it is the schema and the encoding.
+
+    TableScan(A) ⊕ TableScan(B) = TableScan(A followed by B)
+
+What the table is does not depend on how it is cut, but for quantiles, which are rough beyond some thousand rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from separatrix.data.arrow_columns import NUMERIC, UnreadableValue, coded, kind, plain
+from separatrix.data.number_text import Mark
+from separatrix.tables.column_scan import ColumnScan
+from separatrix.tables.columns import ColumnSchema, InferredColumn
+from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.encoding_sums import EncodingSums, hashed_places
+from separatrix.tables.findings import class_findings, column_findings, few, spelling_findings
+from separatrix.tables.schema import TableSchema
+from separatrix.tables.target import classes_of, is_no_label, label_codes
+
+
+@dataclass(frozen=True)
+class TableScan:
+    """What is known of a table after some of its rows."""
+
+    target: str
+    what: str  # the kind of the target's type
+    n: int
+    known: int  # rows with a label
+    labels: Counter[Any]
+    columns: dict[str, ColumnScan]
+
+    @classmethod
+    def of(cls, batch: Any, target: str, names: Sequence[str], decimal: Mark, start: int) -> TableScan:
+        """The rows of an Arrow record batch, the first of which is row `start` of the table."""
+        values = plain(batch.column(target), ())
+        what = kind(values.type)
+        if what not in ("text", *NUMERIC):
+            raise ValueError(f"The target {target!r} is of type {values.type}; a class is text, a number or a boolean.")
+        levels, places = coded(values)
+        counts = np.bincount(places[places >= 0], minlength=len(levels)).tolist()
+        known = np.array([*(not is_no_label(level) for level in levels), False])[places]
+        marks = hashed_places(start, batch.num_rows)[known]
+        columns = {}
+        for name in names:
+            try:
+                columns[name] = ColumnScan.of(name, batch.column(name), decimal, known, marks)
+            except UnreadableValue as error:
+                raise ValueError(error.sentence(name, start)) from None
+        labels = Counter(dict(zip(levels, counts, strict=True)))
+        return cls(target, what, batch.num_rows, int(known.sum()), labels, columns)
+
+    def merge(self, after: TableScan) -> TableScan:
+        """The rows of both, these first."""
+        kinds = {self.what, after.what} - {"empty"}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"The target {self.target!r} is {after.what} in some rows and {self.what} in those before."
+            )
+        columns = {}
+        for name, column in self.columns.items():
+            try:
+                columns[name] = column.merge(after.columns[name])
+            except UnreadableValue as error:
+                raise ValueError(f"column {name!r} {error.what}; use one type.") from None
+        what = kinds.pop() if kinds else "empty"
+        counts, known = self.labels + after.labels, self.known + after.known
+        return TableScan(self.target, what, self.n + after.n, known, counts, columns)
+
+    def encoding(self, decimal: Mark, standardise: bool = True) -> TableEncoding:
+        """The schema of the table, and the encoder that its rows with a label teach."""
+        classes, unlabelled = classes_of(self.target, self.labels, self.what)
+        described = {name: column.described() for name, column in self.columns.items()}
+        copies = _copies({name: sums for name, (inferred, sums) in described.items() if _is_used(inferred)})
+        columns: list[ColumnSchema] = []
+        remarks: list[str] = []
+        for name, (inferred, _) in described.items():
+            if first := copies.get(name):
+                why = f"It repeats column {first!r} in every row."
+                columns.append(ColumnSchema(name, "left_out", why, missing=inferred.schema.missing))
+            else:
+                columns.append(inferred.schema)
+                remarks += inferred.remarks
+        schema = TableSchema(tuple(columns), self.target, classes, decimal)
+        if not schema.used:
+            why = " ".join(f"Column {column.name!r}: {column.reason}" for column in columns[:5])
+            raise ValueError(f"No column is left to learn {self.target!r} from. {why}")
+        sums = {column.name: described[column.name][1] for column in schema.used}
+        rows = Counter[Any]()
+        for label, count in self.labels.items():
+            if not is_no_label(label):
+                rows[label_codes([label], classes)[0]] += count
+        counts = np.array([rows[k] for k in range(len(classes))])
+        holes = {column.name: column.missing for column in schema.used}
+        findings = [
+            *class_findings(self.target, classes, counts, self.n, unlabelled),
+            *few(spelling_findings(self.target, classes, schema.columns)),
+            *column_findings(schema.columns, holes, self.n),
+            *few(remarks),
+        ]
+        schema = replace(schema, findings=tuple(findings))
+        encoder = TableEncoder(schema, standardise=standardise).learn(EncodingSums(self.known, sums))  # type: ignore[arg-type]  # used columns have sums
+        return TableEncoding(schema, encoder)
+
+
+@dataclass(frozen=True)
+class TableEncoding:
+    """How the columns of a table are read and encoded: what a model that was fitted to it needs to read another."""
+
+    schema: TableSchema
+    encoder: TableEncoder
+
+
+def _is_used(inferred: InferredColumn) -> bool:
+    return inferred.schema.kind != "left_out"
+
+
+def _copies(sums: dict[str, Any]) -> dict[str, str]:
+    """The columns that repeat an earlier one, by the hash of their values and places."""
+    first: dict[Any, str] = {}
+    keys = {name: (type(one), one.missing, one.holes, one.values) for name, one in sums.items()}
+    return {name: before for name, key in keys.items() if (before := first.setdefault(key, name)) != name}

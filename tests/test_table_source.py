@@ -1,0 +1,165 @@
+"""Tables in files as sources: what is learnt in one streaming pass is what is learnt in memory, however the rows are cut."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import separatrix as sx
+from separatrix.tables import TableEncoder, TableSchema, read_table, scan_table, table_source
+from separatrix.tables.facts import NumberFacts, TextFacts
+from separatrix.tables.quantiles import QuantileSketch
+
+
+def people(n: int, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.integers(20, 80, n)),
+            "height": rng.normal(1.7, 0.1, n).round(3),
+            "children": rng.integers(0, 4, n),
+            "code": np.where(rng.random(n) < 0.05, -999, rng.integers(0, 100, n)),
+            "city": rng.choice(["Oslo", "Rome", "Bern", None], n, p=[0.4, 0.3, 0.2, 0.1]),
+            "smoker": rng.choice(["yes", "no", None], n, p=[0.3, 0.6, 0.1]),
+            "insured": rng.choice([True, False], n),
+            "constant": 1,
+            "row": np.arange(n),
+            "note": [f"text {i}" for i in range(n)],
+            "born": pd.Timestamp("1990-01-01"),
+        }
+    )
+    frame["again"] = frame["city"]
+    score = np.nan_to_num(frame["age"].to_numpy(), nan=50) / 30 + (frame["city"] == "Rome") + rng.logistic(size=n)
+    frame["ill"] = np.where(rng.random(n) < 0.02, None, np.where(score > 2, "often", "never"))
+    return frame
+
+
+@pytest.mark.parametrize("batch", [7, 64, 10_000])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "two files"])
+def test_a_stream_is_read_as_the_table_in_memory(tmp_path, monkeypatch, kind, batch):
+    monkeypatch.setattr(table_source, "_ROWS", batch)
+    frame = people(300)
+    if kind == "csv":
+        frame.to_csv(tmp_path / "a.csv", index=False)
+        paths, table = tmp_path / "a.csv", read_table(tmp_path / "a.csv")
+    else:
+        cut = 300 if kind == "parquet" else 130
+        pq.write_table(pa.Table.from_pandas(frame[:cut]), tmp_path / "a.parquet")
+        if cut < 300:
+            pq.write_table(pa.Table.from_pandas(frame[cut:], preserve_index=False), tmp_path / "b.parquet")
+        paths, table = tmp_path, frame
+    schema, rows, codes = TableSchema.infer_and_read(table, "ill")
+    encoder = TableEncoder(schema).fit(rows)
+    source = scan_table(paths, target="ill")
+    found = source.encoding
+    assert found.schema.columns == schema.columns and found.schema.classes == schema.classes
+    assert source.n_rows == len(rows) and source.feature_names.tolist() == encoder.feature_names_
+    for mine, theirs in zip(found.encoder.features_, encoder.features_, strict=True):
+        a, b = asdict(mine), asdict(theirs)
+        np.testing.assert_allclose(
+            [a.pop(x) for x in ("centre", "scale", "fill")], [b.pop(x) for x in ("centre", "scale", "fill")], rtol=1e-12
+        )
+        assert a == b
+    blocks = list(source.labelled().blocks())
+    np.testing.assert_allclose(
+        np.concatenate([block.X for block in blocks]), encoder.transform(rows), rtol=1e-9, atol=1e-12
+    )
+    np.testing.assert_array_equal(np.concatenate([block.codes for block in blocks]), codes)
+
+
+@pytest.mark.parametrize(
+    "model", [sx.LogisticRegression(tol=1e-9), sx.LinearDiscriminantAnalysis(), sx.GaussianNB(), sx.RidgeClassifier()]
+)
+def test_models_of_a_stream_are_those_of_the_encoded_matrix(tmp_path, monkeypatch, model):
+    monkeypatch.setattr(table_source, "_ROWS", 100)
+    frame = people(1000)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    schema, rows, codes = TableSchema.infer_and_read(read_table(tmp_path / "a.csv"), "ill")
+    X, y = TableEncoder(schema).fit_transform(rows), np.asarray(schema.classes)[codes]
+    streamed, inside = clone(model).fit(scan_table(tmp_path / "a.csv", target="ill")), clone(model).fit(X, y)
+    form, other = streamed.score_form(), inside.score_form()
+    np.testing.assert_allclose(form.scores(X), other.scores(X), rtol=1e-9, atol=1e-9)
+    people(50, seed=1).drop(columns=["note", "ill"]).sample(frac=1, axis=1, random_state=0).to_csv(
+        tmp_path / "b.csv", index=False
+    )
+    fresh = schema.read(read_table(tmp_path / "b.csv"))
+    expected = inside.predict(TableEncoder(schema).fit(rows).transform(fresh))
+    assert (streamed.predict(scan_table(tmp_path / "b.csv")) == expected).all()
+    sx.save_model(streamed, tmp_path / "model.safetensors")
+    assert (sx.load_model(tmp_path / "model.safetensors").predict(scan_table(tmp_path / "b.csv")) == expected).all()
+
+
+def test_a_model_of_numbers_picks_its_columns_by_name(tmp_path):
+    frame = people(200)[["children", "height", "insured", "code"]].assign(y=np.arange(200) % 2)
+    pq.write_table(pa.Table.from_pandas(frame[["height", "children", "y"]]), tmp_path / "a.parquet")
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "b.parquet")
+    model = sx.LogisticRegression().fit(sx.scan_parquet(tmp_path / "a.parquet", target="y"))
+    expected = model.predict_proba(sx.scan_parquet(tmp_path / "a.parquet", features=["height", "children"]))
+    np.testing.assert_array_equal(model.predict_proba(sx.scan_parquet(tmp_path / "b.parquet")), expected)
+
+
+def test_what_goes_wrong_is_named(tmp_path):
+    frame = people(100)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(ValueError, match=r"no column 'agee'.*'age'"):
+        scan_table(tmp_path / "a.csv", target="ill", features=["agee"])
+    with pytest.raises(ValueError, match="without a target"):
+        sx.LogisticRegression().fit(scan_table(tmp_path / "a.csv"))
+    source = scan_table(tmp_path / "a.csv", target="ill")
+    people(101).to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(ValueError, match=r"a\.csv: the file has changed"):
+        sx.LogisticRegression().fit(source)
+    pq.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"x": ["one", "two"], "y": ["a", "b"]}), tmp_path / "2.parquet")
+    with pytest.raises(ValueError, match=r"column 'x' is text here and numeric in the rows before"):
+        sx.LogisticRegression().fit(scan_table(tmp_path, target="y"))
+
+
+numbers = st.lists(
+    st.one_of(st.just(np.nan), st.sampled_from([-999.0, 999.0]), st.integers(-50, 50).map(float), st.floats(-9, 9)),
+    max_size=30,
+)
+
+
+@settings(deadline=None)
+@given(numbers, st.integers(0, 30))
+def test_facts_of_numbers_merge(values, cut):
+    x = np.array(values, dtype=float)
+    assert_same(NumberFacts.of(x[:cut]).merge(NumberFacts.of(x[cut:])), NumberFacts.of(x))
+
+
+def assert_same(merged, whole):
+    for name, value in asdict(whole).items():
+        np.testing.assert_equal(getattr(merged, name), value, err_msg=name)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-1, 3), max_size=30), st.integers(0, 30))
+def test_facts_of_texts_merge(places, cut):
+    levels, at = ["a", "b", "c", "d"], np.array(places, dtype=np.intp)
+    one, two, whole = (TextFacts.of(levels, part) for part in (at[:cut], at[cut:], at))
+    assert one.merge(two) == whole
+
+
+@pytest.mark.parametrize("n", [1, 5, 4095, 100_000])
+@pytest.mark.parametrize("cuts", [1, 13])
+@pytest.mark.parametrize("sorted_rows", [False, True])
+def test_quantiles_are_within_their_bound(n, cuts, sorted_rows):
+    x = np.random.default_rng(0).standard_exponential(n)
+    x = np.sort(x) if sorted_rows else x
+    sketch = QuantileSketch()
+    for part in np.array_split(x, cuts):
+        sketch.merge(QuantileSketch.of(part))
+    rank = np.searchsorted(np.sort(x), sketch.median())
+    levels = max(0.0, np.log2(n / 2048))
+    assert sketch.n == n and abs(rank - (n - 1) / 2) <= 1 + n * levels / (2 * 2048)
+    if n < 4096:
+        assert sketch.median() == np.median(x)
