@@ -183,11 +183,22 @@ class CentredRows:
         return exact_dot(w, self.centre, b) if self.centre.any() else b
 
     @cached_property
+    def _used(self) -> NDArray[np.intp]:
+        """Columns that are not all zeros."""
+        d = self.X.shape[1]
+        return np.flatnonzero(np.bincount(self.X.indices, minlength=d)) if sp.issparse(self.X) else np.arange(d)
+
+    @property
+    def has_copy(self) -> bool:
+        """Whether a dense copy is not too large."""
+        return len(self.squares) * len(self._used) <= _ENTRIES
+
+    @cached_property
     def dense_copy(self) -> DenseCopy | None:
         """The rows for a method that factors matrices; ``None`` where a dense copy would be too large."""
         n, d = self.X.shape
-        used = np.flatnonzero(np.bincount(self.X.indices, minlength=d)) if sp.issparse(self.X) else np.arange(d)
-        if n * len(used) > _ENTRIES:
+        used = self._used
+        if not self.has_copy:
             return None
         A = self.X[:, used].toarray().astype(np.float64) if sp.issparse(self.X) else self.X - self.centre
         mean = A.mean(axis=0) if self.free else np.zeros(len(used))

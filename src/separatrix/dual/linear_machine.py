@@ -30,7 +30,7 @@ from separatrix.dual.centred_rows import EPS, SUM, CentredRows, DenseCopy
 from separatrix.dual.interior import interior_points, on_the_margin, with_intercept
 from separatrix.dual.linear_search import Ascent, DualMachine, Point
 from separatrix.dual.record import ProvenPoint, Record, best_dual_value, primal_values
-from separatrix.dual.sweeps import ActiveRows
+from separatrix.dual.sweeps import ActiveRows, Swept, Until
 
 # The gap to reach on the rows' side, of what is asked for.
 _INNER = 0.1
@@ -198,17 +198,16 @@ class _HingeAscent(Ascent):
     def point(self) -> Point:
         return self._w, self._beta, self._all.alpha
 
-    def sweep(self, rng: np.random.Generator) -> float:
-        rise, self._beta = self._active.sweep(self._w, self._beta, self._reach, rng)
+    def sweeps(self, rng: np.random.Generator, value: float, most: int, begun: int) -> Swept:
+        inactive = self._all.alpha.copy()
+        inactive[self._active.which] = 0.0
+        intercept = (self._reach, self._kept, float(inactive @ self._signs))
+        until = Until(most, value, self._trigger, begun)
+        swept, self._beta = self._active.sweeps(self._w, self._beta, intercept, int(rng.integers(1 << 62)), until)
         if self._active is not self._all:
             self._all.alpha[self._active.which] = self._active.alpha
-        moved = -self._beta
-        self._beta = self._kept * self._beta + self._reach * float(self._all.alpha @ self._signs)
-        moved += self._beta
-        self._since += 1
-        still = rise <= 0.0 and abs(moved) <= 4.0 * EPS * max(1.0, abs(self._beta))
-        self.settled = self._active.settled or still
-        return rise
+        self._since, self.settled = self._since + swept.count, self._active.settled
+        return swept
 
     def is_due(self, rise: float, value: float) -> bool:
         return rise <= self._trigger * value

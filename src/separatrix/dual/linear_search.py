@@ -9,6 +9,7 @@ proof; memory O(n + d), and O(np) where Newton's steps are taken. Sequential.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ import scipy.sparse as sp
 from separatrix.data.block import Float
 from separatrix.dual.centred_rows import CentredRows, DenseCopy
 from separatrix.dual.record import ProvenPoint, Record
+from separatrix.dual.sweeps import Swept
 from separatrix.result import Certificate, Status
 
 Point = tuple[Float, Any, Float]
@@ -64,8 +66,11 @@ class Ascent(ABC):
         """Where it stands."""
 
     @abstractmethod
-    def sweep(self, rng: np.random.Generator) -> float:
-        """One sweep; the rise of the dual."""
+    def sweeps(self, rng: np.random.Generator, value: float, most: int, begun: int) -> Swept:
+        """At most so many sweeps, ended by one after which a proof is due if it is not before the one numbered `begun`.
+
+        `value` is that of the dual before them.
+        """
 
     @abstractmethod
     def is_due(self, rise: float, value: float) -> bool:
@@ -135,7 +140,7 @@ class DualMachine(ABC):
         n, d = X.shape
         p = min(n, d) * K
         step = float(n) * p * p + float(p) ** 3 / 3.0
-        if step > _AFFORDABLE or self.rows.dense_copy is None:
+        if step > _AFFORDABLE or not self.rows.has_copy:
             return max_iter + 1
         entries = X.nnz if sp.issparse(X) else n * d
         sweep = _SLOWER * 4.0 * entries * K
@@ -211,8 +216,11 @@ class _Search:
             if self.stop.is_set():
                 status = Status.INTERRUPTED
                 break
-            rise = ascent.sweep(rng)
-            self.iterations, self.passes, value = self.iterations + 1, self.passes + 1, value + rise
+            late = max(_FIRST_PROOF, math.ceil(_LONG_SINCE * proven))
+            most = 1 if self.callback else max(1, min(limit, late) - self.iterations)
+            swept = ascent.sweeps(rng, value, most, _FIRST_PROOF - self.iterations)
+            rise, value = swept.rise, value + swept.total
+            self.iterations, self.passes = self.iterations + swept.count, self.passes + swept.count
             due = ascent.is_due(rise, value) or self.iterations >= _LONG_SINCE * proven
             if ascent.settled or (self.iterations >= _FIRST_PROOF and due):
                 point, proven = self.prove(ascent.point), self.iterations

@@ -216,7 +216,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
     def _solve_dual(self, machines: Sequence[DualMachine], watch: Stopwatch, progress: Progress, way: str) -> None:
         """Solve the machines side by side, and publish coefficients and proofs; a single one reports its progress."""
         stop = Event()
-        callback = progress if len(machines) == 1 else None
+        callback = progress if self.verbose and len(machines) == 1 else None  # one that listens hears of every sweep
         duals: list[LinearDual | None] = [None] * len(machines)
         near: dict[int, tuple[Point, int]] = {}
         frame, pairs = machines[0].rows, [one for one in machines if isinstance(one, LinearMachine)]
