@@ -134,7 +134,7 @@ class DualMachine(ABC):
     def patience(self, max_iter: int) -> int:
         """Sweeps that are worth a try before Newton's steps; more than `max_iter` where those are not affordable.
 
-        They are given the time that the steps would take, and at most half of all iterations.
+        They are given the time that the steps would take, and leave enough iterations, or half of all, for these.
         """
         X, K = self.rows.X, self.n_scores
         n, d = X.shape
@@ -144,7 +144,12 @@ class DualMachine(ABC):
             return max_iter + 1
         entries = X.nnz if sp.issparse(X) else n * d
         sweep = _SLOWER * 4.0 * entries * K
-        return int(min(max(_FIRST_SWEEPS, _NEWTON_STEPS * step / max(1.0, sweep)), max_iter // 2))
+        return int(
+            min(
+                max(_FIRST_SWEEPS, _NEWTON_STEPS * step / max(1.0, sweep)),
+                max(max_iter // 2, max_iter - 2 * _NEWTON_STEPS),
+            )
+        )
 
     def solve(
         self,

@@ -220,7 +220,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         duals: list[LinearDual | None] = [None] * len(machines)
         near: dict[int, tuple[Point, int]] = {}
         frame, pairs = machines[0].rows, [one for one in machines if isinstance(one, LinearMachine)]
-        if pairs and (way == "newton" or frame.gram is not None):
+        if pairs and (way in ("newton", "interior") or frame.gram is not None):
             fine = len(frame.squares) <= FEW_ROWS
             near = dict(enumerate(near_optima(pairs, self.tol, int(self.max_iter), stop, fine=fine)))
 
