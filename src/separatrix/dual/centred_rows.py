@@ -40,14 +40,14 @@ _COLUMNS, _RUN = 2048, 1024
 # What a dense copy of the rows may have for entries, and how far a column may be scaled.
 _ENTRIES, _POWER = 30_000_000, 500
 _SMALL = 2_000_000
-# Indices that cannot be negative need no test for it in a compiled loop.
-_UNSIGNED = {4: np.uint32, 8: np.uint64}
+# Indices that cannot be negative need no test for it in a compiled loop; those of 64 bits have no common type with a counter.
+_INDEX = {4: np.uint32, 8: np.int64}
 
 
 def stored_parts(X: Any, centre: Float) -> tuple[Any, Any, Any, Any]:
     """What the compiled loops take for rows: the three arrays of a CSR matrix, or dense rows; and the centre."""
     if sp.issparse(X):
-        return X.data[None], X.indices.view(_UNSIGNED[X.indices.dtype.itemsize]), X.indptr, centre
+        return X.data[None], X.indices.view(_INDEX[X.indices.dtype.itemsize]), X.indptr, centre
     return X, None, None, centre
 
 

@@ -158,8 +158,8 @@ def _solution(system: Float, right: Float) -> Float:
     if pivots.min() > _DEPENDENT * pivots.max():
         found: Float = dgetrs(factors, order, right)[0]
         return found + dgetrs(factors, order, right - system @ found)[0]
-    found = np.linalg.lstsq(system, right, rcond=None)[0]
-    return found + np.linalg.lstsq(system, right - system @ found, rcond=None)[0]
+    shortest = np.linalg.lstsq(system, right, rcond=None)[0].astype(np.float64, copy=False)
+    return shortest + np.linalg.lstsq(system, right - system @ shortest, rcond=None)[0]
 
 
 def joint_interior_points(

@@ -99,9 +99,8 @@ def _sweeps(
         while at < active:
             i = order[at]
             first, last = row_span(indptr, i, len(w))
-            score, rest = (
-                (0.0, b) if indices is None else (b, 0.0)
-            )  # long sums of dense rows are not for b to pass through
+            # Long sums of dense rows are not for b to pass through.
+            score, rest = (0.0, b) if indices is None else (b, 0.0)
             for p in range(first, last):
                 j, x = row_entry(data, indices, centre, i, p)
                 score += w[j] * x
