@@ -224,7 +224,12 @@ class LinearSVC(SparseCoefficients, LinearRule):
         near: dict[int, tuple[Point, int]] = {}
         frame, pairs = machines[0].rows, [one for one in machines if isinstance(one, LinearMachine)]
         seeds, fine = self._seeds(len(machines)), len(frame.squares) <= FEW_ROWS
-        if pairs and way != "dual" and frame.gram is None and (way == "interior" or sp.issparse(frame.X)):
+        # Few dense rows are done by then, and without compiled code.
+        if (
+            pairs
+            and way != "dual"
+            and (sp.issparse(frame.X) or (way == "interior" and not fine and frame.gram is None))
+        ):
             for at, machine in enumerate(pairs):
                 tol = min(self.tol, _FINE) if fine else self.tol
                 duals[at] = machine.try_sweeps(tol, int(self.max_iter), int(seeds[at]), stop)
