@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -262,15 +263,17 @@ def test_an_interrupt_gives_the_best_model_so_far(direct):
 
 @pytest.mark.parametrize("parameters", [{"loss": "hinge"}, {"dual": True}, {"multi_class": "crammer_singer"}], ids=str)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_an_interrupt_in_the_middle_of_a_fit(monkeypatch, parameters, classes):
-    X, y = blobs(300, 3, classes, 0)
+@pytest.mark.parametrize("at", [1, 3])
+def test_an_interrupt_in_the_middle_of_a_fit(monkeypatch, parameters, classes, at):
+    small = at == 1 or parameters.get("loss") != "hinge"  # small machines of the hinge have one proof each
+    X, y = blobs(300, 3, classes, 0) if small else blobs(1500, 40, classes, 0)
     judged = {"count": 0}
     for where in (LinearMachine, __import__("separatrix.dual.crammer_singer", fromlist=["x"]).CrammerSinger):
         original = where.prove
 
         def prove(self: Any, *state: Any, original: Any = original) -> Any:
             judged["count"] += 1
-            if judged["count"] == 3:
+            if judged["count"] == at:
                 raise KeyboardInterrupt
             return original(self, *state)
 
@@ -378,3 +381,58 @@ def test_a_penalised_intercept_is_found_by_few_sweeps(loss):
         for scaling in (None, 1.0, 100.0)
     ]
     assert max(counts) <= 3 * min(counts)
+
+
+def texts(n: int, d: int, classes: int) -> tuple[Any, np.ndarray]:
+    """Sparse rows of length one with columns that most of them have, and many that few have."""
+    rng = np.random.default_rng(n + d)
+    columns = (rng.pareto(0.7, size=20 * n) * 3).astype(np.int64) % d
+    X = sp.csr_array((rng.random(20 * n) + 0.5, (np.repeat(np.arange(n), 20), columns)), shape=(n, d))
+    X = sp.csr_array(sp.diags_array(1.0 / np.sqrt(X.multiply(X).sum(axis=1))) @ X)
+    return X, (X @ rng.standard_normal((d, classes))).argmax(axis=1)
+
+
+@pytest.mark.parametrize("shape", [(150, 2000), (400, 3000), (900, 60)])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 300.0])
+@pytest.mark.parametrize("intercept", [{}, {"intercept_scaling": 1.0}, {"fit_intercept": False}])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_sparse_rows_have_the_optimum_of_dense_ones(shape, C, intercept, loss):
+    X, y = texts(*shape, 3 if shape[0] < 300 else 2)
+    sparse = LinearSVC(loss=loss, C=C, tol=1e-6, random_state=0, **intercept).fit(X, y)
+    dense = LinearSVC(loss=loss, C=C, tol=1e-6, random_state=0, **intercept).fit(X.toarray(), y)
+    assert sparse.fit_.status is Status.CONVERGED
+    one, two = sparse.fit_.certificate, dense.fit_.certificate
+    assert abs(one.objective - two.objective) <= one.gap + two.gap + 1e-12 * one.objective
+
+
+def test_sweeps_need_few_rounds_where_rows_have_much_in_common():
+    # In an order that repeats, even in part, it is ten times as many.
+    X, y = texts(1000, 20_000, 2)
+    model = LinearSVC(tol=1e-6, random_state=0).fit(X, y)
+    assert model.fit_.status is Status.CONVERGED and model.n_iter_ <= 60
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("intercept", [{}, {"intercept_scaling": 2.0}, {"fit_intercept": False}])
+@pytest.mark.parametrize("kind", ["plain", "repeated", "low rank"])
+def test_small_machines_side_by_side_are_those_one_by_one(kind, C, intercept):
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((120, 6)), rng.integers(4, size=120)
+    X[:, 0] += y
+    X = np.vstack([X[:60], X[:60]]) if kind == "repeated" else X[:, :2] @ X[:2] if kind == "low rank" else X
+    model = LinearSVC(loss="hinge", C=C, **intercept).fit(X, y)
+    assert model.fit_.status is Status.CONVERGED and model.fit_.certificate.relative_gap <= 1e-6
+    total, gaps = 0.0, model.fit_.certificate.gap
+    for k in range(4):
+        one = LinearSVC(loss="hinge", C=C, **intercept).fit(X, y == k)
+        total, gaps = total + one.fit_.certificate.objective, gaps + one.fit_.certificate.gap
+    assert abs(model.fit_.certificate.objective - total) <= gaps
+
+
+def test_rows_on_the_margin_that_depend_on_each_other_have_the_shortest_solution():
+    from separatrix.dual.interior import interior_points, on_the_margin
+
+    A, signs = np.array([[1.0], [1.0], [-1.0], [-1.0]]), np.array([1.0, 1.0, -1.0, -1.0])
+    *_, last = islice(interior_points(A, np.ones(1), signs, np.ones(4), 1, None), 10)
+    theta, beta, alpha = on_the_margin(A, np.ones(1), signs, np.ones(4), None, last)
+    np.testing.assert_allclose([theta[0], beta, *alpha], [1.0, 0.0, 0.25, 0.25, 0.25, 0.25], atol=1e-9)

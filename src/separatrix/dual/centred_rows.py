@@ -40,14 +40,14 @@ _COLUMNS, _RUN = 2048, 1024
 # What a dense copy of the rows may have for entries, and how far a column may be scaled.
 _ENTRIES, _POWER = 30_000_000, 500
 _SMALL = 2_000_000
-# Indices that cannot be negative need no test for it in a compiled loop.
-_UNSIGNED = {4: np.uint32, 8: np.uint64}
+# Indices that cannot be negative need no test for it in a compiled loop; those of 64 bits have no common type with a counter.
+_INDEX = {4: np.uint32, 8: np.int64}
 
 
 def stored_parts(X: Any, centre: Float) -> tuple[Any, Any, Any, Any]:
     """What the compiled loops take for rows: the three arrays of a CSR matrix, or dense rows; and the centre."""
     if sp.issparse(X):
-        return X.data[None], X.indices.view(_UNSIGNED[X.indices.dtype.itemsize]), X.indptr, centre
+        return X.data[None], X.indices.view(_INDEX[X.indices.dtype.itemsize]), X.indptr, centre
     return X, None, None, centre
 
 
@@ -85,27 +85,18 @@ class CentredRows:
             centre, gram = np.zeros(X.shape[1]), _gram(X, None)
             squares = gram.diagonal().copy()
             if free:
-                means = gram.mean(axis=0)
-                middle = float(means.mean())
-                if not 0.0 <= middle <= _NEAR_CENTRE * (float(squares.mean()) - middle):
+                if not _near_centre(gram):
                     mean = X.mean(axis=0, dtype=np.float64)
                     centre = np.where(np.isfinite(mean), mean, 0.0)
                     gram = _gram(X, centre)
-                    squares, means = gram.diagonal().copy(), gram.mean(axis=0)
-                gram = gram - means - (means - means.mean())[:, None]
+                    squares = gram.diagonal().copy()
+                gram = _from_the_mean(gram)
             return cls(X, free, centre, squares, gram if np.isfinite(gram).all() else None)
 
     @cached_property
     def factor(self) -> GramFactor | None:
         """Rows with the same Gram matrix and no more columns than rows, for a search on the rows' side."""
-        if self.gram is None:
-            return None
-        triangle, pivots, rank, _ = dpstrf(self.gram, lower=1)
-        L, order = np.tril(triangle)[:, : max(1, rank)], pivots - 1
-        rows = np.empty_like(L, order="C")
-        rows[order] = L
-        inner = CentredRows(rows, self.free, np.zeros(L.shape[1]), np.square(rows).sum(axis=1))
-        return GramFactor(inner, L[: L.shape[1]], order[: L.shape[1]])
+        return None if self.gram is None else GramFactor.of(self.gram, self.free)
 
     @cached_property
     def lengths(self) -> Float:
@@ -183,12 +174,25 @@ class CentredRows:
         return exact_dot(w, self.centre, b) if self.centre.any() else b
 
     @cached_property
+    def _used(self) -> NDArray[np.intp]:
+        """Columns that are not all zeros."""
+        d = self.X.shape[1]
+        return np.flatnonzero(np.bincount(self.X.indices, minlength=d)) if sp.issparse(self.X) else np.arange(d)
+
+    @property
+    def has_copy(self) -> bool:
+        """Whether a dense copy is not too large."""
+        return len(self.squares) * len(self._used) <= _ENTRIES
+
+    @cached_property
     def dense_copy(self) -> DenseCopy | None:
         """The rows for a method that factors matrices; ``None`` where a dense copy would be too large."""
         n, d = self.X.shape
-        used = np.flatnonzero(np.bincount(self.X.indices, minlength=d)) if sp.issparse(self.X) else np.arange(d)
-        if n * len(used) > _ENTRIES:
+        used = self._used
+        if not self.has_copy:
             return None
+        if sp.issparse(self.X) and len(used) > n and (copy := self._rows_side) is not None:
+            return copy
         A = self.X[:, used].toarray().astype(np.float64) if sp.issparse(self.X) else self.X - self.centre
         mean = A.mean(axis=0) if self.free else np.zeros(len(used))
         A -= mean
@@ -204,6 +208,23 @@ class CentredRows:
             A = np.ascontiguousarray(factor.T)
         return DenseCopy(A, 1.0 / np.square(scale[: A.shape[1]]), d, used, mean, scale, turn)
 
+    @property
+    def _rows_side(self) -> DenseCopy | None:
+        """The copy of sparse rows that are fewer than their columns: a factor of their Gram matrix, if that has the digits."""
+        X = self.X.astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = (X @ X.T).toarray()
+            near = _near_centre(gram)
+            gram = _from_the_mean(gram) if self.free else gram
+        if not (near and np.isfinite(gram).all()):
+            return None
+        factor = GramFactor.of(gram, self.free)
+        L, d = factor.rows.X, X.shape[1]
+        mean = np.asarray(X.mean(axis=0)).ravel() if self.free else np.zeros(d)
+        power = np.round(np.log2(max(np.abs(L).max(initial=0.0), np.finfo(np.float64).tiny))).clip(-_POWER, _POWER)
+        scale = np.full(L.shape[1], np.exp2(power))
+        return DenseCopy(L / scale, 1.0 / np.square(scale), d, np.arange(d), mean, scale, (self, factor))
+
 
 @dataclass(frozen=True)
 class GramFactor:
@@ -213,6 +234,15 @@ class GramFactor:
     triangle: Float
     """(r, r) the rows of L in `pivots`: all others depend on these."""
     pivots: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, gram: Float, free: bool) -> GramFactor:
+        triangle, pivots, rank, _ = dpstrf(gram, lower=1)
+        L, order = np.tril(triangle)[:, : max(1, rank)], pivots - 1
+        rows = np.empty_like(L, order="C")
+        rows[order] = L
+        inner = CentredRows(rows, free, np.zeros(L.shape[1]), np.square(rows).sum(axis=1))
+        return cls(inner, L[: L.shape[1]], order[: L.shape[1]])
 
     def multipliers(self, theta: Float) -> Float:
         """(n, K) γ with Σ γᵢxᵢ = Qθ, Σγ = 0 where the rows are taken from their mean; θ is (r, K)."""
@@ -235,10 +265,16 @@ class DenseCopy:
     used: NDArray[np.intp]
     mean: Float
     scale: Float
-    turn: Float | None
+    turn: Float | tuple[CentredRows, GramFactor] | None
+    """(d, p) the rotation, or the rows and the factor of their Gram matrix, by which it is found."""
 
     def back(self, theta: Float, beta: Any) -> tuple[Float, Any]:
         """Weights (d,) or (d, K) and intercepts as X has them."""
+        if isinstance(self.turn, tuple):
+            rows, factor = self.turn
+            gamma = factor.multipliers((theta.T / self.scale).T.reshape(len(theta), -1))
+            w = rows.products(gamma).reshape(-1, *theta.shape[1:])
+            return w, beta - self.mean @ w
         inner = ((theta if self.turn is None else self.turn @ theta).T / self.scale).T
         w = np.zeros((self.n_features, *theta.shape[1:]))
         w[self.used] = inner
@@ -262,6 +298,19 @@ def _gram(X: Any, centre: Float | None) -> Float:
     for start in starts:
         total += parts.pop(start)
     return total
+
+
+def _near_centre(gram: Float) -> bool:
+    """Whether rows with this Gram matrix need no centre for it to have all digits."""
+    middle = float(gram.mean())
+    return 0.0 <= middle <= _NEAR_CENTRE * (float(gram.diagonal().mean()) - middle)
+
+
+def _from_the_mean(gram: Float) -> Float:
+    """The Gram matrix of rows taken from their mean."""
+    means = gram.mean(axis=0)
+    found: Float = gram - means - (means - means.mean())[:, None]
+    return found
 
 
 def _short_sums(rows: Float, w: Float) -> Float:

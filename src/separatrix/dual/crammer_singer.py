@@ -33,6 +33,7 @@ from separatrix.dual.centred_rows import EPS, SUM, CentredRows, DenseCopy, store
 from separatrix.dual.interior import joint_interior_points
 from separatrix.dual.linear_search import Ascent, DualMachine, Point
 from separatrix.dual.record import ProvenPoint, Record, best_dual_value, primal_values
+from separatrix.dual.sweeps import Swept
 
 # So small a share of a flow that is in no cycle is not worth a linear programme.
 _LEFT = 1e-9
@@ -159,7 +160,8 @@ class _JointAscent(Ascent):
         """Where it stands; of the multipliers, what every row gives to the other classes."""
         return self._W, self._beta, -self._alpha
 
-    def sweep(self, rng: np.random.Generator) -> float:
+    def sweeps(self, rng: np.random.Generator, value: float, most: int, begun: int) -> Swept:
+        """One sweep."""
         from separatrix.kernels.crammer_singer import sweep  # numba takes a while to import
 
         machine, rows = self._machine, self._machine.rows
@@ -169,7 +171,7 @@ class _JointAscent(Ascent):
             rise = sweep(*parts, sides, self._reach, self._order, self._alpha, self._W, self._beta)
         before, self._beta = self._beta, self._kept * self._beta + self._reach * self._alpha.sum(axis=0)
         self._moved = self._beta - before
-        return float(rise)
+        return Swept(1, float(rise), float(rise))
 
     def is_due(self, rise: float, value: float) -> bool:
         """Whether the rise is small, and the smaller the more proofs there were."""

@@ -41,6 +41,7 @@ from functools import partial
 
 import numpy as np
 import scipy.linalg as sla
+from scipy.linalg.lapack import dgetrf, dgetrs
 
 from separatrix.data.block import Codes, Float
 
@@ -51,6 +52,8 @@ _SHARE = 0.99
 _REFINEMENTS, _SHIFTS = 2, 8
 # Equations of the rows on the margin that are worth solving.
 _EQUATIONS = 500
+# A pivot that is this much smaller than another has lost its digits.
+_DEPENDENT = 1e-9
 
 
 def interior_points(
@@ -138,8 +141,7 @@ def on_the_margin(
     right[:p], right[p : p + len(on)] = known[held] / root, signs[on]
     if loose:  # the last equation: Σ ỹα = 0
         system[p : p + len(on), -1], system[-1, p : p + len(on)], right[-1] = 1.0, 1.0, -known[-1]
-    found = np.linalg.lstsq(system, right, rcond=None)[0]
-    found = found + np.linalg.lstsq(system, right - system @ found, rcond=None)[0]
+    found = _solution(system, right)
     theta = np.zeros(len(rho))
     theta[held] = found[:p] / root
     alpha = np.where(inside, price, 0.0)
@@ -147,6 +149,17 @@ def on_the_margin(
     if loose:
         theta[-1] = found[-1]
     return (theta, 0.0, alpha) if X is A else (theta[:-1], float(theta[-1]), alpha)
+
+
+def _solution(system: Float, right: Float) -> Float:
+    """By factors, where the system has them; else, where rows on the margin depend on each other, the shortest solution."""
+    factors, order, _ = dgetrf(system)
+    pivots = np.abs(factors.diagonal())
+    if pivots.min() > _DEPENDENT * pivots.max():
+        found: Float = dgetrs(factors, order, right)[0]
+        return found + dgetrs(factors, order, right - system @ found)[0]
+    shortest = np.linalg.lstsq(system, right, rcond=None)[0].astype(np.float64, copy=False)
+    return shortest + np.linalg.lstsq(system, right - system @ shortest, rcond=None)[0]
 
 
 def joint_interior_points(

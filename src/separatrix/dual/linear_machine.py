@@ -28,12 +28,15 @@ from separatrix.data.block import Float
 from separatrix.dual.active_set import newton_steps
 from separatrix.dual.centred_rows import EPS, SUM, CentredRows, DenseCopy
 from separatrix.dual.interior import interior_points, on_the_margin, with_intercept
+from separatrix.dual.interior_batch import hinge_gaps, interior_optima
 from separatrix.dual.linear_search import Ascent, DualMachine, Point
 from separatrix.dual.record import ProvenPoint, Record, best_dual_value, primal_values
-from separatrix.dual.sweeps import ActiveRows
+from separatrix.dual.sweeps import ActiveRows, Swept, Until
 
 # The gap to reach on the rows' side, of what is asked for.
 _INNER = 0.1
+# Products of two columns of a row, of all rows, up to which machines of the hinge are solved side by side.
+_SMALL = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -136,8 +139,8 @@ def near_optima(
 ) -> list[tuple[Point, int]]:
     """Points that are likely to be proven optimal, of machines on the same rows, and the steps that led there.
 
-    By Newton's method for the squared hinge, and on the rows' side where the rows are few; there are none otherwise. `fine`
-    asks for the last digits; Ctrl-C sets `stop`.
+    By Newton's method for the squared hinge, by interior points for the hinge where the problem is small, and on the rows' side
+    where the rows are few; there are none otherwise. `fine` asks for the last digits; Ctrl-C sets `stop`.
     """
     rows, power, factor = machines[0].rows, machines[0].power, machines[0].rows.factor
     inner = machines if factor is None else [replace(machine, rows=factor.rows) for machine in machines]
@@ -149,6 +152,8 @@ def near_optima(
             dual = machine.solve(_INNER * tol, max_iter, direct=fine, stop=stop)
             if dual.alpha is not None:
                 found.append(((dual.w, dual.b, dual.alpha), dual.sweeps))
+    elif rows.has_copy and len(rows.squares) * min(rows.X.shape) ** 2 <= _SMALL:
+        found = _interior_optima(machines, max_iter, stop)
     if factor is None or len(found) < len(machines):
         return found if factor is None else []
     W = rows.products(factor.multipliers(np.column_stack([point[0] for point, _ in found])))
@@ -182,6 +187,33 @@ def _newton_points(
     return found
 
 
+def _interior_optima(machines: Sequence[LinearMachine], max_iter: int, stop: Event) -> list[tuple[Point, int]]:
+    """Where interior points end for machines of the hinge, or the equations of their margins where these are better."""
+    first, copy = machines[0], machines[0].rows.dense_copy
+    if copy is None or stop.is_set():
+        return []
+    X, rho = with_intercept(copy.A, copy.penalty, first.scaling)
+    signs = np.array([machine.signs for machine in machines])
+    found: list[tuple[Point, int]] = []
+    try:
+        with np.errstate(all="ignore"):  # what is not finite is left to the other methods
+            ends, duals, steps = interior_optima(X, rho, signs, first.price, max_iter, stop)
+            if not (np.isfinite(ends).all() and np.isfinite(duals).all()):
+                return []
+            for machine, theta, alpha, count in zip(machines, ends, duals, steps, strict=True):
+                point = (theta, 0.0, alpha) if X is copy.A else (theta[:-1], float(theta[-1]), alpha)
+                exact = machine.on_the_margin(copy, point)
+                if exact is not None:
+                    points = np.array([theta, exact[0] if X is copy.A else np.append(exact[0], exact[1])])
+                    gaps = hinge_gaps(X, rho, machine.signs, machine.price, points, np.array([alpha, exact[2]]))
+                    point = exact if gaps[1] <= gaps[0] else point
+                found.append(((*copy.back(point[0], point[1]), point[2]), int(count)))
+    except KeyboardInterrupt:
+        stop.set()
+        return []
+    return found
+
+
 class _HingeAscent(Ascent):
     """Sweeps over the rows that are not settled, with an intercept that follows after each."""
 
@@ -198,17 +230,16 @@ class _HingeAscent(Ascent):
     def point(self) -> Point:
         return self._w, self._beta, self._all.alpha
 
-    def sweep(self, rng: np.random.Generator) -> float:
-        rise, self._beta = self._active.sweep(self._w, self._beta, self._reach, rng)
+    def sweeps(self, rng: np.random.Generator, value: float, most: int, begun: int) -> Swept:
+        inactive = self._all.alpha.copy()
+        inactive[self._active.which] = 0.0
+        intercept = (self._reach, self._kept, float(inactive @ self._signs))
+        until = Until(most, value, self._trigger, begun)
+        swept, self._beta = self._active.sweeps(self._w, self._beta, intercept, int(rng.integers(1 << 62)), until)
         if self._active is not self._all:
             self._all.alpha[self._active.which] = self._active.alpha
-        moved = -self._beta
-        self._beta = self._kept * self._beta + self._reach * float(self._all.alpha @ self._signs)
-        moved += self._beta
-        self._since += 1
-        still = rise <= 0.0 and abs(moved) <= 4.0 * EPS * max(1.0, abs(self._beta))
-        self.settled = self._active.settled or still
-        return rise
+        self._since, self.settled = self._since + swept.count, self._active.settled
+        return swept
 
     def is_due(self, rise: float, value: float) -> bool:
         return rise <= self._trigger * value

@@ -9,6 +9,7 @@ proof; memory O(n + d), and O(np) where Newton's steps are taken. Sequential.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ import scipy.sparse as sp
 from separatrix.data.block import Float
 from separatrix.dual.centred_rows import CentredRows, DenseCopy
 from separatrix.dual.record import ProvenPoint, Record
+from separatrix.dual.sweeps import Swept
 from separatrix.result import Certificate, Status
 
 Point = tuple[Float, Any, Float]
@@ -31,7 +33,10 @@ _FIRST_PROOF, _LONG_SINCE = 3, 1.5
 _ARRIVES_AT_ONCE, _STIFF = 300.0, 1e200
 # Sweeps before Newton's steps may take over, how many of these a fit takes, and what one flop of a sweep costs of theirs.
 _FIRST_SWEEPS, _NEWTON_STEPS, _SLOWER = 20, 30, 10.0
-_AFFORDABLE = 4e9
+# What a step costs beside its arithmetic, and what one may cost.
+_STEP, _AFFORDABLE = 1e6, 4e9
+# Of the gap that is asked for: where another sweep or two may be enough.
+_NEAR = 100.0
 # The gap, of the objective, at which it is plain which rows are on the margin.
 _PLAIN = 1e-9
 
@@ -64,8 +69,11 @@ class Ascent(ABC):
         """Where it stands."""
 
     @abstractmethod
-    def sweep(self, rng: np.random.Generator) -> float:
-        """One sweep; the rise of the dual."""
+    def sweeps(self, rng: np.random.Generator, value: float, most: int, begun: int) -> Swept:
+        """At most so many sweeps, ended by one after which a proof is due if it is not before the one numbered `begun`.
+
+        `value` is that of the dual before them.
+        """
 
     @abstractmethod
     def is_due(self, rise: float, value: float) -> bool:
@@ -129,17 +137,22 @@ class DualMachine(ABC):
     def patience(self, max_iter: int) -> int:
         """Sweeps that are worth a try before Newton's steps; more than `max_iter` where those are not affordable.
 
-        They are given the time that the steps would take, and at most half of all iterations.
+        They are given the time that the steps would take, and leave enough iterations, or half of all, for these.
         """
         X, K = self.rows.X, self.n_scores
         n, d = X.shape
         p = min(n, d) * K
-        step = float(n) * p * p + float(p) ** 3 / 3.0
-        if step > _AFFORDABLE or self.rows.dense_copy is None:
+        step = float(n) * p * p + float(p) ** 3 / 3.0 + _STEP
+        if step > _AFFORDABLE or not self.rows.has_copy:
             return max_iter + 1
         entries = X.nnz if sp.issparse(X) else n * d
         sweep = _SLOWER * 4.0 * entries * K
-        return int(min(max(_FIRST_SWEEPS, _NEWTON_STEPS * step / max(1.0, sweep)), max_iter // 2))
+        return int(
+            min(
+                max(_FIRST_SWEEPS, _NEWTON_STEPS * step / max(1.0, sweep)),
+                max(max_iter // 2, max_iter - 2 * _NEWTON_STEPS),
+            )
+        )
 
     def solve(
         self,
@@ -171,10 +184,21 @@ class DualMachine(ABC):
         except KeyboardInterrupt:
             search.stop.set()
             status = Status.INTERRUPTED
-        best = record.best or search.prove(search.ascent.point)
-        status = record.status(status)
-        spent = (search.iterations, search.passes)
-        return LinearDual(best.w, best.b, status, record.certificate, *spent, record.trace, record.alpha)
+        return search.ended(status)
+
+    def try_sweeps(self, tol: float, max_iter: int, seed: int, stop: Event) -> LinearDual | None:
+        """The fit, if a few sweeps are enough: a quarter of what is given to them before Newton's steps, or less.
+
+        Where slack is cheap nearly all α end at their bounds, and sweeps find that at once.
+        """
+        most = min(max_iter, max(_FIRST_SWEEPS, self.patience(max_iter) // 4))
+        search = _Search(self, Record(tol), most, None, stop)
+        try:
+            status = search.sweep(most, np.random.default_rng(seed), hopeful=True)
+        except KeyboardInterrupt:
+            stop.set()
+            status = Status.INTERRUPTED
+        return search.ended(status) if search.record.finished or status is Status.INTERRUPTED else None
 
 
 class _Search:
@@ -203,21 +227,33 @@ class _Search:
         self.passes += 2
         return proven
 
-    def sweep(self, limit: int, rng: np.random.Generator) -> Status:
-        """Sweeps of dual coordinate ascent."""
+    def ended(self, status: Status) -> LinearDual:
+        """The best point so far, or where there is none, zero or the last one."""
+        record = self.record
+        best = record.best or self.prove(self.ascent.point)
+        spent = (self.iterations, self.passes)
+        return LinearDual(best.w, best.b, record.status(status), record.certificate, *spent, record.trace, record.alpha)
+
+    def sweep(self, limit: int, rng: np.random.Generator, *, hopeful: bool = False) -> Status:
+        """Sweeps of dual coordinate ascent; `hopeful` ones end with the first proof that they did not come near."""
         ascent, record, status = self.ascent, self.record, Status.MAX_ITER
         value, proven = 0.0, 10  # the sweep of the last proof; the first is due by its rise, or somewhat later
         while self.iterations < limit:
             if self.stop.is_set():
                 status = Status.INTERRUPTED
                 break
-            rise = ascent.sweep(rng)
-            self.iterations, self.passes, value = self.iterations + 1, self.passes + 1, value + rise
+            late = max(_FIRST_PROOF, math.ceil(_LONG_SINCE * proven))
+            most = 1 if self.callback else max(1, min(limit, late) - self.iterations)
+            swept = ascent.sweeps(rng, value, most, _FIRST_PROOF - self.iterations)
+            rise, value = swept.rise, value + swept.total
+            self.iterations, self.passes = self.iterations + swept.count, self.passes + swept.count
             due = ascent.is_due(rise, value) or self.iterations >= _LONG_SINCE * proven
             if ascent.settled or (self.iterations >= _FIRST_PROOF and due):
                 point, proven = self.prove(ascent.point), self.iterations
                 if record.finished or ascent.after_proof(point, rise, value):
                     return Status.STALLED
+                if hopeful and record.gap > _NEAR * record.goal:
+                    return Status.MAX_ITER
             else:
                 ascent.without_proof()
             record.note(self.iterations, self.callback)

@@ -19,16 +19,40 @@ from numpy.typing import NDArray
 from separatrix.data.block import Float
 from separatrix.dual.centred_rows import stored_parts
 
-# Rows that are visited one after the other, and the share of them that is worth a copy.
-_RUN, _WORTH_GATHERING = 64, 0.4
+# The share of the rows that is worth a copy; the entries that may be visited before Ctrl-C is looked at.
+_WORTH_GATHERING, _UNINTERRUPTED = 0.4, 5e7
+
+
+@dataclass(frozen=True)
+class Until:
+    """What ends a run of sweeps."""
+
+    most: int
+    """Sweeps."""
+    value: float
+    """Of the dual at the beginning."""
+    share: float
+    """Of that value: a sweep that adds no more is the last,"""
+    begun: int
+    """unless it is before this one."""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a run of sweeps did."""
+
+    count: int
+    rise: float
+    """Of the dual, in the last of them,"""
+    total: float
+    """and in all."""
 
 
 @dataclass
 class ActiveRows:
     """Rows in the order of their visits, the inactive ones at the end.
 
-    Rows are visited in runs of neighbours, the runs in random order: memory is read ahead, and no order repeats. When most are
-    inactive, the others are gathered, so that neighbours are neighbours in memory again.
+    When most are inactive, the others are gathered, so that they are neighbours in memory.
     """
 
     X: Any
@@ -63,24 +87,21 @@ class ActiveRows:
         self._activate()
         return self if len(at) > _WORTH_GATHERING * len(self.which) else self._part(at)
 
-    def sweep(self, w: Float, b: float, reach: float, rng: np.random.Generator) -> tuple[float, float]:
-        """Visit every active row; the rise of the dual, and b."""
-        from separatrix.kernels.dual_hinge import sweep_dense, sweep_sparse  # numba takes a while to import
+    def sweeps(
+        self, w: Float, b: float, intercept: tuple[float, float, float], seed: int, until: Until
+    ) -> tuple[Swept, float]:
+        """Visit every active row, over and over; and b after that."""
+        from separatrix.kernels.dual_hinge import sweeps_dense, sweeps_sparse  # numba takes a while to import
 
-        self._shuffle(rng)
-        sweep = sweep_sparse if sp.issparse(self.X) else sweep_dense
         rows, sides = stored_parts(self.X, self.centre), (self.signs, self.upper, self.ridge, self.squares)
-        self.active, rise, b = sweep(*rows, sides, reach, self._order, self.active, self._bounds, self.alpha, w, b)
-        self.settled = self.active == 0 or not np.isfinite(self._bounds).all()
-        self._bounds[0] = self._bounds[0] if self._bounds[0] > 0 else np.inf
-        self._bounds[1] = self._bounds[1] if self._bounds[1] < 0 else -np.inf
-        return float(rise), float(b)
-
-    def _shuffle(self, rng: np.random.Generator) -> None:
-        active = np.sort(self._order[: self.active])
-        runs = len(active) // _RUN
-        body = active[: runs * _RUN].reshape(runs, _RUN)[rng.permutation(runs)]
-        self._order[: self.active] = np.concatenate([active[runs * _RUN :], body.ravel()])
+        entries = self.X.nnz if sp.issparse(self.X) else self.X.size
+        most = max(1, min(until.most, int(_UNINTERRUPTED / max(1, entries))))
+        fewest = int(_WORTH_GATHERING * len(self.which))
+        limits = (most, fewest, until.value, until.share, until.begun)
+        loop, state = sweeps_sparse if sp.issparse(self.X) else sweeps_dense, (self._bounds, self.alpha, w, b)
+        found = loop(*rows, sides, intercept, self._order, self.active, *state, np.uint64(seed), limits)
+        self.active, self.settled = found[1], bool(found[5])
+        return Swept(int(found[0]), float(found[2]), float(found[3])), float(found[4])
 
     def gathered(self) -> ActiveRows:
         """The active rows, in memory of their own, where that is worth it."""

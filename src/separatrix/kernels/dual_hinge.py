@@ -1,7 +1,10 @@
-"""One sweep of dual coordinate ascent for the hinge and the squared hinge.
+"""Sweeps of dual coordinate ascent for the hinge and the squared hinge.
 
     max_α  Σ αᵢ − ½‖Σ αᵢỹᵢxᵢ‖² − ½Σ Dᵢαᵢ²,    0 ≤ αᵢ ≤ Uᵢ          hinge U = C, D = 0;  squared U = ∞, D = 1/2C
     Gᵢ = ỹᵢ(wᵀxᵢ + b) − 1 + Dᵢαᵢ,    αᵢ ← min(max(αᵢ − Gᵢ/Qᵢ, 0), Uᵢ),    w += Δαᵢỹᵢxᵢ,    b += Δαᵢỹᵢ·reach
+
+Every sweep has a random order of its own: in one that repeats, even in part, rows that have much in common take ten times as
+many.
 
 Rows at a bound whose gradient points outside by more than the last sweep's largest violation are moved behind the end of
 `order` and are inactive until they are called back.
@@ -16,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled, row_entry, row_span
+
+_EPS = float(np.finfo(np.float64).eps)
 
 
 @compiled()
@@ -49,49 +54,84 @@ def _visit(i: Any, gradient: Any, sides: Any, reach: Any, alpha: Any, found: Any
     return change * signs[i], change * (gradient + 0.5 * curvature * change)
 
 
-def _sweep(
+@compiled()
+def _shuffle(order: Any, active: Any, seed: Any) -> Any:
+    """The first `active` rows in a random order (Fisher and Yates); the generator's next state."""
+    for at in range(active - 1, 0, -1):
+        seed = seed * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        other = np.int64((seed >> np.uint64(33)) % np.uint64(at + 1))
+        order[at], order[other] = order[other], order[at]
+    return seed
+
+
+def _sweeps(
     data: Any,
     indices: Any,
     indptr: Any,
     centre: Any,
     sides: Any,
-    reach: Any,
+    intercept: Any,
     order: Any,
     active: Any,
     bounds: Any,
     alpha: Any,
     w: Any,
     b: Any,
-) -> tuple[Any, Any, Any]:
-    """(rows still active, rise of the dual, b) after the first `active` rows of `order`.
+    seed: Any,
+    until: Any,
+) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """(sweeps, rows still active, rise of the dual in the last sweep and in all, b, settled) after sweeps over `order`.
 
     Rows are the three arrays of a CSR matrix, or dense ones and their centre; `sides` are ỹ, U, D and the squared lengths of
-    the rows. `bounds` (2,) holds the last sweep's largest and least projected gradients and takes this one's.
+    the rows. `bounds` (2,) holds the last sweep's largest and least projected gradients and takes the next one's. `intercept`
+    is (reach, the share of b that a sweep's end keeps, Σ αỹ of rows that are not here).
+
+    `until` is (the most sweeps, the fewest active rows, the value of the dual, the share of it that a sweep has to add, the
+    sweeps that need not): whichever is first ends them, and so does a sweep that settles nothing or everything.
     """
     signs, upper, ridge, _ = sides
-    found, rise, at = np.array([-np.inf, np.inf]), 0.0, 0
-    while at < active:
-        i = order[at]
-        first, last = row_span(indptr, i, len(w))
-        score, rest = (0.0, b) if indices is None else (b, 0.0)  # long sums of dense rows are not for b to pass through
-        for p in range(first, last):
-            j, x = row_entry(data, indices, centre, i, p)
-            score += w[j] * x
-        gradient = signs[i] * (score + rest) - 1.0 + ridge[i] * alpha[i]
-        if (alpha[i] == 0.0 and gradient > bounds[0]) or (alpha[i] == upper[i] and gradient < bounds[1]):
-            active -= 1
-            order[at], order[active] = order[active], order[at]
-            continue
-        change, fall = _visit(i, gradient, sides, reach, alpha, found)
-        at += 1
-        if change != 0.0:
-            rise, b = rise - fall, b + change * reach
+    reach, kept, outside = intercept
+    most, fewest, value, share, begun = until
+    found, total, rise, settled, sweeps = np.empty(2), 0.0, 0.0, False, 0
+    while sweeps < most:
+        seed = _shuffle(order, active, seed)
+        found[0], found[1], rise, at = -np.inf, np.inf, 0.0, 0
+        while at < active:
+            i = order[at]
+            first, last = row_span(indptr, i, len(w))
+            # Long sums of dense rows are not for b to pass through.
+            score, rest = (0.0, b) if indices is None else (b, 0.0)
             for p in range(first, last):
                 j, x = row_entry(data, indices, centre, i, p)
-                w[j] += change * x
-    bounds[:] = found
-    return active, rise, b
+                score += w[j] * x
+            gradient = signs[i] * (score + rest) - 1.0 + ridge[i] * alpha[i]
+            if (alpha[i] == 0.0 and gradient > bounds[0]) or (alpha[i] == upper[i] and gradient < bounds[1]):
+                active -= 1
+                order[at], order[active] = order[active], order[at]
+                continue
+            change, fall = _visit(i, gradient, sides, reach, alpha, found)
+            at += 1
+            if change != 0.0:
+                rise, b = rise - fall, b + change * reach
+                for p in range(first, last):
+                    j, x = row_entry(data, indices, centre, i, p)
+                    w[j] += change * x
+        sweeps, total = sweeps + 1, total + rise
+        settled = active == 0 or not (np.isfinite(found[0]) and np.isfinite(found[1]))
+        bounds[0], bounds[1] = found[0] if found[0] > 0.0 else np.inf, found[1] if found[1] < 0.0 else -np.inf
+        if reach > 0.0:
+            before, sides_sum = b, outside
+            for i in range(len(alpha)):
+                sides_sum += signs[i] * alpha[i]
+            b = kept * b + reach * sides_sum
+            still = abs(b - before) <= 4.0 * _EPS * max(1.0, abs(b))
+        else:
+            still = True
+        settled = settled or (rise <= 0.0 and still)
+        if settled or active < fewest or (sweeps >= begun and rise <= share * (value + total)):
+            break
+    return sweeps, active, rise, total, b, settled
 
 
-sweep_sparse = compiled()(_sweep)
-sweep_dense = compiled(fastmath={"reassoc", "contract"})(_sweep)
+sweeps_sparse = compiled()(_sweeps)
+sweeps_dense = compiled(fastmath={"reassoc", "contract"})(_sweeps)

@@ -41,6 +41,9 @@ from separatrix.models.stopwatch import Stopwatch
 from separatrix.models.svm.machines import joined_fit
 from separatrix.solvers.choose import FEW_ROWS, choose_svm
 
+# What few rows are solved to.
+_FINE = 1e-10
+
 
 class LinearSVC(SparseCoefficients, LinearRule):
     """Linear support vector classification, with the proof of its optimum.
@@ -216,15 +219,26 @@ class LinearSVC(SparseCoefficients, LinearRule):
     def _solve_dual(self, machines: Sequence[DualMachine], watch: Stopwatch, progress: Progress, way: str) -> None:
         """Solve the machines side by side, and publish coefficients and proofs; a single one reports its progress."""
         stop = Event()
-        callback = progress if len(machines) == 1 else None
+        callback = progress if self.verbose and len(machines) == 1 else None  # one that listens hears of every sweep
         duals: list[LinearDual | None] = [None] * len(machines)
         near: dict[int, tuple[Point, int]] = {}
         frame, pairs = machines[0].rows, [one for one in machines if isinstance(one, LinearMachine)]
-        if pairs and (way == "newton" or frame.gram is not None):
-            fine = len(frame.squares) <= FEW_ROWS
-            near = dict(enumerate(near_optima(pairs, self.tol, int(self.max_iter), stop, fine=fine)))
-
-        seeds = [0] * len(machines) if near else self._seeds(len(machines))
+        seeds, fine = self._seeds(len(machines)), len(frame.squares) <= FEW_ROWS
+        # Few dense rows are done by then, and without compiled code.
+        if (
+            pairs
+            and way != "dual"
+            and (sp.issparse(frame.X) or (way == "interior" and not fine and frame.gram is None))
+        ):
+            for at, machine in enumerate(pairs):
+                tol = min(self.tol, _FINE) if fine else self.tol
+                duals[at] = machine.try_sweeps(tol, int(self.max_iter), int(seeds[at]), stop)
+                if duals[at] is None or stop.is_set():
+                    break  # nor are they enough for the others
+        rest = [at for at, dual in enumerate(duals) if dual is None]
+        if rest and pairs and (way in ("newton", "interior") or frame.gram is not None):
+            optima = near_optima([pairs[at] for at in rest], self.tol, int(self.max_iter), stop, fine=fine)
+            near = dict(zip(rest, optima, strict=False))
 
         def solve(at: int) -> None:
             settings = (self.tol, int(self.max_iter), int(seeds[at]), callback)
@@ -232,10 +246,10 @@ class LinearSVC(SparseCoefficients, LinearRule):
 
         try:
             if near:  # there is hardly more to do than to prove them
-                for at in range(len(machines)):
+                for at in rest:
                     solve(at)
             else:
-                in_parallel(solve, range(len(machines)), stop)
+                in_parallel(solve, rest, stop)
         except KeyboardInterrupt:  # of those not begun there is the proof for zero
             for at in range(len(machines)):
                 if duals[at] is None:
