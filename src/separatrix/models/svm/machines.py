@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +40,15 @@ def pairs_among_all(scores: Float, places: Codes, n_classes: int) -> Float:
     return np.column_stack(columns)
 
 
+@lru_cache(maxsize=8)
 def machines_of_classes(n_classes: int) -> NDArray[np.intp]:
     """(K, K−1) the machine of every class with each of the others, in their order."""
     pairs = np.zeros((n_classes, n_classes), dtype=np.intp)
     first, second = np.triu_indices(n_classes, 1)
     pairs[first, second] = pairs[second, first] = np.arange(len(first))
-    return pairs[~np.eye(n_classes, dtype=np.bool_)].reshape(n_classes, n_classes - 1)
+    table = pairs[~np.eye(n_classes, dtype=np.bool_)].reshape(n_classes, n_classes - 1)
+    table.flags.writeable = False  # it is kept
+    return table
 
 
 def dual_layout(coefficients: Float, codes: Codes, n_classes: int) -> Float:

@@ -172,8 +172,10 @@ class SVC(MachineBoundaries):
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and sp.issparse(call.X):
             raise TypeError("Sparse data was passed, but kernel values must be a dense array: give X.toarray().")
         source = super()._read_rows(call)
-        if call.y is not None:
-            check_classification_targets(call.y)
+        y = call.y
+        names = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuUS"  # nothing to find out about these
+        if y is not None and not names:
+            check_classification_targets(y)
         return source
 
     def _solve(self, source: Source, call: FitCall) -> None:
