@@ -135,3 +135,15 @@ def test_coefficients_of_many_pairs_are_laid_out_as_libsvms():
     np.testing.assert_array_equal(ours.support_, theirs.support_)
     np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, atol=1e-5)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
+
+
+@pytest.mark.parametrize("support", [3, 900])
+def test_scores_do_not_depend_on_how_many_rows_are_asked_for(support):
+    X, y = groups(1800, 6, 2)
+    used = slice(None) if support > 3 else slice(0, 4)
+    model = SVC(gamma=0.3, C=0.1).fit(X[used], y[used])
+    once = model.decision_function(X)
+    parts = np.concatenate([model.decision_function(X[at : at + 300]) for at in range(0, 1800, 300)])
+    np.testing.assert_allclose(once, parts, rtol=0, atol=1e-12 * np.abs(once).max())
+    exact = np.exp(-0.3 * ((X[:, None] - model.support_vectors_[None]) ** 2).sum(axis=2)) @ model.dual_coef_[0]
+    np.testing.assert_allclose(once, exact + model.intercept_[0], rtol=0, atol=1e-9 * np.abs(once).max())

@@ -41,6 +41,9 @@ from separatrix.models.svm.machine_boundaries import MachineBoundaries
 from separatrix.models.svm.machines import dual_layout, pairs_among_all
 from separatrix.result import Certificate, Status
 
+# Values of the kernel that a thread computes before it takes further rows, and the rows that it takes at least.
+_VALUES, _FEW = 1 << 20, 512
+
 
 class SVC(MachineBoundaries):
     """Support vector classification with a kernel, with the proof of its optimum.
@@ -292,11 +295,11 @@ class SVC(MachineBoundaries):
         if self._kernel.linear:
             return self._finite_scores(X, self._linear_machines())
         expansion = (self._kernel, self._support, self._coefficients, self._intercepts)
-        return self._finite_scores(X, expansion_scores(*expansion))
+        return self._finite_scores(X, expansion_scores(*expansion), max(_FEW, _VALUES // max(1, len(self._support))))
 
-    def _finite_scores(self, X: Any, scores: Callable[[Block], Float]) -> Float:
+    def _finite_scores(self, X: Any, scores: Callable[[Block], Float], at_once: int | None = None) -> Float:
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self._map_rows(X, scores)
+            found = self._map_rows(X, scores, at_once)
         if not np.isfinite(found).all():
             row = int(np.argmin(np.isfinite(found).all(axis=1)))
             raise ValueError(
