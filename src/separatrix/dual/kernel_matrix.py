@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 from separatrix.data.block import Block, Float
 from separatrix.data.source import in_parallel
 from separatrix.dual.kernels import Kernel
+from separatrix.dual.long_rows import long_products
 from separatrix.dual.points import Points
 from separatrix.dual.rounding import kernel_errors, score_errors
 
@@ -309,6 +310,10 @@ class KernelMatrix:
             room = np.empty(0)
         self._borrowed = room if room.size >= n * n else np.empty(n * n)
         values = self._borrowed[: n * n].reshape(n, n)
+        products = long_products(self._kernel, self.points)
+        if products is not None:
+            values[:] = self._kernel.finish(products)
+            return values
         left = None if self.points.sparse else self._kernel.left(self.points, np.float64)
         if left is None:
             self._fill(values, np.arange(n), np.arange(n))

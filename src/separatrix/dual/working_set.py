@@ -88,8 +88,7 @@ class _Search:
     def __init__(
         self, matrix: KernelMatrix, sides: SoftMargin, tol: float, max_steps: int | None, callback: Any
     ) -> None:
-        signs, bound, positive = sides.signs, sides.bound, sides.positive
-        n = len(signs)
+        signs, bound, positive, n = sides.signs, sides.bound, sides.positive, len(sides.signs)
         self.matrix, self.sides, self.signs, self.tol, self.callback = matrix, sides, signs, tol, callback
         self.high, self.low = sides.high, sides.low
         self.beta, self.scores = np.zeros(n), np.zeros(n)
@@ -109,7 +108,7 @@ class _Search:
         self.low_rank = LowRank(matrix, signs, bound, tol) if positive else None
         self.drawn = False
         self.room = np.empty((n if n <= _WHOLE else _SET) ** 2 if matrix.values is None else 0)
-        """For the values of one round: fresh memory for each would cost more than computing them."""
+        """For the values of one round: fresh memory costs more than they do."""
         self.random = np.random.default_rng(0)
 
     def _crowded(self) -> bool:
