@@ -101,3 +101,49 @@ def test_rows_are_copied_only_when_needed():
     assert 0 < steps < 10_000 and left <= 1e-6 and abs(beta.sum()) < 1e-12
     np.testing.assert_allclose(v, y[rows] - K[np.ix_(rows, rows)] @ beta, atol=1e-12)
     assert known[beta != 0].all()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+def test_many_machines_of_few_rows_are_each_the_machine_of_its_rows(kernel, multi_class):
+    rng = np.random.default_rng(3)
+    X, y = groups(150, 4, 20)
+    y, weight = rng.permutation(y), 0.5 + rng.random(150)
+    model = SVC(kernel=kernel, multi_class=multi_class, gamma=0.3).fit(X, y, sample_weight=weight)
+    assert len(model.machines_) == (190 if multi_class == "ovo" else 20) == len(list(model.machines_))
+    assert model.machines_[-1].positive == model.machines_[len(model.machines_) - 1].positive
+    with pytest.raises(IndexError, match="machines"):
+        model.machines_[len(model.machines_)]
+    for m in (0, 7, len(model.machines_) - 1):
+        machine = model.machines_[m]
+        wanted = np.flatnonzero(np.isin(y, [machine.negative, machine.positive]))
+        np.testing.assert_array_equal(machine.rows, wanted if multi_class == "ovo" else np.arange(150))
+        np.testing.assert_array_equal(machine.signs, np.where(y[machine.rows] == machine.positive, 1.0, -1.0))
+        np.testing.assert_array_equal(machine.bound, weight[machine.rows])
+        side = machine.signs > 0
+        alone = SVC(kernel=kernel, gamma=0.3).fit(X[machine.rows], side, sample_weight=machine.bound)
+        assert alone.machines_[0].dual_objective == pytest.approx(machine.dual_objective, rel=1e-6)
+        assert machine.certificate.gap >= machine.primal_objective - machine.dual_objective - 1e-9
+        np.testing.assert_allclose(machine.decision, alone.decision_function(X[machine.rows]), atol=2e-3)
+    assert model.fit_.certificate.gap == pytest.approx(sum(machine.certificate.gap for machine in model.machines_))
+    assert model.fit_.certificate.objective == pytest.approx(sum(m.primal_objective for m in model.machines_))
+
+
+def test_coefficients_of_many_pairs_are_laid_out_as_libsvms():
+    X, y = groups(160, 4, 8)
+    ours, theirs = SVC(gamma=0.3, tol=1e-9).fit(X, y), LIBSVM(gamma=0.3, tol=1e-9).fit(X, y)
+    np.testing.assert_array_equal(ours.support_, theirs.support_)
+    np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, atol=1e-5)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
+
+
+@pytest.mark.parametrize("support", [3, 900])
+def test_scores_do_not_depend_on_how_many_rows_are_asked_for(support):
+    X, y = groups(1800, 6, 2)
+    used = slice(None) if support > 3 else slice(0, 4)
+    model = SVC(gamma=0.3, C=0.1).fit(X[used], y[used])
+    once = model.decision_function(X)
+    parts = np.concatenate([model.decision_function(X[at : at + 300]) for at in range(0, 1800, 300)])
+    np.testing.assert_allclose(once, parts, rtol=0, atol=1e-12 * np.abs(once).max())
+    exact = np.exp(-0.3 * ((X[:, None] - model.support_vectors_[None]) ** 2).sum(axis=2)) @ model.dual_coef_[0]
+    np.testing.assert_allclose(once, exact + model.intercept_[0], rtol=0, atol=1e-9 * np.abs(once).max())

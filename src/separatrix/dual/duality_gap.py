@@ -20,7 +20,6 @@ twice the working precision (products split after Dekker), so that rows far from
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +34,7 @@ from separatrix.result import Certificate, Status
 _EPS = float(np.finfo(np.float64).eps)
 _SPLITS_UP_TO, _ROWS = 1e140, 4096
 # Of the largest gap that is allowed: below it more digits are not worth their cost.
-_PLAIN = 1e-3
+PLAIN = 1e-3
 # Entries of X that may be copied to be read row by row.
 _COPIED = 1 << 22
 
@@ -112,9 +111,16 @@ class SoftMargin:
         return self.stated(violation, gap, primal, abs(excess), complementary, float(slack.max(initial=0.0)))
 
     def stated(
-        self, violation: float, gap: float, primal: float, excess: float, complementary: float, slack: float = 0.0
+        self,
+        violation: float,
+        gap: float,
+        primal: float,
+        excess: float,
+        complementary: float,
+        slack: float = 0.0,
+        proven: bool = True,
     ) -> Certificate:
-        """The certificate of these numbers, as far as the kernel allows one."""
+        """The certificate of these numbers, as far as the kernel allows one: a proof where that is `proven`."""
         method = "duality gap" if self.positive else "duality gap, if the kernel is positive semi-definite"
         if self.positive is False:
             gap, method = np.inf, "none: the kernel is not positive semi-definite"
@@ -126,7 +132,7 @@ class SoftMargin:
             primal_feasibility=slack,
             dual_feasibility=excess,
             complementary_slackness=complementary,
-            kind="proven" if self.positive else "estimated",
+            kind="proven" if self.positive and proven else "estimated",
         )
 
     def of_plane(
@@ -197,17 +203,6 @@ class KernelDual:
         status = settled_status(self.status, proof.gap, sides.allowed(tol, self.beta))
         return replace(self, certificate=proof, status=status)
 
-    def bounded(self, sides: SoftMargin, upper: float, tol: float) -> KernelDual | None:
-        """The same solution with the proof for a linear rule of an objective below `upper`; ``None`` where that is not plain
-        from the dual value that is known already, and has to be computed with more digits.
-        """
-        known, allowed = self.certificate, sides.allowed(tol, self.beta)
-        gap = upper - (known.objective - known.gap)  # which is below the optimum
-        if not 0.0 <= gap <= _PLAIN * allowed:
-            return None
-        reached = Status.CONVERGED if self.status is Status.ROUNDED else self.status  # that was about the scores
-        return replace(self, certificate=replace(known, gap=gap, objective=upper), status=reached)
-
     def published(self, sides: SoftMargin, X: Any, w: Float, b: float, centre: Float | None, tol: float) -> KernelDual:
         """The same solution with the proof for the linear rule (w, b) that stands for it."""
         proof = sides.of_plane(self.certificate, self.beta, X, w, b, centre)
@@ -253,22 +248,20 @@ def dot_and_error(w: Float, c: Float, b: float) -> tuple[float, float]:
 
 
 def plane_objectives(
-    X: Any, centre: Float, rows: Sequence[Index], signs: Sequence[Float], bound: Float, weights: Float, near: Float
+    X: Any, centre: Float, sides: tuple[Index, Index, Float, Float], weights: Float, near: Float
 ) -> tuple[Float, Float | None]:
     """Intercepts at the origin of linear rules whose intercepts at the centre are `near`, and bounds on their objectives from
-    above, where these are found at little cost. Rule m is about `rows[m]`, of `signs[m]`; `bound` is C of all rows.
+    above, where these are found at little cost. `sides` are (rows, starts, signs, bound): rule m is about the rows from
+    starts[m] to starts[m + 1], of these signs; `bound` is C of all rows.
     """
     size = max(float(np.abs(weights).max(initial=0.0)), float(np.abs(centre).max(initial=0.0)))
     whole = X.dtype == np.float64 and X.flags.c_contiguous and X.flags.writeable
     plain = whole or X.size <= _COPIED
-    if not size < _SPLITS_UP_TO or not plain or np.isinf(bound).any():
+    if not size < _SPLITS_UP_TO or not plain or np.isinf(sides[3]).any():
         return np.array([dot_and_error(-w, centre, b)[0] for w, b in zip(weights, near.tolist(), strict=True)]), None
     from separatrix.kernels.planes import shifted_intercepts, upper_objectives  # numba takes a while to import
 
     intercepts = shifted_intercepts(weights, centre, near, -1.0)[:, 0].copy()
     offsets = shifted_intercepts(weights, centre, intercepts, 1.0)
-    starts = np.cumsum([0, *(len(part) for part in rows)])
-    sides = (np.concatenate(rows), starts, np.concatenate(signs), bound)
-    return intercepts, upper_objectives(
-        X if whole else np.array(X, dtype=np.float64, order="C"), centre, *sides, weights, offsets
-    )
+    rows = X if whole else np.array(X, dtype=np.float64, order="C")
+    return intercepts, upper_objectives(rows, centre, *sides, weights, offsets)

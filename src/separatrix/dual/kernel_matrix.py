@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 from separatrix.data.block import Block, Float
 from separatrix.data.source import in_parallel
 from separatrix.dual.kernels import Kernel
+from separatrix.dual.long_rows import long_products
 from separatrix.dual.points import Points
 from separatrix.dual.rounding import kernel_errors, score_errors
 
@@ -29,8 +30,8 @@ Index = NDArray[np.intp]
 _ROWS, _COLUMNS, _TASK = 256, 512, 2048
 # Rows of a stripe of the whole matrix, and the rows up to which a second thread is not worth waking.
 _STRIPE, _ALONE = 256, 800
-# Columns of a sum in double precision, and the additions that NumPy's pairwise summation makes one after the other.
-_EXACT, _PAIRWISE = 256, 19
+# Columns of a sum in double precision, and the terms of it that may be added one after the other.
+_EXACT, _RUN = 256, 64
 # The share of the memory that the left side of the products may take.
 _SHARE = 0.25
 # Rows up to which all values are worth keeping although they are as quickly computed as read.
@@ -93,11 +94,13 @@ def expansion_scores(
 
 
 def _careful(values: NDArray[Any], change: Float) -> NDArray[Any]:
-    """values · change with sums of few additions per term: NumPy adds pairwise, `matmul` one after the other."""
+    """values · change with sums of few additions per term: `matmul` adds one after the other, so it is given runs of terms."""
     total = np.zeros(len(values))
     for start in range(0, len(change), _EXACT):
-        part = slice(start, start + _EXACT)
-        total += (values[:, part] * change[part]).sum(axis=1)
+        part = np.zeros(len(values))
+        for at in range(start, min(start + _EXACT, len(change)), _RUN):
+            part += values[:, at : at + _RUN] @ change[at : at + _RUN]
+        total += part
     return total
 
 
@@ -156,8 +159,8 @@ class KernelMatrix:
 
     def errors(self, beta: Float, at_once: int | None = None) -> Float:
         """(n,) bounds on the rounding of Kβ that `add` gives in double precision: exactly, or with so many rows at once."""
-        # One term passes through the pairwise sum of its block and the sum of the blocks.
-        careful = _PAIRWISE + int(np.log2(_EXACT)) + int(np.count_nonzero(beta)) // _EXACT + 2
+        # One term passes through the sum of its run, that of the runs of its block, and that of the blocks.
+        careful = _RUN + _EXACT // _RUN + int(np.count_nonzero(beta)) // _EXACT + 2
         return score_errors(*self._sizes, beta, careful if at_once is None else at_once + 2)
 
     def largest(self) -> float:
@@ -210,12 +213,13 @@ class KernelMatrix:
         in_parallel(fill, range(0, len(values), _TASK))
         return values
 
-    def square(self, which: Index, exact: bool = False) -> Float:
-        """K of a few rows among themselves: of single precision while the scores are, unless `exact`."""
+    def square(self, which: Index, exact: bool = False, room: Float | None = None) -> Float:
+        """K of a few rows among themselves, in `room` if given: of single precision while the scores are, unless `exact`."""
         if self._values is not None:
             return self._values[np.ix_(which, which)]
         part, side = self.points.take(which), None if exact else self._left(self.dtype)
-        values = np.empty((len(which), len(which)))
+        q = len(which)
+        values = np.empty((q, q)) if room is None else room[: q * q].reshape(q, q)
         right = None if side is None else self._kernel.right(part, self.dtype)
 
         def fill(start: int) -> None:
@@ -225,7 +229,7 @@ class KernelMatrix:
             else:
                 values[rows] = product_values(self._kernel, side[which[rows]], right)
 
-        in_parallel(fill, range(0, len(which), _ROWS))
+        in_parallel(fill, range(0, q, _ROWS))
         return values
 
     def add(self, scores: Float, rows: Index | None, which: Index, change: Float, exact: bool = False) -> None:
@@ -306,6 +310,10 @@ class KernelMatrix:
             room = np.empty(0)
         self._borrowed = room if room.size >= n * n else np.empty(n * n)
         values = self._borrowed[: n * n].reshape(n, n)
+        products = long_products(self._kernel, self.points)
+        if products is not None:
+            values[:] = self._kernel.finish(products)
+            return values
         left = None if self.points.sparse else self._kernel.left(self.points, np.float64)
         if left is None:
             self._fill(values, np.arange(n), np.arange(n))

@@ -16,6 +16,8 @@ from separatrix.data.block import Block, Float
 
 # A sparse matrix times a dense one is faster than one of two sparse ones, while the dense one is small.
 _SMALL = 1 << 22
+# Entries that stay in cache from one operation on them to the next.
+_ENTRIES = 1 << 17
 # Rounding of the squared lengths that a distance may be lost in: beyond it differences are taken first. In few columns they
 # cost no more than products, so that fewer digits are given up there.
 _LOST, _LOST_IN_FEW, _FEW = 1e-10, 1e-13, 8
@@ -63,9 +65,10 @@ class Points:
                 lengths = np.asarray(self.X.multiply(self.X).sum(axis=1), dtype=np.float64).ravel()
             else:
                 lengths = np.empty(len(self))
-                for start in range(0, len(self), 4096):
-                    rows = self.array(slice(start, start + 4096), np.float64, centred)
-                    lengths[start : start + 4096] = np.einsum("ij,ij->i", rows, rows)
+                most = max(1, _ENTRIES // max(1, self.X.shape[1]))
+                for start in range(0, len(self), most):
+                    rows = self.array(slice(start, start + most), np.float64, centred)
+                    lengths[start : start + most] = np.einsum("ij,ij->i", rows, rows)
             self._squares[centred] = lengths
         return self._squares[centred]
 

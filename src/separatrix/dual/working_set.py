@@ -88,8 +88,7 @@ class _Search:
     def __init__(
         self, matrix: KernelMatrix, sides: SoftMargin, tol: float, max_steps: int | None, callback: Any
     ) -> None:
-        signs, bound, positive = sides.signs, sides.bound, sides.positive
-        n = len(signs)
+        signs, bound, positive, n = sides.signs, sides.bound, sides.positive, len(sides.signs)
         self.matrix, self.sides, self.signs, self.tol, self.callback = matrix, sides, signs, tol, callback
         self.high, self.low = sides.high, sides.low
         self.beta, self.scores = np.zeros(n), np.zeros(n)
@@ -108,6 +107,8 @@ class _Search:
         """Multiplications so far, about."""
         self.low_rank = LowRank(matrix, signs, bound, tol) if positive else None
         self.drawn = False
+        self.room = np.empty((n if n <= _WHOLE else _SET) ** 2 if matrix.values is None else 0)
+        """For the values of one round: fresh memory costs more than they do."""
         self.random = np.random.default_rng(0)
 
     def _crowded(self) -> bool:
@@ -235,8 +236,8 @@ class _Search:
         """Solve for these rows and add the change to the scores; whether anything changed."""
         from separatrix.kernels.smo import smo  # numba takes a while to import
 
-        K = self.matrix.square(which)
-        local = (K, np.arange(len(which)), np.empty_like(K), np.zeros(len(which), dtype=np.bool_))
+        K = self.matrix.square(which, room=self.room)
+        local = (K, np.arange(len(which)), K, np.ones(len(which), dtype=np.bool_))
         beta, low, high = self.beta[which].copy(), self.low[which], self.high[which]
         v = self.signs[which] - self.scores[which]
         start = v.copy()
@@ -287,7 +288,7 @@ class _Search:
 
         every = np.arange(len(self.signs))
         K, before = self.matrix.square(every), np.inf
-        local = (K, every, np.empty_like(K), np.zeros(len(every), dtype=np.bool_))
+        local = (K, every, K, np.ones(len(every), dtype=np.bool_))
         beta, v = self.beta.copy(), self.signs - self.scores
         # No violation is known to more digits than the sums it is made of.
         least = 16.0 * _EPS * max(1.0, float((np.abs(K) @ np.abs(beta)).max(initial=0.0)))

@@ -24,6 +24,7 @@ _OURS = {
         *("RBFKernel", "SigmoidKernel", "Sum"),
     ],
     "dual.machine": ["SupportVectorMachine"],
+    "dual.many_machines": ["KernelDuals", "Splits", "SupportVectorMachines"],
     "dual.points": ["Points"],
     "geometry.separation": ["Separability"],
     "inference.estimates": ["Inference"],

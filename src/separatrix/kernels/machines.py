@@ -29,6 +29,8 @@ _RUN = 32
 # Steps of pairs per row between two turns of Newton's, turns until the tolerance is met, and turns in all.
 _STEPS_A_ROW, _TURNS, _ALL_TURNS = 20, 4, 24
 _NEWTON_STEPS, _FREE = 40, 1000
+# The violation from which Newton's steps are tried first, where one of them costs less than the pairs that led there.
+_EARLY = 0.02
 # Multiplications that a turn of pairs, and one of Newton's steps, may take: an interrupt waits for the end of a machine.
 _PAIRS_WORK, _NEWTON_WORK = 4e7, 4e8
 
@@ -145,6 +147,13 @@ def _solve(
     v, point, part, fresh = signs.copy(), np.zeros(q), np.empty(q), np.zeros(q)
     best, before, steps, support, goal = np.inf, np.inf, 0, 0, 0.5 * tol
     most = min(_STEPS_A_ROW * q, max(q, int(_PAIRS_WORK / q)))
+    if goal < _EARLY:
+        steps, _ = smo(K, rows, values, known, v, point, low, high, _EARLY, min(most, limit))
+        free = 0
+        for t in range(q):
+            free += low[t] < point[t] < high[t]
+        if polished and float(free) ** 3 <= float(steps) * q:
+            steps += free_steps(K, rows, values, known, v, point, low, high, limit - steps)
     for turn in range(_ALL_TURNS):
         taken, left = smo(K, rows, values, known, v, point, low, high, goal, min(most, limit - steps))
         steps += taken

@@ -259,8 +259,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
                 f"{listed(expected)}, got {listed(names)}."
             )
 
-    def _map_rows(self, X: Any, block_fn: Callable[[Block], Float]) -> Float:
-        """block_fn of all rows, joined; NaN and infinity in X are refused by column name."""
+    def _map_rows(self, X: Any, block_fn: Callable[[Block], Float], at_once: int | None = None) -> Float:
+        """block_fn of all rows, joined, `at_once` at most; NaN and infinity in X are refused by column name."""
         self._check_ready()
         source = self._read(X, reset=False)
         if source.n_rows is not None and source.n_rows <= _FEW_ROWS:  # fewer than threads could share
@@ -270,6 +270,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
                 source, few[0] if len(few) == 1 else (np.concatenate(few) if few else np.empty(0))
             )
         rows = rows_per_block(source.n_features, target=COPIED_BYTES)
+        rows = rows if at_once is None else min(rows, at_once)
         if source.n_rows is None:
             parts = source.map(block_fn, rows)
             return self._checked_rows(source, np.concatenate(parts) if parts else np.empty(0))

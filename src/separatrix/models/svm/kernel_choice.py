@@ -17,7 +17,8 @@ from separatrix.models.svm.score_calibration import CALIBRATORS
 KernelName = (
     Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed"] | Callable[[Any, Any], Any] | Kernel
 )
-_ROWS = 4096
+# Entries that stay in cache from their differences to their squares to the sum.
+_ENTRIES = 1 << 16
 # Below this a variance has lost digits, and its inverse may overflow.
 _LEAST = float(np.finfo(np.float64).tiny)
 _NAMES = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
@@ -86,7 +87,8 @@ def _variance(X: Any, weights: Float) -> float:
             X = X.astype(np.float64, copy=False)  # squares of small integers would overflow
             mean = np.float64(weights @ X.sum(axis=1)) / size
             return float(max(0.0, np.float64(weights @ X.multiply(X).sum(axis=1)) / size - mean**2))
-        cuts = [slice(start, start + _ROWS) for start in range(0, len(X), _ROWS)]
+        rows = max(1, _ENTRIES // max(1, X.shape[1]))
+        cuts = [slice(start, start + rows) for start in range(0, len(X), rows)]
         mean = np.float64(sum(float(weights[cut] @ X[cut].sum(axis=1, dtype=np.float64)) for cut in cuts)) / size
         return sum(float(weights[cut] @ np.square(X[cut] - mean).sum(axis=1)) for cut in cuts) / size
 

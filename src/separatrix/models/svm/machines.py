@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from separatrix.data.block import Codes, Float
-from separatrix.dual.duality_gap import KernelDual
 from separatrix.dual.linear_search import LinearDual
 from separatrix.geometry.votes import class_pairs
 from separatrix.models.stopwatch import Stopwatch
@@ -39,18 +40,23 @@ def pairs_among_all(scores: Float, places: Codes, n_classes: int) -> Float:
     return np.column_stack(columns)
 
 
+@lru_cache(maxsize=8)
+def machines_of_classes(n_classes: int) -> NDArray[np.intp]:
+    """(K, K−1) the machine of every class with each of the others, in their order."""
+    pairs = np.zeros((n_classes, n_classes), dtype=np.intp)
+    first, second = np.triu_indices(n_classes, 1)
+    pairs[first, second] = pairs[second, first] = np.arange(len(first))
+    table = pairs[~np.eye(n_classes, dtype=np.bool_)].reshape(n_classes, n_classes - 1)
+    table.flags.writeable = False  # it is kept
+    return table
+
+
 def dual_layout(coefficients: Float, codes: Codes, n_classes: int) -> Float:
     """(K−1, n) from (n, pairs): the coefficient of a row against the j-th of the other classes, scikit-learn's layout."""
-    layout = np.zeros((n_classes - 1, len(codes)))
-    ends = np.searchsorted(codes, np.arange(n_classes + 1))  # the rows are in the order of their classes
-    part = [slice(ends[k], ends[k + 1]) for k in range(n_classes)]
-    for m, (k, l) in enumerate(class_pairs(n_classes)):  # noqa: E741  # names of the formulas
-        layout[l - 1, part[k]] = coefficients[part[k], m]
-        layout[k, part[l]] = coefficients[part[l], m]
-    return layout
+    return np.take_along_axis(coefficients, machines_of_classes(n_classes)[codes], axis=1).T.copy()
 
 
-def joined_fit(watch: Stopwatch, machines: Sequence[KernelDual | LinearDual], passes: int, steps: int) -> Fit:
+def joined_fit(watch: Stopwatch, machines: Sequence[LinearDual], passes: int, steps: int) -> Fit:
     """The record of machines that were fitted one by one; the trace is kept where there is one machine."""
     status = Status.worst({machine.status for machine in machines})
     certificate = Certificate.together([machine.certificate for machine in machines])

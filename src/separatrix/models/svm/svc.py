@@ -10,7 +10,8 @@ Reference: Cortes and Vapnik (1995), Machine Learning 20; Schölkopf and Smola (
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,10 +22,11 @@ from sklearn.utils.validation import assert_all_finite
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
-from separatrix.dual.duality_gap import KernelDual
 from separatrix.dual.given_kernels import Columns, Precomputed
 from separatrix.dual.kernel_matrix import expansion_scores
 from separatrix.dual.kernels import CentredLinear
+from separatrix.dual.machine import SupportVectorMachine
+from separatrix.dual.many_machines import KernelDuals, SupportVectorMachines
 from separatrix.dual.points import Points
 from separatrix.geometry.combined_forms import pair_votes
 from separatrix.models.base import FitCall
@@ -36,8 +38,11 @@ from separatrix.models.stopwatch import Stopwatch
 from separatrix.models.svm.kernel_choice import KernelName, check_parameters, choose_kernel
 from separatrix.models.svm.kernel_problem import KernelProblem
 from separatrix.models.svm.machine_boundaries import MachineBoundaries
-from separatrix.models.svm.machines import dual_layout, joined_fit, pairs_among_all
+from separatrix.models.svm.machines import dual_layout, pairs_among_all
 from separatrix.result import Certificate, Status
+
+# Values of the kernel that a thread computes before it takes further rows, and the rows that it takes at least.
+_VALUES, _FEW = 1 << 20, 512
 
 
 class SVC(MachineBoundaries):
@@ -97,7 +102,7 @@ class SVC(MachineBoundaries):
     intercept_ : ndarray of shape (n_machines,)
     coef_ : ndarray of shape (n_machines, n_features)
         For the linear kernel alone.
-    machines_ : list of SupportVectorMachine
+    machines_ : sequence of SupportVectorMachine
         Multipliers, slacks and proofs of each machine. Classes without weight have no machines, and no rows in the attributes
         above.
     fit_ : Fit
@@ -170,8 +175,10 @@ class SVC(MachineBoundaries):
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and sp.issparse(call.X):
             raise TypeError("Sparse data was passed, but kernel values must be a dense array: give X.toarray().")
         source = super()._read_rows(call)
-        if call.y is not None:
-            check_classification_targets(call.y)
+        y = call.y
+        names = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuUS"  # nothing to find out about these
+        if y is not None and not names:
+            check_classification_targets(y)
         return source
 
     def _solve(self, source: Source, call: FitCall) -> None:
@@ -182,14 +189,17 @@ class SVC(MachineBoundaries):
         progress = Progress(type(self).__name__, int(self.verbose))
         duals = problem.solve_all(callback=progress)
         progress.close()
-        duals = self._unpack(problem, rows, duals)
-        fitted = zip(duals, problem, self.intercept_.tolist(), strict=True)
-        self.machines_ = [problem.machine(split, dual, rows, intercept) for dual, split, intercept in fitted]
-        calibrated = self._calibrated if duals[-1].status is not Status.INTERRUPTED else None
+        self._unpack(problem, rows, duals)
+        every = rows if len(duals.splits) == 1 else rows[duals.splits.rows]
+        self.machines_: Sequence[SupportVectorMachine] = SupportVectorMachines(
+            duals, every, self.intercept_, float(self.tol)
+        )
+        status = Status.worst({duals.status(m) for m in range(len(duals.splits))})
+        calibrated = self._calibrated if status is not Status.INTERRUPTED else None
         self._calibrators = problem.cross_fit(calibrated, self.random_state) if calibrated else []
         problem.release()
-        rounds, steps = sum(dual.rounds for dual in duals), sum(dual.steps for dual in duals)
-        self.fit_ = joined_fit(call.watch, duals, rounds, steps)
+        record = call.watch.fit(status, 0, "", duals.certificate(), int(duals.steps.sum()))
+        self.fit_ = replace(record, passes=duals.rounds, trace=duals.trace(0) if len(duals.splits) == 1 else [])
         self._place_classes(source)
 
     def _warn(self) -> None:
@@ -242,14 +252,16 @@ class SVC(MachineBoundaries):
         prices = rows.prices
         return KernelProblem(self._kernel, points, rows.codes, prices, float(self.C) * prices, *settings), rows.kept
 
-    def _unpack(self, problem: KernelProblem, rows: NDArray[np.intp], duals: list[KernelDual]) -> list[KernelDual]:
-        """Keep the coefficients; the solutions with their proofs for what is kept."""
-        coefficients = np.zeros((len(rows), len(duals)))
-        for m, (dual, split) in enumerate(zip(duals, problem, strict=True)):
-            coefficients[split.rows, m] = dual.beta
-        used = np.flatnonzero((coefficients != 0).any(axis=1))
+    def _unpack(self, problem: KernelProblem, rows: NDArray[np.intp], duals: KernelDuals) -> None:
+        """Keep the coefficients; the proofs become those of what is kept."""
+        splits, given = duals.splits, np.flatnonzero(duals.beta)
+        place, counts = np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows), dtype=np.bool_)
+        counts[splits.rows[given]] = True
+        used = np.flatnonzero(counts)
         used = used[np.argsort(problem.codes[used], kind="stable")]
-        codes, self._coefficients = problem.codes[used], coefficients[used]
+        place[used] = np.arange(len(used))
+        codes, self._coefficients = problem.codes[used], np.zeros((len(used), len(splits)))
+        self._coefficients[place[splits.rows[given]], splits.machine()[given]] = duals.beta[given]
         self.support_ = rows[used].astype(np.int32 if len(rows) < 2**31 else np.int64)
         self._support = problem.points.take(used)
         stored = not isinstance(self._kernel, Precomputed)
@@ -257,17 +269,14 @@ class SVC(MachineBoundaries):
         if not stored:
             self._support = Columns(np.empty((len(used), 0)), rows[used])
         self.n_support_ = np.bincount(codes, minlength=len(self.classes_)).astype(np.int32)
-        self._intercepts = np.array([dual.intercept for dual in duals])
-        self.intercept_ = self._intercepts.copy()
+        self._intercepts, self.intercept_ = duals.intercepts, duals.intercepts
         if self._kernel.linear:
-            vectors = self.support_vectors_
-            self._weights, self.intercept_, duals = problem.planes(self._coefficients, vectors, self._intercepts, duals)
+            self._weights, self.intercept_ = problem.planes(self._coefficients, self.support_vectors_, duals)
         single = len(self.classes_) == 2 or self.multi_class == "ovr"
         layout = self._coefficients.T.copy() if single else dual_layout(self._coefficients, codes, len(self.classes_))
         self.dual_coef_ = layout
-        self.n_iter_ = np.array([dual.steps for dual in duals], dtype=np.int32)
-        self.fit_status_ = int(any(dual.status not in (Status.CONVERGED, Status.STATIONARY) for dual in duals))
-        return duals
+        self.n_iter_ = duals.steps.astype(np.int32)
+        self.fit_status_ = int(not duals.converged)
 
     @property
     def coef_(self) -> Float:
@@ -286,11 +295,11 @@ class SVC(MachineBoundaries):
         if self._kernel.linear:
             return self._finite_scores(X, self._linear_machines())
         expansion = (self._kernel, self._support, self._coefficients, self._intercepts)
-        return self._finite_scores(X, expansion_scores(*expansion))
+        return self._finite_scores(X, expansion_scores(*expansion), max(_FEW, _VALUES // max(1, len(self._support))))
 
-    def _finite_scores(self, X: Any, scores: Callable[[Block], Float]) -> Float:
+    def _finite_scores(self, X: Any, scores: Callable[[Block], Float], at_once: int | None = None) -> Float:
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self._map_rows(X, scores)
+            found = self._map_rows(X, scores, at_once)
         if not np.isfinite(found).all():
             row = int(np.argmin(np.isfinite(found).all(axis=1)))
             raise ValueError(
