@@ -19,9 +19,8 @@ from separatrix.data.dense import DenseBlock
 
 # A sparse column that would lose more than three digits by Σx² − n·mean² is centred explicitly.
 _CANCELLATION = 1e3
-# Below this many stored entries SciPy is done before numba is imported.
-_COMPILED_FROM = 1_000_000
-_CURVED_FROM = 100_000  # products are asked for many times a fit
+# Below this many stored entries SciPy is as fast.
+_CURVED_FROM = 100_000
 # A product of dense rows takes this share of the time of one of sparse entries, and making them dense that of so many columns.
 _DENSE_SPEED, _DENSE_OVERHEAD = 0.02, 20
 # From this share of stored entries on products of dense rows are cheaper, where a block of them is small.
@@ -214,7 +213,7 @@ class SparseBlock(StoredBlock):
 
     def class_sums(self, codes: Codes, n_classes: int) -> Float:
         weights = self.row_weights
-        if self.X.nnz < _COMPILED_FROM:
+        if self.X.nnz < _CURVED_FROM:
             members = sp.csr_array((weights, (codes, np.arange(self.n))), shape=(n_classes, self.n))
             return (members @ self._double()).toarray()
         from separatrix.kernels.sparse_rows import add_rows_by_class

@@ -129,8 +129,11 @@ class CategoryCounts(Statistic):
         sizes = stored.column_maxima(categories) + 1
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         cells = (offsets[:-1][stored.columns] + categories) * n_classes + block.codes[stored.rows]
-        weights = None if block.weights is None else np.broadcast_to(block.weights[stored.rows], cells.shape).ravel()
-        by_cell = weights_by_class(cells.ravel(), weights, int(offsets[-1]) * n_classes).reshape(-1, n_classes).T
+        order = "F" if cells.flags.f_contiguous else "C"  # as the rows are stored, so that nothing is turned
+        weights = (
+            None if block.weights is None else np.broadcast_to(block.weights[stored.rows], cells.shape).ravel(order)
+        )
+        by_cell = weights_by_class(cells.ravel(order), weights, int(offsets[-1]) * n_classes).reshape(-1, n_classes).T
         tables = [by_cell[:, a:b].copy() for a, b in pairwise(offsets)]
         if stored.implicit_zeros:
             for j, table in enumerate(tables):
