@@ -135,7 +135,7 @@ def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] =
         float(equations.target_squares.sum()),
         before + rounding_of_intercept(equations, coef, DOUBLE),
         error=_error(equations, coef, max(part.condition for part in parts)),
-        established=by_rows or rank == int((equations.scatter.diagonal() > 0).sum()),
+        established=by_rows or rank == int((equations.column_squares > 0).sum()),
     )
 
 
@@ -157,7 +157,7 @@ def _part_of_matrix(equations: NormalEquations, alpha: float, targets: Any, dtyp
 def _part_of_rows(equations: NormalEquations, alpha: float, targets: Any, dtype: np.dtype[Any]) -> _Part:
     assert equations.target_rows is not None
     A, t = equations.scatter.rows, equations.target_rows[:, targets]
-    sizes = np.sqrt(equations.scatter.diagonal())
+    sizes = np.sqrt(equations.column_squares)
     u = unit_of_rows(equations)
     value = float(np.square(t).sum())
     for careful in (False, True):
@@ -188,7 +188,7 @@ def _error(equations: NormalEquations, coef: Float, condition: float) -> float:
 
     Reference: Golub and Van Loan, section 5.3.8.
     """
-    fitted = float(np.linalg.norm(coef * np.sqrt(equations.scatter.diagonal())))
+    fitted = float(np.linalg.norm(coef * np.sqrt(equations.column_squares)))
     if not fitted:
         return 0.0
     size = equations.residual_squares(coef) if equations.scatter.thin else equations.target_squares
@@ -225,7 +225,7 @@ def _absolute_product(equations: NormalEquations, coef: Float, alpha: float) -> 
 
 def rounding_of_gradient(equations: NormalEquations, coef: Float, alpha: float, targets: Any) -> Float:
     """How far c − (S+αI)w can be from the truth, entry by entry."""
-    spread = np.outer(np.sqrt(equations.target_squares[targets]), np.sqrt(equations.scatter.diagonal()))
+    spread = np.outer(np.sqrt(equations.target_squares[targets]), np.sqrt(equations.column_squares))
     return _unit(equations) * (spread + _absolute_product(equations, coef, alpha))
 
 
@@ -240,7 +240,7 @@ def rounding_of_value(equations: NormalEquations, coef: Float) -> float:
 
 def _rounding_of_rows(equations: NormalEquations, coef: Float, targets: Any = slice(None)) -> Float:
     """(m,) how far the rows t − Aw can be from the truth, ‖p‖ above."""
-    sizes = np.sqrt(equations.target_squares[targets]) + np.abs(coef) @ np.sqrt(equations.scatter.diagonal())
+    sizes = np.sqrt(equations.target_squares[targets]) + np.abs(coef) @ np.sqrt(equations.column_squares)
     return unit_of_rows(equations) * sizes
 
 
@@ -252,7 +252,7 @@ def unit_of_rows(equations: NormalEquations) -> float:
 def rounding_of_intercept(equations: NormalEquations, coef: Float, dtype: np.dtype[Any]) -> float:
     """What F gains because b is rounded: n times the square of its error. Means are as exact as the values they are of."""
     step = 4.0 * float(np.finfo(dtype).eps)
-    x_size = np.abs(equations.x_mean) + EPS / step * np.sqrt(equations.scatter.diagonal() / equations.total)
+    x_size = np.abs(equations.x_mean) + EPS / step * np.sqrt(equations.column_squares / equations.total)
     y_size = np.abs(equations.y_mean) + EPS / step * np.sqrt(equations.target_squares / equations.total)
     error = step * (y_size + np.abs(coef) @ x_size)
     return equations.total * float(np.square(error).sum())
