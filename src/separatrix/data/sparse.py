@@ -235,7 +235,11 @@ class SparseBlock(StoredBlock):
 
     def join(self, columns: Float) -> Block:
         if self._small():
-            return DenseBlock(self.dense(), self.y, self.weights, self.start).join(columns)
+            n, d = self.shape
+            rows = np.zeros((n, d + columns.shape[1]))
+            rows[np.repeat(np.arange(n), np.diff(self.X.indptr)), self.X.indices] = self.X.data
+            rows[:, d:] = columns
+            return DenseBlock(rows, self.y, self.weights, self.start, scratch=True)
         joined = sp.hstack([self._double(), sp.csr_array(columns)], format="csr")
         return SparseBlock(joined, self.y, self.weights, self.start)
 

@@ -68,7 +68,8 @@ def affordable_steps(n_rows: int, n_features: int, entries: int, n_targets: int)
     """How many steps of conjugate gradients on a sparse matrix cost as much as the closed form.
 
     A step reads every entry twice for every target; the closed form multiplies the rows (where they are fewer than the columns
-    as dense ones, the smaller side squared) and factors the result. A problem that needs more steps is ill-conditioned, and is handed to the closed form.
+    as dense ones, the smaller side squared) and factors the result. A problem that needs more steps is ill-conditioned, and is
+    handed to the closed form.
     """
     smaller = min(n_rows, n_features)
     if smaller > GRAM_LIMIT:

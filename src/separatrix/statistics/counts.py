@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +130,9 @@ class CategoryCounts(Statistic):
         sizes = stored.column_maxima(categories) + 1
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         cells = (offsets[:-1][stored.columns] + categories) * n_classes + block.codes[stored.rows]
-        order = "F" if cells.flags.f_contiguous else "C"  # as the rows are stored, so that nothing is turned
+        order: Literal["F", "C"] = (
+            "F" if cells.flags.f_contiguous else "C"
+        )  # as the rows are stored, so that nothing is turned
         weights = (
             None if block.weights is None else np.broadcast_to(block.weights[stored.rows], cells.shape).ravel(order)
         )

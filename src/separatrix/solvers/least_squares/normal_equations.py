@@ -125,8 +125,10 @@ def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] =
     if not all(part.complete for part in parts):
         method = LEFT_OUT
         gap = before = np.inf
-    gap = min(gap, value + rounding_of_value(equations, coef))  # since F ≥ 0
-    before = min(before, objective(equations, wide, alpha) + rounding_of_value(equations, wide))
+    if not gap <= value:
+        gap = min(gap, value + rounding_of_value(equations, coef))  # since F ≥ 0
+    if not before <= value:
+        before = min(before, objective(equations, wide, alpha) + rounding_of_value(equations, wide))
     return LeastSquaresSolution(
         coef,
         equations.intercept(coef),
@@ -139,19 +141,28 @@ def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] =
     )
 
 
+def _as_published(coef: Float, dtype: np.dtype[Any]) -> list[Float]:
+    """The coefficients, and what is left of them in another type."""
+    return [coef] if dtype == DOUBLE else [coef, coef.astype(dtype).astype(np.float64)]
+
+
 def _part_of_matrix(equations: NormalEquations, alpha: float, targets: Any, dtype: np.dtype[Any]) -> _Part:
     metric = ridge_metric(equations, alpha)
     coef = _solve(equations, metric, alpha, targets)
     off = _unit(equations) * len(coef.T) * metric.condition
     slack = 1.0 / np.sqrt(1.0 - off) if off < _PROVES else np.inf
-    gaps, residual = [], coef
-    for held in (coef, coef.astype(dtype).astype(np.float64)):
+    gaps, residual, enough = [], coef, _EXACT_FITTED * float(equations.target_squares[targets].sum())
+    for held in _as_published(coef, dtype):
         residual = equations.cross.T[targets] - _normal_product(equations, held, alpha)
-        noise = rounding_of_gradient(equations, held, alpha, targets)
-        lengths = slack * (np.linalg.norm(metric.half(residual), axis=1) + metric.half_bound(noise))
-        gaps.append(float(np.square(lengths).sum()))
+        lengths = np.linalg.norm(metric.half(residual), axis=1)
+        rough = metric.rough_bound(_rough_rounding(equations, held, alpha, targets))
+        gap = float(np.square(slack * (lengths + rough)).sum())
+        if not gap <= enough:
+            noise = metric.half_bound(rounding_of_gradient(equations, held, alpha, targets))
+            gap = float(np.square(slack * (lengths + noise)).sum())
+        gaps.append(gap)
     stationarity = 2.0 * float(np.abs(residual).max(initial=0.0))
-    return _Part(held, coef, metric.rank, metric.complete, metric.condition, gaps[1], gaps[0], stationarity)
+    return _Part(held, coef, metric.rank, metric.complete, metric.condition, gaps[-1], gaps[0], stationarity)
 
 
 def _part_of_rows(equations: NormalEquations, alpha: float, targets: Any, dtype: np.dtype[Any]) -> _Part:
@@ -164,7 +175,7 @@ def _part_of_rows(equations: NormalEquations, alpha: float, targets: Any, dtype:
         factor = row_factor(A, alpha, careful, equations.rounding)
         coef = factor.coef(t)
         gaps, residual = [], coef
-        for held in (coef, coef.astype(dtype).astype(np.float64)):
+        for held in _as_published(coef, dtype):
             rows = t - A @ held.T
             residual = rows.T @ A - alpha * held if alpha > 0 else rows.T @ A
             left = np.linalg.norm(rows, axis=0)
@@ -174,7 +185,7 @@ def _part_of_rows(equations: NormalEquations, alpha: float, targets: Any, dtype:
         if gaps[0] <= _EXACT_FITTED * value or len(A) >= A.shape[1] or alpha == 0:
             break
     stationarity = 2.0 * float(np.abs(residual).max(initial=0.0))
-    return _Part(held, coef, factor.rank, factor.complete, factor.condition, gaps[1], gaps[0], stationarity)
+    return _Part(held, coef, factor.rank, factor.complete, factor.condition, gaps[-1], gaps[0], stationarity)
 
 
 def ridge_metric(equations: NormalEquations, penalty: float) -> Metric:
@@ -227,6 +238,13 @@ def rounding_of_gradient(equations: NormalEquations, coef: Float, alpha: float, 
     """How far c − (S+αI)w can be from the truth, entry by entry."""
     spread = np.outer(np.sqrt(equations.target_squares[targets]), np.sqrt(equations.column_squares))
     return _unit(equations) * (spread + _absolute_product(equations, coef, alpha))
+
+
+def _rough_rounding(equations: NormalEquations, coef: Float, alpha: float, targets: Any) -> Float:
+    """The same from |S_jk| ≤ √(S_jj S_kk): looser, but no product with a matrix."""
+    sizes = np.sqrt(equations.column_squares)
+    spread = np.outer(np.sqrt(equations.target_squares[targets]) + np.abs(coef) @ sizes, sizes)
+    return _unit(equations) * (spread + alpha * np.abs(coef))
 
 
 def rounding_of_value(equations: NormalEquations, coef: Float) -> float:
