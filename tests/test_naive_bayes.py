@@ -93,7 +93,7 @@ def test_storage_parts_and_threads_do_not_matter(name, X, parameters, monkeypatc
 def test_compiled_sums_of_sparse_rows(monkeypatch):
     X = sp.csr_array(COUNTS)
     plain = MultinomialNB().fit(X, Y, sample_weight=WHOLE)
-    monkeypatch.setattr(sparse_blocks, "_COMPILED_FROM", 0)
+    monkeypatch.setattr(sparse_blocks, "_CURVED_FROM", 0)
     compiled = MultinomialNB().fit(X, Y, sample_weight=WHOLE)
     np.testing.assert_allclose(compiled.feature_count_, plain.feature_count_, rtol=1e-13)
     integers = MultinomialNB().fit(sp.csr_array(COUNTS.astype(np.int32)), Y)

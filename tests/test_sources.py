@@ -755,6 +755,52 @@ def test_centred_blocks_are_the_rows_less_their_class_means(
         close(block.dense(), before)
 
 
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_large_sparse_blocks_are_centred_like_dense_ones(
+    monkeypatch: pytest.MonkeyPatch, compiled: bool, k: int, weighted: bool, far: bool
+) -> None:
+    from separatrix.data import sparse
+
+    monkeypatch.setattr(sparse, "_MATRICES", 0.0)  # no block is so small that it becomes dense
+    monkeypatch.setattr(sparse, "_CURVED_FROM", 0 if compiled else np.inf)
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((300, 40)) * (rng.random((300, 40)) < 0.08)
+    if far:
+        A[:, 5] = 1e6 + rng.standard_normal(300)
+    y, w = rng.integers(0, k, 300), rng.integers(0, 3, 300).astype(float) if weighted else None
+    targets = rng.standard_normal((300, 2)) + 1e5
+    expected = DenseBlock(A, y, w).join(targets).centre(y, k)
+    found = SparseBlock(sp.csr_array(A), y, w).join(targets).centre(y, k)
+    close = partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9)
+    close(found.counts, expected.counts)
+    close(found.mean_high + found.mean_low, expected.mean_high + expected.mean_low)
+    close(found.scatter(), expected.scatter(), atol=1e-7)
+    close(found.squares(), expected.squares(), atol=1e-7)
+    for c in range(k):
+        close(found.scatter_of(c), expected.scatter_of(c), atol=1e-7)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("costs", [(1e9, 1.0, 1.0), (0.0, 1.0, 1.0)])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_every_way_to_a_sparse_gram_matrix_is_numpys(
+    monkeypatch: pytest.MonkeyPatch, compiled: bool, costs: tuple[float, float, float], weighted: bool
+) -> None:
+    from separatrix.data import sparse
+
+    for name, value in zip(("_DENSE_PRODUCT", "_COMPILED_PRODUCT", "_PRODUCT"), costs, strict=True):
+        monkeypatch.setattr(sparse, name, value)
+    monkeypatch.setattr(sparse, "_CURVED_FROM", 0 if compiled else np.inf)
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((500, 12)) * (rng.random((500, 12)) < 0.3)
+    w = rng.random(500) if weighted else None
+    expected = (A if w is None else A * w[:, None]).T @ A
+    np.testing.assert_allclose(SparseBlock(sp.csr_array(A)).gram(w), expected, rtol=1e-12, atol=1e-12)
+
+
 # -- columns at predict time ------------------------------------------------------------------------------------------
 
 FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {

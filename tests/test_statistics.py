@@ -373,7 +373,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("k", [1, 2, 5, 70])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_compiled_sweeps_of_large_blocks_are_the_definition(monkeypatch, layout, form, k, weighted):
@@ -390,6 +390,19 @@ def test_compiled_sweeps_of_large_blocks_are_the_definition(monkeypatch, layout,
     if form == "diagonal":
         expected = np.einsum("kii->ki", scatters) / counts[:, None]
         np.testing.assert_allclose(swept.variances(), expected, rtol=1e-11, atol=1e-300)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("k", [2, 30])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_compiled_sums_by_class_are_the_definition(layout, k, weighted):
+    X, y, w = make(12, 400, 7, k)
+    X, w = LAYOUTS[layout](np.clip(X, -1e6, 1e6)), w if weighted else None
+    member = np.equal.outer(np.arange(k), y) * (1.0 if w is None else w)
+    for rows in (X, np.abs(X)):
+        block = dense.DenseBlock(rows, y, w, compiled=True)
+        np.testing.assert_allclose(block.class_sums(y, k), member @ rows.astype(float), rtol=1e-12, atol=1e-9)
+        assert block.least() == min(0.0, rows.min())
 
 
 def test_rows_far_from_the_origin_keep_their_digits():

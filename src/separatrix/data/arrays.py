@@ -18,11 +18,12 @@ from separatrix.data.labels import check_finite_target, encode, known_labels
 from separatrix.data.source import Source, in_parallel, rows_per_block, rows_to_share
 from separatrix.data.sparse import SparseBlock
 
-_COARSE_ENTRIES = 2_000_000
+_COARSE_ENTRIES, _ENTRIES_OF_A_SUM = 200_000, 4
 # Rows of a sample that a worker gathers at once.
 _GATHERED = 1024
 # Bytes of an array up to which it may be copied for a fit of many passes.
-_COPIED = 1 << 28
+_COPIED = 1 << 25
+_MANY_ENTRIES = 1_000_000
 _SPARSE_BLOCKS = 16
 
 
@@ -170,7 +171,9 @@ class SparseSource(MemorySource):
         part = self._parts.get((rows.start, rows.stop))
         if part is None:
             part = self._parts[rows.start, rows.stop] = self._slice(rows)
-        return SparseBlock(part, y, weights, rows.start)
+        block = SparseBlock(part, y, weights, rows.start)
+        block.of_many = self.entries >= _MANY_ENTRIES
+        return block
 
     def _slice(self, rows: slice) -> Any:
         X = self._X
@@ -193,8 +196,8 @@ class SparseSource(MemorySource):
 
     def coarse(self, entries: int | None = None) -> Self:
         view = copy(self)
-        a_row = max(1, self._X.nnz // max(1, self.n_rows))
-        view._rows_per_block = (
-            max(self._rows_per_block, _COARSE_ENTRIES // a_row) if entries is None else -(-entries // a_row)
-        )
+        if entries is None:  # many enough to share, few enough that the sums by class cost little against the entries
+            sums = self.n_features * (1 if self.classes is None else len(self.classes))
+            entries = max(_COARSE_ENTRIES, _ENTRIES_OF_A_SUM * sums, self._X.nnz // _SPARSE_BLOCKS)
+        view._rows_per_block = -(-entries // max(1, self._X.nnz // max(1, self.n_rows)))
         return view

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from separatrix.data.block import Centred, Codes, Entries, Float, StoredBlock, class_runs
 from separatrix.lazy import compiled_pays
 
-# Long runs of one class are summed by BLAS, short ones by one vectorised reduction.
-_LONG_SEGMENT = 32
+# Runs of one class with many rows or entries are summed by BLAS, short ones by one vectorised reduction.
+_LONG_SEGMENT, _LARGE_SEGMENT = 32, 2048
+# Rows of a class from which on a guess of its mean costs little against them.
+_ROWS_OF_A_CLASS = 4
 # Entries worth a compiled loop, and rows that stay in cache from one step to the next.
-_FEW_CLASSES = 64
 WORTH_COMPILING = 1 << 20
 _PIECE = 1024
 # Rows of a block that give a guess of its class means.
@@ -28,6 +29,8 @@ _SAMPLE = 256
 _LARGEST_SCRATCH = 1 << 20
 # Products with as few vectors of as many entries take longer in BLAS.
 _FEW_PRODUCTS, _MANY_COLUMNS = 12, 24
+# Sums of a column by so few classes are a product of matrices: every entry waits for the one before it otherwise.
+_FEW_SUMS = 8
 
 
 _kept = local()
@@ -59,6 +62,8 @@ class _SortedCentred(Centred):
             order, self._present, self._lengths, weights = class_runs(codes, n_classes, weights)
             rows = np.take(X, order, axis=0).astype(np.float64, order="C", copy=False)
         self._starts = np.concatenate([[0], np.cumsum(self._lengths)[:-1]]).astype(np.intp)
+        few, small = _LONG_SEGMENT * len(self._starts), _LARGE_SEGMENT * len(self._starts)
+        self._short = len(rows) < few and rows.size < small
         runs = self._lengths.astype(np.float64) if weights is None else self._sums(weights[:, None])[:, 0]
         with np.errstate(invalid="ignore", over="ignore"):  # NaN and inf are found later, and named
             high = self._sums(rows if weights is None else rows * weights[:, None]) / runs[:, None]
@@ -76,13 +81,13 @@ class _SortedCentred(Centred):
     def _sums(self, rows: Float) -> Float:
         if len(self._starts) == 0:
             return np.zeros((0, rows.shape[1]))
-        if len(rows) < _LONG_SEGMENT * len(self._starts):
+        if self._short:
             return np.add.reduceat(rows, self._starts, axis=0)
         ones = np.ones(int(self._lengths.max()))
         return np.stack([ones[:m] @ rows[a : a + m] for a, m in zip(self._starts, self._lengths, strict=True)])
 
     def _subtract(self, rows: Float, means: Float) -> None:
-        if len(rows) < _LONG_SEGMENT * len(self._starts):
+        if self._short:
             rows -= np.repeat(means, self._lengths, axis=0)
         else:
             for a, m, mean in zip(self._starts, self._lengths, means, strict=True):
@@ -101,7 +106,7 @@ class _SortedCentred(Centred):
         return rows.T @ rows
 
     def squares(self) -> Float:
-        if len(self._rows) < _LONG_SEGMENT * len(self._starts):
+        if self._short:
             return self._expand(self._sums(np.square(self._rows)))
         runs = zip(self._starts, self._lengths, strict=True)
         parts = [np.einsum("ij,ij->j", self._rows[a : a + m], self._rows[a : a + m]) for a, m in runs]
@@ -149,8 +154,11 @@ class _StreamedCentred(Centred):
         step = max(1, len(codes) // _SAMPLE)
         rows, drawn, step = (X, codes, step) if _sweepable(X) else (_swept(X[::step]), codes[::step], 1)
         self.far_from_origin = self._kernels.guess_means(rows, drawn, step, self._guess, seen)
-        for k in np.flatnonzero((self.counts > 0) & (seen == 0)):
-            self._guess[k] = X[int(np.argmax(codes == k))]
+        unseen = np.flatnonzero((self.counts > 0) & (seen == 0))
+        if len(unseen):
+            some_row = np.zeros(n_classes, dtype=np.intp)
+            some_row[codes[::-1]] = np.arange(len(codes))[::-1]  # the first of every class is written last
+            self._guess[unseen] = X[some_row[unseen]]
         self._shift = np.zeros_like(self._guess)
         self._known = self.counts == 0
         self.mean_low = np.zeros_like(self._guess)
@@ -234,6 +242,8 @@ class DenseBlock(StoredBlock):
     their import where the block, or all the rows that it is a part of, have many entries.
     """
 
+    _least: float | None = None  # seen on the way through the entries, by class_sums
+
     def __init__(
         self,
         X: NDArray[Any],
@@ -287,7 +297,7 @@ class DenseBlock(StoredBlock):
 
     def centre(self, codes: Codes, n_classes: int) -> Centred:
         large = self._compiled or self.X.size >= WORTH_COMPILING
-        if large and n_classes <= _FEW_CLASSES and self.n >= _LONG_SEGMENT * n_classes:
+        if large and self.n >= _ROWS_OF_A_CLASS * n_classes:
             streamed = _StreamedCentred(self.X, codes, n_classes, self.weights)
             if not streamed.far_from_origin:
                 return streamed
@@ -299,7 +309,21 @@ class DenseBlock(StoredBlock):
         joined[:, self.shape[1] :] = columns
         return DenseBlock(joined, self.y, self.weights, self.start, scratch=True)
 
+    def class_sums(self, codes: Codes, n_classes: int) -> Float:
+        floats, tall = self.X.dtype in (np.float64, np.float32), self.X.flags.c_contiguous
+        if not (self._compiled and floats and (tall or n_classes > _FEW_SUMS)):
+            return super().class_sums(codes, n_classes)
+        kernels = import_module("separatrix.kernels.centring")  # numba takes a while to import
+        weights = np.empty(0) if self.weights is None else self.weights
+        sums = np.zeros((n_classes, self.shape[1]) if tall else (self.shape[1], n_classes))
+        add = kernels.add_rows_by_class if tall else kernels.add_columns_by_class
+        if not add(self.X, codes, weights, sums):
+            self._least = 0.0
+        return sums if tall else np.ascontiguousarray(sums.T)
+
     def least(self) -> float:
+        if self._least is not None:
+            return self._least
         return min(0.0, float(self.X.min(initial=0.0))) if self.X.dtype.kind != "u" else 0.0
 
     def column_minima(self) -> Float:

@@ -20,30 +20,45 @@ from separatrix.lazy import compiled_pays
 
 # A sparse column that would lose more than three digits by Σx² − n·mean² is centred explicitly.
 _CANCELLATION = 1e3
-# Below this many stored entries SciPy is done before numba is imported.
-_COMPILED_FROM = 1_000_000
-_CURVED_FROM, _FEW_ENTRIES = 100_000, 2_000  # products are asked for many times a fit; the latter where numba is there
-# A product of dense rows takes this share of the time of one of sparse entries, and making them dense that of so many columns.
-_DENSE_SPEED, _DENSE_OVERHEAD = 0.02, 20
+# From this many stored entries on compiled products are worth the import of numba, from the second on where it is there.
+_CURVED_FROM, _FEW_ENTRIES = 100_000, 2_000
+# Nanoseconds of a product of two dense entries, of two sparse ones in a compiled loop, and in SciPy; making rows dense takes
+# as long as products with so many columns.
+_DENSE_PRODUCT, _COMPILED_PRODUCT, _PRODUCT, _DENSE_OVERHEAD = 0.02, 0.6, 3.5, 20
+# Nanoseconds that SciPy takes for a dozen small matrices.
+_MATRICES = 1e6
 # From this share of stored entries on products of dense rows are cheaper, where a block of them is small.
-_FULL, _FITS = 0.1, 1 << 22
+_FULL, _FITS = 0.2, 1 << 22
 
 
 class _SparseCentred(Centred):
     def __init__(self, X: Any, codes: Codes, n_classes: int, weights: Float | None) -> None:
         self.n_classes = n_classes
-        order, present, lengths, sorted_weights = class_runs(codes, n_classes, weights)
-        self._X = X[order]
-        self._codes = codes[order]
+        if n_classes == 1 and (weights is None or weights.all()):
+            present, lengths, sorted_weights = np.zeros(1, dtype=np.intp), np.array([X.shape[0]]), weights
+            order, self._X, self._codes = np.arange(X.shape[0]), X, codes
+        else:
+            order, present, lengths, sorted_weights = class_runs(codes, n_classes, weights)
+            self._X, self._codes = X[order], codes[order]
         self._weights = np.ones(len(order)) if sorted_weights is None else sorted_weights
         ends = np.cumsum(lengths)
         self._runs = {int(k): slice(int(b - m), int(b)) for k, b, m in zip(present, ends, lengths, strict=True)}
         self.counts = np.bincount(self._codes, self._weights, minlength=n_classes).astype(np.float64, copy=False)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             divisor = np.where(self.counts > 0, self.counts, 1.0)[:, None]
-            self.mean_high = self._by_class(self._X) / divisor
+            self.mean_high = self._sums() / divisor
             self._squares, sums = self._deviations()
             self.mean_low = sums / divisor
+
+    def _sums(self) -> Float:
+        X = self._X
+        if X.nnz < _CURVED_FROM:
+            return self._by_class(X)
+        from separatrix.kernels.sparse_rows import add_rows_by_class
+
+        sums = np.zeros((self.n_classes, X.shape[1]))
+        add_rows_by_class(X.data, X.indices, X.indptr, self._codes, self._weights, sums)
+        return sums
 
     def _by_class(self, X: Any) -> Float:
         position = np.arange(len(self._codes))
@@ -55,12 +70,20 @@ class _SparseCentred(Centred):
 
     def _deviations(self) -> tuple[Float, Float]:
         """Σ s(x−m)² and Σ s(x−m) by class: the stored entries, and m for the weight of those that are not stored."""
-        row_codes = np.repeat(self._codes, np.diff(self._X.indptr))
-        deviation = self._X.data - self.mean_high[row_codes, self._X.indices]
-        stored = self._by_class(self._with_data(np.ones_like(self._X.data)))
+        X = self._X
+        if X.nnz < _CURVED_FROM:
+            row_codes = np.repeat(self._codes, np.diff(X.indptr))
+            deviation = X.data - self.mean_high[row_codes, X.indices]
+            stored = self._by_class(self._with_data(np.ones_like(X.data)))
+            squares, sums = (self._by_class(self._with_data(part)) for part in (np.square(deviation), deviation))
+        else:
+            from separatrix.kernels.sparse_rows import add_deviations
+
+            stored, squares, sums = np.zeros((3, *self.mean_high.shape))
+            arrays = X.data, X.indices, X.indptr, self._codes, self._weights
+            add_deviations(*arrays, self.mean_high, stored, squares, sums)
         unstored = np.maximum(self.counts[:, None] - stored, 0.0)
-        squares = self._by_class(self._with_data(np.square(deviation))) + unstored * np.square(self.mean_high)
-        return squares, self._by_class(self._with_data(deviation)) - unstored * self.mean_high
+        return squares + unstored * np.square(self.mean_high), sums - unstored * self.mean_high
 
     def _scatter(self, rows: slice, classes: slice) -> Float:
         X, weights = self._X[rows], self._weights[rows]
@@ -74,17 +97,14 @@ class _SparseCentred(Centred):
             if len(explicit) > X.shape[1] // 2:
                 Z = self._dense_rows(rows)
                 return Z.T @ Z
-            implicit = np.ones(X.shape[1])
-            implicit[explicit] = 0.0
-            sparse_part = X @ sp.diags_array(implicit)
-            weighted = sp.diags_array(weights) @ sparse_part
-            total: Float = (sparse_part.T @ weighted).toarray()
-            total -= (means * implicit).T @ (counts[:, None] * means * implicit)
+            block = SparseBlock(X)
+            total = block.gram(weights)
+            total -= means.T @ (counts[:, None] * means)
             if len(explicit):
                 columns = X[:, explicit].toarray()
                 columns -= self.mean_high[:, explicit][self._codes[rows]]
                 columns -= self.mean_low[:, explicit][self._codes[rows]]
-                cross = weighted.T @ columns
+                cross = block.rmatvec(weights[:, None] * columns)
                 total[:, explicit] = cross
                 total[explicit, :] = cross.T
                 total[np.ix_(explicit, explicit)] = columns.T @ (weights[:, None] * columns)
@@ -117,6 +137,8 @@ class SparseBlock(StoredBlock):
     """Rows of a SciPy CSR array."""
 
     _least: float | None = None  # seen on the way through the entries, by class_sums
+    of_many = False
+    """Whether the rows that this block is a part of have entries enough for a single pass to be worth the import of numba."""
 
     def _of(self, X: Any, y: NDArray[Any] | None, weights: Float | None, start: int) -> SparseBlock:
         return SparseBlock(X, y, weights, start)
@@ -135,10 +157,14 @@ class SparseBlock(StoredBlock):
 
     def gram(self, weights: Float | None = None) -> Float:
         X, (n, d) = self._double(), self.shape
-        if _DENSE_SPEED * n * d * (d + _DENSE_OVERHEAD) < X.nnz**2:  # rows of nnz/n entries: (nnz/n)² products each
+        products = X.nnz**2 / max(n, 1)  # of rows of nnz/n entries: (nnz/n)² each
+        compiled = X.nnz >= _CURVED_FROM and products >= d * d
+        if _DENSE_PRODUCT * n * d * (d + _DENSE_OVERHEAD) < (_COMPILED_PRODUCT if compiled else _PRODUCT) * products:
             rows: Float = X.toarray()
             rows = rows if weights is None else rows * np.sqrt(weights)[:, None]
             return rows.T @ rows
+        if compiled:
+            return self.gram_of(np.arange(d), np.ones(n) if weights is None else weights)
         scaled = X if weights is None else sp.diags_array(weights) @ X
         return (X.T @ scaled).toarray()
 
@@ -203,13 +229,23 @@ class SparseBlock(StoredBlock):
     def stored_rows(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         return self.X.data, self.X.indices, self.X.indptr
 
+    def _small(self) -> bool:
+        """Whether dense rows are multiplied before SciPy has made the matrices that sparse ones need."""
+        return _DENSE_PRODUCT * self.n * self.shape[1] * (min(self.shape) + _DENSE_OVERHEAD) < _MATRICES
+
     def centre(self, codes: Codes, n_classes: int) -> Centred:
         entries = self.n * self.shape[1]
-        if self.X.nnz > _FULL * entries and entries <= _FITS:
+        if self._small() or (self.X.nnz > _FULL * entries and entries <= _FITS):
             return DenseBlock(self.dense(), None, self.weights, scratch=True).centre(codes, n_classes)
         return _SparseCentred(self._double(), codes, n_classes, self.weights)
 
-    def join(self, columns: Float) -> SparseBlock:
+    def join(self, columns: Float) -> Block:
+        if self._small():
+            n, d = self.shape
+            rows = np.zeros((n, d + columns.shape[1]))
+            rows[np.repeat(np.arange(n), np.diff(self.X.indptr)), self.X.indices] = self.X.data
+            rows[:, d:] = columns
+            return DenseBlock(rows, self.y, self.weights, self.start, scratch=True)
         joined = sp.hstack([self._double(), sp.csr_array(columns)], format="csr")
         return SparseBlock(joined, self.y, self.weights, self.start)
 
@@ -218,7 +254,7 @@ class SparseBlock(StoredBlock):
 
     def class_sums(self, codes: Codes, n_classes: int) -> Float:
         weights = self.row_weights
-        if self.X.nnz < _COMPILED_FROM:
+        if self.X.nnz < _CURVED_FROM or not (self.of_many or compiled_pays(0.0)):
             members = sp.csr_array((weights, (codes, np.arange(self.n))), shape=(n_classes, self.n))
             return (members @ self._double()).toarray()
         from separatrix.kernels.sparse_rows import add_rows_by_class

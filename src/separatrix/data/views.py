@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Codes, Float
-from separatrix.data.dense import DenseBlock
+from separatrix.data.dense import WORTH_COMPILING, DenseBlock
 from separatrix.data.frames import FrameBlock
 from separatrix.data.source import COPIED_BYTES, Source, cut_finer, rows_per_block
 from separatrix.data.sparse import SparseBlock
@@ -238,6 +238,6 @@ class Binarised(View):
             return SparseBlock(X, block.y, block.weights, block.start)
         rows = block.X if isinstance(block, DenseBlock) else block.dense()
         above = (rows > threshold).astype(np.float64)
-        if rows.dtype.kind == "f":
-            above[~np.isfinite(rows)] = np.nan
-        return DenseBlock(above, block.y, block.weights, block.start)
+        if rows.dtype.kind == "f" and not (finite := np.isfinite(rows)).all():
+            above[~finite] = np.nan
+        return DenseBlock(above, block.y, block.weights, block.start, compiled=above.size >= WORTH_COMPILING)

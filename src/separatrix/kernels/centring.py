@@ -62,6 +62,32 @@ def add_counts(codes: Any, weights: Any, counts: Any) -> None:
 
 
 @compiled()
+def add_rows_by_class(X: Any, codes: Any, weights: Any, sums: Any) -> Any:
+    """sums[k] += s·x for C-ordered rows; how many entries are negative."""
+    negative = 0
+    for i in range(len(codes)):
+        total = sums[codes[i]]
+        weight = 1.0 if len(weights) == 0 else weights[i]
+        for j in range(X.shape[1]):
+            total[j] += weight * X[i, j]
+            negative += X[i, j] < 0.0
+    return negative
+
+
+@compiled()
+def add_columns_by_class(X: Any, codes: Any, weights: Any, sums: Any) -> Any:
+    """The same column by column, for Fortran order; `sums` is (d, K)."""
+    negative = 0
+    for j in range(X.shape[1]):
+        total = sums[j]
+        for i in range(len(codes)):
+            weight = 1.0 if len(weights) == 0 else weights[i]
+            total[np.uint64(codes[i])] += weight * X[i, j]
+            negative += X[i, j] < 0.0
+    return negative
+
+
+@compiled()
 def guess_means(X: Any, codes: Any, step: Any, guess: Any, seen: Any) -> Any:
     """guess[k] and seen[k] = mean and number of every `step`-th row by class; whether a mean is large against its spread.
 

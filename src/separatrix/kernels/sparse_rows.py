@@ -84,3 +84,18 @@ def add_rows_by_class(data: Any, indices: Any, indptr: Any, codes: Any, weights:
             row[indices[p]] += weight * data[p]
             least = min(least, data[p])
     return least
+
+
+@compiled()
+def add_deviations(
+    data: Any, indices: Any, indptr: Any, codes: Any, weights: Any, means: Any, stored: Any, squares: Any, sums: Any
+) -> None:
+    """With v = x[i, j] − means[k, j] over the stored entries: stored[k, j] += s, squares[k, j] += s·v², sums[k, j] += s·v."""
+    for i in range(len(codes)):
+        k, weight = codes[i], weights[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            j = np.uint64(indices[p])
+            deviation = data[p] - means[k, j]
+            stored[k, j] += weight
+            squares[k, j] += weight * deviation * deviation
+            sums[k, j] += weight * deviation

@@ -7,9 +7,9 @@ from separatrix.solvers.sample import sample_rows
 # Up to this many columns (or rows, when they are fewer) the Gram matrix and its factorisation fit in memory.
 GRAM_LIMIT = 6000
 # Nanoseconds: per entry of a sparse matrix and target in a step of conjugate gradients, per number that such a step keeps, per
-# step; per product of the closed form, and per sparse entry that it reads.
+# step; per product of the closed form, per sparse entry that it reads as dense rows, and otherwise, with its products.
 _STEP_ENTRY, _STEP_NUMBER, _STEP = 2.0, 10.0, 100e3
-_CLOSED_PRODUCT, _CLOSED_ENTRY = 0.06, 80.0
+_CLOSED_PRODUCT, _CLOSED_ENTRY, _GRAM_ENTRY, _GRAM_PRODUCT = 0.06, 80.0, 20.0, 0.6
 # Entries of an array with few rows from which on a centred copy of it, to keep, costs more than it is worth.
 _WORTH_COPYING = 1 << 17
 # From this share of stored entries on a sparse matrix is a dense one.
@@ -67,14 +67,17 @@ def choose_least_squares(
 def affordable_steps(n_rows: int, n_features: int, entries: int, n_targets: int) -> float:
     """How many steps of conjugate gradients on a sparse matrix cost as much as the closed form.
 
-    A step reads every entry twice for every target; the closed form multiplies the rows (dense, the smaller side squared) and
-    factors the result. A problem that needs more steps is ill-conditioned, and is handed to the closed form.
+    A step reads every entry twice for every target; the closed form multiplies the rows (where they are fewer than the columns
+    as dense ones, the smaller side squared) and factors the result. A problem that needs more steps is ill-conditioned, and is
+    handed to the closed form.
     """
     smaller = min(n_rows, n_features)
     if smaller > GRAM_LIMIT:
         return float("inf")
     step = n_targets * (_STEP_ENTRY * entries + _STEP_NUMBER * (n_rows + n_features)) + _STEP
-    return (_CLOSED_PRODUCT * smaller**2 * n_features + _CLOSED_ENTRY * entries) / step
+    tall = n_rows >= n_features
+    reading = _GRAM_ENTRY + _GRAM_PRODUCT * entries / max(n_rows, 1) if tall else _CLOSED_ENTRY
+    return (_CLOSED_PRODUCT * smaller**2 * n_features + reading * entries) / step
 
 
 # Beyond this many parameters no Hessian is formed.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,8 +130,13 @@ class CategoryCounts(Statistic):
         sizes = stored.column_maxima(categories) + 1
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         cells = (offsets[:-1][stored.columns] + categories) * n_classes + block.codes[stored.rows]
-        weights = None if block.weights is None else np.broadcast_to(block.weights[stored.rows], cells.shape).ravel()
-        by_cell = weights_by_class(cells.ravel(), weights, int(offsets[-1]) * n_classes).reshape(-1, n_classes).T
+        order: Literal["F", "C"] = (
+            "F" if cells.flags.f_contiguous else "C"
+        )  # as the rows are stored, so that nothing is turned
+        weights = (
+            None if block.weights is None else np.broadcast_to(block.weights[stored.rows], cells.shape).ravel(order)
+        )
+        by_cell = weights_by_class(cells.ravel(order), weights, int(offsets[-1]) * n_classes).reshape(-1, n_classes).T
         tables = [by_cell[:, a:b].copy() for a, b in pairwise(offsets)]
         if stored.implicit_zeros:
             for j, table in enumerate(tables):

@@ -10,6 +10,7 @@ such too, since within a class the coded target does not vary.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from separatrix.data.source import COPIED_BYTES, Source, rows_per_block
 from separatrix.statistics.moments import ClassMoments, rounding_scatter
 from separatrix.statistics.scatter import Scatter, combine
 from separatrix.statistics.statistic import Mergeable
+
+# Stored entries of a block of sparse rows.
+_SPARSE_ENTRIES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,11 @@ class NormalEquations:
     y_mean: Float
     total: float
     rounding: float = 1.0
+
+    @cached_property
+    def column_squares(self) -> Float:
+        """(d,) diagonal of S_xx."""
+        return self.scatter.diagonal()
 
     def without_intercept(self) -> NormalEquations:
         """The same sums about the origin instead of the mean."""
@@ -113,8 +122,11 @@ class Gram(Mergeable):
     def of_source(cls, source: Source) -> Gram:
         """One pass over a valued source."""
         wide = source.n_rows is None or source.n_rows < source.n_features
-        rows = rows_per_block(source.n_features, target=COPIED_BYTES)
-        gram = source.reduce(lambda block: cls.of_block(block, wide), cls.merge, rows)
+        read, rows = source, rows_per_block(source.n_features, target=COPIED_BYTES) if source.entries is None else None
+        if source.entries is not None and not wide:  # d² sums cost more than few sparse rows
+            read = source.coarse(max(_SPARSE_ENTRIES, source.n_features**2))
+        gram = read.reduce(lambda block: cls.of_block(block, wide), cls.merge, rows)
+        source.passes += read is not source  # the pass was made by a copy
         check_targets(gram._moments.pooled().diagonal()[source.n_features :])
         gram._moments.check(source)
         return gram

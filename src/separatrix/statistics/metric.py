@@ -53,6 +53,10 @@ class Metric(ABC):
     def half_bound(self, magnitudes: Float) -> Float:
         """(n,) upper bounds on ‖half(e)‖ for every e with |e| ≤ the row of magnitudes, entry by entry."""
 
+    def rough_bound(self, magnitudes: Float) -> Float:
+        """The same, perhaps looser, without a product with a matrix."""
+        return self.half_bound(magnitudes)
+
     def solve(self, rows: Float) -> Float:
         """BΣ⁻¹ for the rows B."""
         return self.back(self.half(rows))
@@ -74,11 +78,10 @@ class DenseMetric(Metric):
         self.n_features = len(covariance)
         scale = np.sqrt(np.maximum(covariance.diagonal(), 0.0)) if standardise else np.ones(self.n_features)
         self._scale = np.where(scale > 0, scale, 1.0)
-        correlation = covariance / self._scale / self._scale[:, None]
         cutoff = max(tol * tol, _EPS * self.n_features)
-        factor = _inverse_cholesky(correlation, np.sqrt(cutoff))
+        factor = _inverse_cholesky(self._correlation(covariance), np.sqrt(cutoff))
         if factor is None:
-            values, vectors = np.linalg.eigh(correlation)
+            values, vectors = np.linalg.eigh(self._correlation(covariance))
             kept = values > cutoff * (1.0 if standardise else max(float(values[-1]), 0.0))
             self.rank = int(kept.sum())
             factor = vectors[:, kept] / np.sqrt(values[kept])
@@ -87,9 +90,15 @@ class DenseMetric(Metric):
             self.rank = self.n_features
             log_values = -2.0 * float(np.log(factor.diagonal()).sum())
         self.log_det = log_values + 2.0 * float(np.log(self._scale).sum())
-        self.condition = float(np.square(factor).sum())
+        self.condition = float(np.dot(factor.ravel(), factor.ravel()))
         self.complete = self.rank == int((covariance.diagonal() > 0).sum())
-        self._factor = factor / self._scale[:, None]
+        factor /= self._scale[:, None]
+        self._factor = factor
+
+    def _correlation(self, covariance: Float) -> Float:
+        correlation = covariance / self._scale
+        correlation /= self._scale[:, None]
+        return correlation
 
     def half(self, rows: Float) -> Float:
         return rows @ self._factor
@@ -100,18 +109,21 @@ class DenseMetric(Metric):
     def half_bound(self, magnitudes: Float) -> Float:
         return np.linalg.norm(magnitudes @ np.abs(self._factor), axis=1)
 
+    def rough_bound(self, magnitudes: Float) -> Float:
+        # from the least eigenvalue alone
+        return np.sqrt(self.condition) * np.linalg.norm(magnitudes / self._scale, axis=1)
+
 
 def _inverse_cholesky(matrix: Float, tol: float) -> Float | None:
-    """L⁻ᵀ of matrix = LLᵀ, or None where an eigenvalue may be near or below tol²."""
-    try:
-        lower = np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
+    """L⁻ᵀ of matrix = LLᵀ, or None where an eigenvalue may be near or below tol²; the matrix is used up."""
+    lower, failed = lapack.dpotrf(matrix.T, lower=1, clean=1, overwrite_a=1)
+    if failed:
         return None
     reciprocal_condition, _ = lapack.dtrcon(lower, uplo="L")
     if not reciprocal_condition > max(_SAFETY * tol, _ILL_CONDITIONED):
         return None
-    inverse, _ = lapack.dtrtri(lower, lower=1)
-    return np.ascontiguousarray(np.tril(inverse).T)
+    inverse, _ = lapack.dtrtri(lower, lower=1, overwrite_c=1)
+    return np.ascontiguousarray(inverse.T)
 
 
 class ThinMetric(Metric):

@@ -98,10 +98,10 @@ class GaussianNB(SignedDistance, Boundaries, JointScores):
                 raise ValueError("The sum of the priors should be 1.")
         self.priors_ = self.class_prior_ = class_priors(self.priors, counts, self.classes_, source is None)
         self.class_count_, self.theta_ = counts, moments.means
-        within = moments.variances() * counts[:, None]
+        variances = moments.variances()
+        within = variances * counts[:, None]
         total = (within.sum(axis=0) + counts @ np.square(moments.offsets())) / moments.total
         self.epsilon_ = self.var_smoothing * float(total.max())
-        variances = moments.variances()
         if self.shared_variance:
             variances = np.broadcast_to(within.sum(axis=0) / moments.total, variances.shape).copy()
         self.var_ = variances + self.epsilon_

@@ -159,7 +159,8 @@ class ComplementNB(CountFeatures, LinearNaiveBayes):
             )
         with np.errstate(divide="ignore"):  # α = 0: a word only this class has
             logged = np.log(others / totals)
-        logged = np.where(np.isneginf(logged), _floor(logged), logged)
+        if logged.min() == -np.inf:
+            logged = np.where(np.isneginf(logged), _floor(logged), logged)
         return logged / logged.sum(axis=1, keepdims=True) if self.norm else -logged, None
 
     @property

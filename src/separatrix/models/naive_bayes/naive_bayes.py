@@ -214,6 +214,8 @@ def _possible(logs: Float) -> tuple[Float, Float | None]:
 
     What no class ever had carries no evidence.
     """
+    if logs.min(initial=0.0) > -np.inf:
+        return logs, None
     zero = np.isneginf(logs)
     impossible = zero & ~zero.all(axis=0)
     return np.where(zero, 0.0, logs), impossible.astype(np.float64) if impossible.any() else None

@@ -35,7 +35,7 @@ def solve_nonnegative(equations: NormalEquations, alpha: Float, dtype: np.dtype[
     from scipy.optimize import nnls  # a slow import that only this needs
 
     d, m = equations.cross.shape
-    diagonal = equations.scatter.diagonal()
+    diagonal = equations.column_squares
     coef = np.zeros((m, d))
     gap, before, stationarity, violation, slackness = 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(m):

@@ -89,7 +89,7 @@ def _searched(equations: NormalEquations, alpha: float, radius: float) -> float:
         coef = solve_ridge(equations, np.full(equations.cross.shape[1], np.exp(logarithm))).coef
         return float(np.log(np.linalg.norm(coef) / radius))
 
-    diagonal = equations.scatter.diagonal()
+    diagonal = equations.column_squares
     start = float(np.log(alpha if alpha > 0 else np.median(diagonal[diagonal > 0])))
     at = excess(start)
     if abs(at) <= _NEAR:

@@ -125,8 +125,10 @@ def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] =
     if not all(part.complete for part in parts):
         method = LEFT_OUT
         gap = before = np.inf
-    gap = min(gap, value + rounding_of_value(equations, coef))  # since F ≥ 0
-    before = min(before, objective(equations, wide, alpha) + rounding_of_value(equations, wide))
+    if not gap <= value:
+        gap = min(gap, value + rounding_of_value(equations, coef))  # since F ≥ 0
+    if not before <= value:
+        before = min(before, objective(equations, wide, alpha) + rounding_of_value(equations, wide))
     return LeastSquaresSolution(
         coef,
         equations.intercept(coef),
@@ -135,8 +137,13 @@ def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] =
         float(equations.target_squares.sum()),
         before + rounding_of_intercept(equations, coef, DOUBLE),
         error=_error(equations, coef, max(part.condition for part in parts)),
-        established=by_rows or rank == int((equations.scatter.diagonal() > 0).sum()),
+        established=by_rows or rank == int((equations.column_squares > 0).sum()),
     )
+
+
+def _as_published(coef: Float, dtype: np.dtype[Any]) -> list[Float]:
+    """The coefficients, and what is left of them in another type."""
+    return [coef] if dtype == DOUBLE else [coef, coef.astype(dtype).astype(np.float64)]
 
 
 def _part_of_matrix(equations: NormalEquations, alpha: float, targets: Any, dtype: np.dtype[Any]) -> _Part:
@@ -144,27 +151,31 @@ def _part_of_matrix(equations: NormalEquations, alpha: float, targets: Any, dtyp
     coef = _solve(equations, metric, alpha, targets)
     off = _unit(equations) * len(coef.T) * metric.condition
     slack = 1.0 / np.sqrt(1.0 - off) if off < _PROVES else np.inf
-    gaps, residual = [], coef
-    for held in (coef, coef.astype(dtype).astype(np.float64)):
+    gaps, residual, enough = [], coef, _EXACT_FITTED * float(equations.target_squares[targets].sum())
+    for held in _as_published(coef, dtype):
         residual = equations.cross.T[targets] - _normal_product(equations, held, alpha)
-        noise = rounding_of_gradient(equations, held, alpha, targets)
-        lengths = slack * (np.linalg.norm(metric.half(residual), axis=1) + metric.half_bound(noise))
-        gaps.append(float(np.square(lengths).sum()))
+        lengths = np.linalg.norm(metric.half(residual), axis=1)
+        rough = metric.rough_bound(_rough_rounding(equations, held, alpha, targets))
+        gap = float(np.square(slack * (lengths + rough)).sum())
+        if not gap <= enough:
+            noise = metric.half_bound(rounding_of_gradient(equations, held, alpha, targets))
+            gap = float(np.square(slack * (lengths + noise)).sum())
+        gaps.append(gap)
     stationarity = 2.0 * float(np.abs(residual).max(initial=0.0))
-    return _Part(held, coef, metric.rank, metric.complete, metric.condition, gaps[1], gaps[0], stationarity)
+    return _Part(held, coef, metric.rank, metric.complete, metric.condition, gaps[-1], gaps[0], stationarity)
 
 
 def _part_of_rows(equations: NormalEquations, alpha: float, targets: Any, dtype: np.dtype[Any]) -> _Part:
     assert equations.target_rows is not None
     A, t = equations.scatter.rows, equations.target_rows[:, targets]
-    sizes = np.sqrt(equations.scatter.diagonal())
+    sizes = np.sqrt(equations.column_squares)
     u = unit_of_rows(equations)
     value = float(np.square(t).sum())
     for careful in (False, True):
         factor = row_factor(A, alpha, careful, equations.rounding)
         coef = factor.coef(t)
         gaps, residual = [], coef
-        for held in (coef, coef.astype(dtype).astype(np.float64)):
+        for held in _as_published(coef, dtype):
             rows = t - A @ held.T
             residual = rows.T @ A - alpha * held if alpha > 0 else rows.T @ A
             left = np.linalg.norm(rows, axis=0)
@@ -174,7 +185,7 @@ def _part_of_rows(equations: NormalEquations, alpha: float, targets: Any, dtype:
         if gaps[0] <= _EXACT_FITTED * value or len(A) >= A.shape[1] or alpha == 0:
             break
     stationarity = 2.0 * float(np.abs(residual).max(initial=0.0))
-    return _Part(held, coef, factor.rank, factor.complete, factor.condition, gaps[1], gaps[0], stationarity)
+    return _Part(held, coef, factor.rank, factor.complete, factor.condition, gaps[-1], gaps[0], stationarity)
 
 
 def ridge_metric(equations: NormalEquations, penalty: float) -> Metric:
@@ -188,7 +199,7 @@ def _error(equations: NormalEquations, coef: Float, condition: float) -> float:
 
     Reference: Golub and Van Loan, section 5.3.8.
     """
-    fitted = float(np.linalg.norm(coef * np.sqrt(equations.scatter.diagonal())))
+    fitted = float(np.linalg.norm(coef * np.sqrt(equations.column_squares)))
     if not fitted:
         return 0.0
     size = equations.residual_squares(coef) if equations.scatter.thin else equations.target_squares
@@ -225,8 +236,15 @@ def _absolute_product(equations: NormalEquations, coef: Float, alpha: float) -> 
 
 def rounding_of_gradient(equations: NormalEquations, coef: Float, alpha: float, targets: Any) -> Float:
     """How far c − (S+αI)w can be from the truth, entry by entry."""
-    spread = np.outer(np.sqrt(equations.target_squares[targets]), np.sqrt(equations.scatter.diagonal()))
+    spread = np.outer(np.sqrt(equations.target_squares[targets]), np.sqrt(equations.column_squares))
     return _unit(equations) * (spread + _absolute_product(equations, coef, alpha))
+
+
+def _rough_rounding(equations: NormalEquations, coef: Float, alpha: float, targets: Any) -> Float:
+    """The same from |S_jk| ≤ √(S_jj S_kk): looser, but no product with a matrix."""
+    sizes = np.sqrt(equations.column_squares)
+    spread = np.outer(np.sqrt(equations.target_squares[targets]) + np.abs(coef) @ sizes, sizes)
+    return _unit(equations) * (spread + alpha * np.abs(coef))
 
 
 def rounding_of_value(equations: NormalEquations, coef: Float) -> float:
@@ -240,7 +258,7 @@ def rounding_of_value(equations: NormalEquations, coef: Float) -> float:
 
 def _rounding_of_rows(equations: NormalEquations, coef: Float, targets: Any = slice(None)) -> Float:
     """(m,) how far the rows t − Aw can be from the truth, ‖p‖ above."""
-    sizes = np.sqrt(equations.target_squares[targets]) + np.abs(coef) @ np.sqrt(equations.scatter.diagonal())
+    sizes = np.sqrt(equations.target_squares[targets]) + np.abs(coef) @ np.sqrt(equations.column_squares)
     return unit_of_rows(equations) * sizes
 
 
@@ -252,7 +270,7 @@ def unit_of_rows(equations: NormalEquations) -> float:
 def rounding_of_intercept(equations: NormalEquations, coef: Float, dtype: np.dtype[Any]) -> float:
     """What F gains because b is rounded: n times the square of its error. Means are as exact as the values they are of."""
     step = 4.0 * float(np.finfo(dtype).eps)
-    x_size = np.abs(equations.x_mean) + EPS / step * np.sqrt(equations.scatter.diagonal() / equations.total)
+    x_size = np.abs(equations.x_mean) + EPS / step * np.sqrt(equations.column_squares / equations.total)
     y_size = np.abs(equations.y_mean) + EPS / step * np.sqrt(equations.target_squares / equations.total)
     error = step * (y_size + np.abs(coef) @ x_size)
     return equations.total * float(np.square(error).sum())

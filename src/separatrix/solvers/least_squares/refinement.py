@@ -41,7 +41,7 @@ def refine(
     rows_of = equations.scatter.rows
     factors = {float(a): row_factor(rows_of, float(a), True, equations.rounding) for a in np.unique(alpha)}
     centre = equations.x_mean
-    sizes = np.sqrt(equations.scatter.diagonal() / equations.total) + np.abs(centre)
+    sizes = np.sqrt(equations.column_squares / equations.total) + np.abs(centre)
     heights = np.sqrt(equations.target_squares / equations.total) + np.abs(equations.y_mean)
 
     def at(coef: Float, intercept: Float) -> tuple[Certificate, Float, Float]:

@@ -32,8 +32,8 @@ _PIVOTED = 1000
 _PROVES = 0.1
 # Columns whose squares are so much larger than the typical ones are judged in their own units.
 _LARGE = 1e6
-# Rows are of moderate condition when the lengths of their columns and the eigenvalues that are not rounding are so even.
-_EVEN, _CLEAR = 1e2, 1e-6
+# Rows are of moderate condition when the eigenvalues of their products that are not rounding are so even.
+_CLEAR = 1e-6
 
 
 def unit(size: float) -> float:
@@ -137,13 +137,16 @@ class DualFactor(RowFactor):
         r, d = rows.shape
         self.rank = d
         self._lower: Float | None = None
-        squares = np.square(rows).sum(axis=0)
-        self._large = squares > _LARGE * max(alpha, float(np.median(squares)))
+        squares = np.einsum("ij,ij->j", rows, rows)
+        typical = max(alpha, float(np.partition(squares, d // 2)[d // 2]))
+        self._large = squares > _LARGE * typical
         self._inner = PrimalFactor(rows[:, self._large], alpha, 1.0) if self._large.any() else None
         self._factor = float(np.sqrt(1.0 + squares[~self._large].sum() / alpha))
         if not careful:
-            lower, failed = lapack.dpotrf(rows @ rows.T + alpha * np.eye(r), lower=1)
-            self._lower = None if failed else np.tril(lower)
+            gram = rows @ rows.T
+            gram[np.diag_indices(r)] += alpha
+            lower, failed = lapack.dpotrf(gram, lower=1, clean=0)
+            self._lower = None if failed else lower
         if self._lower is None:
             stacked = np.concatenate([rows.T, np.sqrt(alpha) * np.eye(r)])
             self._solver = _SortedFactor(stacked)
@@ -153,9 +156,8 @@ class DualFactor(RowFactor):
         if self._lower is not None:
             u = np.zeros_like(targets)
             for _ in range(2):  # the second is a step of refinement
-                residual = targets - alpha * u - A @ (A.T @ u)
-                half = solve_triangular(self._lower, residual, lower=True, check_finite=False)
-                u += solve_triangular(self._lower, half, lower=True, trans="T", check_finite=False)
+                residual = targets - alpha * u - A @ (A.T @ u) if u.any() else targets
+                u += _solved(self._lower, residual)
             return (A.T @ u).T
         d, root = A.shape[1], np.sqrt(alpha)
         both = np.zeros((d + len(A), targets.shape[1]))
@@ -165,9 +167,7 @@ class DualFactor(RowFactor):
 
     def step(self, residual: Float) -> Float:
         if self._lower is not None:
-            outer = (residual @ self._rows.T).T
-            half = solve_triangular(self._lower, outer, lower=True, check_finite=False)
-            inner = solve_triangular(self._lower, half, lower=True, trans="T", check_finite=False).T @ self._rows
+            inner = _solved(self._lower, (residual @ self._rows.T).T).T @ self._rows
         else:
             basis = self._solver.basis[: residual.shape[1]]
             inner = (residual @ basis) @ basis.T
@@ -190,19 +190,20 @@ class SpanFactor(RowFactor):
 
     def __init__(self, rows: Float) -> None:
         self._rows = rows
-        scale = np.sqrt(np.square(rows).sum(axis=0))
-        even = float(scale.max(initial=0.0)) < _EVEN * float(np.min(scale, where=scale > 0, initial=np.inf))
+        scale = np.sqrt(np.einsum("ij,ij->j", rows, rows))
         # Which combinations of the rows are resolved does not depend on the units of the columns.
         scaled = rows / np.where(scale > 0, scale, 1.0)
         values, left = np.linalg.eigh(scaled @ scaled.T)
         kept = values > _CLEAR * values.max(initial=0.0)
-        clear = even and not (values[~kept] > unit(rows.shape[1]) * values.max(initial=0.0)).any()
-        if not clear:
+        solver: _SortedFactor | _CholeskyFactor | None = None
+        if not (values[~kept] > unit(rows.shape[1]) * values.max(initial=0.0)).any():
+            # In the units of the columns: large ones alone may resolve less.
+            solver = _CholeskyFactor.of(left[:, kept].T @ rows)
+        if solver is None:
             left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
             kept = singular > EPS * max(rows.shape) * singular.max(initial=0.0)
-        self._left, self.rank = left[:, kept], int(kept.sum())
-        span = self._left.T @ rows
-        self._solver: _SortedFactor | _CholeskyFactor = _CholeskyFactor(span) if clear else _SortedFactor(span.T)
+            solver = _SortedFactor(rows.T @ left[:, kept])
+        self._left, self.rank, self._solver = left[:, kept], int(kept.sum()), solver
 
     def coef(self, targets: Float) -> Float:
         coef = np.zeros((self._rows.shape[1], targets.shape[1]))
@@ -220,12 +221,27 @@ class SpanFactor(RowFactor):
 class _CholeskyFactor:
     """The shortest x with Bx = t is Bᵀ(BBᵀ)⁻¹t, for rows B of moderate condition."""
 
-    def __init__(self, rows: Float) -> None:
-        self._rows, self._lower = rows, np.linalg.cholesky(rows @ rows.T)
+    def __init__(self, rows: Float, lower: Float) -> None:
+        self._rows, self._lower = rows, lower
+
+    @classmethod
+    def of(cls, rows: Float) -> _CholeskyFactor | None:
+        """The factor, or None where the rows are not of moderate condition."""
+        gram = rows @ rows.T
+        if not len(gram):
+            return cls(rows, gram)
+        lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
+        if failed or not lapack.dpocon(lower, np.abs(gram).sum(axis=0).max(initial=0.0), uplo="L")[0] > _CLEAR:
+            return None
+        return cls(rows, lower)
 
     def shortest(self, targets: Float) -> Float:
-        half = solve_triangular(self._lower, targets, lower=True, check_finite=False)
-        return np.asarray(self._rows.T @ solve_triangular(self._lower, half, lower=True, trans="T", check_finite=False))
+        return np.asarray(self._rows.T @ _solved(self._lower, targets))
+
+
+def _solved(lower: Float, targets: Float) -> Float:
+    """(LLᵀ)⁻¹t; LAPACK takes no empty matrices."""
+    return np.asarray(lapack.dpotrs(lower, targets, lower=1)[0]) if len(lower) else targets
 
 
 class _SortedFactor:
