@@ -172,7 +172,7 @@ class SparseSource(MemorySource):
         if part is None:
             part = self._parts[rows.start, rows.stop] = self._slice(rows)
         block = SparseBlock(part, y, weights, rows.start)
-        block.of_many = self.entries >= _MANY_ENTRIES
+        block.of_many = bool(self._X.nnz >= _MANY_ENTRIES)
         return block
 
     def _slice(self, rows: slice) -> Any:
