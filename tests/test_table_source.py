@@ -61,7 +61,7 @@ def test_a_stream_is_read_as_the_table_in_memory(tmp_path, monkeypatch, kind, ba
     source = scan_table(paths, target="ill")
     found = source.encoding
     assert found.schema.columns == schema.columns and found.schema.classes == schema.classes
-    assert source.n_rows == len(rows) and source.feature_names.tolist() == encoder.feature_names_
+    assert source.labelled().n_rows == len(rows) and source.feature_names.tolist() == encoder.feature_names_
     for mine, theirs in zip(found.encoder.features_, encoder.features_, strict=True):
         a, b = asdict(mine), asdict(theirs)
         np.testing.assert_allclose(
@@ -95,6 +95,23 @@ def test_models_of_a_stream_are_those_of_the_encoded_matrix(tmp_path, monkeypatc
     assert (streamed.predict(scan_table(tmp_path / "b.csv")) == expected).all()
     sx.save_model(streamed, tmp_path / "model.safetensors")
     assert (sx.load_model(tmp_path / "model.safetensors").predict(scan_table(tmp_path / "b.csv")) == expected).all()
+
+
+def test_the_source_of_a_fit_predicts_its_rows_without_a_label_too(tmp_path):
+    frame = people(700)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    source = scan_table(tmp_path / "a.csv", target="ill")
+    model = sx.LogisticRegression().fit(source)
+    assert frame["ill"].isna().any() and len(model.predict(source)) == len(frame)
+    np.testing.assert_array_equal(model.predict(source), model.predict(scan_table(tmp_path / "a.csv")))
+
+
+def test_a_model_fitted_anew_to_numbers_forgets_the_table(tmp_path):
+    people(100).to_csv(tmp_path / "a.csv", index=False)
+    model = sx.LogisticRegression().fit(scan_table(tmp_path / "a.csv", target="ill"))
+    model.fit(np.arange(6.0).reshape(3, 2), [0, 1, 1])
+    with pytest.raises(ValueError, match="not fitted to a table in files"):
+        model.predict(scan_table(tmp_path / "a.csv"))
 
 
 def test_a_model_of_numbers_picks_its_columns_by_name(tmp_path):

@@ -201,6 +201,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
                 X = X.read_as(self._encoding, getattr(self, "feature_names_in_", None))
             self._check_source(X, reset)
             return as_source(X, y, sample_weight)
+        if reset:
+            self._encoding = None
         plain = is_plain(X)
         X = X if plain else as_table(check_rows(X))
         if plain and self._fits_columns(X, reset):

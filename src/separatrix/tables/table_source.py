@@ -134,8 +134,8 @@ class TableSource(Source):
 
     @property
     def n_rows(self) -> int | None:  # type: ignore[override]  # known after the first pass
-        """Rows with a label; None before the first pass."""
-        return self._table.n_rows
+        """Rows with a label, once they have been counted; None where rows without one are read too."""
+        return self._table.n_rows if self._role == "labels" else None
 
     @property
     def n_features(self) -> int:  # type: ignore[override]  # known after the first pass
@@ -154,13 +154,11 @@ class TableSource(Source):
 
     def read_as(self, encoding: Any, names: Any) -> Source:
         """The rows as a model reads them: encoded as its training rows were."""
-        if isinstance(encoding, TableEncoding):
-            return TableSource(self._table, encoding)
-        if names is not None:
+        if not isinstance(encoding, TableEncoding):
             raise ValueError(
                 "The model was not fitted to a table in files; give it numbers: as_source, scan_parquet, scan_csv."
             )
-        return self
+        return TableSource(self._table, encoding)
 
     def blocks(self) -> Iterator[Block]:
         table, start = self._table, 0
