@@ -117,11 +117,11 @@ class KernelMatrix:
         n, whole = len(points), kept_whole(kernel, points, memory)
         if whole and kernel.single and _worth_filling(points):
             points = self.points = Points(points.X.toarray(), np.zeros(points.X.shape[1]))
-        kernel.prepare(points)
         if whole:
             given = kernel.given(points)
             self._values = self._all() if given is None else given
             return
+        kernel.prepare(points)
         if single and kernel.single_serves(points):
             self.dtype = np.float32
         if not kernel.cheap(points):
@@ -314,16 +314,20 @@ class KernelMatrix:
         if products is not None:
             values[:] = self._kernel.finish(products)
             return values
+        self._kernel.prepare(self.points)
         left = None if self.points.sparse else self._kernel.left(self.points, np.float64)
-        if left is None:
+        if left is None and not (self.points.sparse and self._kernel.single):
             self._fill(values, np.arange(n), np.arange(n))
             return values
-        right = self._kernel.right(self.points, np.float64)
+        right = None if left is None else self._kernel.right(self.points, np.float64)
 
         def fill(start: int) -> None:
             rows, end = slice(start, start + _STRIPE), min(start + _STRIPE, n)
-            np.matmul(left[rows], right[:, start:], out=values[rows, start:])
-            self._kernel.finish(values[rows, start:])
+            if left is None or right is None:
+                values[rows, start:] = self._kernel.between(self.points.take(rows), self.points.take(slice(start, n)))
+            else:
+                np.matmul(left[rows], right[:, start:], out=values[rows, start:])
+                self._kernel.finish(values[rows, start:])
             values[end:, rows] = values[rows, end:].T
 
         if n <= _ALONE:

@@ -2,7 +2,7 @@
 
     linear      xᵀz                         polynomial   (γ xᵀz + c)^p
     rbf         exp(−γ‖x − z‖²)             laplacian    exp(−γ‖x − z‖₁)
-    sigmoid     tanh(γ xᵀz + c)             sums, products and positive multiples of kernels are kernels
+    sigmoid     tanh(γ xᵀz + c)             sums, products and positive multiples: composed_kernels.py
 
 `positive` states whether every matrix of values is positive semi-definite, so that the dual problem is convex: True, False (the
 sigmoid), or None where that is not known.
@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import reduce
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,6 +49,10 @@ class Kernel(ABC):
 
     def prepare(self, points: Points) -> None:  # noqa: B027  # nothing to prepare is the rule
         """Compute what will be needed of these rows again and again."""
+
+    def lengths(self, points: Points) -> Float:
+        """(n,) squared lengths of the rows as they enter the values."""
+        return points.squares()
 
     def single_serves(self, points: Points) -> bool:
         """Whether single precision gives values that are good for the first rounds."""
@@ -89,9 +92,13 @@ class Kernel(ABC):
         return self.between(one, one if Z is None else _points(Z, one.centre))
 
     def __add__(self, other: Kernel) -> Kernel:
+        from separatrix.dual.composed_kernels import Sum  # which are kernels themselves
+
         return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
+        from separatrix.dual.composed_kernels import Multiple, Product  # which are kernels themselves
+
         if isinstance(other, Kernel):
             return Product((self, other))
         return Multiple(self, float(other)) if isinstance(other, Real) else NotImplemented
@@ -156,8 +163,11 @@ class CentredLinear(LinearKernel):
     def _centred(self, points: Points) -> bool:
         return not points.sparse
 
+    def lengths(self, points: Points) -> Float:
+        return points.squares(centred=not points.sparse)
+
     def diagonal(self, points: Points) -> Float:
-        return points.squares(centred=not points.sparse).copy()
+        return self.lengths(points).copy()
 
 
 @dataclass(frozen=True)
@@ -232,8 +242,11 @@ class RBFKernel(_OfDistance):
     array([[0.13533528]])
     """
 
+    def lengths(self, points: Points) -> Float:
+        return points.squares(centred=not points.sparse)
+
     def prepare(self, points: Points) -> None:
-        points.squares(centred=not points.sparse)
+        self.lengths(points)
 
     def single_serves(self, points: Points) -> bool:
         return not points.sparse and 8.0 * 2.0**-24 * self._reach(points) < 1e-4
@@ -243,13 +256,14 @@ class RBFKernel(_OfDistance):
         if left is not None and self._near(two, dtype):
             return self.finish(left @ self.right(two, dtype))
         if one.sparse or two.sparse:
-            distances = one.squares()[:, None] + two.squares() - 2.0 * one.dot(two, np.float64)
-            # Rows that differ by rounding alone are the same.
-            distances[distances <= 4.0 * _EPS * (one.squares()[:, None] + two.squares())] = 0.0
+            from separatrix.kernels.sparse_products import fill_exponents  # numba takes a while to import
+
+            exponents = one.dot(two, np.float64)
+            fill_exponents(exponents, one.squares(), two.squares(), self.gamma)
         else:
-            distances = cdist(one.X, two.X, "sqeuclidean")
-        distances *= -self.gamma
-        return self.finish(distances).astype(dtype, copy=False)
+            exponents = cdist(one.X, two.X, "sqeuclidean")
+            exponents *= -self.gamma
+        return self.finish(exponents).astype(dtype, copy=False)
 
     def left(self, points: Points, dtype: DTypeLike) -> NDArray[Any] | None:
         # [x, γ‖x‖², 1]·[2γz, −1, −γ‖z‖²]: the whole exponent is one product.
@@ -330,70 +344,3 @@ class SigmoidKernel(_OfProduct):
 
     def diagonal(self, points: Points) -> Float:
         return np.tanh(self.gamma * points.squares() + self.coef0)
-
-
-class _Composed(Kernel):
-    parts: tuple[Kernel, ...]
-
-    @property
-    def positive(self) -> bool | None:  # type: ignore[override]  # it depends on the parts
-        kinds = {part.positive for part in self.parts}
-        return False if False in kinds else (None if None in kinds else True)
-
-    @property
-    def single(self) -> bool:  # type: ignore[override]  # it depends on the parts
-        return all(part.single for part in self.parts)
-
-    def prepare(self, points: Points) -> None:
-        for part in self.parts:
-            part.prepare(points)
-
-
-@dataclass(frozen=True)
-class _Combined(_Composed):
-    """Kernels whose values are added or multiplied."""
-
-    parts: tuple[Kernel, ...]
-    operation: ClassVar[np.ufunc]
-
-    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        return reduce(self.operation, (part.between(one, two, dtype) for part in self.parts))
-
-    def diagonal(self, points: Points) -> Float:
-        return reduce(self.operation, (part.diagonal(points) for part in self.parts))
-
-
-class Sum(_Combined):
-    """The sum of kernels: features side by side."""
-
-    operation = np.add
-
-
-class Product(_Combined):
-    """The product of kernels: every feature of one times every feature of the other."""
-
-    operation = np.multiply
-
-
-@dataclass(frozen=True)
-class Multiple(_Composed):
-    """A positive multiple of a kernel."""
-
-    kernel: Kernel
-    factor: float
-
-    def __post_init__(self) -> None:
-        if not 0 < self.factor < np.inf:
-            raise ValueError(f"A kernel can be multiplied by a positive number, not by {self.factor!r}.")
-
-    @property
-    def parts(self) -> tuple[Kernel, ...]:  # type: ignore[override]  # there is one
-        return (self.kernel,)
-
-    def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        values = self.kernel.between(one, two, dtype)
-        values *= self.factor
-        return values
-
-    def diagonal(self, points: Points) -> Float:
-        return self.factor * self.kernel.diagonal(points)

@@ -14,8 +14,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from separatrix.data.block import Block, Float
 
-# A sparse matrix times a dense one is faster than one of two sparse ones, while the dense one is small.
-_SMALL = 1 << 22
+# Sparse rows with more than this share of entries are multiplied as dense ones, while these are small.
+_SMALL, _FULL = 1 << 22, 0.2
 # Entries that stay in cache from one operation on them to the next.
 _ENTRIES = 1 << 17
 # Rounding of the squared lengths that a distance may be lost in: beyond it differences are taken first. In few columns they
@@ -53,16 +53,23 @@ class Points:
     def take(self, rows: slice | NDArray[np.intp]) -> Points:
         """Some of the rows."""
         part = Points.__new__(Points)
-        part.X, part.sparse, part.centre = self.X[rows], self.sparse, self.centre
+        columnwise = not self.sparse and self.X.flags.f_contiguous and not isinstance(rows, slice)
+        part.X = self.X.T.take(rows, axis=1).T if columnwise else self.X[rows]  # in the order in which it is stored
+        part.sparse, part.centre = self.sparse, self.centre
         part._squares = {key: squares[rows] for key, squares in self._squares.items()}
         part.memo = {}
         return part
+
+    def know_squares(self, lengths: Float, centred: bool) -> None:
+        """Keep the (n,) squared lengths that another computation came across."""
+        self._squares.setdefault(centred, lengths)
 
     def squares(self, centred: bool = False) -> Float:
         """(n,) squared lengths."""
         if centred not in self._squares:
             if self.sparse:
-                lengths = np.asarray(self.X.multiply(self.X).sum(axis=1), dtype=np.float64).ravel()
+                entries = np.square(self.X.data, dtype=np.float64)
+                lengths = sp.csr_array((entries, self.X.indices, self.X.indptr), shape=self.X.shape).sum(axis=1)
             else:
                 lengths = np.empty(len(self))
                 most = max(1, _ENTRIES // max(1, self.X.shape[1]))
@@ -85,9 +92,14 @@ class Points:
         if not self.sparse and not other.sparse:
             return self.array(slice(None), dtype, centred) @ other.array(slice(None), dtype, centred).T
         mine, theirs = (points.X if points.sparse else sp.csr_array(points.X) for points in (self, other))
-        if theirs.shape[0] * theirs.shape[1] <= _SMALL:
+        size = theirs.shape[0] * theirs.shape[1]
+        if size <= _SMALL and theirs.nnz > _FULL * size:
             return np.asarray(mine.astype(dtype, copy=False) @ theirs.toarray().astype(dtype).T)
-        return np.asarray((mine @ theirs.T).toarray(), dtype=dtype)
+        from separatrix.kernels.sparse_products import fill_dots  # numba takes a while to import
+
+        columns, out = theirs.tocsc(), np.empty((len(self), len(other)), dtype)
+        fill_dots(mine.data, mine.indices, mine.indptr, columns.data, columns.indices, columns.indptr, out)
+        return out
 
 
 def lost_digits(points: Points) -> float:

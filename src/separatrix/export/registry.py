@@ -19,9 +19,9 @@ _OURS = {
     "models.multiclass.one_vs_one": ["OneVsOneClassifier"],
     "models.multiclass.one_vs_rest": ["OneVsRestClassifier"],
     "dual.given_kernels": ["Columns", "Precomputed"],
+    "dual.composed_kernels": ["Multiple", "Product", "Sum"],
     "dual.kernels": [
-        *("CentredLinear", "LaplacianKernel", "LinearKernel", "Multiple", "PolynomialKernel", "Product"),
-        *("RBFKernel", "SigmoidKernel", "Sum"),
+        *("CentredLinear", "LaplacianKernel", "LinearKernel", "PolynomialKernel", "RBFKernel", "SigmoidKernel"),
     ],
     "dual.machine": ["SupportVectorMachine"],
     "dual.many_machines": ["KernelDuals", "Splits", "SupportVectorMachines"],

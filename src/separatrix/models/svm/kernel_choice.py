@@ -87,6 +87,11 @@ def _variance(X: Any, weights: Float) -> float:
             X = X.astype(np.float64, copy=False)  # squares of small integers would overflow
             mean = np.float64(weights @ X.sum(axis=1)) / size
             return float(max(0.0, np.float64(weights @ X.multiply(X).sum(axis=1)) / size - mean**2))
+        if not X.flags.c_contiguous and X.flags.f_contiguous:  # by columns, as they are stored
+            width = max(1, _ENTRIES // max(1, len(X)))
+            columns = [X[:, start : start + width] for start in range(0, X.shape[1], width)]
+            mean = np.float64(sum(float((weights @ part).sum()) for part in columns)) / size
+            return sum(float((weights @ np.square(part - mean)).sum()) for part in columns) / size
         rows = max(1, _ENTRIES // max(1, X.shape[1]))
         cuts = [slice(start, start + rows) for start in range(0, len(X), rows)]
         mean = np.float64(sum(float(weights[cut] @ X[cut].sum(axis=1, dtype=np.float64)) for cut in cuts)) / size

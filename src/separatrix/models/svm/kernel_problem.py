@@ -38,6 +38,11 @@ _POWERS, _HARD_STEPS = (4, 7, 10), 4_000_000
 _SHARED = 2048
 
 
+def share_values(kernel: Kernel, points: Points, memory: float) -> bool:
+    """Whether all machines on these rows read the same values, those of all of them."""
+    return len(points) <= _SHARED and kept_whole(kernel, points, memory)
+
+
 @dataclass(frozen=True)
 class KernelProblem:
     """Rows of positive weight with their classes, weights s (those of the classes included) and bounds C·s."""
@@ -80,7 +85,7 @@ class KernelProblem:
     @cached_property
     def _shared(self) -> bool:
         """Whether machines on some of the rows read the values of all."""
-        return len(self.codes) <= _SHARED and kept_whole(self.kernel, self.points, self.memory)
+        return share_values(self.kernel, self.points, self.memory)
 
     def _matrix_of(self, rows: Index) -> KernelMatrix:
         if len(rows) == len(self.codes):

@@ -25,6 +25,7 @@ from separatrix.data.block import Float
 from separatrix.dual.given_kernels import Columns, Precomputed
 from separatrix.dual.kernel_matrix import expansion_scores
 from separatrix.dual.kernels import CentredLinear
+from separatrix.dual.long_rows import keep_products, long
 from separatrix.dual.machine import SupportVectorMachine
 from separatrix.dual.many_machines import KernelDuals, SupportVectorMachines
 from separatrix.dual.points import Points
@@ -36,7 +37,7 @@ from separatrix.models.memory_rows import memory_rows
 from separatrix.models.progress import Progress
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.models.svm.kernel_choice import KernelName, check_parameters, choose_kernel
-from separatrix.models.svm.kernel_problem import KernelProblem
+from separatrix.models.svm.kernel_problem import KernelProblem, share_values
 from separatrix.models.svm.machine_boundaries import MachineBoundaries
 from separatrix.models.svm.machines import dual_layout, pairs_among_all
 from separatrix.result import Certificate, Status
@@ -240,14 +241,16 @@ class SVC(MachineBoundaries):
                 f"Precomputed matrix must be a square matrix: X is {self.shape_fit_[0]} × {self.shape_fit_[1]}, but the "
                 "values of every row with every row are needed."
             )
-        with np.errstate(over="ignore", invalid="ignore"):
-            points = Columns(rows.X, rows.kept) if stored else Points(rows.X)
-            if not stored and not np.isfinite(points.squares()).all():
-                source.check_finite(points.squares())
         if self._kernel.linear:
             self._kernel = CentredLinear()
-        self._centre = points.centre
         limit, memory = None if self.max_iter < 0 else int(self.max_iter), 1e6 * float(self.cache_size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            points = Columns(rows.X, rows.kept) if stored else Points(rows.X)
+            if not stored:
+                if share_values(self._kernel, points, memory) and long(points):
+                    keep_products(self._kernel, points)
+                source.check_finite(self._kernel.lengths(points))
+        self._centre = points.centre
         settings = (self.classes_, self.multi_class, self.tol, memory, limit)
         prices = rows.prices
         return KernelProblem(self._kernel, points, rows.codes, prices, float(self.C) * prices, *settings), rows.kept
