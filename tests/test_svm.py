@@ -1119,3 +1119,20 @@ def test_progress_is_written_when_asked(capsys):
     assert "SVC" in "".join(capsys.readouterr())
     SVC().fit(X, y)
     assert "".join(capsys.readouterr()) == ""
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_planes_of_many_machines_are_proven_as_published(dtype):
+    rng = np.random.default_rng(8)
+    y = np.arange(240) % 6
+    X = sp.random_array((240, 300), density=0.05, format="csr", rng=rng).astype(dtype)
+    model = SVC(kernel="linear", C=3.0).fit(X, y)
+    rows, bound = X.toarray().astype(np.float64), 3.0
+    for w, b, machine in zip(model.coef_, model.intercept_, model.machines_, strict=True):
+        margins = machine.signs * (rows[machine.rows] @ w + b)
+        primal = 0.5 * w @ w + bound * np.maximum(0.0, 1.0 - margins).sum()
+        beta = machine.signs * machine.alpha
+        value = machine.alpha.sum() - 0.5 * np.square(beta @ rows[machine.rows]).sum()
+        assert machine.certificate.objective >= primal * (1.0 - 1e-13)
+        assert machine.certificate.gap >= primal - value - 1e-12 * primal
+        assert machine.status.name == "CONVERGED"

@@ -265,3 +265,14 @@ def plane_objectives(
     offsets = shifted_intercepts(weights, centre, intercepts, 1.0)
     rows = X if whole else np.array(X, dtype=np.float64, order="C")
     return intercepts, upper_objectives(rows, centre, *sides, weights, offsets)
+
+
+def sparse_objectives(
+    X: Any, sides: tuple[Index, Index, Float, Float], weights: Float, intercepts: Float
+) -> Float | None:
+    """The bounds of `plane_objectives` for sparse rows, which are taken from the origin."""
+    if np.isinf(sides[3]).any():
+        return None
+    from separatrix.kernels.planes import sparse_upper_objectives  # numba takes a while to import
+
+    return np.asarray(sparse_upper_objectives(X.data, X.indices, X.indptr, *sides, weights, intercepts))

@@ -28,8 +28,9 @@ from separatrix.dual.rounding import kernel_errors, score_errors
 Index = NDArray[np.intp]
 
 _ROWS, _COLUMNS, _TASK = 256, 512, 2048
-# Rows of a stripe of the whole matrix, and the rows up to which a second thread is not worth waking.
-_STRIPE, _ALONE = 256, 800
+# Rows of a stripe of the whole matrix at least and at most, how many stripes there are in between, and the multiplications up
+# to which a second thread is not worth waking.
+_STRIPE, _STRIPES, _ALONE = (64, 256), 12, 2e7
 # Columns of a sum in double precision, and the terms of it that may be added one after the other.
 _EXACT, _RUN = 256, 64
 # The share of the memory that the left side of the products may take.
@@ -321,8 +322,11 @@ class KernelMatrix:
             return values
         right = None if left is None else self._kernel.right(self.points, np.float64)
 
+        alone = float(n) * (self.points.X.nnz if self.points.sparse else self.points.X.size) < _ALONE
+        height = _STRIPE[1] if alone else min(max(n // _STRIPES, _STRIPE[0]), _STRIPE[1])
+
         def fill(start: int) -> None:
-            rows, end = slice(start, start + _STRIPE), min(start + _STRIPE, n)
+            rows, end = slice(start, start + height), min(start + height, n)
             if left is None or right is None:
                 values[rows, start:] = self._kernel.between(self.points.take(rows), self.points.take(slice(start, n)))
             else:
@@ -330,11 +334,11 @@ class KernelMatrix:
                 self._kernel.finish(values[rows, start:])
             values[end:, rows] = values[rows, end:].T
 
-        if n <= _ALONE:
-            for start in range(0, n, _STRIPE):
+        if alone:
+            for start in range(0, n, height):
                 fill(start)
         else:
-            in_parallel(fill, range(0, n, _STRIPE))
+            in_parallel(fill, range(0, n, height))
         return values
 
     def _fill(self, values: NDArray[Any], slots: Index, which: Index) -> None:

@@ -61,3 +61,35 @@ def upper_objectives(
         q = starts[m + 1] - starts[m]
         out[m] = 0.5 * length * (1.0 + (d + 2) * _EPS) + slack * (1.0 + (q + 2) * _EPS)
     return out
+
+
+@compiled()
+def sparse_upper_objectives(
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    rows: Any,
+    starts: Any,
+    signs: Any,
+    bound: Any,
+    weights: Any,
+    intercepts: Any,
+) -> Any:
+    """The same for the rows of a CSR matrix, which have no centre."""
+    out = np.empty(len(weights))
+    d = weights.shape[1]
+    for m in range(len(weights)):
+        w, length, slack = weights[m], 0.0, 0.0
+        for j in range(d):
+            length += w[j] ** 2
+        for p in range(starts[m], starts[m + 1]):
+            i, score, size = rows[p], 0.0, 0.0
+            for at in range(indptr[i], indptr[i + 1]):
+                term = np.float64(data[at]) * w[np.uint64(indices[at])]  # unsigned: no test for a negative index
+                score += term
+                size += abs(term)
+            error = (indptr[i + 1] - indptr[i] + 6) * _EPS * (size + abs(intercepts[m]))
+            slack += bound[i] * max(0.0, 1.0 - signs[p] * (score + intercepts[m]) + error)
+        q = starts[m + 1] - starts[m]
+        out[m] = 0.5 * length * (1.0 + (d + 2) * _EPS) + slack * (1.0 + (q + 2) * _EPS)
+    return out

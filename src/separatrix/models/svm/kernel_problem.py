@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import Keys, different_rows, kernel_keys, row_keys, stratified_folds
 from separatrix.data.source import in_parallel
-from separatrix.dual.duality_gap import KernelDual, constant_dual, plane_objectives
+from separatrix.dual.duality_gap import KernelDual, constant_dual, plane_objectives, sparse_objectives
 from separatrix.dual.given_kernels import Columns
 from separatrix.dual.kernel_matrix import Index, KernelMatrix, kept_whole
 from separatrix.dual.kernels import Kernel
@@ -23,6 +23,7 @@ from separatrix.dual.points import Points
 from separatrix.dual.small_machines import WHOLE, solve_together
 from separatrix.dual.working_set import solve_dual
 from separatrix.geometry.separation import separability
+from separatrix.geometry.votes import class_pairs
 from separatrix.models.svm.machines import machines_of_classes
 from separatrix.models.svm.score_calibration import CALIBRATORS, Calibrator
 from separatrix.result import Status
@@ -68,7 +69,7 @@ class KernelProblem:
         if self.scheme == "ovr":
             rows, signs = np.tile(np.arange(n), n_classes), np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)
             return Splits(n * np.arange(n_classes + 1), rows, signs.ravel(), ["rest"] * n_classes, labels)
-        first, second = np.triu_indices(n_classes, 1)
+        first, second = np.array(class_pairs(n_classes)).T
         # Every row is in the machines of its class: in their order, and within a machine in that of the rows.
         machine = machines_of_classes(n_classes)[codes].ravel()
         order = np.argsort(machine, kind="stable")
@@ -162,13 +163,13 @@ class KernelProblem:
     def planes(self, coefficients: Float, vectors: Any, duals: KernelDuals) -> tuple[Float, Float]:
         """Of the linear kernel: weights of the columns and intercepts at the origin; the proofs become those for them."""
         centre, X, splits = self.points.centre, self.points.X, duals.splits
-        upper, intercepts = None, duals.intercepts
+        intercepts, sides = duals.intercepts, (splits.rows, splits.starts, splits.signs, self.bound)
         if centre is not None:  # Σβ = 0, and far from the origin the sum keeps its digits
             weights = coefficients.T @ (np.asarray(vectors, dtype=np.float64) - centre)
-            sides = (splits.rows, splits.starts, splits.signs, self.bound)
             intercepts, upper = plane_objectives(X, centre, sides, weights, intercepts)
         else:
-            weights = np.asarray(coefficients.T @ vectors, dtype=np.float64)
+            weights = np.ascontiguousarray(coefficients.T @ vectors, dtype=np.float64)
+            upper = sparse_objectives(X, sides, weights, intercepts)
         for m in range(len(splits)) if upper is None else duals.bounded(upper, self.tol):
             rows = splits.rows[splits.part(m)]
             part = X if len(rows) == X.shape[0] else X[rows]
