@@ -10,8 +10,8 @@ from test_svm import VALUES
 from test_svm_convergence import noisy, quiet
 
 import separatrix
-from separatrix import SVC, Status
-from separatrix.dual import small_machines
+from separatrix import SVC, RBFKernel, Status, config
+from separatrix.dual import machine, small_machines
 from separatrix.kernels.smo import smo
 from separatrix.models.svm import kernel_problem
 
@@ -147,3 +147,22 @@ def test_scores_do_not_depend_on_how_many_rows_are_asked_for(support):
     np.testing.assert_allclose(once, parts, rtol=0, atol=1e-12 * np.abs(once).max())
     exact = np.exp(-0.3 * ((X[:, None] - model.support_vectors_[None]) ** 2).sum(axis=2)) @ model.dual_coef_[0]
     np.testing.assert_allclose(once, exact + model.intercept_[0], rtol=0, atol=1e-9 * np.abs(once).max())
+
+
+@pytest.mark.parametrize("gamma", [0.05, 20.0])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_scores_of_many_rows_are_those_of_few(monkeypatch, gamma, classes):
+    rng = np.random.default_rng(9)
+    y = np.arange(300) % classes
+    X = rng.standard_normal((300, 9)) + rng.standard_normal((classes, 9))[y]
+    model = SVC(gamma=gamma).fit(X, y)
+    new = np.concatenate([X, 30.0 + X, rng.standard_normal((101, 9))])  # values of the second part underflow
+    few = model.decision_function(new)
+    monkeypatch.setattr(machine, "_MANY", 1)
+    many = model.decision_function(new)
+    np.testing.assert_allclose(many, few, rtol=1e-12, atol=1e-12)
+    with config(threads=1):
+        np.testing.assert_array_equal(model.decision_function(new), many)
+    values = RBFKernel(gamma)(new, model.support_vectors_)
+    if classes == 2:
+        np.testing.assert_allclose(many, values @ model.dual_coef_[0] + model.intercept_, rtol=1e-11, atol=1e-11)

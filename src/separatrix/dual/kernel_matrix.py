@@ -15,10 +15,9 @@ from threading import local
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from separatrix.data.block import Block, Float
+from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
 from separatrix.dual.kernels import Kernel
 from separatrix.dual.long_rows import long_products
@@ -60,38 +59,6 @@ def product_values(kernel: Kernel, left: NDArray[Any], right: NDArray[Any]) -> N
     """Values from the two sides of their product, in room of the thread that the next call takes again."""
     # Fresh memory for every block would cost as much as filling it.
     return kernel.finish(np.matmul(left, right, out=_room(len(left), right.shape[1], left.dtype)))
-
-
-def expansion_scores(
-    kernel: Kernel, support: Points, coefficients: Float, intercepts: Float
-) -> Callable[[Block], Float]:
-    """The function block → (n, machines) b + Σ βᵢk(x, xᵢ); NaN for a block with values that are not finite."""
-    slices = [slice(at, at + _EXACT) for at in range(0, len(coefficients), _EXACT)]
-    known = support.memo.get("expansion")  # what the rows to come do not change is made once
-    if known is None or known[0] is not kernel:
-        factored = not support.sparse and kernel.left(support, np.float64) is not None
-        known = support.memo["expansion"] = kernel, [support.take(part) for part in slices], factored
-    _, parts, factored = known
-    held = [(part, coefficients[at]) for part, at in zip(parts, slices, strict=True)]
-
-    def scores(block: Block) -> Float:
-        total = np.tile(intercepts, (block.n, 1))
-        bad: Any = block.non_finite()  # a kernel may make a finite value of infinity
-        if (bad.data if sp.issparse(bad) else bad).any():
-            total[:] = np.nan
-            return total
-        for start in range(0, block.n, _ROWS):
-            rows = Points.of_block(block.part(slice(start, min(start + _ROWS, block.n))), support.centre)
-            left = kernel.left(rows, np.float64) if factored else None
-            for vectors, factors in held:
-                if left is None:
-                    values = kernel.between(rows, vectors)
-                else:
-                    values = product_values(kernel, left, kernel.right(vectors, np.float64))
-                total[start : start + _ROWS] += values @ factors
-        return total
-
-    return scores
 
 
 def _careful(values: NDArray[Any], change: Float) -> NDArray[Any]:

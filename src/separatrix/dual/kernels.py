@@ -2,7 +2,7 @@
 
     linear      xᵀz                         polynomial   (γ xᵀz + c)^p
     rbf         exp(−γ‖x − z‖²)             laplacian    exp(−γ‖x − z‖₁)
-    sigmoid     tanh(γ xᵀz + c)             sums, products and positive multiples: composed_kernels.py
+    sigmoid     tanh(γ xᵀz + c)             sums, products and positive multiples: given_kernels.py
 
 `positive` states whether every matrix of values is positive semi-definite, so that the dual problem is convex: True, False (the
 sigmoid), or None where that is not known.
@@ -92,12 +92,12 @@ class Kernel(ABC):
         return self.between(one, one if Z is None else _points(Z, one.centre))
 
     def __add__(self, other: Kernel) -> Kernel:
-        from separatrix.dual.composed_kernels import Sum  # which are kernels themselves
+        from separatrix.dual.given_kernels import Sum  # which are kernels themselves
 
         return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        from separatrix.dual.composed_kernels import Multiple, Product  # which are kernels themselves
+        from separatrix.dual.given_kernels import Multiple, Product  # which are kernels themselves
 
         if isinstance(other, Kernel):
             return Product((self, other))
@@ -256,7 +256,7 @@ class RBFKernel(_OfDistance):
         if left is not None and self._near(two, dtype):
             return self.finish(left @ self.right(two, dtype))
         if one.sparse or two.sparse:
-            from separatrix.kernels.sparse_products import fill_exponents  # numba takes a while to import
+            from separatrix.kernels.sparse_rows import fill_exponents  # numba takes a while to import
 
             exponents = one.dot(two, np.float64)
             fill_exponents(exponents, one.squares(), two.squares(), self.gamma)

@@ -2,18 +2,28 @@
 
 f(x) = b + Σ βᵢk(x, xᵢ),  β = ỹα            margin 1/‖w‖,  ‖w‖² = βᵀKβ
 support vectors α > 0,  margin vectors 0 < α < C,  outliers ξ > 0         primal ½‖w‖² + ΣCξ ≥ dual Σα − ½‖w‖²
+
+Its scores of other rows are sums of values that stay in cache: a block of rows with a part of the support vectors at a time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from separatrix.data.block import Float
-from separatrix.dual.kernel_matrix import Index
+from separatrix.data.block import Block, Float
+from separatrix.dual.kernel_matrix import Index, product_values
+from separatrix.dual.kernels import Kernel, RBFKernel
+from separatrix.dual.points import Points
 from separatrix.result import Certificate, Status
+
+# Rows and support vectors of one product of matrices; support vectors of one in compiled code, whose calls cost nothing, and
+# the values from which that is worth importing.
+_ROWS, _VECTORS, _PART, _MANY = 256, 256, 128, 1 << 24
 
 
 @dataclass(frozen=True)
@@ -102,3 +112,59 @@ class SupportVectorMachine:
             "dual_feasibility": c.dual_feasibility,
             "complementary_slackness": c.complementary_slackness,
         }
+
+
+def expansion_scores(
+    kernel: Kernel, support: Points, coefficients: Float, intercepts: Float, rows: int | None
+) -> Callable[[Block], Float]:
+    """The function block → (n, machines) b + Σ βᵢk(x, xᵢ); NaN for a block with values that are not finite.
+
+    `rows` are to come in all, many where that is not known.
+    """
+    slices = [slice(at, at + _VECTORS) for at in range(0, len(coefficients), _VECTORS)]
+    known = support.memo.get("expansion")  # what the rows to come do not change is made once
+    if known is None or known[0] is not kernel:
+        factored = not support.sparse and kernel.left(support, np.float64) is not None
+        known = support.memo["expansion"] = kernel, [support.take(part) for part in slices], factored
+    _, parts, factored = known
+    held = [(part, coefficients[at]) for part, at in zip(parts, slices, strict=True)]
+    many = rows is None or rows * len(coefficients) >= _MANY
+    radial = _radial(kernel, support, coefficients) if many and factored and isinstance(kernel, RBFKernel) else None
+
+    def scores(block: Block) -> Float:
+        total = np.tile(intercepts, (block.n, 1))
+        bad: Any = block.non_finite()  # a kernel may make a finite value of infinity
+        if (bad.data if sp.issparse(bad) else bad).any():
+            total[:] = np.nan
+            return total
+        for start in range(0, block.n, _ROWS):
+            rows = Points.of_block(block.part(slice(start, min(start + _ROWS, block.n))), support.centre)
+            left, sums = kernel.left(rows, np.float64) if factored else None, total[start : start + _ROWS]
+            if left is not None and radial is not None:
+                radial(left, sums)
+                continue
+            for vectors, factors in held:
+                if left is None:
+                    values = kernel.between(rows, vectors)
+                else:
+                    values = product_values(kernel, left, kernel.right(vectors, np.float64))
+                sums += values @ factors
+        return total
+
+    return scores
+
+
+def _radial(kernel: RBFKernel, support: Points, coefficients: Float) -> Callable[[Float, Float], None]:
+    """The function that adds the sums for the left sides of rows, in compiled code."""
+    from separatrix.kernels.radial import add_radial  # numba takes a while to import
+
+    n, machines = coefficients.shape
+    parts = -(-n // _PART)
+    right, factors = kernel.right(support, np.float64), np.zeros((parts * _PART, machines))
+    sides = np.zeros((parts, len(right), _PART))  # vectors that fill the last part have coefficients of 0
+    for k in range(parts):
+        part = right[:, k * _PART : (k + 1) * _PART]
+        sides[k, :, : part.shape[1]] = part
+    factors[:n] = coefficients
+    factors = factors.reshape(parts, _PART, machines)
+    return lambda left, sums: add_radial(left, sides, factors, sums)

@@ -20,8 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.dual.composed_kernels import Multiple, Product, Sum
-from separatrix.dual.given_kernels import Function, Precomputed
+from separatrix.dual.given_kernels import Function, Multiple, Precomputed, Product, Sum
 from separatrix.dual.kernels import CentredLinear, Kernel, LaplacianKernel, LinearKernel, PolynomialKernel, RBFKernel
 from separatrix.dual.points import Points, lost_digits
 

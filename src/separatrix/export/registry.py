@@ -18,8 +18,7 @@ _OURS = {
     "decide.calibrated": ["AllClasses"],
     "models.multiclass.one_vs_one": ["OneVsOneClassifier"],
     "models.multiclass.one_vs_rest": ["OneVsRestClassifier"],
-    "dual.given_kernels": ["Columns", "Precomputed"],
-    "dual.composed_kernels": ["Multiple", "Product", "Sum"],
+    "dual.given_kernels": ["Columns", "Multiple", "Precomputed", "Product", "Sum"],
     "dual.kernels": [
         *("CentredLinear", "LaplacianKernel", "LinearKernel", "PolynomialKernel", "RBFKernel", "SigmoidKernel"),
     ],

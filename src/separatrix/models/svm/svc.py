@@ -23,10 +23,9 @@ from sklearn.utils.validation import assert_all_finite
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
 from separatrix.dual.given_kernels import Columns, Precomputed
-from separatrix.dual.kernel_matrix import expansion_scores
 from separatrix.dual.kernels import CentredLinear
 from separatrix.dual.long_rows import keep_products, long
-from separatrix.dual.machine import SupportVectorMachine
+from separatrix.dual.machine import SupportVectorMachine, expansion_scores
 from separatrix.dual.many_machines import KernelDuals, SupportVectorMachines
 from separatrix.dual.points import Points
 from separatrix.geometry.combined_forms import pair_votes
@@ -297,7 +296,8 @@ class SVC(MachineBoundaries):
             assert_all_finite(X, input_name="X")  # not all columns are read below
         if self._kernel.linear:
             return self._finite_scores(X, self._linear_machines())
-        expansion = (self._kernel, self._support, self._coefficients, self._intercepts)
+        rows = X.shape[0] if isinstance(X, np.ndarray) else None
+        expansion = (self._kernel, self._support, self._coefficients, self._intercepts, rows)
         return self._finite_scores(X, expansion_scores(*expansion), max(_FEW, _VALUES // max(1, len(self._support))))
 
     def _finite_scores(self, X: Any, scores: Callable[[Block], Float], at_once: int | None = None) -> Float:
