@@ -19,19 +19,21 @@ from numpy.typing import DTypeLike, NDArray
 
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
-from separatrix.dual.kernels import Kernel
+from separatrix.dual.kernels import Kernel, RBFKernel
 from separatrix.dual.long_rows import long_products
 from separatrix.dual.points import Points
 from separatrix.dual.rounding import kernel_errors, score_errors
 
 Index = NDArray[np.intp]
 
-_ROWS, _COLUMNS, _TASK = 256, 512, 2048
+_ROWS, _COLUMNS, _PIECE, _TASK = 256, 512, 512, 2048
 # Rows of a stripe of the whole matrix at least and at most, how many stripes there are in between, and the multiplications up
 # to which a second thread is not worth waking.
 _STRIPE, _STRIPES, _ALONE = (64, 256), 12, 2e7
 # Columns of a sum in double precision, and the terms of it that may be added one after the other.
 _EXACT, _RUN = 256, 64
+# Columns of a sum of radial kernels in compiled code.
+RADIAL_PART = 128
 # The share of the memory that the left side of the products may take.
 _SHARE = 0.25
 # Rows up to which all values are worth keeping although they are as quickly computed as read.
@@ -59,6 +61,31 @@ def product_values(kernel: Kernel, left: NDArray[Any], right: NDArray[Any]) -> N
     """Values from the two sides of their product, in room of the thread that the next call takes again."""
     # Fresh memory for every block would cost as much as filling it.
     return kernel.finish(np.matmul(left, right, out=_room(len(left), right.shape[1], left.dtype)))
+
+
+def radial_sums(
+    kernel: RBFKernel, vectors: Points, coefficients: Float, dtype: DTypeLike
+) -> Callable[[NDArray[Any]], Float]:
+    """The function left sides of rows, of `dtype` → (n, m) Σ βⱼk(x, zⱼ) for every column β of `coefficients`."""
+    from separatrix.kernels.radial import add_radial, add_single_radial  # numba takes a while to import
+
+    n, columns = coefficients.shape
+    right, parts = kernel.right(vectors, dtype), -(-n // RADIAL_PART)
+    # Vectors that fill the last part have coefficients of 0.
+    sides, factors = np.zeros((parts, len(right), RADIAL_PART), dtype), np.zeros((parts * RADIAL_PART, columns), dtype)
+    for k in range(parts):
+        part = right[:, k * RADIAL_PART : (k + 1) * RADIAL_PART]
+        sides[k, :, : part.shape[1]] = part
+    factors[:n] = coefficients
+    factors = factors.reshape(parts, RADIAL_PART, columns)
+    add = add_radial if np.dtype(dtype) == np.float64 else add_single_radial
+
+    def sums(left: NDArray[Any]) -> Float:
+        found = np.zeros((len(left), columns))
+        add(left, sides, factors, found)
+        return found
+
+    return sums
 
 
 def _careful(values: NDArray[Any], change: Float) -> NDArray[Any]:
@@ -128,7 +155,10 @@ class KernelMatrix:
     def errors(self, beta: Float, at_once: int | None = None) -> Float:
         """(n,) bounds on the rounding of Kβ that `add` gives in double precision: exactly, or with so many rows at once."""
         # One term passes through the sum of its run, that of the runs of its block, and that of the blocks.
-        careful = _RUN + _EXACT // _RUN + int(np.count_nonzero(beta)) // _EXACT + 2
+        support = int(np.count_nonzero(beta))
+        careful = _RUN + _EXACT // _RUN + support // _EXACT + 2
+        if isinstance(self._kernel, RBFKernel):  # the sum of its part, and that of the parts
+            careful = max(careful, RADIAL_PART + support // RADIAL_PART + 2)
         return score_errors(*self._sizes, beta, careful if at_once is None else at_once + 2)
 
     def largest(self) -> float:
@@ -237,6 +267,9 @@ class KernelMatrix:
                 return total
 
             return by_values
+        if isinstance(self._kernel, RBFKernel):
+            add = radial_sums(self._kernel, self.points.take(which), change[:, None], dtype)
+            return lambda here: add(side[here])[:, 0]
         factors = [(self._kernel.right(right, dtype), c) for right, c in parts]
 
         def by_products(here: Any) -> NDArray[Any]:
@@ -253,12 +286,12 @@ class KernelMatrix:
         n = len(scores) if rows is None else len(rows)
 
         def one(start: int) -> None:
-            for at in range(start, min(start + _TASK, n), _ROWS):
+            for at in range(start, min(start + _PIECE, n), _ROWS):
                 cut = slice(at, min(at + _ROWS, n))
                 here = cut if rows is None else rows[cut]
                 scores[here] += function(here)
 
-        in_parallel(one, range(0, n, _TASK))
+        in_parallel(one, range(0, n, _PIECE))
 
     def _fetch(self, which: Index) -> Index | None:
         """Where the columns are kept, once they are; None when there are too many to keep at once."""

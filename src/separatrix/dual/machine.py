@@ -16,14 +16,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.block import Block, Float
-from separatrix.dual.kernel_matrix import Index, product_values
+from separatrix.dual.kernel_matrix import Index, product_values, radial_sums
 from separatrix.dual.kernels import Kernel, RBFKernel
 from separatrix.dual.points import Points
 from separatrix.result import Certificate, Status
 
-# Rows and support vectors of one product of matrices; support vectors of one in compiled code, whose calls cost nothing, and
-# the values from which that is worth importing.
-_ROWS, _VECTORS, _PART, _MANY = 256, 256, 128, 1 << 24
+# Rows and support vectors of one product of matrices, and the values from which compiled code is worth its import.
+_ROWS, _VECTORS, _MANY = 256, 256, 1 << 24
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,9 @@ def expansion_scores(
     _, parts, factored = known
     held = [(part, coefficients[at]) for part, at in zip(parts, slices, strict=True)]
     many = rows is None or rows * len(coefficients) >= _MANY
-    radial = _radial(kernel, support, coefficients) if many and factored and isinstance(kernel, RBFKernel) else None
+    radial = None
+    if many and factored and isinstance(kernel, RBFKernel):
+        radial = radial_sums(kernel, support, coefficients, np.float64)
 
     def scores(block: Block) -> Float:
         total = np.tile(intercepts, (block.n, 1))
@@ -141,7 +142,7 @@ def expansion_scores(
             rows = Points.of_block(block.part(slice(start, min(start + _ROWS, block.n))), support.centre)
             left, sums = kernel.left(rows, np.float64) if factored else None, total[start : start + _ROWS]
             if left is not None and radial is not None:
-                radial(left, sums)
+                sums += radial(left)
                 continue
             for vectors, factors in held:
                 if left is None:
@@ -152,19 +153,3 @@ def expansion_scores(
         return total
 
     return scores
-
-
-def _radial(kernel: RBFKernel, support: Points, coefficients: Float) -> Callable[[Float, Float], None]:
-    """The function that adds the sums for the left sides of rows, in compiled code."""
-    from separatrix.kernels.radial import add_radial  # numba takes a while to import
-
-    n, machines = coefficients.shape
-    parts = -(-n // _PART)
-    right, factors = kernel.right(support, np.float64), np.zeros((parts * _PART, machines))
-    sides = np.zeros((parts, len(right), _PART))  # vectors that fill the last part have coefficients of 0
-    for k in range(parts):
-        part = right[:, k * _PART : (k + 1) * _PART]
-        sides[k, :, : part.shape[1]] = part
-    factors[:n] = coefficients
-    factors = factors.reshape(parts, _PART, machines)
-    return lambda left, sums: add_radial(left, sides, factors, sums)
