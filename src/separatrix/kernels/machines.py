@@ -67,6 +67,25 @@ def _violation(v: Any, beta: Any, low: Any, high: Any) -> Any:
     return top - bottom
 
 
+@compiled(fastmath={"reassoc", "contract"}, error_model="numpy")
+def _substituted(factor: Any, right: Any) -> Any:
+    """x with LLᵀx = `right`; L is stored by columns."""
+    f = len(right)
+    x = right.copy()
+    for a in range(f):
+        column = factor[:, a]
+        x[a] /= column[a]
+        own = x[a]
+        for b in range(a + 1, f):
+            x[b] -= own * column[b]
+    for a in range(f - 1, -1, -1):
+        column, total = factor[:, a], 0.0
+        for b in range(a + 1, f):
+            total += column[b] * x[b]
+        x[a] = (x[a] - total) / column[a]
+    return x
+
+
 @compiled(error_model="numpy")
 def free_steps(K: Any, rows: Any, values: Any, known: Any, v: Any, beta: Any, low: Any, high: Any, limit: Any) -> Any:
     """Newton's steps on the free rows, at most `limit`, each as far as the first bound; how many. Changes `v` and `beta`."""
@@ -98,9 +117,10 @@ def free_steps(K: Any, rows: Any, values: Any, known: Any, v: Any, beta: Any, lo
         for a in range(f - 1):
             matrix[a, a] += 1e-12 * trace / (f - 1) + _TINY
         try:
-            step = np.linalg.solve(matrix, right)
-        except Exception:  # a singular matrix: compiled code knows no other name for it
+            factor = np.linalg.cholesky(matrix)
+        except Exception:  # a matrix that is not positive definite: compiled code knows no other name for it
             return taken
+        step = _substituted(factor, right)
         total, slope, length, first = 0.0, 0.0, 1.0, -1
         for a in range(f - 1):
             total -= step[a]
