@@ -78,8 +78,8 @@ def find_mode(model: Any, problem: LinearProblem, objective: LinearObjective, be
     theta = problem.start() if before is None else before.theta
     guess = float(np.log(2.0) * (problem.source.n_rows or 1)) if before is None else before.certificate.objective
     progress = Progress(type(model).__name__, int(model.verbose))
-    # A Hessian of that size is affordable, and its steps do not depend on the conditioning: products with it, one pass each, can
-    # be thousands where rows are fewer than coefficients. With many rows those of a sample are as good.
+    # A Hessian of that size is affordable, and its steps do not depend on the conditioning: products with it, one pass each,
+    # can be thousands where rows are fewer than coefficients. With many rows a sample's Hessian is as good.
     small, many = np.prod(problem.shape) <= FULL_COEFFICIENTS, MANY_ROWS * np.prod(problem.shape)
     solver = "newton" if small and (problem.source.n_rows or 0) < many else "auto"
     try:
