@@ -17,7 +17,7 @@ from separatrix import (
     as_source,
 )
 from separatrix.geometry import Hyperplane, Quadric
-from separatrix.statistics import loo_grid
+from separatrix.statistics import loo_grid, loo_series
 
 X_WINE, Y_WINE = load_wine(return_X_y=True)
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
@@ -146,16 +146,35 @@ def test_leave_one_out_with_more_columns_than_rows(target):
     np.testing.assert_allclose(model.selection_["log_loss"], log_losses, rtol=1e-8)
 
 
-def test_series_and_direct_evaluation_agree(monkeypatch):
+@pytest.mark.parametrize("target", ["trace", "identity"])
+@pytest.mark.parametrize("mix", ["covariance", "scatter"])
+def test_compiled_and_plain_series_and_direct_evaluation_agree(monkeypatch, target, mix):
     rng = np.random.default_rng(3)
-    X, y = rng.standard_normal((400, 6)) * [1, 2, 3, 1, 1, 5], rng.integers(0, 3, 400)
+    X, y = rng.standard_normal((4000, 6)) * [1, 2, 3, 1, 1, 5], rng.integers(0, 3, 4000)
     X[:, 0] += y
-    grid = {"alphas": [0.0, 0.3, 1.0], "gammas": [0.0, 0.2, 0.99]}
-    series = RegularizedDiscriminantAnalysis("loo", "loo", **grid).fit(X, y).selection_["log_loss"]
-    monkeypatch.setattr(loo_grid, "_sums", lambda base, u, shift, rows, lost, own, grid: loo_grid._direct_sums(
-        base, u, np.zeros_like(u) if own else shift[rows.codes].T, lost, grid))  # fmt: skip
-    direct = RegularizedDiscriminantAnalysis("loo", "loo", **grid).fit(X, y).selection_["log_loss"]
-    np.testing.assert_allclose(series, direct, rtol=1e-13)
+    X[7] *= 4.0  # a row of large leverage
+    grid = {"alphas": [0.0, 0.3, 1.0], "gammas": [0.0, 0.2, 0.99, 1.0], "target": target, "mix": mix}
+
+    def losses():
+        chosen = RegularizedDiscriminantAnalysis("loo", "loo", **grid).fit(X, y).selection_
+        return np.stack([chosen["log_loss"], chosen["error"]])
+
+    results = []
+    for compiled in (True, False):
+        monkeypatch.setattr(loo_grid, "compiled_pays", lambda seconds, compiled=compiled: compiled)
+        results.append(losses())
+    monkeypatch.setattr(loo_series, "_LONGEST_SERIES", 0)
+    results.append(losses())
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-13)
+    np.testing.assert_allclose(results[0], results[2], rtol=1e-12)
+
+
+def test_leave_one_out_in_compiled_loops_is_leaving_each_row_out(monkeypatch):
+    monkeypatch.setattr(loo_grid, "compiled_pays", lambda seconds: True)
+    test_leave_one_out_is_leaving_each_row_out({})
+    test_leave_one_out_takes_weights_as_repetitions()
+    test_leave_one_out_with_more_columns_than_rows("trace")
+    test_grid_points_without_an_inverse_are_never_chosen()
 
 
 def test_grid_points_without_an_inverse_are_never_chosen():

@@ -30,6 +30,7 @@ from separatrix.objectives.linear import LinearObjective
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.solution import Solution
 from separatrix.result import Certificate, Status
+from separatrix.solvers.choose import MANY_ROWS
 from separatrix.solvers.registry import minimise
 
 if TYPE_CHECKING:
@@ -77,9 +78,10 @@ def find_mode(model: Any, problem: LinearProblem, objective: LinearObjective, be
     theta = problem.start() if before is None else before.theta
     guess = float(np.log(2.0) * (problem.source.n_rows or 1)) if before is None else before.certificate.objective
     progress = Progress(type(model).__name__, int(model.verbose))
-    # A Hessian of that size is needed for the posterior anyway, and its steps do not depend on the conditioning: products with
-    # it, one pass each, can be thousands where rows are fewer than coefficients.
-    solver = "newton" if np.prod(problem.shape) <= FULL_COEFFICIENTS else "auto"
+    # A Hessian of that size is affordable, and its steps do not depend on the conditioning: products with it, one pass each,
+    # can be thousands where rows are fewer than coefficients. With many rows a sample's Hessian is as good.
+    small, many = np.prod(problem.shape) <= FULL_COEFFICIENTS, MANY_ROWS * np.prod(problem.shape)
+    solver = "newton" if small and (problem.source.n_rows or 0) < many else "auto"
     try:
         for _ in range(2):  # the tolerance of a solver is relative to F, of which there is only a guess at first
             limits: dict[str, Any] = {"tol": gap / max(1.0, guess), "max_iter": int(model.max_iter)}
