@@ -226,7 +226,8 @@ class LinearSVC(SparseCoefficients, LinearRule):
         duals: list[LinearDual | None] = [None] * len(machines)
         near: dict[int, tuple[ProvenPoint, int]] = {}
         frame, pairs = machines[0].rows, [one for one in machines if isinstance(one, LinearMachine)]
-        fine = few_rows(*frame.X.shape, frame.X.nnz if sp.issparse(frame.X) else None)
+        n, d = frame.X.shape
+        fine = few_rows(n, d, frame.X.nnz if sp.issparse(frame.X) else None)
         seeds = cache(partial(self._seeds, len(machines)))
         # Few dense rows are done by then, and without compiled code.
         if (
