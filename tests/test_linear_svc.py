@@ -639,3 +639,18 @@ def test_the_hinge_by_interior_points_of_many_rows_and_machines(scaling):
     proof = model.fit_.certificate
     assert proof.objective - tight.fit_.certificate.objective + tight.fit_.certificate.gap >= 0.0
     assert proof.objective - tight.fit_.certificate.objective <= proof.gap + 1e-9 * proof.objective
+
+
+@pytest.mark.parametrize("order", ["drawn", "by class"])
+def test_newtons_method_that_begins_with_a_sample_ends_at_the_optimum(order):
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((12_000, 3)) * [1.0, 10.0, 0.1]
+    y = np.argmax(np.column_stack([X[:, 0], X[:, 1] / 10.0, np.zeros(len(X))]) + rng.gumbel(size=(12_000, 3)), axis=1)
+    if order == "by class":
+        X, y = X[np.argsort(y)], np.sort(y)
+    assert choose_svm(12_000, 3, "squared_hinge") == "newton"
+    model = LinearSVC(tol=1e-8).fit(X, y)
+    assert model.fit_.status is Status.CONVERGED
+    weighted = LinearSVC(tol=1e-8).fit(X[::2], y[::2], sample_weight=np.full(6000, 2.0))
+    repeated = LinearSVC(tol=1e-8).fit(np.repeat(X[::2], 2, axis=0), np.repeat(y[::2], 2))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-3, atol=1e-6)

@@ -40,6 +40,10 @@ Flags = NDArray[np.bool_]
 _RISEN, _CUTS = 0.1, 30
 # c grows by this factor once a step would lower F by no more than this share of it.
 _GROWTH, _NEAR = 100.0, 0.1
+# Rows of a sample, and per column; so many times as many are worth one; the gap to which it is solved.
+_SAMPLE, _TALL, _WORTH_SAMPLING, _ROUGHLY = 1000, 10, 8, 1e-4
+# Columns up to which it is dearer to gather the rows inside the margin than to multiply all.
+_NARROW = 32
 # Up to this many products of two columns of a row they are kept, so that H is one product for all machines.
 _PAIRS = 40_000
 # Of F: what rounding leaves of a gap; and what is added to a unit diagonal until there is a factor.
@@ -66,9 +70,12 @@ def newton_steps(X: Float, rho: Float, signs: Float, price: Float, tol: float) -
     inverse = np.where(held, 1.0 / np.where(held, rho, 1.0), 0.0)
     behind = max(1.0, float(costs @ (np.square(X) @ inverse)) / n)  # C/c
     pairs = (X[:, :, None] * X[:, None, :]).reshape(n, p * p) if n * p * p <= _PAIRS else None
-    theta, margins, steps = np.zeros((K, p)), np.zeros((K, n)), np.zeros(K, dtype=np.int64)
-    slack, inside = np.ones((K, n)), None
-    done = refined = np.zeros(K, dtype=bool)
+    theta, steps = np.zeros((K, p)), np.zeros(K, dtype=np.int64)
+    if (sampled := _of_a_sample(X, rho, signs, price)) is not None:
+        theta, behind = sampled, 1.0
+    margins = signs * (theta @ X.T)
+    slack, inside = np.maximum(1.0 - margins, 0.0), np.zeros((K, n), dtype=bool)
+    done = refined = whole = np.zeros(K, dtype=bool)
     while True:
         c, now = costs / behind, slack > 0.0
         pulls = c * slack
@@ -82,7 +89,7 @@ def newton_steps(X: Float, rho: Float, signs: Float, price: Float, tol: float) -
                 continue
         yield NewtonPoint(theta, behind * pulls, steps)
         # A whole step within one set of rows ends at the optimum up to rounding, and another one refines it.
-        exact = np.zeros(K, dtype=bool) if inside is None else (now == inside).all(axis=1)
+        exact = whole & (now == inside).all(axis=1)
         if behind == 1.0 and (tol > 0.0 or exact.any()):
             value = 0.5 * (np.square(theta) @ rho + _rows_dot(pulls, slack))
             gap = 0.5 * np.square(g) @ inverse + np.abs(g) @ ~held
@@ -94,11 +101,21 @@ def newton_steps(X: Float, rho: Float, signs: Float, price: Float, tol: float) -
             return
         refined, turns = exact, signs * (step @ X.T)
         t = _cut(rho, (theta, margins), (step, turns), c, promise)
-        whole = t is None
         far = 1.0 if t is None else t[:, None]
+        whole = np.full(K, behind == 1.0) if t is None else (t == 1.0) & (behind == 1.0)
         theta, margins, steps = theta + far * step, margins + far * turns, steps + ~done
         slack = np.maximum(1.0 - margins, 0.0)
-        inside = now if behind == 1.0 and whole else None
+        inside = now
+
+
+def _of_a_sample(X: Float, rho: Float, signs: Float, price: Float) -> Float | None:
+    """(K, p) the optima of some rows at equal distances, each in place of those up to the next, where there are many."""
+    apart = len(X) // max(_SAMPLE, _TALL * X.shape[1])
+    if apart < _WORTH_SAMPLING:
+        return None
+    every = slice(None, None, apart)
+    *_, last = newton_steps(X[every], rho, signs[:, every], apart * price[every], _ROUGHLY)
+    return last.theta if np.isfinite(last.theta).all() else None
 
 
 def _rows_dot(one: Float, two: Float) -> Float:
@@ -112,6 +129,8 @@ def _hessians(X: Float, pairs: Float | None, rho: Float, costs: Float, inside: F
     p = X.shape[1]
     if pairs is not None:
         found: Float = ((inside * costs) @ pairs).reshape(-1, p, p)
+    elif p <= _NARROW:
+        found = np.array([(X.T * own) @ X for own in inside * costs])
     else:
         found = np.zeros((len(inside), p, p))
         for k in np.flatnonzero(~done):
