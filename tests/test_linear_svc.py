@@ -25,7 +25,10 @@ from sklearn.preprocessing import StandardScaler, scale
 
 import separatrix as sx
 from separatrix import SVC, LinearSVC, Status
-from separatrix.solvers.choose import choose_svm
+from separatrix.dual.centred_rows import CentredRows
+from separatrix.dual.linear_machine import LinearMachine
+from separatrix.dual.linear_proof import Sides
+from separatrix.solvers.choose import choose_svm, svm_costs
 
 LOSSES = ["hinge", "squared_hinge"]
 STORAGES: dict[str, Any] = {"dense": np.asarray, "sparse": sp.csr_array}
@@ -292,12 +295,14 @@ def test_a_fit_that_stops_early_says_so_in_its_own_name():
 
 
 def test_the_table_of_solvers():
-    assert choose_svm(2000, 1000, "hinge") == choose_svm(200, 10**5, "hinge") == "interior"
-    assert choose_svm(2001, 1000, "hinge") == "primal" and choose_svm(2000, 1001, "hinge") == "dual"
+    assert choose_svm(2000, 100, "hinge") == choose_svm(200, 10**5, "hinge") == "interior"
+    assert choose_svm(200, 10**5, "squared_hinge") == choose_svm(2000, 100, "squared_hinge") == "newton"
     for loss in LOSSES:
-        assert choose_svm(10**6, 1000, loss) == choose_svm(None, 1000, loss) == "primal"
+        assert choose_svm(10**6, 100, loss) == choose_svm(None, 1000, loss) == "primal"
         assert choose_svm(10**6, 1001, loss) == choose_svm(None, 1001, loss) == "dual"
-    assert choose_svm(200, 10**5, "squared_hinge") == choose_svm(4000, 1000, "squared_hinge") == "newton"
+        assert choose_svm(10**5, 1000, loss, entries=10**6) == choose_svm(10**4, 10**5, loss, entries=10**6) == "dual"
+        costs = svm_costs(3000, 50, loss)
+        assert choose_svm(3000, 50, loss) == min(costs, key=costs.__getitem__) and len(costs) == 3
 
 
 def test_primal_and_dual_agree():
@@ -458,7 +463,7 @@ def test_two_rows(loss):
 
 
 def test_thebest_intercept_by_brute_force():
-    from separatrix.dual.linear_machine import best_intercept
+    from separatrix.dual.linear_proof import best_intercepts
 
     rng = np.random.default_rng(0)
     for trial in range(40):
@@ -470,7 +475,7 @@ def test_thebest_intercept_by_brute_force():
             def cost(b, v=v, signs=signs, price=price, power=power):
                 return float(price @ np.maximum(0.0, signs * (v - b)) ** power)
 
-            found = cost(best_intercept(v, signs, price, power))
+            found = cost(best_intercepts(v[None], signs[None], price, power)[0])
             around = [cost(b) for b in np.linspace(v.min() - 1, v.max() + 1, 2001)]
             exact = minimize(lambda b: cost(b[0]), [v.mean()], method="Nelder-Mead", options={"xatol": 1e-10}).fun
             assert found <= min(*around, exact) + 1e-9
@@ -573,3 +578,79 @@ def test_one_seed_is_one_answer(variant):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         np.testing.assert_array_equal(first.fit(X, y).coef_, second.fit(X, y).coef_)
+
+
+# -- machines together, and on the rows' side -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("scaling", [None, 1.0, 0.0])
+def test_machines_that_are_proven_together_are_proven_as_they_are_alone(loss, scaling):
+    rng = np.random.default_rng(3)
+    X, power = rng.standard_normal((40, 5)) + 3.0, 1 + LOSSES.index(loss)
+    rows, price = CentredRows.of(X, scaling is None), rng.uniform(0.5, 2.0, 40)
+    signs = np.where(rng.random((4, 40)) < 0.4, 1.0, -1.0)
+    machines = [LinearMachine(rows, side, price, power, scaling) for side in signs]
+    W, beta, alpha = rng.standard_normal((4, 5)), rng.standard_normal(4), rng.uniform(0.0, 0.5, (4, 40))
+    pull = machines[0].pull
+    for one, machine, w, b, a in zip(
+        Sides(rows, signs, price, power, scaling, pull).prove(W, beta, alpha), machines, W, beta, alpha, strict=True
+    ):
+        own = machine.prove(w, b, a)
+        for name in ("b", "value", "upper", "lower", "imbalance", "complementary"):
+            assert getattr(one, name) == pytest.approx(getattr(own, name), rel=1e-12, abs=1e-12)
+        assert own.lower <= own.value <= own.upper
+
+
+@pytest.mark.parametrize("scaling", [None, 1.0, 0.0])
+@pytest.mark.parametrize("C", [0.01, 100.0])
+def test_newton_on_the_rows_ends_at_the_optimum(scaling, C):
+    rng = np.random.default_rng(4)
+    X = sp.random_array((60, 200), density=0.1, rng=rng, format="csr") @ sp.diags_array(10.0 ** rng.uniform(-3, 3, 200))
+    rows = CentredRows.of(sp.csr_array(X), scaling is None)
+    machine = LinearMachine(rows, np.where(rng.random(60) < 0.5, 1.0, -1.0), np.full(60, C), 2, scaling)
+    points = machine.row_points()
+    assert rows.has_row_gram and points is not None
+    *_, last = points
+    proven = machine.prove(*last)
+    assert proven.upper - proven.lower <= 1e-9 * proven.value
+
+
+def test_sparse_rows_in_any_units_are_fitted_as_dense_ones():
+    rng = np.random.default_rng(5)
+    X = sp.csr_array(
+        sp.random_array((300, 500), density=0.05, rng=rng) @ sp.diags_array(10.0 ** rng.uniform(-3, 3, 500))
+    )
+    y = rng.integers(0, 3, 300)
+    sparse, dense = (LinearSVC(tol=1e-7, C=10.0).fit(each, y) for each in (X, X.toarray()))
+    assert sparse.fit_.status is Status.CONVERGED
+    assert sparse.fit_.certificate.objective == pytest.approx(dense.fit_.certificate.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("scaling", [None, 1.0])
+def test_the_hinge_by_interior_points_of_many_rows_and_machines(scaling):
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((3000, 6)) * [1e-2, 1.0, 1.0, 10.0, 1.0, 1e2]
+    y = np.argmax(X / [1e-2, 1.0, 1.0, 10.0, 1.0, 1e2] + rng.gumbel(size=(3000, 6)), axis=1)
+    assert choose_svm(3000, 6, "hinge") == "interior"
+    model = LinearSVC(loss="hinge", C=0.3, tol=1e-6, intercept_scaling=scaling).fit(X, y)
+    assert model.fit_.status is Status.CONVERGED
+    tight = LinearSVC(loss="hinge", C=0.3, tol=1e-9, intercept_scaling=scaling).fit(X, y)
+    proof = model.fit_.certificate
+    assert proof.objective - tight.fit_.certificate.objective + tight.fit_.certificate.gap >= 0.0
+    assert proof.objective - tight.fit_.certificate.objective <= proof.gap + 1e-9 * proof.objective
+
+
+@pytest.mark.parametrize("order", ["drawn", "by class"])
+def test_newtons_method_that_begins_with_a_sample_ends_at_the_optimum(order):
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((12_000, 3)) * [1.0, 10.0, 0.1]
+    y = np.argmax(np.column_stack([X[:, 0], X[:, 1] / 10.0, np.zeros(len(X))]) + rng.gumbel(size=(12_000, 3)), axis=1)
+    if order == "by class":
+        X, y = X[np.argsort(y)], np.sort(y)
+    assert choose_svm(12_000, 3, "squared_hinge") == "newton"
+    model = LinearSVC(tol=1e-8).fit(X, y)
+    assert model.fit_.status is Status.CONVERGED
+    weighted = LinearSVC(tol=1e-8).fit(X[::2], y[::2], sample_weight=np.full(6000, 2.0))
+    repeated = LinearSVC(tol=1e-8).fit(np.repeat(X[::2], 2, axis=0), np.repeat(y[::2], 2))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-3, atol=1e-6)

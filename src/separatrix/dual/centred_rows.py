@@ -11,6 +11,7 @@ Reference: Higham (2002), Accuracy and Stability of Numerical Algorithms, sectio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +25,7 @@ from scipy.linalg.lapack import dpstrf
 
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
-from separatrix.objectives.rounding import exact_dot
+from separatrix.objectives.rounding import exact_dot, exact_terms
 
 EPS = float(np.finfo(np.float64).eps)
 UNIT = 0.5 * EPS
@@ -32,7 +33,7 @@ UNIT = 0.5 * EPS
 SUM = 64.0 * UNIT
 _BLOCK = 4096
 # More columns than rows, and no more rows than this: everything can happen on the rows' side.
-_GRAM_ROWS = 2000
+_GRAM_ROWS = 3000
 # Rows need no centre where it is no further away than this many times what they are from each other, squared.
 _NEAR_CENTRE = 100.0
 # Columns that are added up before their sums are, in Gram matrices and in scores.
@@ -124,22 +125,25 @@ class CentredRows:
         """(X − 1cᵀ)w, for w of shape (d,) or (d, K)."""
         if sp.issparse(self.X):
             return np.asarray(self.X @ w, dtype=np.float64)
-        return np.concatenate([_short_sums(rows, w) for _, rows in self._blocks(_BLOCK)])
+        return _joined([_short_sums(rows, w) for _, rows in self._blocks(_BLOCK)])
+
+    @cached_property
+    def _transposed(self) -> Any:
+        return self.X.T
 
     def products(self, r: Float) -> Float:
         """(X − 1cᵀ)ᵀr, for r of shape (n,) or (n, K)."""
         if sp.issparse(self.X):
-            return np.asarray(self.X.T @ r, dtype=np.float64)
+            return np.asarray(self._transposed @ r, dtype=np.float64)
         total = np.zeros((self.X.shape[1], *r.shape[1:]))
         for start, rows in self._blocks(self._terms):
             total += rows.T @ r[start : start + len(rows)]
         return total
 
     def _blocks(self, size: int) -> Iterator[tuple[int, Float]]:
-        centred = self.centre.any()
         for start in range(0, self.X.shape[0], size):
             part = self.X[start : start + size]
-            yield start, part - self.centre if centred else np.asarray(part, dtype=np.float64)
+            yield start, part - self.centre if self._centred else np.asarray(part, dtype=np.float64)
 
     @cached_property
     def _small(self) -> bool:
@@ -149,35 +153,60 @@ class CentredRows:
     def score_rounding(self, w: Float, beta: Any) -> Float:
         """How far every computed score + β may be from the true one."""
         if self._small:
-            sizes = np.concatenate([np.abs(rows) @ np.abs(w) for _, rows in self._blocks(_BLOCK)])
+            sizes = _joined([np.abs(rows) @ np.abs(w) for _, rows in self._blocks(_BLOCK)])
         else:
             sizes = np.multiply.outer(self.lengths, np.sqrt(np.square(w).sum(axis=0)))
         return (self._terms_a_row + 6.0) * UNIT * (1.0 + SUM) * (sizes + np.abs(beta))
 
-    def product_rounding(self, r: Float) -> float:
-        """How far, in length, `products` may be from the truth."""
+    def product_rounding(self, r: Float) -> Any:
+        """How far, in length, `products` may be from the truth; of r (n, K), those with each column."""
         if self._small:
             total = np.zeros((self.X.shape[1], *r.shape[1:]))
             for start, rows in self._blocks(_BLOCK):
                 total += np.abs(rows).T @ np.abs(r[start : start + len(rows)])
-            size = float(np.sqrt(np.square(total).sum()))
+            size = np.sqrt(np.square(total).sum(axis=0))
         else:
-            size = float((np.abs(r) if r.ndim == 1 else np.sqrt(np.square(r).sum(axis=1))) @ self.lengths)
+            size = self.lengths @ np.abs(r)
         return (self._terms_a_column + 6.0) * UNIT * size * (1.0 + self._terms_a_column * EPS)
 
     def published(self, w: Float, beta: float) -> float:
         """b = β − wᵀc, rounded once."""
-        return exact_dot(-w, self.centre, beta) if self.centre.any() else beta
+        return exact_dot(-w, self.centre, beta) if self._centred else beta
+
+    def intercepts(self, W: Float, beta: Float) -> tuple[Float, Float]:
+        """(K,) b = β − wᵀc as they are published, and b + wᵀc, what they amount to; each rounded once."""
+        if not self._centred:
+            return beta, beta
+        terms = exact_terms(W, self.centre)
+        b = [math.fsum([own, *row]) for own, row in zip(beta.tolist(), (-terms).tolist(), strict=True)]
+        there = [math.fsum([own, *row]) for own, row in zip(b, terms.tolist(), strict=True)]
+        return np.array(b), np.array(there)
 
     def offset(self, w: Float, b: float) -> float:
         """β = b + wᵀc, rounded once."""
-        return exact_dot(w, self.centre, b) if self.centre.any() else b
+        return exact_dot(w, self.centre, b) if self._centred else b
+
+    @cached_property
+    def _centred(self) -> bool:
+        return bool(self.centre.any())
 
     @cached_property
     def _used(self) -> NDArray[np.intp]:
         """Columns that are not all zeros."""
         d = self.X.shape[1]
         return np.flatnonzero(np.bincount(self.X.indices, minlength=d)) if sp.issparse(self.X) else np.arange(d)
+
+    @property
+    def has_row_gram(self) -> bool:
+        """Whether sparse rows are so few that the matrix of their inner products is small."""
+        return sp.issparse(self.X) and len(self.squares) < len(self._used) and len(self.squares) <= _GRAM_ROWS
+
+    @cached_property
+    def row_gram(self) -> Float:
+        """(n, n) inner products of sparse rows."""
+        X = self.X.astype(np.float64)
+        gram: Float = (X @ X.T).toarray()
+        return gram
 
     @property
     def has_copy(self) -> bool:
@@ -213,7 +242,7 @@ class CentredRows:
         """The copy of sparse rows that are fewer than their columns: a factor of their Gram matrix, if that has the digits."""
         X = self.X.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            gram = (X @ X.T).toarray()
+            gram = self.row_gram
             near = _near_centre(gram)
             gram = _from_the_mean(gram) if self.free else gram
         if not (near and np.isfinite(gram).all()):
@@ -311,6 +340,10 @@ def _from_the_mean(gram: Float) -> Float:
     means = gram.mean(axis=0)
     found: Float = gram - means - (means - means.mean())[:, None]
     return found
+
+
+def _joined(parts: list[Float]) -> Float:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _short_sums(rows: Float, w: Float) -> Float:

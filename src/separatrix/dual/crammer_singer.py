@@ -108,14 +108,15 @@ class CrammerSinger(DualMachine):
         both = float(total.sum())
         if not both > 0:
             return 0.0, imbalance
-        length, moved = float(np.linalg.norm(self.rows.products(alpha))), self.rows.product_rounding(alpha)
+        length = float(np.linalg.norm(self.rows.products(alpha)))
+        moved = float(np.linalg.norm(self.rows.product_rounding(alpha)))
         moved += 2.0 * loss * float(total @ self.rows.lengths)
         balance = 0.0
         if self.scaling:
             balance = self.scaling * (float(np.linalg.norm(alpha.sum(axis=0))) + len(total) * EPS * 2.0 * both)
         curved = (length * (1.0 + (alpha.shape[1] * self.rows.X.shape[1] + 4.0) * EPS) + moved) ** 2 + balance**2
         gain = both * (1.0 - SUM - loss)
-        return best_dual_value(gain, curved, 1.0 + SUM), imbalance
+        return float(best_dual_value(gain, curved, 1.0 + SUM)), imbalance
 
     def _circulating(self, given: Float) -> tuple[Float, float]:
         """What rows give, cut until every class gives what it gets."""

@@ -1,6 +1,12 @@
 """Small machines of the hinge by interior points, all at once: the steps of interior.py, with one call for K machines.
 
-    min ½ Σ ρ_j θ_j² + Σ Cᵢ max(0, 1 − ỹᵢθᵀxᵢ)        z − q = ỹ(Xθ) − 1,    αz = μ,  (C − α)q = μ,    μ → 0
+    min ½ Σ ρ_j θ_j² + Σ Cᵢ max(0, 1 − ỹᵢθᵀxᵢ)        z − q = m − 1,  m = ỹ(Xθ),    αz = μ,  (C − α)q = μ,    μ → 0
+
+With u = dα/α and v = dα/(C − α) of the first direction (μ = 0), dz = −z(1 + u) and dq = −q(1 − v): what its square adds to the
+second one is s = zu(1 + u) and t = qv(1 − v), and
+
+    r = 1 − m + μ(1/α − 1/(C − α)) + s + t,      (diag ρ + XᵀΘ⁻¹X) dθ = Xᵀ(ỹα) − ρθ + XᵀΘ⁻¹ỹr,      Θ = z/α + q/(C − α)
+    dα = Θ⁻¹(r − ỹX dθ),      dz = μ/α − z + s − (z/α)dα,      dq = μ/(C − α) − q − t + (q/(C − α))dα
 
 Nothing is proven here. The gap is about Σ αz + Σ (C − α)q once the equations hold, and that says when to stop.
 
@@ -14,19 +20,21 @@ from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from separatrix.data.block import Float
 
 # The share of the way to the nearest bound that a step goes; products of two columns that are kept.
 _SHARE, _PAIRS = 0.99, 200_000
-# Of the objective: where it is plain which rows are on the margin.
-_PLAIN = 1e-9
+# What is added to a unit diagonal until there is a factor.
+_SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)
 
 
 def interior_optima(
-    X: Float, rho: Float, signs: Float, price: Float, most: int, stop: Event
+    X: Float, rho: Float, signs: Float, price: Float, tol: float, most: int, stop: Event
 ) -> tuple[Float, Float, NDArray[np.int64]]:
-    """θ (K, p), α (K, n) near the optima and the steps to each; not a number where a machine found no way.
+    """θ (K, p), α (K, n) with gaps of about `tol` of the objectives, and the steps to each; not a number where a machine found
+    no way.
 
     X (n, p) with the column of the intercept, rho its penalties, signs (K, n) = ±1 with a row for each machine.
     """
@@ -34,34 +42,51 @@ def interior_optima(
     pairs = (X[:, :, None] * X[:, None, :]).reshape(n, p * p) if n * p * p <= _PAIRS else None
     ends, duals, steps = np.full((K, p), np.nan), np.full((K, n), np.nan), np.zeros(K, dtype=np.int64)
     live, own = np.arange(K), signs
-    theta, z, q, alpha = np.zeros((K, p)), np.full((K, n), 0.5), np.full((K, n), 1.5), np.tile(0.5 * price, (K, 1))
+    theta, margins, z, q = np.zeros((K, p)), np.zeros((K, n)), np.full((K, n), 0.5), np.full((K, n), 1.5)
+    alpha = np.tile(0.5 * price, (K, 1))
+    room = price - alpha
+    down, up = alpha * z, room * q
     for count in range(1, most + 1):
+        mu = (down.sum(axis=1) + up.sum(axis=1)) / (2 * n)
+        short, force = 1.0 - margins, (own * alpha) @ X - rho * theta
+        by_alpha, by_room = 1.0 / alpha, 1.0 / room
+        z_alpha, q_room = z * by_alpha, q * by_room
+        weights = 1.0 / (z_alpha + q_room)
+        solve = _solver(X, pairs, rho, weights)
+        if stop.is_set():
+            break
+        d_alpha = (short - own * (solve(force + (own * short * weights) @ X) @ X.T)) * weights
+        u, v = d_alpha * by_alpha, d_alpha * by_room
+        length = _length(1.0, -u.min(axis=1), v.max(axis=1), 1.0 + u.max(axis=1), 1.0 - v.min(axis=1))
+        s, t = u * (1.0 + u), v * (1.0 - v)
+        squared = length**2 * (_rows_dot(up, t) - _rows_dot(down, s)) / (2 * n)
+        goal = (mu * np.clip(1.0 - length + squared / mu, 0.0, 1.0) ** 3)[:, None]
+        s *= z
+        t *= q
+        by_alpha *= goal
+        by_room *= goal
+        r = short + by_alpha - by_room + s + t
+        d_theta = solve(force + (own * r * weights) @ X)
+        turns = own * (d_theta @ X.T)
+        d_alpha = (r - turns) * weights
+        d_z, d_q = by_alpha - z + s - z_alpha * d_alpha, by_room - q - t + q_room * d_alpha
+        nearest = [(d_alpha / alpha).min(axis=1), -(d_alpha / room).max(axis=1), (d_z / z).min(axis=1)]
+        length = _length(_SHARE, *(-each for each in nearest), -(d_q / q).min(axis=1))
+        far = length[:, None]
+        left = (1.0 - length) * (np.abs(z - q + short) @ price + np.abs(force * theta).sum(axis=1))
+        theta, margins = theta + far * d_theta, margins + far * turns
+        alpha, z, q = alpha + far * d_alpha, z + far * d_z, q + far * d_q
         room = price - alpha
         down, up = alpha * z, room * q
-        mu = (down.sum(axis=1) + up.sum(axis=1)) / (2 * n)
-        residual = z - q - own * (theta @ X.T) + 1.0
-        force = (own * alpha) @ X - rho * theta
-        curvature = z / alpha + q / room
-        solve = _solver(X, pairs, rho, 1.0 / curvature)
-        if solve is None or stop.is_set():
-            break
-        state = (X, own, alpha, z, room, q, curvature, residual, force, solve)
-        _, d_alpha, d_z, d_q = _direction(*state, -down, -up)
-        length = _longest(alpha, d_alpha, z, d_z, room, q, d_q, 1.0)
-        after = (alpha + length * d_alpha) * (z + length * d_z) + (room - length * d_alpha) * (q + length * d_q)
-        goal = (mu * np.clip(after.sum(axis=1) / (2 * n) / mu, 0.0, 1.0) ** 3)[:, None]
-        d_theta, d_alpha, d_z, d_q = _direction(*state, goal - down - d_alpha * d_z, goal - up + d_alpha * d_q)
-        length = _longest(alpha, d_alpha, z, d_z, room, q, d_q, _SHARE)
-        theta, alpha, z, q = theta + length * d_theta, alpha + length * d_alpha, z + length * d_z, q + length * d_q
-        left = (1.0 - length[:, 0]) * (np.abs(residual) @ price + np.abs(force * theta).sum(axis=1))
-        gap = (alpha * z + (price - alpha) * q).sum(axis=1) + left
-        ended = ~(gap > _PLAIN * (0.5 * np.square(theta) @ rho + q @ price))
+        gap = down.sum(axis=1) + up.sum(axis=1) + left
+        ended = ~(gap > tol * (0.5 * np.square(theta) @ rho + q @ price))
         if ended.any():
             at, keep = live[ended], ~ended
             ends[at], duals[at], steps[at] = theta[ended], alpha[ended], count
-            live, own, theta, alpha, z, q = live[keep], own[keep], theta[keep], alpha[keep], z[keep], q[keep]
-            if len(live) == 0:
+            if not keep.any():
                 break
+            live, own, theta, margins = live[keep], own[keep], theta[keep], margins[keep]
+            alpha, z, q, room, down, up = alpha[keep], z[keep], q[keep], room[keep], down[keep], up[keep]
     return ends, duals, steps
 
 
@@ -74,57 +99,56 @@ def hinge_gaps(X: Float, rho: Float, signs: Float, price: Float, theta: Float, a
     return found
 
 
-def _direction(
-    X: Float,
-    signs: Float,
-    alpha: Float,
-    z: Float,
-    room: Float,
-    q: Float,
-    curvature: Float,
-    residual: Float,
-    force: Float,
-    solve: Callable[[Float], Float],
-    down: Float,
-    up: Float,
-) -> tuple[Float, Float, Float, Float]:
-    """dθ, dα, dz, dq for z dα + α dz = down and −q dα + (C − α) dq = up."""
-    r = down / alpha - up / room + residual
-    d_theta = solve(force + (signs * r / curvature) @ X)
-    d_alpha = (r - signs * (d_theta @ X.T)) / curvature
-    return d_theta, d_alpha, (down - z * d_alpha) / alpha, (up + q * d_alpha) / room
-
-
-def _longest(
-    alpha: Float, d_alpha: Float, z: Float, d_z: Float, room: Float, q: Float, d_q: Float, share: float
-) -> Float:
-    """(K, 1) `share` of the longest steps, but at most 1, that keep α, z, C − α and q positive."""
-    fastest = np.maximum(np.maximum(-d_alpha / alpha, d_alpha / room), np.maximum(-d_z / z, -d_q / q)).max(axis=1)
-    found: Float = (share / np.maximum(fastest, share))[:, None]
+def _rows_dot(one: Float, two: Float) -> Float:
+    """(K,) inner products of the rows of two matrices."""
+    found: Float = np.einsum("ij,ij->i", one, two)
     return found
 
 
-def _solver(X: Float, pairs: Float | None, rho: Float, weights: Float) -> Callable[[Float], Float] | None:
-    """r ↦ (diag ρ + Xᵀ diag(weights) X)⁻¹r for K rows of weights, scaled to unit diagonals and refined."""
+def _length(share: float, *rates: Float) -> Float:
+    """(K,) `share` of the longest steps, but at most 1, where values fall at these rates."""
+    found: Float = share / np.maximum(np.maximum.reduce(rates), share)
+    return found
+
+
+def _solver(X: Float, pairs: Float | None, rho: Float, weights: Float) -> Callable[[Float], Float]:
+    """r ↦ (diag ρ + Xᵀ diag(weights) X)⁻¹r for K rows of weights, scaled to unit diagonals and refined; not a number where a
+    matrix has no factor.
+    """
     p = X.shape[1]
     if pairs is not None:
         matrix = (weights @ pairs).reshape(-1, p, p)
     else:
-        matrix = np.array([(X * own[:, None]).T @ X for own in weights])
+        matrix = np.empty((len(weights), p, p))
+        for k, root in enumerate(np.sqrt(weights)):
+            rows = X * root[:, None]
+            matrix[k] = rows.T @ rows  # half the arithmetic of two different factors
     at = np.arange(p)
     matrix[:, at, at] += rho
     unit = 1.0 / np.sqrt(matrix[:, at, at])
     matrix *= unit[:, :, None]
     matrix *= unit[:, None, :]
-    try:
-        inverse = np.linalg.inv(matrix)
-    except np.linalg.LinAlgError:
-        return None
+    factors = [_factor(each, at) for each in matrix]
 
     def solve(r: Float) -> Float:
-        r = (unit * r)[:, :, None]
-        found = inverse @ r
-        found = found + inverse @ (r - matrix @ found)
-        return unit * found[:, :, 0]
+        r = unit * r
+        found = np.array([dpotrs(factor, own, lower=1)[0] for factor, own in zip(factors, r, strict=True)])
+        r -= (matrix @ found[:, :, None])[:, :, 0]
+        found += [dpotrs(factor, own, lower=1)[0] for factor, own in zip(factors, r, strict=True)]
+        return unit * found
 
     return solve
+
+
+def _factor(matrix: Float, at: NDArray[np.intp]) -> Float:
+    """The lower factor of a matrix with a unit diagonal, which it may need more of."""
+    for shift in _SHIFTS:
+        shifted = matrix.copy() if shift else matrix
+        shifted[at, at] = 1.0 + shift
+        factor, failed = dpotrf(shifted, lower=1)
+        if failed == 0:
+            break
+    else:
+        factor = np.full_like(matrix, np.nan)
+    found: Float = factor
+    return found

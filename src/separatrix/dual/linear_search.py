@@ -30,7 +30,7 @@ Point = tuple[Float, Any, Float]
 """Weights (d,) or (d, K), intercepts, and multipliers (n,) or (n, K)."""
 
 _FIRST_PROOF, _LONG_SINCE = 3, 1.5
-_ARRIVES_AT_ONCE, _STIFF = 300.0, 1e200
+_ARRIVES_AT_ONCE, _STIFF, _TINY = 300.0, 1e200, 1e-150
 # Sweeps before Newton's steps may take over, how many of these a fit takes, and what one flop of a sweep costs of theirs.
 _FIRST_SWEEPS, _NEWTON_STEPS, _SLOWER = 20, 30, 10.0
 # What a step costs beside its arithmetic, and what one may cost.
@@ -62,6 +62,9 @@ class Ascent(ABC):
 
     settled = False
     """Whether the last sweep moved nothing, so that a proof has to decide how to go on."""
+
+    long_since = _LONG_SINCE
+    """A proof is due after so many times the sweeps before the last one."""
 
     @property
     @abstractmethod
@@ -113,14 +116,24 @@ class DualMachine(ABC):
     def interior_points(self, copy: DenseCopy) -> Iterator[Point]:
         """Newton's steps, in the coordinates of the dense copy of the rows."""
 
+    def row_points(self) -> Iterator[Point] | None:
+        """Newton's steps on the rows' side, where they are to be had: points of X itself."""
+        return None
+
+    @property
+    def step_cost(self) -> float:
+        """Multiplications of a Newton step."""
+        n, p = len(self.price), min(self.rows.X.shape) * self.n_scores
+        return float(n) * p * p + float(p) ** 3 / 3.0
+
     def on_the_margin(self, copy: DenseCopy, point: Point) -> Point | None:
         """The point by the equations of the rows on the margin, where there are such; in the same coordinates."""
         return None
 
     @property
     def pull(self) -> float:
-        """The curvature of the intercept's penalty; 0 where it is free."""
-        return 0.0 if self.scaling is None else min(_STIFF, float(np.float64(self.scaling) ** -2.0))
+        """The curvature of the intercept's penalty; 0 where there is none."""
+        return min(_STIFF, max(self.scaling, _TINY) ** -2.0) if self.scaling else 0.0
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -141,8 +154,7 @@ class DualMachine(ABC):
         """
         X, K = self.rows.X, self.n_scores
         n, d = X.shape
-        p = min(n, d) * K
-        step = float(n) * p * p + float(p) ** 3 / 3.0 + _STEP
+        step = self.step_cost + _STEP
         if step > _AFFORDABLE or not self.rows.has_copy:
             return max_iter + 1
         entries = X.nnz if sp.issparse(X) else n * d
@@ -163,13 +175,13 @@ class DualMachine(ABC):
         *,
         direct: bool = False,
         stop: Event | None = None,
-        near: tuple[Point, int] | None = None,
+        near: tuple[ProvenPoint, int] | None = None,
     ) -> LinearDual:
         """Iterate until the proven gap is at most `tol` times the primal objective.
 
         `max_iter` limits sweeps and Newton's steps together; `direct` takes the latter from the start, where they are
         affordable, and to the last digits. `stop` ends the work when another thread's Ctrl-C sets it, and is set by one here.
-        `near` is a point that may be good enough, and the steps that led to it.
+        `near` is a point that may be good enough, with its proof, and the steps that led to it.
         """
         search = _Search(self, Record(tol), max_iter, callback, stop or Event())
         record, status = search.record, Status.MAX_ITER
@@ -213,10 +225,10 @@ class _Search:
         """The sweeps, from zero."""
         return self.machine.ascent(self.record)
 
-    def begin(self, point: Point, steps: int) -> None:
+    def begin(self, point: ProvenPoint, steps: int) -> None:
         """Look at what another method found."""
-        self.iterations, self.passes = steps, self.passes + 3 * steps
-        self.prove(point)
+        self.iterations, self.passes = steps, self.passes + 3 * steps + 2
+        self.record.add(point)
         self.record.note(steps, self.callback)
 
     def prove(self, point: Point) -> ProvenPoint:
@@ -237,23 +249,30 @@ class _Search:
     def sweep(self, limit: int, rng: np.random.Generator, *, hopeful: bool = False) -> Status:
         """Sweeps of dual coordinate ascent; `hopeful` ones end with the first proof that they did not come near."""
         ascent, record, status = self.ascent, self.record, Status.MAX_ITER
-        value, proven = 0.0, 10  # the sweep of the last proof; the first is due by its rise, or somewhat later
+        value, proven, gap = 0.0, 10, np.inf  # the last proof's sweep; the first is due by its rise, or somewhat later
         while self.iterations < limit:
             if self.stop.is_set():
                 status = Status.INTERRUPTED
                 break
-            late = max(_FIRST_PROOF, math.ceil(_LONG_SINCE * proven))
+            late = max(_FIRST_PROOF, math.ceil(ascent.long_since * proven))
             most = 1 if self.callback else max(1, min(limit, late) - self.iterations)
             swept = ascent.sweeps(rng, value, most, _FIRST_PROOF - self.iterations)
             rise, value = swept.rise, value + swept.total
             self.iterations, self.passes = self.iterations + swept.count, self.passes + swept.count
-            due = ascent.is_due(rise, value) or self.iterations >= _LONG_SINCE * proven
+            due = ascent.is_due(rise, value) or self.iterations >= ascent.long_since * proven
             if ascent.settled or (self.iterations >= _FIRST_PROOF and due):
-                point, proven = self.prove(ascent.point), self.iterations
+                since, proven = self.iterations - proven, self.iterations
+                point = self.prove(ascent.point)
                 if record.finished or ascent.after_proof(point, rise, value):
                     return Status.STALLED
                 if hopeful and record.gap > _NEAR * record.goal:
                     return Status.MAX_ITER
+                if limit < self.max_iter and proven >= _FIRST_SWEEPS and math.isfinite(gap) and record.goal > 0.0:
+                    # At the rate of the last sweeps there is more to go than they are given.
+                    rate = math.log(max(gap / record.gap, 1.0 + 1e-9)) / max(1, since)
+                    if math.log(record.gap / record.goal) > rate * (limit - proven):
+                        return Status.MAX_ITER
+                gap = record.gap
             else:
                 ascent.without_proof()
             record.note(self.iterations, self.callback)
@@ -262,10 +281,12 @@ class _Search:
 
     def step(self, fine: bool) -> Status:
         """Newton's steps between the bounds; at last the equations of the margin, where `fine` digits are asked for."""
-        machine, copy, record = self.machine, self.machine.rows.dense_copy, self.record
-        assert copy is not None
+        machine, record = self.machine, self.record
+        own = machine.row_points()
+        copy = None if own is not None else machine.rows.dense_copy
         record.change_method()
-        points, last = machine.interior_points(copy), None
+        points, last = own if copy is None else machine.interior_points(copy), None
+        assert points is not None
         while self.iterations < self.max_iter:
             if self.stop.is_set():
                 return Status.INTERRUPTED
@@ -273,7 +294,7 @@ class _Search:
                 found = next(points, None)
                 if found is None:
                     break
-                last, point = found, (*copy.back(found[0], found[1]), found[2])
+                last, point = found, found if copy is None else (*copy.back(found[0], found[1]), found[2])
             self.iterations, self.passes = self.iterations + 1, self.passes + 6
             self.prove(point)
             record.note(self.iterations, self.callback)
@@ -282,7 +303,7 @@ class _Search:
                 break
         else:
             return Status.MAX_ITER
-        exact = machine.on_the_margin(copy, last) if fine and last is not None else None
-        if exact is not None and all(np.isfinite(part).all() for part in exact):
+        exact = machine.on_the_margin(copy, last) if fine and copy is not None and last is not None else None
+        if copy is not None and exact is not None and all(np.isfinite(part).all() for part in exact):
             record.prefer(machine.prove(*copy.back(exact[0], exact[1]), exact[2]))
         return Status.STALLED

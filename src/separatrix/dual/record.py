@@ -33,12 +33,11 @@ def primal_values(w: Float, squared: float, price: Float, slack: Float, most: Fl
     return value, 0.5 * squared * (1.0 + (len(w) + 8.0) * EPS) + upper
 
 
-def best_dual_value(gain: float, curved: float, rounding: float = 1.0) -> float:
-    """max over 0 ≤ τ ≤ 1 of τ·gain − ½τ²·curved, rounding counted; at least that of τ = 0."""
-    if not (gain > 0 and np.isfinite(curved)):
-        return 0.0
-    share = min(1.0, gain / curved) if curved > 0 else 1.0
-    return (share * gain - 0.5 * share**2 * curved * rounding) * (1.0 - 4.0 * EPS)
+def best_dual_value(gain: Any, curved: Any, rounding: float = 1.0) -> Any:
+    """max over 0 ≤ τ ≤ 1 of τ·gain − ½τ²·curved, rounding counted; at least that of τ = 0. One, or one per machine."""
+    share = np.minimum(1.0, gain / np.where(curved > 0, curved, gain))
+    found = (share * gain - 0.5 * share**2 * curved * rounding) * (1.0 - 4.0 * EPS)
+    return np.where((gain > 0) & np.isfinite(curved), found, 0.0)
 
 
 @dataclass(frozen=True)

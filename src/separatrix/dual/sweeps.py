@@ -21,6 +21,8 @@ from separatrix.dual.centred_rows import stored_parts
 
 # The share of the rows that is worth a copy; the entries that may be visited before Ctrl-C is looked at.
 _WORTH_GATHERING, _UNINTERRUPTED = 0.4, 5e7
+# Entries that are swept while a point is proven by calls that have nothing to read.
+_SMALL = 200_000
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,15 @@ class ActiveRows:
         self._bounds[:] = np.inf, -np.inf
 
     @property
+    def _entries(self) -> int:
+        return int(self.X.nnz if sp.issparse(self.X) else self.X.size)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a sweep takes longer than what is called between sweeps: to gather rows, or to prove a point."""
+        return self._entries > _SMALL
+
+    @property
     def violation(self) -> float:
         """The largest projected gradient of the last sweep."""
         finite = self._bounds[np.isfinite(self._bounds)]
@@ -85,7 +96,7 @@ class ActiveRows:
         zero, full = (self.alpha == 0.0) & (gradient > slack), (self.alpha == self.upper) & (gradient < -slack)
         at = np.flatnonzero(~(zero | full))
         self._activate()
-        return self if len(at) > _WORTH_GATHERING * len(self.which) else self._part(at)
+        return self._part(at) if self.is_large and len(at) <= _WORTH_GATHERING * len(self.which) else self
 
     def sweeps(
         self, w: Float, b: float, intercept: tuple[float, float, float], seed: int, until: Until
@@ -94,9 +105,8 @@ class ActiveRows:
         from separatrix.kernels.dual_hinge import sweeps_dense, sweeps_sparse  # numba takes a while to import
 
         rows, sides = stored_parts(self.X, self.centre), (self.signs, self.upper, self.ridge, self.squares)
-        entries = self.X.nnz if sp.issparse(self.X) else self.X.size
-        most = max(1, min(until.most, int(_UNINTERRUPTED / max(1, entries))))
-        fewest = int(_WORTH_GATHERING * len(self.which))
+        most = max(1, min(until.most, int(_UNINTERRUPTED / max(1, self._entries))))
+        fewest = int(_WORTH_GATHERING * len(self.which)) if self.is_large else 0
         limits = (most, fewest, until.value, until.share, until.begun)
         loop, state = sweeps_sparse if sp.issparse(self.X) else sweeps_dense, (self._bounds, self.alpha, w, b)
         found = loop(*rows, sides, intercept, self._order, self.active, *state, np.uint64(seed), limits)
@@ -105,7 +115,7 @@ class ActiveRows:
 
     def gathered(self) -> ActiveRows:
         """The active rows, in memory of their own, where that is worth it."""
-        if self.active >= _WORTH_GATHERING * len(self.which):
+        if not self.is_large or self.active >= _WORTH_GATHERING * len(self.which):
             return self
         part = self._part(np.sort(self._order[: self.active]))
         part._bounds = self._bounds.copy()

@@ -21,13 +21,17 @@ def score_rounding(p: int) -> float:
 
 def exact_dot(v: Float, c: Float, start: float) -> float:
     """start + vᵀc, rounded once."""
+    return math.fsum([start, *exact_terms(v, c).tolist()])
+
+
+def exact_terms(v: Float, c: Float) -> Float:
+    """(…, 2d) numbers whose sum is vᵀc without rounding, for v (…, d)."""
     product = v * c
     with np.errstate(over="ignore", invalid="ignore"):
         v_high, c_high = _high(v), _high(c)
         v_low, c_low = v - v_high, c - c_high
         error = ((v_high * c_high - product) + v_high * c_low + v_low * c_high) + v_low * c_low
-    error = np.where(np.isfinite(error), error, 0.0)
-    return math.fsum([start, *product.tolist(), *error.tolist()])
+    return np.concatenate([product, np.where(np.isfinite(error), error, 0.0)], axis=-1)
 
 
 def _high(v: Float) -> Float:

@@ -158,27 +158,76 @@ def choose_solver(
     return min(costs, key=lambda name: costs[name])
 
 
-# A machine of few rows or columns is solved by Newton's method: a Hessian, or its products, are cheap.
-FEW_ROWS = 200
-PRIMAL_COLUMNS = 1000
-# Up to this many rows and columns all rows are at hand, and interior points reach the last digits.
-INTERIOR_ROWS = 2000
-NEWTON_VALUES = 4_000_000
+# Machines of few rows are solved to the last digits, sparse ones where that takes no more than so many products of a step.
+_FEW_ROWS, _FEW_PRODUCTS = 200, 1_000_000
+# A dense copy of the rows may have so many entries; up to so many columns the primal is solved with a Hessian.
+_COPY_ENTRIES, _PRIMAL_COLUMNS = 30_000_000, 1000
+# Nanoseconds: per entry of a sweep; per product of two columns of a row; per row, in a step of interior points and elsewhere;
+# per value that a pass, a step of Newton's method and a dense copy of the rows read.
+_SWEEP_ENTRY, _PRODUCT, _INTERIOR_ROW, _ROW, _PASS_VALUE, _STEP_VALUE, _COPY_VALUE = (
+    2.0,
+    0.06,
+    250.0,
+    60.0,
+    2.0,
+    6.0,
+    8.0,
+)
+# Sweeps of sparse rows with many columns, and of others, whose columns are rarely as independent. Steps of interior points.
+_SPARSE_SWEEPS, _DENSE_SWEEPS, _INTERIOR_STEPS = 60, 400, 18
+# What a pass of the primal takes beside its arithmetic.
+_PASS = 0.5e6
 
 
-def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
+def svm_costs(n_rows: int, n_features: int, loss: str, entries: int | None = None) -> dict[str, float]:
+    """About how many nanoseconds a linear machine with an L2 penalty takes, by method; those that cannot be used are left out.
+
+    p = min(n, d), e is what is stored of the rows, h = 0.06 n p²/2 a Hessian, f = 0.06 p³/3 a factor. Few rows per column take
+    more steps: r = d/n.
+
+    ===============  ===============================================================================  ==============
+    ``interior``     18 (2h + f + 250 n) + 8np                                                        n p ≤ 3·10⁷
+    ``newton``       (5 + min(15, 30 r)) (h + f + 6np + 60 n) + 8np                                   n p ≤ 3·10⁷
+    ``primal``       hinge (25 + min(100, 900 r)) (h + 2e + 60 n + 0.5 ms),                                d ≤ 1000
+                     squared (8 + min(30, 100 r)) (h/2 + 2e + 60 n + 0.5 ms)
+    ``dual``         120 e of sparse rows with d ≥ n/4, 800 e of others
+    ===============  ===============================================================================  ==============
+    """
+    n, d, p = float(n_rows), float(n_features), float(min(n_rows, n_features))
+    stored = n * d if entries is None else float(entries)
+    sparse = stored <= _FULL * n * d and 4 * d >= n
+    hessian, factor, few = _PRODUCT * n * p**2 / 2.0, _PRODUCT * p**3 / 3.0, d / n
+    costs = {"dual": _SWEEP_ENTRY * stored * (_SPARSE_SWEEPS if sparse else _DENSE_SWEEPS)}
+    if n * p <= _COPY_ENTRIES:
+        copy = _COPY_VALUE * n * p + (_PRODUCT * n * stored if n < d else 0.0)
+        if loss == "hinge":
+            costs["interior"] = copy + _INTERIOR_STEPS * (2.0 * hessian + factor + _INTERIOR_ROW * n)
+        else:
+            step = hessian + factor + _STEP_VALUE * n * p + _ROW * n
+            costs["newton"] = copy + (5.0 + min(15.0, 30.0 * few)) * step
+    if n_features <= _PRIMAL_COLUMNS:
+        one = _PASS_VALUE * stored + _ROW * n + _PASS
+        hinge, squared = 25.0 + min(100.0, 900.0 * few), 8.0 + min(30.0, 100.0 * few)
+        costs["primal"] = hinge * (hessian + one) if loss == "hinge" else squared * (hessian / 2.0 + one)
+    return costs
+
+
+def few_rows(n_rows: int | None, n_features: int, entries: int | None = None) -> bool:
+    """Whether a linear support vector machine is so small that it is solved to the last digits."""
+    if n_rows is None or n_rows > _FEW_ROWS:
+        return False
+    return entries is None or n_rows * min(n_rows, n_features) ** 2 <= _FEW_PRODUCTS
+
+
+def choose_svm(n_rows: int | None, n_features: int, loss: str, *, entries: int | None = None) -> str:
     """How a linear support vector machine with an L2 penalty is fitted.
 
-    =============================================  ===================================================================
-    hinge, rows ≤ 2000 and columns ≤ 1000          ``"interior"``: interior points, a few dozen Newton steps
-    hinge, rows ≤ 200                              ``"interior"``, on the rows' side
-    squared hinge, columns ≤ 1000 and at most      ``"newton"``: Newton's method on the rows inside the margin, for all
-    4 million values                               machines at once, to the exact optimum
-    squared hinge, rows ≤ 200                      ``"newton"``
-    columns ≤ 1000                                 ``"primal"``: a few passes; for the hinge, losses that are ever less
-                                                   rounded off
-    more                                           ``"dual"``: coordinate ascent, row by row
-    =============================================  ===================================================================
+    ==============================  ====================================================================================
+    rows ≤ 200 (`few_rows`)         ``"interior"`` for the hinge, ``"newton"`` for the squared hinge: to the last digits
+    rows that are not counted yet   ``"primal"`` up to 1000 columns, ``"dual"`` beyond
+    else                            what costs least by `svm_costs`: ``"interior"`` points, ``"newton"``'s method on the rows
+                                    inside the margin, ``"primal"``: a few passes, or ``"dual"`` coordinate ascent
+    ==============================  ====================================================================================
 
     Parameters
     ----------
@@ -186,6 +235,8 @@ def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
         ``None`` when it is not known.
     n_features : int
     loss : {"hinge", "squared_hinge"}
+    entries : int, optional
+        Stored entries of a sparse matrix.
 
     Returns
     -------
@@ -194,13 +245,14 @@ def choose_svm(n_rows: int | None, n_features: int, loss: str) -> str:
     Examples
     --------
     >>> from separatrix.solvers import choose_svm
-    >>> choose_svm(400_000, 100, "hinge"), choose_svm(100_000, 47_000, "hinge"), choose_svm(500, 10, "hinge")
-    ('primal', 'dual', 'interior')
+    >>> choose_svm(500, 10, "hinge"), choose_svm(500, 10, "squared_hinge")
+    ('interior', 'newton')
+    >>> choose_svm(400_000, 100, "hinge"), choose_svm(100_000, 47_000, "hinge", entries=6_000_000)
+    ('primal', 'dual')
     """
-    few = n_rows is not None and n_rows <= FEW_ROWS
-    narrow = n_features <= PRIMAL_COLUMNS
-    if loss == "hinge" and (few or (narrow and n_rows is not None and n_rows <= INTERIOR_ROWS)):
-        return "interior"
-    if loss != "hinge" and (few or (narrow and n_rows is not None and n_rows * n_features <= NEWTON_VALUES)):
-        return "newton"
-    return "primal" if narrow or few else "dual"
+    if n_rows is None:
+        return "primal" if n_features <= _PRIMAL_COLUMNS else "dual"
+    if few_rows(n_rows, n_features, entries):
+        return "interior" if loss == "hinge" else "newton"
+    costs = svm_costs(n_rows, n_features, loss, entries)
+    return min(costs, key=lambda name: costs[name])

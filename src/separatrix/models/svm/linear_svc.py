@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import cache, partial
 from numbers import Integral, Real
 from threading import Event
 from typing import Any, ClassVar, Literal
@@ -29,7 +30,8 @@ from separatrix.data.source import in_parallel
 from separatrix.dual.centred_rows import CentredRows
 from separatrix.dual.crammer_singer import CrammerSinger
 from separatrix.dual.linear_machine import LinearMachine, near_optima
-from separatrix.dual.linear_search import DualMachine, LinearDual, Point
+from separatrix.dual.linear_search import DualMachine, LinearDual
+from separatrix.dual.record import ProvenPoint
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.linear_rule import LinearRule
@@ -39,7 +41,7 @@ from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.models.svm.machines import joined_fit
-from separatrix.solvers.choose import FEW_ROWS, choose_svm
+from separatrix.solvers.choose import choose_svm, few_rows
 
 # What few rows are solved to.
 _FINE = 1e-10
@@ -171,8 +173,9 @@ class LinearSVC(SparseCoefficients, LinearRule):
             return "dual"
         if self.penalty == "l1":
             return "primal"
-        best = choose_svm(source.n_rows, source.n_features, self.loss)
-        if self.dual == "auto" or best == "interior" or (source.n_rows or 0) <= FEW_ROWS:
+        shape = (source.n_rows, source.n_features)
+        best = choose_svm(*shape, self.loss, entries=source.entries)
+        if self.dual == "auto" or best == "interior" or few_rows(*shape, source.entries):
             return best
         return "dual" if self.dual else "primal"
 
@@ -221,9 +224,11 @@ class LinearSVC(SparseCoefficients, LinearRule):
         stop = Event()
         callback = progress if self.verbose and len(machines) == 1 else None  # one that listens hears of every sweep
         duals: list[LinearDual | None] = [None] * len(machines)
-        near: dict[int, tuple[Point, int]] = {}
+        near: dict[int, tuple[ProvenPoint, int]] = {}
         frame, pairs = machines[0].rows, [one for one in machines if isinstance(one, LinearMachine)]
-        seeds, fine = self._seeds(len(machines)), len(frame.squares) <= FEW_ROWS
+        n, d = frame.X.shape
+        fine = few_rows(n, d, frame.X.nnz if sp.issparse(frame.X) else None)
+        seeds = cache(partial(self._seeds, len(machines)))
         # Few dense rows are done by then, and without compiled code.
         if (
             pairs
@@ -232,7 +237,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         ):
             for at, machine in enumerate(pairs):
                 tol = min(self.tol, _FINE) if fine else self.tol
-                duals[at] = machine.try_sweeps(tol, int(self.max_iter), int(seeds[at]), stop)
+                duals[at] = machine.try_sweeps(tol, int(self.max_iter), int(seeds()[at]), stop)
                 if duals[at] is None or stop.is_set():
                     break  # nor are they enough for the others
         rest = [at for at, dual in enumerate(duals) if dual is None]
@@ -241,7 +246,8 @@ class LinearSVC(SparseCoefficients, LinearRule):
             near = dict(zip(rest, optima, strict=False))
 
         def solve(at: int) -> None:
-            settings = (self.tol, int(self.max_iter), int(seeds[at]), callback)
+            seed = at if at in near else int(seeds()[at])  # hardly ever needed, and dear to draw
+            settings = (self.tol, int(self.max_iter), seed, callback)
             duals[at] = machines[at].solve(*settings, direct=way != "dual", stop=stop, near=near.get(at))
 
         try:
