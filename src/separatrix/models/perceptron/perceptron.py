@@ -293,6 +293,7 @@ class Perceptron(SparseCoefficients, LinearRule):
 
     def _learn(self, source: Source, watch: Stopwatch, max_iter: int) -> None:
         rule, machines = self._rule(source, max_iter), self._machines
+        source.lay_in_rows()  # every epoch reads row by row
         self.radius_ = max(self.radius_, largest_norm(source, rule.lift_squared))
         share, shuffle = self.validation_fraction, bool(self.shuffle)
         held_out = hold_out(source, share, self.random_state, shuffle) if self.early_stopping else None
