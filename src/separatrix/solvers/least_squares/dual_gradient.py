@@ -29,6 +29,8 @@ from separatrix.solvers.least_squares.weighted_rows import WeightedRows
 
 _TINY = float(np.finfo(np.float64).tiny)
 _RESTARTS = 3
+# Steps before which nothing is foretold, and how many more the rest may be than those before them foretell.
+_FIRST_STEPS, _SLOWER = 4, 1.2
 
 
 def minimise_dual_ridge(
@@ -39,16 +41,20 @@ def minimise_dual_ridge(
     max_iter: int,
     dtype: np.dtype[Any],
     extra: Callable[[Float], float],
-) -> tuple[Float, Status, Certificate, int, list[dict[str, Any]]]:
+    hopeless: bool = False,
+) -> tuple[Float, Status, Certificate, int, list[dict[str, Any]]] | None:
     """Coefficients (m, d) rounded to `dtype`, status, certificate, steps and trace; α > 0.
 
-    Stops when the proven gap is at most `tol` times the objective; `extra` as for `minimise_ridge`.
+    Stops when the proven gap is at most `tol` times the objective. Where it may find the problem `hopeless`, it gives None as
+    soon as the steps show that there are too few of them; `extra` as for `minimise_ridge`.
     """
     u, residual, status = np.zeros_like(rows.targets), rows.targets.copy(order="K"), Status.MAX_ITER
     trace: list[dict[str, Any]] = []
     try:
         for _ in range(_RESTARTS):  # the recurrence of the residual drifts from the residual itself
-            status = _descend(rows, alpha, u, residual, tol, max_iter - len(trace), trace)
+            status = _descend(rows, alpha, u, residual, tol, max_iter - len(trace), trace, hopeless)
+            if hopeless and status is Status.MAX_ITER:
+                return None
             w = rows.transposed(u)
             gap, value, residual = duality_gap(rows, alpha, u, w, w)
             near = gap <= tol * max(value, _TINY)
@@ -75,11 +81,18 @@ def _value(left: Float, w: Float, alpha: Float) -> float:
 
 
 def _descend(
-    rows: WeightedRows, alpha: Float, u: Float, residual: Float, tol: float, max_iter: int, trace: list[dict[str, Any]]
+    rows: WeightedRows,
+    alpha: Float,
+    u: Float,
+    residual: Float,
+    tol: float,
+    max_iter: int,
+    trace: list[dict[str, Any]],
+    hopeless: bool,
 ) -> Status:
     """Conjugate gradients from u with the given residual, both changed in place."""
     direction, energy = residual.copy(order="K"), np.square(residual).sum(axis=0)
-    for _ in range(max_iter):
+    for done in range(1, max_iter + 1):
         product = rows.times(rows.transposed(direction))
         product += alpha * direction
         curvature = np.einsum("ij,ij->j", direction, product)
@@ -94,6 +107,10 @@ def _descend(
             return Status.CONVERGED
         if not step.any():
             return Status.STALLED
+        if hopeless and done >= _FIRST_STEPS:
+            digits = np.log(trace[-1 - done // 2]["gap"] / gap) / (done // 2)  # gained by each of the last steps
+            if not _SLOWER * np.log(gap / (tol * max(value, _TINY))) < (max_iter - done) * digits:
+                return Status.MAX_ITER
         direction *= np.divide(left, energy, out=np.zeros_like(energy), where=energy > 0)
         direction += residual
         energy = left
