@@ -29,8 +29,6 @@ from separatrix.solvers.least_squares.weighted_rows import WeightedRows
 
 _TINY = float(np.finfo(np.float64).tiny)
 _RESTARTS = 3
-# Steps before which nothing is foretold, and how many more the rest may be than those before them foretell.
-_FIRST_STEPS, _SLOWER = 4, 1.2
 
 
 def minimise_dual_ridge(
@@ -45,8 +43,8 @@ def minimise_dual_ridge(
 ) -> tuple[Float, Status, Certificate, int, list[dict[str, Any]]] | None:
     """Coefficients (m, d) rounded to `dtype`, status, certificate, steps and trace; α > 0.
 
-    Stops when the proven gap is at most `tol` times the objective. Where it may find the problem `hopeless`, it gives None as
-    soon as the steps show that there are too few of them; `extra` as for `minimise_ridge`.
+    Stops when the proven gap is at most `tol` times the objective. Where it may find the problem `hopeless`, it gives None when
+    a third of the steps shows that there are too few of them; `extra` as for `minimise_ridge`.
     """
     u, residual, status = np.zeros_like(rows.targets), rows.targets.copy(order="K"), Status.MAX_ITER
     trace: list[dict[str, Any]] = []
@@ -92,6 +90,7 @@ def _descend(
 ) -> Status:
     """Conjugate gradients from u with the given residual, both changed in place."""
     direction, energy = residual.copy(order="K"), np.square(residual).sum(axis=0)
+    gaps: list[float] = []
     for done in range(1, max_iter + 1):
         product = rows.times(rows.transposed(direction))
         product += alpha * direction
@@ -107,9 +106,11 @@ def _descend(
             return Status.CONVERGED
         if not step.any():
             return Status.STALLED
-        if hopeless and done >= _FIRST_STEPS:
-            digits = np.log(trace[-1 - done // 2]["gap"] / gap) / (done // 2)  # gained by each of the last steps
-            if not _SLOWER * np.log(gap / (tol * max(value, _TINY))) < (max_iter - done) * digits:
+        gaps.append(gap)
+        if hopeless and 3 * done >= max_iter:
+            # What a step of the last half has gained, of residuals that do not fall at every step.
+            gained = np.log(min(gaps[: done - done // 2]) / min(gaps)) / max(1, done // 2)
+            if not np.log(min(gaps) / (tol * max(value, _TINY))) < (max_iter - done) * gained:
                 return Status.MAX_ITER
         direction *= np.divide(left, energy, out=np.zeros_like(energy), where=energy > 0)
         direction += residual

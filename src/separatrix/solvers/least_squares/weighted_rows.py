@@ -219,7 +219,7 @@ class FewDenseRows(DenseRows):
         """X̃X̃ᵀ in a type, summed in float64; it finds the sums and (in that type) the squares on its way."""
         weights = np.square(self._roots[:, 0])
         weighted, n = bool((weights != 1.0).any()), len(weights)
-        columns = min(self._columns, max(64, _PRODUCTS // max(1, n * n)))
+        columns = min(self._columns, max(64, n, _PRODUCTS // max(1, n * n)))
 
         def of_columns(a: int) -> Any:
             at = slice(a, a + columns)
