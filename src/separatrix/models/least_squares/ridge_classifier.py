@@ -324,7 +324,8 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
         """Classes never predicted on the rows; stops reading as soon as every class has been."""
         unseen = self._chosen_from.copy()
         W, b = self.coef_.T.astype(np.float64), self.intercept_
-        rows = min(4096, max(32, _LOOKED_AT // source.n_features))
+        stored = source.n_features if source.entries is None else 1 + source.entries // max(1, source.n_rows or 1)
+        rows = min(4096, max(32, _LOOKED_AT // stored))
         first = islice(cut_finer(source.blocks(), min(rows, _FIRST_ROWS * len(unseen))), 1)  # most often enough
         for block in chain(first, cut_finer(source.blocks(), rows)):
             with one_blas_thread():
