@@ -44,7 +44,7 @@ def minimise_dual_ridge(
     """Coefficients (m, d) rounded to `dtype`, status, certificate, steps and trace; α > 0.
 
     Stops when the proven gap is at most `tol` times the objective. Where it may find the problem `hopeless`, it gives None when
-    a third of the steps shows that there are too few of them; `extra` as for `minimise_ridge`.
+    one or two thirds of the steps show that there are too few of them; `extra` as for `minimise_ridge`.
     """
     u, residual, status = np.zeros_like(rows.targets), rows.targets.copy(order="K"), Status.MAX_ITER
     trace: list[dict[str, Any]] = []
@@ -107,7 +107,7 @@ def _descend(
         if not step.any():
             return Status.STALLED
         gaps.append(gap)
-        if hopeless and 3 * done >= max_iter:
+        if hopeless and done in (-(-max_iter // 3), -(-2 * max_iter // 3)):
             # What a step of the last half has gained, of residuals that do not fall at every step.
             gained = np.log(min(gaps[: done - done // 2]) / min(gaps)) / max(1, done // 2)
             if not np.log(min(gaps) / (tol * max(value, _TINY))) < (max_iter - done) * gained:
