@@ -13,6 +13,8 @@ import separatrix
 from separatrix import Ridge, RidgeClassifier, Status
 from separatrix.solvers import choose_least_squares
 from separatrix.solvers.choose import affordable_steps
+from separatrix.solvers.least_squares.penalised_metric import penalised_metric
+from separatrix.statistics.gram import Gram
 
 
 def sparse_problem(n: int, d: int, classes: int = 2, seed: int = 0) -> tuple[Any, np.ndarray]:
@@ -146,3 +148,70 @@ def test_bad_values_are_named(kind: str) -> None:
     rows = sp.csr_array(X * (np.random.default_rng(0).random(X.shape) < 0.05)) if kind == "sparse" else X
     with pytest.raises(ValueError, match="column 7 has 1 such row"):
         RidgeClassifier(solver="cg" if kind == "sparse" else "auto").fit(rows, y)
+
+
+def array_problem(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + 0.1 * rng.standard_normal(d)
+    return X, X[:, :5].sum(axis=1) + rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("shape", [(900, 640), (900, 1000)])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("held", ["C", "F", "float32"])
+def test_arrays_of_moderate_condition_take_steps_with_a_proof(
+    shape: tuple[int, int], intercept: bool, held: str
+) -> None:
+    X, y = array_problem(*shape)
+    X = X.astype(np.float32) if held == "float32" else np.asarray(X, order=held)
+    model = Ridge(400.0, fit_intercept=intercept).fit(X, y)
+    exact = Ridge(400.0, fit_intercept=intercept, solver="gram").fit(X.astype(float), y)
+
+    def value(of: Any) -> float:
+        coef = of.coef_.astype(float)
+        return float(np.square(y - X.astype(float) @ coef - float(of.intercept_)).sum() + 400.0 * coef @ coef)
+
+    assert model.solver_ == "cg" and model.fit_.status is Status.CONVERGED
+    certificate = model.fit_.certificate
+    assert certificate.objective == pytest.approx(value(model), rel=1e-6 if held == "float32" else 1e-9)
+    assert value(model) - value(exact) <= certificate.gap + 1e-12 * value(exact)
+    assert certificate.gap <= 1e-8 * certificate.objective
+
+
+def test_steps_on_arrays_know_weights_and_threads() -> None:
+    X, y = array_problem(900, 640)
+    weights = np.random.default_rng(1).integers(0, 3, 900).astype(float)
+    one, repeated = Ridge(4000.0, tol=1e-5), Ridge(4000.0, solver="gram")
+    one.fit(X, y, sample_weight=weights)
+    repeated.fit(np.repeat(X, weights.astype(int), axis=0), np.repeat(y, weights.astype(int)))
+    assert one.solver_ == "cg"
+    np.testing.assert_allclose(one.coef_, repeated.coef_, atol=1e-4 * np.abs(repeated.coef_).max())
+    with separatrix.config(threads=1):
+        alone = Ridge(4000.0, tol=1e-5).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(alone.coef_, one.coef_)
+
+
+@pytest.mark.parametrize("shape", [(900, 640), (900, 1000)])
+def test_arrays_of_bad_condition_go_to_a_closed_form(shape: tuple[int, int]) -> None:
+    X, y = array_problem(*shape)
+    X *= 10.0 ** np.random.default_rng(2).uniform(-2, 2, shape[1])
+    model, exact = Ridge(1.0).fit(X, y), Ridge(1.0, solver="gram").fit(X, y)
+    assert model.fit_.status is Status.EXACT
+    np.testing.assert_allclose(X @ model.coef_, X @ exact.coef_, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 1.0, 1e4])
+def test_the_metric_of_a_penalty_is_that_of_its_matrix(alpha: float) -> None:
+    X, y = array_problem(60, 9)
+    equations = Gram.of_source(separatrix.as_source(X, y).valued()).normal_equations()
+    metric, matrix = penalised_metric(equations, alpha), equations.scatter.matrix() + alpha * np.eye(9)
+    assert metric is not None and np.linalg.eigvalsh(matrix)[0] >= alpha
+    rows = np.random.default_rng(3).standard_normal((4, 9))
+    np.testing.assert_allclose(metric.solve(rows), np.linalg.solve(matrix, rows.T).T, rtol=1e-9, atol=1e-12)
+    lengths = np.linalg.norm(metric.half(rows), axis=1)
+    np.testing.assert_allclose(np.square(lengths), np.einsum("ij,ij->i", rows, metric.solve(rows)), rtol=1e-9)
+    assert (lengths <= metric.half_bound(np.abs(rows)) * (1 + 1e-12)).all()
+    assert metric.log_det == pytest.approx(np.linalg.slogdet(matrix)[1])
+    sizes = np.sqrt(matrix.diagonal())
+    assert metric.condition >= 1.0 / np.linalg.eigvalsh(matrix / sizes / sizes[:, None])[0] * (1 - 1e-9)
+    assert penalised_metric(equations, 0.0) is None and penalised_metric(equations, 1e-9) is None

@@ -605,3 +605,16 @@ def test_partial_fit_refuses_what_it_cannot_do():
         model.partial_fit([[1.0]], [0], classes=[0, 2])
     with pytest.raises(ValueError, match="is not among the classes"):
         model.partial_fit([[1.0]], [5])
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_how_an_array_lies_in_memory_makes_no_difference(classes, weighted):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((500, 7)), rng.integers(0, classes, 500)
+    weights = rng.integers(1, 4, 500).astype(float) if weighted else None
+    one, two = (
+        Perceptron(max_iter=5, tol=None).fit(rows, y, sample_weight=weights) for rows in (X, np.asfortranarray(X))
+    )
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.intercept_, two.intercept_)

@@ -84,7 +84,7 @@ class _SortedCentred(Centred):
         if self._short:
             return np.add.reduceat(rows, self._starts, axis=0)
         ones = np.ones(int(self._lengths.max()))
-        return np.stack([ones[:m] @ rows[a : a + m] for a, m in zip(self._starts, self._lengths, strict=True)])
+        return np.stack([np.dot(ones[:m], rows[a : a + m]) for a, m in zip(self._starts, self._lengths, strict=True)])
 
     def _subtract(self, rows: Float, means: Float) -> None:
         if self._short:
@@ -99,7 +99,7 @@ class _SortedCentred(Centred):
         return every
 
     def scatter(self) -> Float:
-        return self._rows.T @ self._rows
+        return np.dot(self._rows.T, self._rows)
 
     def scatter_of(self, k: int) -> Float:
         rows = self.rows_of(k)
@@ -238,7 +238,7 @@ class _StreamedCentred(Centred):
 class DenseBlock(StoredBlock):
     """Rows of a dense array of any real dtype and order.
 
-    `scratch` rows are ours alone, float64 in C order, used once: they may be centred in place. `compiled` loops are worth
+    `scratch` rows are ours alone, float64, used once: they may be centred in place. `compiled` loops are worth
     their import where the block, or all the rows that it is a part of, have many entries.
     """
 
@@ -304,7 +304,8 @@ class DenseBlock(StoredBlock):
         return _SortedCentred(self.X, codes, n_classes, self.weights, self._scratch)
 
     def join(self, columns: Float) -> DenseBlock:
-        joined = np.empty((self.n, self.shape[1] + columns.shape[1]))
+        down = self.X.strides[0] < self.X.strides[1]  # to turn an array around costs more than to copy it
+        joined = np.empty((self.n, self.shape[1] + columns.shape[1]), order="F" if down else "C")
         joined[:, : self.shape[1]] = self.X
         joined[:, self.shape[1] :] = columns
         return DenseBlock(joined, self.y, self.weights, self.start, scratch=True)

@@ -30,6 +30,8 @@ _TARGET_BYTES = 32 << 20
 _BLOCKS, _LEAST_BYTES, _LEAST_ROWS, _WHOLE_ROWS = 96, 4 << 20, 16384, 256
 # For work that copies its rows: threads hold one such block each.
 COPIED_BYTES = 8 << 20
+# Products of columns that are worth a thread of their own, and parts that few rows are cut into for it.
+_PRODUCTS, _PARTS = 1.5e7, 16
 # Sums of a million squares of numbers between this and its inverse are ordinary numbers.
 SQUARES_FIT = 1e150
 
@@ -45,6 +47,13 @@ def rows_to_share(n_rows: int, n_features: int) -> int:
     least = min(_LEAST_BYTES // (8 * max(1, n_features)), _LEAST_ROWS)
     least = max(least, 2 * n_features, n_rows // _BLOCKS)
     return min(rows_per_block(n_features), -(-least // _WHOLE_ROWS) * _WHOLE_ROWS)
+
+
+def rows_to_multiply(n_rows: int, n_features: int) -> int:
+    """Rows of a block whose columns are all multiplied with each other: a half, a quarter, … of all that there are."""
+    least = max(2.0 * n_features, _PRODUCTS / n_features**2)
+    parts = min(_PARTS, 2 ** int(np.log2(max(1.0, n_rows / least))))
+    return -(-n_rows // parts)
 
 
 def cut_finer(blocks: Iterable[Block], rows: int) -> Iterator[Block]:

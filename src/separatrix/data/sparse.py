@@ -8,6 +8,7 @@ Columns whose mean is large against their spread are centred explicitly instead,
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -143,9 +144,21 @@ class SparseBlock(StoredBlock):
     def _of(self, X: Any, y: NDArray[Any] | None, weights: Float | None, start: int) -> SparseBlock:
         return SparseBlock(X, y, weights, start)
 
+    @cached_property
+    def _as_double(self) -> Any:
+        return super()._double()
+
+    def _double(self) -> Any:  # SciPy takes longer to make a small matrix than to multiply it
+        return self._as_double if self.X.nnz < _CURVED_FROM else super()._double()
+
+    @cached_property
+    def _across(self) -> Any:
+        return self._as_double.T
+
     def rmatvec(self, r: Float) -> Float:
         if self.X.nnz < _CURVED_FROM:
-            return super().rmatvec(r)
+            product: Float = self._across @ r
+            return product
         # SciPy copies a slice of a larger matrix before it transposes it.
         from separatrix.kernels.sparse_rows import add_transposed, add_transposed_columns
 

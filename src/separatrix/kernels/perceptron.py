@@ -49,15 +49,22 @@ def _sparse_score(data: Any, indices: Any, first: Any, last: Any, v: Any) -> Any
 
 
 @compiled()
-def shuffled(n: int, salt: Any) -> Any:
-    """A random order of n things (Fisher and Yates), given by 64 bits of salt."""
-    order, state = np.arange(n), salt
-    for i in range(n - 1, 0, -1):
+def shuffle(order: Any, salt: Any) -> None:
+    """Put things in the random order of `shuffled`."""
+    state = salt
+    for i in range(len(order) - 1, 0, -1):
         state += _GOLDEN
         z = (state ^ (state >> np.uint64(30))) * _ONE
         z = (z ^ (z >> np.uint64(27))) * _TWO
         j = np.int64(((z ^ (z >> np.uint64(31))) >> np.uint64(32)) * np.uint64(i + 1) >> np.uint64(32))
         order[i], order[j] = order[j], order[i]
+
+
+@compiled()
+def shuffled(n: int, salt: Any) -> Any:
+    """A random order of n things (Fisher and Yates), given by 64 bits of salt."""
+    order = np.arange(n)
+    shuffle(order, salt)
     return order
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
-from separatrix.kernels.perceptron import REORDERED, shuffled
+from separatrix.kernels.perceptron import REORDERED, shuffle, shuffled
 
 
 @compiled(fastmath=REORDERED)
@@ -44,17 +44,27 @@ def epochs_together(
     eta, lift_squared = rule
     bounded, tol, patience, best, waited = stop
     machines, width, given = len(targets), V.shape[1], np.arange(len(which))
-    scores = np.zeros(machines)
+    scores, places = np.zeros(machines), np.empty_like(which)
+    # Every array that is met in random order costs a wait for memory: labels are kept short, and equal weights are one.
+    labels = codes.astype(np.int32)
+    alike = len(weights) > 0 and weights.min() == weights.max()
     for epoch in range(len(salts)):
         before = sums.copy()
-        order = given if salts[epoch] == np.uint64(0) else shuffled(len(given), salts[epoch])
+        if alike:
+            places[:] = which
+            if salts[epoch] != np.uint64(0):
+                shuffle(places, salts[epoch])
+            order = places
+        else:
+            order = given if salts[epoch] == np.uint64(0) else shuffled(len(given), salts[epoch])
         for at in order:
-            i = which[at]
+            i = at if alike else which[at]
+            one = weights[0 if alike else at]
             row = data[i * width : (i + 1) * width]
             _scores(row, V, scores)
             for k in range(machines):
-                sign = 1.0 if codes[i] == targets[k] else -1.0
-                weight = factors[k, 1] * weights[at] if sign > 0.0 else factors[k, 0] * weights[at]
+                sign = 1.0 if labels[i] == targets[k] else -1.0
+                weight = factors[k, 1] * one if sign > 0.0 else factors[k, 0] * one
                 if weight == 0.0:
                     continue
                 margin = sign * (scores[k] + b[k])

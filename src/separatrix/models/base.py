@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -205,7 +206,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             self._encoding = None
         plain = is_plain(X)
         X = X if plain else as_table(check_rows(X))
-        if plain and self._fits_columns(X, reset):
+        if (plain or _is_plain_sparse(X)) and self._fits_columns(X, reset):
             pass
         elif is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -224,7 +225,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             self._fitted_on_single = source.dtype == np.float32
         return source
 
-    def _fits_columns(self, X: NDArray[Any], reset: bool) -> bool:
+    def _fits_columns(self, X: Any, reset: bool) -> bool:
         """Whether plain numbers need none of scikit-learn's checks: no names then or now, as many columns as before."""
         if "feature_names_in_" in self.__dict__:
             return False
@@ -316,6 +317,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
 def is_plain(X: Any) -> bool:
     """Whether X is an array of real numbers with rows and columns: nothing about it is left to ask."""
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub" and X.dtype.itemsize <= 8 and X.size > 0
+
+
+def _is_plain_sparse(X: Any) -> bool:
+    """The same of a sparse matrix whose indices were checked."""
+    plain = issparse(X) and X.format == "csr" and len(X.shape) == 2 and X.dtype.kind in "fiub" and min(X.shape) > 0
+    return bool(plain)
 
 
 def is_single(X: Any) -> bool:

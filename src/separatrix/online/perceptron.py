@@ -124,7 +124,7 @@ def train(
     def each(work: Callable[[BinaryPerceptron], Any], active: list[BinaryPerceptron]) -> list[Any]:
         return list((pool.map if pool else map)(work, active))
 
-    in_memory = source.sample(1) is not None
+    in_memory = source.one_block() is not None or source.sample(1) is not None  # the first costs next to nothing
 
     def noted(rows: Visits) -> Visits:
         happened.rows += len(rows.rows)

@@ -10,6 +10,10 @@ GRAM_LIMIT = 6000
 # step; per product of the closed form, per sparse entry that it reads as dense rows, and otherwise, with its products.
 _STEP_ENTRY, _STEP_NUMBER, _STEP = 2.0, 10.0, 100e3
 _CLOSED_PRODUCT, _CLOSED_ENTRY, _GRAM_ENTRY, _GRAM_PRODUCT = 0.06, 80.0, 20.0, 0.6
+# The same for an array: per product of a Gram matrix (in float32 on the side of the rows); per entry in a step, for each
+# target, and for entries that do not stay in the cache from step to step.
+_ARRAY_PRODUCT, _ROWS_PRODUCT, _ARRAY_ENTRY, _ARRAY_TARGET, _ENTRY_AFAR = 0.02, 0.014, 0.45, 0.05, 0.6
+_CACHED = 1 << 22
 # Entries of an array with few rows from which on a centred copy of it, to keep, costs more than it is worth.
 _WORTH_COPYING = 1 << 17
 # From this share of stored entries on a sparse matrix is a dense one.
@@ -27,7 +31,7 @@ def choose_least_squares(
     columns ≤ 6000                         ``"gram"``: one pass, closed form
     rows ≤ 6000                            ``"gram"`` on the rows' side
     both larger                            ``"cg"``: one pass per step, bounded memory
-    sparse, and 12 steps cost less         ``"cg"``: see `affordable_steps`
+    penalised, and 12 steps cost less      ``"cg"``: see `affordable_steps`
     an array with few rows                 ``"dual"``: the Gram matrix of the rows, which are not copied
     =====================================  ===========================================
 
@@ -57,23 +61,30 @@ def choose_least_squares(
     smaller = n_features if n_rows is None else min(n_rows, n_features)
     if smaller > GRAM_LIMIT:
         return "cg"
-    if dense and n_rows is not None and n_rows < n_features and n_rows * n_features >= _WORTH_COPYING:
-        return "dual"
+    if dense and n_rows is not None:
+        if affordable_steps(n_rows, n_features, None, n_targets) >= _USUAL_STEPS:
+            return "cg"
+        return "dual" if n_rows < n_features and n_rows * n_features >= _WORTH_COPYING else "gram"
     if entries is None or n_rows is None or entries > _FULL * n_rows * n_features:
         return "gram"
     return "cg" if affordable_steps(n_rows, n_features, entries, n_targets) >= _USUAL_STEPS else "gram"
 
 
-def affordable_steps(n_rows: int, n_features: int, entries: int, n_targets: int) -> float:
-    """How many steps of conjugate gradients on a sparse matrix cost as much as the closed form.
+def affordable_steps(n_rows: int, n_features: int, entries: int | None, n_targets: int) -> float:
+    """How many steps of conjugate gradients on a sparse matrix, or an array without `entries`, cost as much as the closed form.
 
     A step reads every entry twice for every target; the closed form multiplies the rows (where they are fewer than the columns
     as dense ones, the smaller side squared) and factors the result. A problem that needs more steps is ill-conditioned, and is
-    handed to the closed form.
+    handed to the closed form as soon as that shows.
     """
     smaller = min(n_rows, n_features)
     if smaller > GRAM_LIMIT:
         return float("inf")
+    if entries is None:
+        size = n_rows * n_features
+        closed = (_ARRAY_PRODUCT if n_rows >= n_features else _ROWS_PRODUCT) * smaller * size
+        entry = _ARRAY_ENTRY + _ARRAY_TARGET * n_targets + (_ENTRY_AFAR if size > _CACHED else 0.0)
+        return closed / (entry * size + _STEP)
     step = n_targets * (_STEP_ENTRY * entries + _STEP_NUMBER * (n_rows + n_features)) + _STEP
     tall = n_rows >= n_features
     reading = _GRAM_ENTRY + _GRAM_PRODUCT * entries / max(n_rows, 1) if tall else _CLOSED_ENTRY

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from separatrix.data.block import Block, Float
-from separatrix.data.source import COPIED_BYTES, Source, rows_per_block
+from separatrix.data.source import COPIED_BYTES, Source, rows_per_block, rows_to_multiply
 from separatrix.statistics.moments import ClassMoments, rounding_scatter
 from separatrix.statistics.scatter import Scatter, combine
 from separatrix.statistics.statistic import Mergeable
@@ -123,6 +123,8 @@ class Gram(Mergeable):
         """One pass over a valued source."""
         wide = source.n_rows is None or source.n_rows < source.n_features
         read, rows = source, rows_per_block(source.n_features, target=COPIED_BYTES) if source.entries is None else None
+        if rows is not None and source.n_rows is not None and not wide:
+            rows = min(rows, rows_to_multiply(source.n_rows, source.n_features))
         if source.entries is not None and not wide:  # d² sums cost more than few sparse rows
             read = source.coarse(max(_SPARSE_ENTRIES, source.n_features**2))
         gram = read.reduce(lambda block: cls.of_block(block, wide), cls.merge, rows)

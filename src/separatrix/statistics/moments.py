@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from separatrix.data.block import Block, Codes, Float
-from separatrix.data.source import Source
+from separatrix.data.source import Source, rows_to_multiply
 from separatrix.statistics.scatter import Scatter, combine
 from separatrix.statistics.statistic import Statistic, number_of_classes, turns
 
@@ -92,7 +92,9 @@ class ClassMoments(Statistic):
         """One pass over a labelled source."""
         n_classes = number_of_classes(source)
         wide = source.n_rows is None or source.n_rows < source.n_features
-        moments = source.reduce(lambda block: cls.of_block(block, n_classes, form, wide), cls.merge)
+        shared = form == "pooled" and source.n_rows is not None and source.entries is None and not wide
+        rows = rows_to_multiply(source.n_rows or 1, source.n_features) if shared else None
+        moments = source.reduce(lambda block: cls.of_block(block, n_classes, form, wide), cls.merge, rows)
         moments.check(source)
         return moments
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain, islice
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -48,8 +49,9 @@ from separatrix.statistics.gram import Gram, NormalEquations, class_normal_equat
 from separatrix.statistics.moments import Form
 from separatrix.statistics.triangular import Triangular
 
-# Entries that are looked at together for a class that is predicted.
+# Entries that are looked at together for a class that is predicted, and rows for each class that are looked at first.
 _LOOKED_AT = 1 << 19
+_FIRST_ROWS = 32
 
 
 class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
@@ -322,7 +324,10 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
         """Classes never predicted on the rows; stops reading as soon as every class has been."""
         unseen = self._chosen_from.copy()
         W, b = self.coef_.T.astype(np.float64), self.intercept_
-        for block in cut_finer(source.blocks(), min(4096, max(32, _LOOKED_AT // source.n_features))):
+        stored = source.n_features if source.entries is None else 1 + source.entries // max(1, source.n_rows or 1)
+        rows = min(4096, max(32, _LOOKED_AT // stored))
+        first = islice(cut_finer(source.blocks(), min(rows, _FIRST_ROWS * len(unseen))), 1)  # most often enough
+        for block in chain(first, cut_finer(source.blocks(), rows)):
             with one_blas_thread():
                 scores = block.counted().matvec(W) + b
             codes = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)

@@ -22,7 +22,7 @@ from separatrix.solvers.least_squares.nonnegative import solve_nonnegative
 from separatrix.solvers.least_squares.norm_ball import solve_norm_ball
 from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution, solve_ridge
 from separatrix.solvers.least_squares.refinement import refine
-from separatrix.solvers.least_squares.weighted_rows import DenseRows, SparseRows
+from separatrix.solvers.least_squares.weighted_rows import DenseRows, FewDenseRows, SparseRows, WeightedRows
 from separatrix.statistics.gram import Gram, NormalEquations, check_targets
 from separatrix.statistics.moments import ClassMoments
 from separatrix.statistics.triangular import Triangular
@@ -140,17 +140,18 @@ def fit_by_cg(
 
     None where another `solver` than "cg" is meant and the problem is too ill-conditioned for it: the closed form is left.
     """
-    penalised = bool((alpha > 0).all())
+    penalised, array = bool((alpha > 0).all()), source.array()
     if method_for(solver, source, penalised, len(alpha)) == "dual":
         return _fit_by_dual(source, alpha, fit_intercept, tol, 0, watch, dtype)
-    if penalised and source.entries is not None:
-        assert source.n_rows is not None
+    if penalised and (source.entries is not None or (array is not None and solver != "cg")):
+        n, d = source.n_rows or 0, source.n_features
         steps = most = max_iter or _DEFAULT_MAX_ITER
         if solver != "cg":
-            steps = int(min(most, affordable_steps(source.n_rows, source.n_features, source.entries, len(alpha))))
-        found = _fit_by_dual(source, alpha, fit_intercept, tol, steps, watch, dtype)
-        assert found is not None
-        return found if steps == most or found[2].status not in (Status.MAX_ITER, Status.STALLED) else None
+            steps = int(min(most, affordable_steps(n, d, source.entries, len(alpha))))
+        found = _fit_by_dual(source, alpha, fit_intercept, tol, steps, watch, dtype, hopeless=steps < most)
+        if found is not None and (steps == most or found[2].status is not Status.STALLED):
+            return found
+        return _fit_by_dual(source, alpha, fit_intercept, tol, 0, watch, dtype) if array is not None and n < d else None
 
     def of_block(block: Block) -> ClassMoments:
         assert block.y is not None
@@ -197,31 +198,41 @@ def _fit_by_dual(
     max_iter: int,
     watch: Stopwatch,
     dtype: np.dtype[Any],
+    hopeless: bool = False,
 ) -> tuple[Float, Float, Fit] | None:
-    """The same on the side of the rows, which are in memory: sparse ones, or few dense ones; every target has a penalty."""
+    """The same on the side of the rows, which are in memory; every target has a penalty.
+
+    Without steps the Gram matrix of few dense rows is factored. `hopeless` as for `minimise_dual_ridge`.
+    """
+    kind = SparseRows if source.array() is None else DenseRows if max_iter else FewDenseRows
     with one_blas_thread():
-        rows = SparseRows(source, fit_intercept) if source.array() is None else DenseRows(source, fit_intercept)
+        rows: WeightedRows = kind(source, fit_intercept)
         target_squares = np.square(rows.targets).sum(axis=0)
         check_targets(target_squares)
-        rows.check()
+        rows.check_sums()
         unit = 4.0 * float(np.finfo(dtype).eps)
         # The means are as exact as the values they are of.
         part = 4.0 * float(np.finfo(np.float64).eps) / unit
-        spread = np.abs(rows.centre) + part * np.sqrt(rows.squares / rows.total)
         height = np.abs(rows.target_mean) + part * np.sqrt(target_squares / rows.total)
 
         def of_intercept(coef: Float) -> float:
+            spread = np.abs(rows.centre) + part * np.sqrt(rows.squares / rows.total)
             error = unit * (height + np.abs(coef) @ spread)
             return float(np.sqrt(rows.total) * np.linalg.norm(error)) if fit_intercept else 0.0
 
-        if isinstance(rows, DenseRows):
+        if isinstance(rows, FewDenseRows):
+            rows.check_squares()
             solution = solve_dual_ridge(rows, alpha, dtype, of_intercept)
             if solution is None:
                 return None
             return solution.coef, solution.intercept, describe(solution, source.passes, watch)
-        coef, status, certificate, steps, trace = minimise_dual_ridge(
-            rows, alpha, tol=tol, max_iter=max_iter, dtype=dtype, extra=of_intercept
+        solved = minimise_dual_ridge(
+            rows, alpha, tol=tol, max_iter=max_iter, dtype=dtype, extra=of_intercept, hopeless=hopeless
         )
+        if solved is None:
+            return None
+        rows.check_squares()
+    coef, status, certificate, steps, trace = solved
     fit = watch.fit(status, source.passes, certificate=certificate, iterations=steps)
     fit.trace.extend(trace)
     return coef, rows.target_mean - coef @ rows.centre, fit

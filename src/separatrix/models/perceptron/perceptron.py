@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import replace
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -45,6 +46,16 @@ from separatrix.online.perceptron import (
 )
 from separatrix.result import Certificate, Status
 from separatrix.settings import config
+
+
+def _seed_of(random_state: Any) -> int:
+    """What a random state draws first; to make one takes longer than a small fit's epochs."""
+    return _first_draw(random_state) if type(random_state) is int else _first_draw.__wrapped__(random_state)
+
+
+@lru_cache(maxsize=64)
+def _first_draw(random_state: Any) -> int:
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 class Perceptron(SparseCoefficients, LinearRule):
@@ -284,7 +295,7 @@ class Perceptron(SparseCoefficients, LinearRule):
             l1_ratio={"l1": 1.0, "elasticnet": float(self.l1_ratio)}.get(self.penalty or "", 0.0),
             variant=self.variant,
             shuffle=bool(self.shuffle),
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            seed=_seed_of(self.random_state),
             max_iter=max_iter,
             tol=None if self.tol is None else float(self.tol),
             patience=int(self.n_iter_no_change),
@@ -293,6 +304,7 @@ class Perceptron(SparseCoefficients, LinearRule):
 
     def _learn(self, source: Source, watch: Stopwatch, max_iter: int) -> None:
         rule, machines = self._rule(source, max_iter), self._machines
+        source.lay_in_rows()  # every epoch reads row by row
         self.radius_ = max(self.radius_, largest_norm(source, rule.lift_squared))
         share, shuffle = self.validation_fraction, bool(self.shuffle)
         held_out = hold_out(source, share, self.random_state, shuffle) if self.early_stopping else None

@@ -3,8 +3,9 @@
     (X̃X̃ᵀ + αI) u = ỹ,   w = X̃ᵀu        u ← u + M⁻¹(ỹ − X̃X̃ᵀu − αu),   M = X̃X̃ᵀ + αI with products in float32
 
 Every step has its residual from the rows, in double precision, and with it the proof of `dual_gradient`: the rounding of M only
-costs steps, two or three where the condition number of M is below 10⁶. Where single precision does not do it the Gram matrix is
-multiplied in double precision; where that does not either (columns far from the origin, tiny penalties) the caller is told.
+costs steps, two or three where the condition number of M is below 10⁶. Where single precision does not do it, and for very few
+rows, the Gram matrix is multiplied in double precision; where that does not either (columns far from the origin, tiny
+penalties) the caller is told.
 
 Reference: Wilkinson (1963), Rounding errors in algebraic processes, ch. 3; Saunders, Gammerman, Vovk (1998), ICML.
 
@@ -24,7 +25,7 @@ from separatrix.data.block import Float
 from separatrix.result import Certificate
 from separatrix.solvers.least_squares.dual_gradient import duality_gap
 from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution
-from separatrix.solvers.least_squares.weighted_rows import DenseRows
+from separatrix.solvers.least_squares.weighted_rows import FewDenseRows
 
 # Share of the squares of the targets that is left in the residual of an exact answer, and of the objective in its gap.
 _LEFT, _GAP = 1e-22, 1e-10
@@ -32,15 +33,16 @@ _STEPS, _GAIN = 6, 0.1
 
 
 def solve_dual_ridge(
-    rows: DenseRows, alpha: Float, dtype: np.dtype[Any], extra: Callable[[Float], float]
+    rows: FewDenseRows, alpha: Float, dtype: np.dtype[Any], extra: Callable[[Float], float]
 ) -> LeastSquaresSolution | None:
     """The ridge answer for one penalty > 0 per target, rounded to `dtype`; None where rounding does not allow it.
 
     `extra` as for `minimise_ridge`.
     """
     size = float(np.square(rows.targets).sum())
-    found = _refined(rows, alpha, rows.coarse_gram.astype(np.float32), size)
-    found = found or _refined(rows, alpha, rows.gram(np.dtype(np.float64)), size)
+    found = _refined(rows, alpha, rows.first_gram, size)
+    if found is None and rows.first_gram.dtype != np.float64:
+        found = _refined(rows, alpha, rows.gram(np.dtype(np.float64)), size)
     if found is None:
         return None
     u, w, before, value, residual = found
@@ -61,7 +63,7 @@ def solve_dual_ridge(
 
 
 def _refined(
-    rows: DenseRows, alpha: Float, gram: NDArray[Any], size: float
+    rows: FewDenseRows, alpha: Float, gram: NDArray[Any], size: float
 ) -> tuple[Float, Float, float, float, Float] | None:
     """u, w, gap, objective and residual after steps with the factor of a Gram matrix, in its precision."""
     factors, diagonal = {}, np.arange(len(gram))

@@ -39,16 +39,20 @@ def minimise_dual_ridge(
     max_iter: int,
     dtype: np.dtype[Any],
     extra: Callable[[Float], float],
-) -> tuple[Float, Status, Certificate, int, list[dict[str, Any]]]:
+    hopeless: bool = False,
+) -> tuple[Float, Status, Certificate, int, list[dict[str, Any]]] | None:
     """Coefficients (m, d) rounded to `dtype`, status, certificate, steps and trace; α > 0.
 
-    Stops when the proven gap is at most `tol` times the objective; `extra` as for `minimise_ridge`.
+    Stops when the proven gap is at most `tol` times the objective. Where it may find the problem `hopeless`, it gives None when
+    one or two thirds of the steps show that there are too few of them; `extra` as for `minimise_ridge`.
     """
     u, residual, status = np.zeros_like(rows.targets), rows.targets.copy(order="K"), Status.MAX_ITER
     trace: list[dict[str, Any]] = []
     try:
         for _ in range(_RESTARTS):  # the recurrence of the residual drifts from the residual itself
-            status = _descend(rows, alpha, u, residual, tol, max_iter - len(trace), trace)
+            status = _descend(rows, alpha, u, residual, tol, max_iter - len(trace), trace, hopeless)
+            if hopeless and status is Status.MAX_ITER:
+                return None
             w = rows.transposed(u)
             gap, value, residual = duality_gap(rows, alpha, u, w, w)
             near = gap <= tol * max(value, _TINY)
@@ -75,11 +79,19 @@ def _value(left: Float, w: Float, alpha: Float) -> float:
 
 
 def _descend(
-    rows: WeightedRows, alpha: Float, u: Float, residual: Float, tol: float, max_iter: int, trace: list[dict[str, Any]]
+    rows: WeightedRows,
+    alpha: Float,
+    u: Float,
+    residual: Float,
+    tol: float,
+    max_iter: int,
+    trace: list[dict[str, Any]],
+    hopeless: bool,
 ) -> Status:
     """Conjugate gradients from u with the given residual, both changed in place."""
     direction, energy = residual.copy(order="K"), np.square(residual).sum(axis=0)
-    for _ in range(max_iter):
+    gaps: list[float] = []
+    for done in range(1, max_iter + 1):
         product = rows.times(rows.transposed(direction))
         product += alpha * direction
         curvature = np.einsum("ij,ij->j", direction, product)
@@ -94,6 +106,12 @@ def _descend(
             return Status.CONVERGED
         if not step.any():
             return Status.STALLED
+        gaps.append(gap)
+        if hopeless and done in (-(-max_iter // 3), -(-2 * max_iter // 3)):
+            # What a step of the last half has gained, of residuals that do not fall at every step.
+            gained = np.log(min(gaps[: done - done // 2]) / min(gaps)) / max(1, done // 2)
+            if not np.log(min(gaps) / (tol * max(value, _TINY))) < (max_iter - done) * gained:
+                return Status.MAX_ITER
         direction *= np.divide(left, energy, out=np.zeros_like(energy), where=energy > 0)
         direction += residual
         energy = left

@@ -28,6 +28,7 @@ import numpy as np
 
 from separatrix.data.block import Float
 from separatrix.result import Certificate
+from separatrix.solvers.least_squares.penalised_metric import penalised_metric
 from separatrix.solvers.least_squares.row_factors import EPS, row_factor, unit, without_part_in
 from separatrix.statistics.gram import NormalEquations
 from separatrix.statistics.metric import Metric, metric_of
@@ -147,7 +148,7 @@ def _as_published(coef: Float, dtype: np.dtype[Any]) -> list[Float]:
 
 
 def _part_of_matrix(equations: NormalEquations, alpha: float, targets: Any, dtype: np.dtype[Any]) -> _Part:
-    metric = ridge_metric(equations, alpha)
+    metric = penalised_metric(equations, alpha) or ridge_metric(equations, alpha)
     coef = _solve(equations, metric, alpha, targets)
     off = _unit(equations) * len(coef.T) * metric.condition
     slack = 1.0 / np.sqrt(1.0 - off) if off < _PROVES else np.inf

@@ -3,7 +3,7 @@
     X̃ = √s (X − 1cᵀ),   ỹ = √s (y − ȳ),        c = Σ sx / Σ s with an intercept, else 0
 
 X̃ is never stored: X̃v = √s(Xv − cᵀv), X̃ᵀp = Xᵀ(√s p) − c Σ √s p. What cancels there is in the proof of `dual_gradient`.
-Dense rows also have a Gram matrix X̃X̃ᵀ, made of columns that are centred one by one as they pass through the cache.
+Few dense rows also have a Gram matrix X̃X̃ᵀ, made of columns that are centred one by one as they pass through the cache.
 
 Parts are cut by the shape alone and added in their order: the same bits on any number of threads.
 
@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from separatrix.data.block import Float
 from separatrix.data.source import Source, in_parallel, ordered
@@ -25,6 +27,12 @@ from separatrix.data.source import Source, in_parallel, ordered
 # Entries of a part: worth a thread, and for sparse rows more than the sums over parts cost.
 _ENTRIES, _ENTRIES_A_COLUMN = 1 << 20, 8
 _DENSE_ENTRIES = 1 << 19
+# Entries of an array that one thread multiplies with a vector before others have begun.
+_WHOLE = 1 << 22
+# From so many rows on their products cost so much more than to read them that single precision is worth a first try.
+_ROWS_IN_SINGLE = 160
+# Products of rows that are worth a thread.
+_PRODUCTS = 15_000_000
 # Up to so many targets the columns of a sparse product are made one by one.
 _FEW_TARGETS = 4
 
@@ -77,15 +85,19 @@ class WeightedRows(ABC):
     def _transposed(self, p: Float) -> Float:
         """Xᵀp."""
 
-    def check(self) -> None:
-        """Refuse NaN, infinity, overflow and underflow, naming the column; refuse rows whose weights are all zero."""
-        self.source.check_finite(self.sums, self.squares)
+    def check_sums(self) -> None:
+        """Refuse NaN and infinity, naming the column; refuse rows whose weights are all zero."""
+        self.source.check_finite(self.sums)
+        if not self.total:
+            raise ValueError("The total weight of the rows is zero, so nothing can be learned; give positive weights.")
+
+    def check_squares(self) -> None:
+        """Refuse overflow and underflow, naming the column."""
+        self.source.check_finite(self.squares)
         if (
             (self.squares == 0.0) & (self.sums != 0.0)
         ).any():  # the squares of such values are zero in double precision
             raise ValueError(self.source.explain_range())
-        if not self.total:
-            raise ValueError("The total weight of the rows is zero, so nothing can be learned; give positive weights.")
 
     def times(self, v: Float) -> Float:
         """X̃v (n, m) for the columns of v (d, m)."""
@@ -138,7 +150,7 @@ class SparseRows(WeightedRows):
 
 
 class DenseRows(WeightedRows):
-    """Of an array with few rows and many columns, and its Gram matrix."""
+    """Of an array."""
 
     def __init__(self, source: Source, fit_intercept: bool) -> None:
         self._centred = fit_intercept
@@ -148,52 +160,83 @@ class DenseRows(WeightedRows):
         X = self.source.array()
         assert X is not None, "only an array has dense rows"
         self._X = X if len(self._kept) == len(X) else X[self._kept]
+        if X.size <= _WHOLE:  # other types are read as float64 once, not in every product
+            self._X = self._X.astype(np.float64, copy=False)
         n, d = self._X.shape
         self._rows, self._columns = max(1, _DENSE_ENTRIES // d), max(64, _DENSE_ENTRIES // max(1, n))
-        self.sums, self.squares = np.empty(d), np.empty(d)
-        self.coarse_gram = self.gram(np.dtype(np.float32))
+        self._add_up(weights)
 
-    def gram(self, dtype: np.dtype[Any]) -> Float:
-        """X̃X̃ᵀ, multiplied in a type and summed in float64; it finds the sums and (in that type) the squares on its way."""
-        weights = np.square(self._roots[:, 0])
-        weighted, n = bool((weights != 1.0).any()), len(weights)
+    def _add_up(self, weights: Float) -> None:
+        """Find the sums."""
+        self.sums = self._transposed(weights[:, None])[:, 0]
 
-        def of_columns(a: int) -> Any:
-            at = slice(a, a + self._columns)
-            X, part = self._X[:, at], np.empty((n, len(self.sums[at])), dtype=dtype)
-            self.sums[at] = weights @ X.astype(np.float64, copy=False)
-            mean = self.sums[at] / self.total if self._centred else np.zeros(1)
-            np.subtract(X, mean, out=part, casting="unsafe", dtype=np.float64)
-            if weighted:
-                np.multiply(part, self._roots, out=part, casting="unsafe")
-            self.squares[at] = np.ones(n, dtype=dtype) @ np.square(part) + self.total * np.square(mean)
-            return part @ part.T
+    @cached_property
+    def squares(self) -> Float:  # type: ignore[override]  # only the proof asks for them
+        squares, weights = np.empty(self._X.shape[1]), np.square(self._roots[:, 0])
 
-        with np.errstate(invalid="ignore", over="ignore"):
-            total = np.zeros((n, n))
-            for part in ordered(of_columns, range(0, self._X.shape[1], self._columns)):
-                total += part
-        return total
+        def of_columns(k: int) -> None:
+            at = slice(k * self._columns, (k + 1) * self._columns)
+            squares[at] = np.dot(weights, np.square(self._X[:, at].astype(np.float64, copy=False)))
+
+        with np.errstate(over="ignore", under="ignore"):
+            _each(of_columns, -(-len(squares) // self._columns))
+        return squares
 
     def _times(self, v: Float) -> Float:
         product = np.empty((len(self._X), v.shape[1]))
+        if self._X.size * v.shape[1] <= _WHOLE:
+            return np.dot(self._X.astype(np.float64, copy=False), v, out=product)
 
         def of_rows(k: int) -> None:
             at = slice(k * self._rows, (k + 1) * self._rows)
-            np.matmul(self._X[at].astype(np.float64, copy=False), v, out=product[at])
+            np.dot(self._X[at].astype(np.float64, copy=False), v, out=product[at])
 
         _each(of_rows, -(-len(product) // self._rows))
         return product
 
     def _transposed(self, p: Float) -> Float:
         product = np.empty((self._X.shape[1], p.shape[1]))
+        if self._X.size * p.shape[1] <= _WHOLE:
+            return np.dot(self._X.T.astype(np.float64, copy=False), p, out=product)
 
         def of_columns(k: int) -> None:
             at = slice(k * self._columns, (k + 1) * self._columns)
-            np.matmul(self._X[:, at].T.astype(np.float64, copy=False), p, out=product[at])
+            np.dot(self._X[:, at].T.astype(np.float64, copy=False), p, out=product[at])
 
         _each(of_columns, -(-len(product) // self._columns))
         return product
+
+
+class FewDenseRows(DenseRows):
+    """Of an array with few rows and many columns, and their Gram matrix."""
+
+    def _add_up(self, weights: Float) -> None:
+        self.sums, self.squares = np.empty(self._X.shape[1]), np.empty(self._X.shape[1])
+        few = len(weights) < _ROWS_IN_SINGLE
+        self.first_gram = self.gram(np.dtype(np.float64 if few else np.float32))
+
+    def gram(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """X̃X̃ᵀ in a type, summed in float64; it finds the sums and (in that type) the squares on its way."""
+        weights = np.square(self._roots[:, 0])
+        weighted, n = bool((weights != 1.0).any()), len(weights)
+        columns = min(self._columns, max(64, n, _PRODUCTS // max(1, n * n)))
+
+        def of_columns(a: int) -> Any:
+            at = slice(a, a + columns)
+            X = self._X[:, at].astype(np.float64, copy=False)
+            self.sums[at] = np.dot(weights, X)
+            mean = self.sums[at] / self.total if self._centred else np.zeros(1)
+            part = np.subtract(X, mean, out=np.empty_like(X, dtype=dtype), casting="same_kind")
+            if weighted:
+                np.multiply(part, self._roots, out=part, casting="same_kind")
+            self.squares[at] = np.einsum("ij,ij->j", part, part) + self.total * np.square(mean)
+            return np.dot(part, part.T)
+
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = np.zeros((n, n))
+            for part in ordered(of_columns, range(0, self._X.shape[1], columns)):
+                total += part
+        return total.astype(dtype, copy=False)
 
 
 def _each(work: Callable[[int], None], number: int) -> None:
