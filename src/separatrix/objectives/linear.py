@@ -28,8 +28,8 @@ from separatrix.objectives.penalties import Penalty
 # Bytes of rows that stay in cache while they are read twice, or three times.
 _TWICE, _THRICE = 4 << 20, 1 << 20
 _TASKS, _MANY_ROWS = 16, 262_144
-# Multiplications below which a task is not worth handing to another thread.
-_WORTH_HANDING = 1_000_000
+# Multiplications below which a task is not worth handing to another thread, and rows that products of matrices are made for.
+_WORTH_HANDING, _LEAST_ROWS = 4_000_000, 128
 # Parameters up to which a softmax's Hessian is one product of rows p ⊗ x with themselves, from four classes on.
 _ONE_PRODUCT = 400
 
@@ -361,4 +361,4 @@ def rows_per_task(source: Source, parameters: int = 0, order: int = 1) -> int | 
     if source.shared_out or source.n_rows is None or source.n_rows > _MANY_ROWS:
         return None
     work = 2 * parameters if order == 1 else parameters * (parameters + 1) // 2
-    return max(2048, -(-source.n_rows // _TASKS), _WORTH_HANDING // work if work else 0)
+    return max(_LEAST_ROWS, -(-source.n_rows // _TASKS), _WORTH_HANDING // work if work else 2048)

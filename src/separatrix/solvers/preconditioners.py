@@ -55,6 +55,9 @@ class Near(NamedTuple):
 class Preconditioner(ABC):
     """What can be taken at the points of a problem."""
 
+    columns: Diagonal
+    """What is known of the columns alone."""
+
     @abstractmethod
     def at(self, theta: Float, evaluation: Evaluation, spent: int) -> Near:
         """The matrix at a point, after `spent` products with ∇²F in all."""
@@ -85,7 +88,7 @@ class _Blocks(Preconditioner):
         self._price = (rows * (p + 100.0) + 2.0 * p**2) / (4.0 * m * rows / self._share)
 
     @cached_property
-    def _diagonal(self) -> Diagonal:
+    def columns(self) -> Diagonal:  # type: ignore[override]  # two passes, where it is asked for
         return Diagonal(self._problem)
 
     def at(self, theta: Float, evaluation: Evaluation, spent: int) -> Near:
@@ -95,7 +98,7 @@ class _Blocks(Preconditioner):
         worth = max(_WORTH, spent)
         apart = self._small and m * self._price <= worth and (differ or not even)
         if self._price > worth or not (apart or even):
-            return self._diagonal.at(theta, evaluation, spent)
+            return self.columns.at(theta, evaluation, spent)
         grams = self._grams(theta, apart)
         inverses = np.empty_like(grams)
 
@@ -153,6 +156,7 @@ class Diagonal(Preconditioner):
 
     def __init__(self, problem: LinearProblem) -> None:
         source, self._quadratic = problem.source, problem.objective.penalty.quadratic
+        self.columns = self
         self.squares, self.centre = column_squares(source), np.zeros(0)
         """(p,) Σ s x_j², and (p − 1,) means of the columns beside a free intercept."""
         self._spread = self.squares
