@@ -115,14 +115,14 @@ def _cost(problem: LinearProblem, state: NewtonCGState) -> Callable[[Float], flo
         return factors
     curvature, centre = state.evaluation.total_curvature, state.preconditioner.columns.centre
     assert curvature is not None
-    inverse = np.linalg.pinv(curvature, hermitian=True)
+    bends = np.maximum(curvature.diagonal(), np.finfo(np.float64).tiny)
 
     def cost(gradient: Float) -> float:
         last = gradient[:, -1]
         left = gradient[:, :-1] - np.multiply.outer(last, centre)
         with np.errstate(over="ignore"):  # columns of extreme size
-            shifted = 0.5 * float((np.square(left) / quadratic).sum()) + float(last @ inverse @ last)
-        return min(state.dearer * shifted, factors(gradient))
+            shifted = 0.5 * float((np.square(left) / quadratic).sum()) + float((np.square(last) / bends).sum())
+        return shifted if state.dearer == 1.0 else min(state.dearer * shifted, factors(gradient))
 
     return cost
 

@@ -35,6 +35,10 @@ _BLOCK_COLUMNS = 3000
 _BLOCK_ENTRIES = 1 << 24
 # Products that blocks may cost from the beginning; later as many as were spent.
 _WORTH = 30.0
+# Flops that pass while Python calls what makes a block, and a product with ∇²F.
+_BLOCK_CALLS, _PRODUCT_CALLS = 2e5, 1e6
+# Numbers, and multiplications, up to which blocks are made all at once: their calls would take longer one by one.
+_STACK = 1 << 19
 # Rows that know a block: some for each of its columns, more where classes are many and each has few of them.
 _ROWS_PER_COLUMN = 10
 _PIECE = 1 << 20
@@ -85,7 +89,8 @@ class _Blocks(Preconditioner):
         self._small = m * p * p <= _BLOCK_ENTRIES
         rows = self._share * (problem.source.n_rows or 0)
         # Flops of a block (and what scaling its rows costs), of its factor and inverse, over those of a product with ∇²F.
-        self._price = (rows * (p + 100.0) + 2.0 * p**2) / (4.0 * m * rows / self._share)
+        block = p * (rows * (p + 100.0) + 2.0 * p**2) + _BLOCK_CALLS
+        self._price = block / (4.0 * m * p * rows / self._share + _PRODUCT_CALLS)
 
     @cached_property
     def columns(self) -> Diagonal:  # type: ignore[override]  # two passes, where it is asked for
@@ -99,14 +104,9 @@ class _Blocks(Preconditioner):
         apart = self._small and m * self._price <= worth and (differ or not even)
         if self._price > worth or not (apart or even):
             return self.columns.at(theta, evaluation, spent)
-        grams = self._grams(theta, apart)
-        inverses = np.empty_like(grams)
-
-        def invert(k: int) -> None:
-            grams[k][np.diag_indices(theta.shape[1])] += penalty.quadratic[k]
-            inverses[k] = _inverse(grams[k])
-
-        in_parallel(invert, range(len(inverses)))
+        grams, every = self._grams(theta, apart), np.arange(theta.shape[1])
+        grams[:, every, every] += penalty.quadratic[: len(grams)]
+        inverses = _inverses(grams)
         decided = theta.size - float((penalty.quadratic * np.diagonal(inverses, axis1=1, axis2=2)).sum())
         price = len(inverses) * self._price
         if loss.gauge() is None or not even:
@@ -122,7 +122,7 @@ class _Blocks(Preconditioner):
             for piece in block.pieces(_PIECE):
                 rows, own = objective.counted(piece)
                 curvature = objective.loss.curvature(rows.codes, objective.scores(theta, rows, own))
-                weights = np.stack([objective.loss.pair(curvature, k, k) for k in range(len(theta))])
+                weights = np.ascontiguousarray(objective.loss.diagonal(curvature).T)
                 weights = weights if apart else weights.mean(axis=0, keepdims=True)
                 part = _weighted_grams(rows, weights if rows.weights is None else weights * rows.weights)
                 total = part if total is None else np.add(total, part, out=total)
@@ -136,6 +136,9 @@ class _Blocks(Preconditioner):
 def _weighted_grams(rows: Block, weights: Float) -> Float:
     """(m, p, p) Xᵀ diag(w_k) X: of few columns and many weights by one product with the pairs of columns."""
     m, p = len(weights), rows.shape[1]
+    if m > 1 and m * rows.n * p <= _STACK:
+        stack = np.sqrt(weights)[:, :, None] * rows.dense()
+        return np.matmul(stack.transpose(0, 2, 1), stack)
     if m < _MANY_WEIGHTS or p > _FEW_COLUMNS:
         return np.stack([rows.gram(w) for w in weights])
     X, (one, other) = rows.dense(), np.triu_indices(p)
@@ -188,6 +191,27 @@ def _column_sums(block: Block) -> Float:
     return counted.rmatvec(counted.row_weights)
 
 
+def _inverses(matrices: Float) -> Float:
+    """(m, p, p) M⁻¹ of each; many small ones at once, unless one of them is singular."""
+    if matrices.size * matrices.shape[1] <= _STACK and len(matrices) > 1:
+        root = np.sqrt(np.maximum(np.diagonal(matrices, axis1=1, axis2=2), np.finfo(np.float64).tiny))
+        units, every = root[:, :, None] * root[:, None, :], np.arange(root.shape[1])
+        equal = matrices / units
+        equal[:, every, every] = 1.0 + 1e-13 * len(every)
+        try:
+            halves = np.linalg.inv(np.linalg.cholesky(equal))
+            return np.matmul(halves.transpose(0, 2, 1), halves) / units
+        except np.linalg.LinAlgError:
+            pass  # one by one, below
+    inverses = np.empty_like(matrices)
+
+    def invert(k: int) -> None:
+        inverses[k] = _inverse(matrices[k])
+
+    in_parallel(invert, range(len(inverses)))
+    return inverses
+
+
 def _inverse(matrix: Float) -> Float:
     """M⁻¹, in columns of equal units; with what rounding asks for added where M is singular."""
     root = np.sqrt(np.where(matrix.diagonal() > 0, matrix.diagonal(), 1.0))
@@ -215,7 +239,7 @@ def _without_gauge(inverses: Float, quadratic: Float) -> Solve:
     inverse_penalty = np.divide(1.0, quadratic, out=np.zeros_like(quadratic), where=quadratic > 0)
 
     def apply(r: Float) -> Float:
-        mean = r.mean(axis=0)
+        mean = r.sum(axis=0) / len(r)
         if total is None:
             return _times(inverses, r - mean) + mean * inverse_penalty
         solved = _times(inverses, r - mean)
