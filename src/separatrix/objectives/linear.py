@@ -308,14 +308,15 @@ class LinearObjective:
         (X, ones), (m, p) = plain, (posterior.shape[1], block.shape[1])
         roots = posterior if block.weights is None else posterior * np.sqrt(block.weights)[:, None]
         total, step = np.zeros((m * p, m * p)), max(_LEAST_ROWS, _SCRATCH // max(1, m * p))
+        roots = np.ascontiguousarray(roots.T)
         for start in range(0, block.n, step):
-            own, part = roots[start : start + step], X[start : start + step]
-            flat = scratch_rows(len(own), m * p)
-            rows = flat.reshape(len(own), m, p)
-            np.multiply(own[:, :, None], part[:, None, :], out=rows[:, :, : part.shape[1]])
+            own, part = roots[:, start : start + step], np.ascontiguousarray(X[start : start + step].T)
+            flat = scratch_rows(m * p, own.shape[1])  # column by column: few columns would be short loops
+            rows = flat.reshape(m, p, own.shape[1])
+            np.multiply(own[:, None, :], part, out=rows[:, : len(part)])
             if ones:
-                rows[:, :, -1] = own
-            total += np.dot(flat.T, flat)
+                rows[:, -1] = own
+            total += np.dot(flat, flat.T)
         blocks = np.negative(total.reshape(m, p, m, p).transpose(0, 2, 1, 3), order="C")
         for k in range(m):
             if self.loss.gauge() is not None:

@@ -113,7 +113,7 @@ def _cost(problem: LinearProblem, state: NewtonCGState) -> Callable[[Float], flo
     quadratic, factors = problem.objective.penalty.quadratic[:, :-1], dual_cost(problem, state.theta)
     if not (problem.objective.free_intercept and state.held):
         return factors
-    curvature, centre = state.evaluation.total_curvature, state.preconditioner.columns.centre
+    curvature, centre = state.evaluation.total_curvature, state.preconditioner.centre
     assert curvature is not None
     bends = np.maximum(curvature.diagonal(), np.finfo(np.float64).tiny)
 
@@ -133,7 +133,7 @@ def _proof(problem: LinearProblem, state: NewtonCGState, target: float) -> Bound
     With several classes factors cost many times what is left of the condition: always a shift.
     """
     theta, evaluation, n_rows = state.theta, state.evaluation, problem.source.n_rows
-    bound = product_gap(problem, evaluation, state.preconditioner.columns.squares)
+    bound = product_gap(problem, evaluation, state.preconditioner.squares)
     if bound.gap <= target or (bound.gap < np.inf and dual_cost(problem, theta)(evaluation.gradient) > target):
         return bound
     large = n_rows is None or n_rows * theta.size > _CHEAP

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from separatrix.data.block import Block, Float
-from separatrix.data.source import in_parallel
+from separatrix.data.source import Source, in_parallel
 from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.solvers.sample import Sample, column_squares
@@ -59,8 +59,10 @@ class Near(NamedTuple):
 class Preconditioner(ABC):
     """What can be taken at the points of a problem."""
 
-    columns: Diagonal
-    """What is known of the columns alone."""
+    squares: Float
+    """(p,) Σ s x_j²."""
+    centre: Float
+    """(p − 1,) means of the columns beside a free intercept, perhaps of a sample; else none."""
 
     @abstractmethod
     def at(self, theta: Float, evaluation: Evaluation, spent: int) -> Near:
@@ -93,7 +95,15 @@ class _Blocks(Preconditioner):
         self._price = block / (4.0 * m * p * rows / self._share + _PRODUCT_CALLS)
 
     @cached_property
-    def columns(self) -> Diagonal:  # type: ignore[override]  # two passes, where it is asked for
+    def squares(self) -> Float:  # type: ignore[override]  # a pass, where they are asked for
+        return column_squares(self._problem.source)
+
+    @cached_property
+    def centre(self) -> Float:  # type: ignore[override]  # a pass over the sample
+        return _means(self._rows.source) if self._problem.objective.free_intercept else np.zeros(0)
+
+    @cached_property
+    def _diagonal(self) -> Diagonal:
         return Diagonal(self._problem)
 
     def at(self, theta: Float, evaluation: Evaluation, spent: int) -> Near:
@@ -103,7 +113,7 @@ class _Blocks(Preconditioner):
         worth = max(_WORTH, spent)
         apart = self._small and m * self._price <= worth and (differ or not even)
         if self._price > worth or not (apart or even):
-            return self.columns.at(theta, evaluation, spent)
+            return self._diagonal.at(theta, evaluation, spent)
         grams, every = self._grams(theta, apart), np.arange(theta.shape[1])
         grams[:, every, every] += penalty.quadratic[: len(grams)]
         inverses = _inverses(grams)
@@ -159,14 +169,11 @@ class Diagonal(Preconditioner):
 
     def __init__(self, problem: LinearProblem) -> None:
         source, self._quadratic = problem.source, problem.objective.penalty.quadratic
-        self.columns = self
         self.squares, self.centre = column_squares(source), np.zeros(0)
-        """(p,) Σ s x_j², and (p − 1,) means of the columns beside a free intercept."""
         self._spread = self.squares
         if problem.objective.free_intercept:
-            sums = source.reduce(_column_sums, np.add)
-            self.centre = sums[:-1] / sums[-1]
-            self._spread = np.append(np.maximum(self.squares[:-1] - sums[:-1] * self.centre, 0.0), sums[-1])
+            self.centre, total = _means(source), self.squares[-1]
+            self._spread = np.append(np.maximum(self.squares[:-1] - total * np.square(self.centre), 0.0), total)
 
     def at(self, theta: Float, evaluation: Evaluation, spent: int) -> Near:
         assert evaluation.total_curvature is not None
@@ -186,9 +193,16 @@ class Diagonal(Preconditioner):
         return Near(apply, 0.0, effective)
 
 
-def _column_sums(block: Block) -> Float:
-    counted = block.counted()
-    return counted.rmatvec(counted.row_weights)
+def _means(source: Source) -> Float:
+    """(p − 1,) means of the columns but the last, which are ones. One pass."""
+
+    def of_block(block: Block) -> Float:
+        counted = block.counted()
+        return counted.rmatvec(counted.row_weights)
+
+    sums = source.reduce(of_block, np.add)
+    means: Float = sums[:-1] / sums[-1]
+    return means
 
 
 def _inverses(matrices: Float) -> Float:
