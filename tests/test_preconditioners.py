@@ -69,12 +69,42 @@ def test_two_scores_or_one_are_solved_exactly(classes, intercept, weighted):
     np.testing.assert_allclose(near.solve(evaluation.times(same)), same, rtol=1e-6, atol=1e-8)
 
 
-def test_one_product_with_pairs_of_columns_is_the_weighted_gram_matrices():
+@pytest.mark.parametrize("n", [300, 5000])
+def test_gram_matrices_at_once_and_by_pairs_of_columns_are_the_weighted_ones(n):
     rng = np.random.default_rng(0)
-    X, weights = rng.standard_normal((300, 7)), rng.random((20, 300))
+    X, weights = rng.standard_normal((n, 7)), rng.random((20, n))
     block = next(iter(as_source(X, None).blocks()))
     found = preconditioners._weighted_grams(block, weights)
     np.testing.assert_allclose(found, np.einsum("ki,ia,ib->kab", weights, X, X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("singular", [False, True])
+def test_inverses_at_once_are_those_one_by_one(singular):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((5, 3 if singular else 30, 6)) * 10.0 ** rng.uniform(-3, 3, 6)
+    matrices = np.matmul(rows.transpose(0, 2, 1), rows)
+    found = preconditioners._inverses(matrices)
+    np.testing.assert_array_equal(found, found.transpose(0, 2, 1))
+    root = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
+    units = root[:, :, None] * root[:, None, :]
+    np.testing.assert_allclose(matrices @ found @ matrices / units, matrices / units, atol=1e-2 if singular else 1e-9)
+    if not singular:
+        alone = np.stack([preconditioners._inverse(matrix) for matrix in matrices])
+        np.testing.assert_allclose(found, alone, rtol=1e-9)
+
+
+@pytest.mark.parametrize("strength", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(("n", "d", "classes"), [(60, 90, 5), (400, 12, 30), (300, 40, 3)])
+def test_the_intercepts_shift_proves_no_more_than_is_true(n, d, classes, strength):
+    """Few rows, or many classes, and blocks: F less the proven gap is below the optimum, and the gap is below the tolerance."""
+    _, X, y = problem_of(n, d, classes, seed=n)
+    best = objective(X, y, LogisticRegression(C=strength, tol=1e-8, max_iter=500).fit(X, y), strength)
+    for tol in (1e-2, 1e-4):
+        model = LogisticRegression(C=strength, tol=tol, solver="newton-cg").fit(X, y)
+        value, gap = objective(X, y, model, strength), model.fit_.certificate.gap
+        assert model.fit_.status.name == "CONVERGED"
+        assert gap <= tol * max(1.0, value) * (1.0 + 1e-9)
+        assert value - gap <= best * (1.0 + 1e-10)
 
 
 @pytest.mark.parametrize("classes", [2, 4, 24])

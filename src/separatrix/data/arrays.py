@@ -23,6 +23,8 @@ _COARSE_ENTRIES, _ENTRIES_OF_A_SUM = 200_000, 4
 _GATHERED = 1024
 # Bytes of an array up to which it may be copied for a fit of many passes.
 _COPIED = 1 << 25
+# Entries up to which single precision is widened for such a fit, once and not in every product.
+_WIDENED = 1 << 18
 _MANY_ENTRIES = 1_000_000
 _SPARSE_BLOCKS = 16
 
@@ -128,12 +130,14 @@ class ArraySource(MemorySource):
         return type(self)(rows, None, None)
 
     def _in_rows(self) -> bool:
-        return self._X.dtype == self.dtype and bool(self._X.flags.c_contiguous)
+        return self._X.dtype in (np.float32, np.float64) and bool(self._X.flags.c_contiguous)
 
     def lay_in_rows(self) -> None:
-        if self._in_rows() or self._X.size * self.dtype.itemsize > _COPIED:
+        dtype = np.dtype(np.float64) if self._X.size <= _WIDENED else self.dtype
+        laid = self._in_rows() and self._X.dtype == dtype
+        if laid or self._X.size * dtype.itemsize > _COPIED:
             return
-        rows = np.empty(self._X.shape, dtype=self.dtype)
+        rows = np.empty(self._X.shape, dtype=dtype)
 
         def lay(start: int) -> None:
             rows[start : start + _GATHERED] = self._X[start : start + _GATHERED]

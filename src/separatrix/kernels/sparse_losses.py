@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
+from separatrix.kernels.softmax import row_curve, row_slopes
 
 _FAST = {"reassoc", "contract"}
 
@@ -85,33 +86,18 @@ def sparse_softmax_pass(
             for k in range(m):
                 eta[k] += offset[i, k]
         for p in range(indptr[i], indptr[i + 1]):
-            row, value = W[np.uint64(indices[p])], data[p]
+            row, entry = W[np.uint64(indices[p])], data[p]
             for k in range(m):
-                eta[k] += value * row[k]
-        largest, at = -np.inf, 0
-        for k in range(m):
-            if eta[k] > largest:
-                largest, at = eta[k], k
-            steepest = max(steepest, abs(eta[k]))
-        own, others = eta[codes[i]], 0.0
-        for k in range(m):
-            eta[k] = np.exp(eta[k] - largest)
-            others += 0.0 if k == at else eta[k]
+                eta[k] += entry * row[k]
         weight = 1.0 if len(weights) == 0 else weights[i]
-        loss += weight * (np.log1p(others) + (largest - own))
-        inverse = 1.0 / (1.0 + others)
-        for k in range(m):
-            eta[k] *= inverse
-            if len(posteriors) > 0:
-                posteriors[i, k] = eta[k]
-            residual = eta[k] - (1.0 if k == codes[i] else 0.0)
-            eta[k] = weight * residual
-            slopes[k] += eta[k]
-            squares += eta[k] * residual
+        value, square, height = row_slopes(eta, codes[i], weight, slopes, posteriors, i)
+        loss += value
+        squares += square
+        steepest = max(steepest, height)
         for p in range(indptr[i], indptr[i + 1]):
-            row, value = gradient[np.uint64(indices[p])], data[p]
+            row, entry = gradient[np.uint64(indices[p])], data[p]
             for k in range(m):
-                row[k] += value * eta[k]
+                row[k] += entry * eta[k]
     return loss, squares, steepest
 
 
@@ -129,13 +115,7 @@ def sparse_softmax_curve(
             row, value = V[np.uint64(indices[p])], data[p]
             for k in range(m):
                 z[k] += value * row[k]
-        mean = 0.0
-        for k in range(m):
-            mean += posteriors[i, k] * z[k]
-        weight = 1.0 if len(weights) == 0 else weights[i]
-        for k in range(m):
-            z[k] = weight * posteriors[i, k] * (z[k] - mean)
-            sums[k] += z[k]
+        row_curve(z, posteriors[i], 1.0 if len(weights) == 0 else weights[i], sums)
         for p in range(indptr[i], indptr[i + 1]):
             row, value = product[np.uint64(indices[p])], data[p]
             for k in range(m):

@@ -72,6 +72,10 @@ class Loss(ABC):
         """(n,) entry (k, l) of the second derivatives."""
         return curvature[:, 0]
 
+    def diagonal(self, curvature: Float) -> Float:
+        """(n, m) entries (k, k) of the second derivatives."""
+        return curvature
+
     def times(self, curvature: Float, v: Float) -> Float:
         """(n, m) second derivatives times v."""
         return curvature * v
@@ -103,8 +107,8 @@ class Softmax(Loss):
 
     def _posterior(self, eta: Float) -> Float:
         scores = self._full(eta)
-        shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
-        shifted /= shifted.sum(axis=1, keepdims=True)
+        shifted = np.exp(scores - scores[np.arange(len(scores)), scores.argmax(axis=1)][:, None])
+        shifted /= (shifted @ np.ones(self.n_classes))[:, None]
         return shifted
 
     def at(self, codes: Codes, eta: Float, curved: bool) -> tuple[Float, Float, Float | None]:
@@ -139,6 +143,9 @@ class Softmax(Loss):
         p = curvature
         return p[:, k] * (1.0 - p[:, k]) if k == l else -p[:, k] * p[:, l]
 
+    def diagonal(self, curvature: Float) -> Float:
+        return curvature * (1.0 - curvature)
+
     def times(self, curvature: Float, v: Float) -> Float:
         inner = np.einsum("ij,ij->i", curvature, v)
         return curvature * (v - inner[:, None])
@@ -164,7 +171,7 @@ def _log_sum(scores: Float, codes: Codes) -> tuple[Float, Float]:
     largest = scores[rows, at]
     p = np.exp(scores - largest[:, None])
     p[rows, at] = 0.0
-    others = p.sum(axis=1)
+    others = p @ np.ones(p.shape[1])
     p[rows, at] = 1.0
     p /= (1.0 + others)[:, None]
     return np.log1p(others) + (largest - scores[rows, codes]), p

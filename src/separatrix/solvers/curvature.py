@@ -159,7 +159,11 @@ class LargestRow:
 
     def spread(self, curvature: Curvature) -> float:
         """A bound on max_i ‖xᵢ‖_{H⁻¹}; columns whose unit has changed count accordingly."""
-        return curvature.spread(self.value * float((curvature.metric / self.metric).max(initial=0.0)))
+        return curvature.spread(self.least_spread(curvature) ** 2)
+
+    def least_spread(self, curvature: Curvature) -> float:
+        """What `spread` would be if the least eigenvalue of E were 1: it is never larger, since E has a unit diagonal."""
+        return float(np.sqrt(self.value * float((curvature.metric / self.metric).max(initial=0.0))))
 
 
 def gap_bound(decrement: float, reach: float) -> float:

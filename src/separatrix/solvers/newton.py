@@ -77,6 +77,13 @@ def _second(problem: LinearProblem, evaluation: Evaluation) -> _Second:
     return _Second(curvature, unresolved=not flat_directions(problem, curvature))
 
 
+def _spread(largest: LargestRow | None, curvature: Curvature, gradient: Float, rate: float) -> float:
+    """A bound on max_i ‖xᵢ‖_{H⁻¹}; infinite without looking for eigenvalues where no proof follows whatever they are."""
+    if largest is None or rate * largest.least_spread(curvature) * curvature.decrement(gradient) >= 1.0:
+        return np.inf
+    return largest.spread(curvature)
+
+
 def _rate(problem: LinearProblem) -> float:
     concordance = problem.objective.loss.concordance
     return np.inf if concordance is None else concordance
@@ -117,10 +124,9 @@ def _step(problem: LinearProblem, state: NewtonState, budget: Budget) -> NewtonS
     theta, t, evaluation = found
     if metric is not None:
         largest = LargestRow(evaluation.largest_row, metric)
-        second = replace(second, spread=largest.spread(second.curvature))
     if evaluation.hessian is not None:
         second = _second(problem, evaluation)
-        second = replace(second, spread=np.inf if largest is None else largest.spread(second.curvature))
+        second = replace(second, spread=_spread(largest, second.curvature, evaluation.gradient, rate))
     else:
         second = _drifted(second, rate, t * length)
     return NewtonState(theta, evaluation, second, largest)

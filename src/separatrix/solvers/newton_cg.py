@@ -35,8 +35,8 @@ from separatrix.solvers.bounds import (
 )
 from separatrix.solvers.line_search import line_search
 from separatrix.solvers.method import Budget, Method, Start, State
-from separatrix.solvers.preconditioners import Diagonal, Near, Preconditioner, Solve, block_rows, preconditioner
-from separatrix.solvers.sample import FAR_OUT, Sample, column_squares
+from separatrix.solvers.preconditioners import Near, Preconditioner, Solve, block_rows, preconditioner
+from separatrix.solvers.sample import FAR_OUT, Sample
 
 _MOST_PRODUCTS, _FEW_PRODUCTS = 200, 20
 # The share of the energy that a step may leave: little where the one before left little, since then the model is good.
@@ -60,6 +60,8 @@ class NewtonCGState(State):
     """Products in all."""
     energy: float = np.inf
     """gᵀM⁻¹g where the last step began: about twice what was left to gain."""
+    dearer: float = 1.0
+    """How many times what `_cost` says a proof turned out to cost."""
 
 
 def _init(problem: LinearProblem, start: Start, budget: Budget) -> NewtonCGState:
@@ -94,25 +96,33 @@ def _bound(problem: LinearProblem, state: NewtonCGState, budget: Budget) -> Newt
     bound, gradient = least_bound(state.bound, state.trivial), state.evaluation.gradient
     if not problem.objective.free_intercept:
         bound = least_bound(bound, strong_convexity(problem, gradient))
-    elif bound.gap > budget.target and _cost(problem, state)(gradient) <= budget.target:
-        bound = least_bound(bound, _proof(problem, state, budget.target))
+    elif bound.gap > budget.target and (cost := _cost(problem, state)(gradient)) <= budget.target:
+        proof = _proof(problem, state, budget.target)
+        if budget.target < proof.gap < np.inf and cost > 0:
+            state = replace(state, dearer=state.dearer * max(1.0, proof.gap / cost))
+        bound = least_bound(bound, proof)
     return replace(state, bound=bound)
 
 
 def _cost(problem: LinearProblem, state: NewtonCGState) -> Callable[[Float], float]:
-    """By how much a dual point with some gradient is below F, nearly, for points near the present one."""
-    diagonal, quadratic = state.preconditioner, problem.objective.penalty.quadratic[:, :-1]
-    if not (isinstance(diagonal, Diagonal) and problem.objective.free_intercept and state.held):
-        return dual_cost(problem, state.theta)
-    curvature, centre = state.evaluation.total_curvature, diagonal.centre
+    """By how much a dual point with some gradient is below F, nearly, for points near the present one.
+
+    The intercept's condition is met by factors or by a shift, whichever costs less; of the shift's product with the Hessian the
+    means of the columns give a guess.
+    """
+    quadratic, factors = problem.objective.penalty.quadratic[:, :-1], dual_cost(problem, state.theta)
+    if not (problem.objective.free_intercept and state.held):
+        return factors
+    curvature, centre = state.evaluation.total_curvature, state.preconditioner.centre
     assert curvature is not None
-    inverse = np.linalg.pinv(curvature, hermitian=True)
+    bends = np.maximum(curvature.diagonal(), np.finfo(np.float64).tiny)
 
     def cost(gradient: Float) -> float:
         last = gradient[:, -1]
         left = gradient[:, :-1] - np.multiply.outer(last, centre)
         with np.errstate(over="ignore"):  # columns of extreme size
-            return 0.5 * float((np.square(left) / quadratic).sum()) + float(last @ inverse @ last)
+            shifted = 0.5 * float((np.square(left) / quadratic).sum()) + float((np.square(last) / bends).sum())
+        return shifted if state.dearer == 1.0 else min(state.dearer * shifted, factors(gradient))
 
     return cost
 
@@ -123,19 +133,16 @@ def _proof(problem: LinearProblem, state: NewtonCGState, target: float) -> Bound
     With several classes factors cost many times what is left of the condition: always a shift.
     """
     theta, evaluation, n_rows = state.theta, state.evaluation, problem.source.n_rows
-    known = state.preconditioner
-    bound = product_gap(
-        problem, evaluation, known.squares if isinstance(known, Diagonal) else column_squares(problem.source)
-    )
-    if bound.gap <= target or (isinstance(known, Diagonal) and bound.gap < np.inf):
+    bound = product_gap(problem, evaluation, state.preconditioner.squares)
+    if bound.gap <= target or (bound.gap < np.inf and dual_cost(problem, theta)(evaluation.gradient) > target):
         return bound
     large = n_rows is None or n_rows * theta.size > _CHEAP
     if large and len(theta) == 1:
-        return dual_gap(problem, theta, evaluation, target)
+        return least_bound(bound, dual_gap(problem, theta, evaluation, target))
     assert evaluation.total_curvature is not None
     shift = intercept_shift(evaluation.gradient[:, -1], evaluation.total_curvature)
     shifts = (shift,) if large else (np.zeros(len(theta)), shift)
-    return least_bound(*(shifted_gap(problem, theta, evaluation, c) for c in shifts))
+    return least_bound(bound, *(shifted_gap(problem, theta, evaluation, c) for c in shifts))
 
 
 def _step(problem: LinearProblem, state: NewtonCGState, budget: Budget) -> NewtonCGState:

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from separatrix.data.block import Block, Float
-from separatrix.data.source import in_parallel
+from separatrix.data.source import Source, in_parallel
 from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.solvers.sample import Sample, column_squares
@@ -35,6 +35,10 @@ _BLOCK_COLUMNS = 3000
 _BLOCK_ENTRIES = 1 << 24
 # Products that blocks may cost from the beginning; later as many as were spent.
 _WORTH = 30.0
+# Flops that pass while Python calls what makes a block, and a product with ∇²F.
+_BLOCK_CALLS, _PRODUCT_CALLS = 2e5, 1e6
+# Numbers, and multiplications, up to which blocks are made all at once: their calls would take longer one by one.
+_STACK = 1 << 19
 # Rows that know a block: some for each of its columns, more where classes are many and each has few of them.
 _ROWS_PER_COLUMN = 10
 _PIECE = 1 << 20
@@ -54,6 +58,11 @@ class Near(NamedTuple):
 
 class Preconditioner(ABC):
     """What can be taken at the points of a problem."""
+
+    squares: Float
+    """(p,) Σ s x_j²."""
+    centre: Float
+    """(p − 1,) means of the columns beside a free intercept, perhaps of a sample; else none."""
 
     @abstractmethod
     def at(self, theta: Float, evaluation: Evaluation, spent: int) -> Near:
@@ -82,7 +91,16 @@ class _Blocks(Preconditioner):
         self._small = m * p * p <= _BLOCK_ENTRIES
         rows = self._share * (problem.source.n_rows or 0)
         # Flops of a block (and what scaling its rows costs), of its factor and inverse, over those of a product with ∇²F.
-        self._price = (rows * (p + 100.0) + 2.0 * p**2) / (4.0 * m * rows / self._share)
+        block = p * (rows * (p + 100.0) + 2.0 * p**2) + _BLOCK_CALLS
+        self._price = block / (4.0 * m * p * rows / self._share + _PRODUCT_CALLS)
+
+    @cached_property
+    def squares(self) -> Float:  # type: ignore[override]  # a pass, where they are asked for
+        return column_squares(self._problem.source)
+
+    @cached_property
+    def centre(self) -> Float:  # type: ignore[override]  # a pass over the sample
+        return _means(self._rows.source) if self._problem.objective.free_intercept else np.zeros(0)
 
     @cached_property
     def _diagonal(self) -> Diagonal:
@@ -96,14 +114,9 @@ class _Blocks(Preconditioner):
         apart = self._small and m * self._price <= worth and (differ or not even)
         if self._price > worth or not (apart or even):
             return self._diagonal.at(theta, evaluation, spent)
-        grams = self._grams(theta, apart)
-        inverses = np.empty_like(grams)
-
-        def invert(k: int) -> None:
-            grams[k][np.diag_indices(theta.shape[1])] += penalty.quadratic[k]
-            inverses[k] = _inverse(grams[k])
-
-        in_parallel(invert, range(len(inverses)))
+        grams, every = self._grams(theta, apart), np.arange(theta.shape[1])
+        grams[:, every, every] += penalty.quadratic[: len(grams)]
+        inverses = _inverses(grams)
         decided = theta.size - float((penalty.quadratic * np.diagonal(inverses, axis1=1, axis2=2)).sum())
         price = len(inverses) * self._price
         if loss.gauge() is None or not even:
@@ -119,7 +132,7 @@ class _Blocks(Preconditioner):
             for piece in block.pieces(_PIECE):
                 rows, own = objective.counted(piece)
                 curvature = objective.loss.curvature(rows.codes, objective.scores(theta, rows, own))
-                weights = np.stack([objective.loss.pair(curvature, k, k) for k in range(len(theta))])
+                weights = np.ascontiguousarray(objective.loss.diagonal(curvature).T)
                 weights = weights if apart else weights.mean(axis=0, keepdims=True)
                 part = _weighted_grams(rows, weights if rows.weights is None else weights * rows.weights)
                 total = part if total is None else np.add(total, part, out=total)
@@ -133,6 +146,9 @@ class _Blocks(Preconditioner):
 def _weighted_grams(rows: Block, weights: Float) -> Float:
     """(m, p, p) Xᵀ diag(w_k) X: of few columns and many weights by one product with the pairs of columns."""
     m, p = len(weights), rows.shape[1]
+    if m > 1 and m * rows.n * p <= _STACK:
+        stack = np.sqrt(weights)[:, :, None] * rows.dense()
+        return np.matmul(stack.transpose(0, 2, 1), stack)
     if m < _MANY_WEIGHTS or p > _FEW_COLUMNS:
         return np.stack([rows.gram(w) for w in weights])
     X, (one, other) = rows.dense(), np.triu_indices(p)
@@ -154,12 +170,10 @@ class Diagonal(Preconditioner):
     def __init__(self, problem: LinearProblem) -> None:
         source, self._quadratic = problem.source, problem.objective.penalty.quadratic
         self.squares, self.centre = column_squares(source), np.zeros(0)
-        """(p,) Σ s x_j², and (p − 1,) means of the columns beside a free intercept."""
         self._spread = self.squares
         if problem.objective.free_intercept:
-            sums = source.reduce(_column_sums, np.add)
-            self.centre = sums[:-1] / sums[-1]
-            self._spread = np.append(np.maximum(self.squares[:-1] - sums[:-1] * self.centre, 0.0), sums[-1])
+            self.centre, total = _means(source), self.squares[-1]
+            self._spread = np.append(np.maximum(self.squares[:-1] - total * np.square(self.centre), 0.0), total)
 
     def at(self, theta: Float, evaluation: Evaluation, spent: int) -> Near:
         assert evaluation.total_curvature is not None
@@ -179,9 +193,37 @@ class Diagonal(Preconditioner):
         return Near(apply, 0.0, effective)
 
 
-def _column_sums(block: Block) -> Float:
-    counted = block.counted()
-    return counted.rmatvec(counted.row_weights)
+def _means(source: Source) -> Float:
+    """(p − 1,) means of the columns but the last, which are ones. One pass."""
+
+    def of_block(block: Block) -> Float:
+        counted = block.counted()
+        return counted.rmatvec(counted.row_weights)
+
+    sums = source.reduce(of_block, np.add)
+    means: Float = sums[:-1] / sums[-1]
+    return means
+
+
+def _inverses(matrices: Float) -> Float:
+    """(m, p, p) M⁻¹ of each; many small ones at once, unless one of them is singular."""
+    if matrices.size * matrices.shape[1] <= _STACK and len(matrices) > 1:
+        root = np.sqrt(np.maximum(np.diagonal(matrices, axis1=1, axis2=2), np.finfo(np.float64).tiny))
+        units, every = root[:, :, None] * root[:, None, :], np.arange(root.shape[1])
+        equal = matrices / units
+        equal[:, every, every] = 1.0 + 1e-13 * len(every)
+        try:
+            halves = np.linalg.inv(np.linalg.cholesky(equal))
+            return np.matmul(halves.transpose(0, 2, 1), halves) / units
+        except np.linalg.LinAlgError:
+            pass  # one by one, below
+    inverses = np.empty_like(matrices)
+
+    def invert(k: int) -> None:
+        inverses[k] = _inverse(matrices[k])
+
+    in_parallel(invert, range(len(inverses)))
+    return inverses
 
 
 def _inverse(matrix: Float) -> Float:
@@ -211,7 +253,7 @@ def _without_gauge(inverses: Float, quadratic: Float) -> Solve:
     inverse_penalty = np.divide(1.0, quadratic, out=np.zeros_like(quadratic), where=quadratic > 0)
 
     def apply(r: Float) -> Float:
-        mean = r.mean(axis=0)
+        mean = r.sum(axis=0) / len(r)
         if total is None:
             return _times(inverses, r - mean) + mean * inverse_penalty
         solved = _times(inverses, r - mean)
