@@ -89,10 +89,8 @@ PASS, _ENTRY = 2_000_000, 30.0
 _FEW_PARAMETERS = 300
 
 
-def solver_costs(n_rows: int, n_features: int, n_scores: int = 1, *, entries: int | None = None) -> dict[str, float]:
+def solver_costs(n_rows: int, n_features: int, n_scores: int = 1) -> dict[str, float]:
     """About how many multiplications a smooth penalised fit takes, by solver; those that cannot be used are left out.
-
-    Of a sparse matrix g is 30 multiplications of dense numbers for each entry.
 
     h = n · m(m+1)/2 · p² is a pass with the Hessian, g = 2nmp one with a gradient or a product, f = (mp)³/3 a factorisation.
 
@@ -105,8 +103,6 @@ def solver_costs(n_rows: int, n_features: int, n_scores: int = 1, *, entries: in
     """
     p, m = n_features, n_scores
     hessian, gradient, factor = n_rows * m * (m + 1) / 2 * p**2, 2.0 * n_rows * m * p, (m * p) ** 3 / 3.0
-    if entries is not None:
-        gradient = 2.0 * _ENTRY * entries * m
     sampled = sample_rows(n_rows, m * p)
     blocks = m * (min(n_rows, p * max(10, m)) * p**2 + 2.0 * p**3)
     costs = {"newton-cg": 50.0 * gradient + min(blocks, 50.0 * gradient) + 27 * PASS}
@@ -119,8 +115,9 @@ def solver_costs(n_rows: int, n_features: int, n_scores: int = 1, *, entries: in
 
 # What a step on rows at hand costs beside its arithmetic, in multiplications.
 _CALL = 150_000
-# Numbers up to which all rows are worth having at hand, and as a dense array.
-_AT_HAND, _AT_HAND_DENSE = 1 << 25, 1 << 21
+# Numbers up to which all rows are worth having at hand, and as a dense array; entries from which on the threads of a pass gain
+# more than they cost.
+_AT_HAND, _AT_HAND_DENSE, _AT_HAND_ENTRIES = 1 << 25, 1 << 21, 1_500_000
 
 
 def direct_costs(n_rows: int, n_features: int, entries: int | None = None) -> dict[str, float]:
@@ -131,10 +128,13 @@ def direct_costs(n_rows: int, n_features: int, entries: int | None = None) -> di
     ===================  ==================================================================================
     ``small_newton``     6 steps: n p²/2 for the Hessian, p³/3 for its factor
     ``row_newton``       n² p/2 for the Gram matrix of the rows; 9 steps: n³/3 and two products of n²
+    ``sparse_newton``    sparse rows, 30 products that read every entry twice
     ===================  ==================================================================================
     """
     n, p = n_rows, n_features
     costs: dict[str, float] = {}
+    if entries is not None and entries <= _AT_HAND_ENTRIES:
+        costs["sparse_newton"] = 60.0 * _ENTRY * entries + 30.0 * (n + p) + 5.0 * _CALL
     if n * p <= (_AT_HAND if entries is None else _AT_HAND_DENSE):
         costs["row_newton"] = n**2 * p / 2.0 + 9.0 * (n**3 / 3.0 + 3.0 * n**2 + _CALL) + 10.0 * n * p
     if n * p <= _AT_HAND_DENSE:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.block import Float
+from separatrix.lazy import compiled_pays
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.solution import Solution
 from separatrix.result import Status
@@ -16,6 +17,7 @@ from separatrix.settings import one_blas_thread
 from separatrix.solvers.at_hand.row_newton import ROW_NEWTON
 from separatrix.solvers.at_hand.rows import offered
 from separatrix.solvers.at_hand.small_newton import SMALL_NEWTON
+from separatrix.solvers.at_hand.sparse_newton import SPARSE_NEWTON
 from separatrix.solvers.choose import choose_solver, direct_costs, solver_costs
 from separatrix.solvers.driver import Trace, run
 from separatrix.solvers.dual_ascent import DUAL
@@ -33,7 +35,7 @@ METHODS: dict[str, Method] = {
     method.name: method for method in (NEWTON, LBFGS, NEWTON_CG, PROX_NEWTON, GRADIENT, SGD, DUAL)
 }
 # Newton's method for problems whose rows are at hand: taken where it costs least, not asked for by name.
-_DIRECT = {"small_newton": SMALL_NEWTON, "row_newton": ROW_NEWTON}
+_DIRECT = {"small_newton": SMALL_NEWTON, "row_newton": ROW_NEWTON, "sparse_newton": SPARSE_NEWTON}
 # scikit-learn's names for solvers whose problems are better left to the table of choose.py.
 _LEFT_TO_CHOICE = ("liblinear", "sag", "saga")
 # Newton's method is asked for a proof that another method could not give up to this many parameters.
@@ -77,8 +79,10 @@ def _direct(problem: LinearProblem, asked: str) -> Method | None:
     sparse = block.sparse_rows()
     entries = None if sparse is None else len(sparse[0][0])
     costs = direct_costs(source.n_rows, p, entries)
+    if not compiled_pays(0.0):
+        costs.pop("sparse_newton", None)
     name = min(costs, key=lambda name: costs[name], default="")
-    if not name or costs[name] > min(solver_costs(source.n_rows, p, entries=entries).values()):
+    if not name or (entries is None and costs[name] > min(solver_costs(source.n_rows, p).values())):
         return None
     return _DIRECT[name]
 
