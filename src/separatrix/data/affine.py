@@ -145,6 +145,11 @@ class _WithOnes(_Affine):
     def rmatvec(self, r: Float) -> Float:
         return np.concatenate([self._block.rmatvec(r), (np.ones(len(r)) @ r)[None]])
 
+    def dense(self) -> Float:
+        rows = np.empty(self.shape)
+        rows[:, :-1], rows[:, -1] = self._block.dense(), 1.0
+        return rows
+
     def gram(self, weights: Float | None = None) -> Float:
         s = np.ones(self.n) if weights is None else weights
         d = self._block.shape[1]

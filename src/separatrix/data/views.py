@@ -29,7 +29,7 @@ class View(Source):
     """A source made of another's blocks."""
 
     _sampled = False
-    """Whether solvers may start on a sample of the view."""
+    """Whether solvers may start on a sample of the view, or have all of it at once: it is no larger than the rows."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -57,6 +57,10 @@ class View(Source):
 
     def lay_in_rows(self) -> None:
         self.source.lay_in_rows()
+
+    def one_block(self) -> Block | None:
+        block = self.source.one_block() if self._sampled else None
+        return None if block is None else self.map_block(block)
 
     @property
     def target_ndim(self) -> int:

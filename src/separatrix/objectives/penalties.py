@@ -125,6 +125,8 @@ class Penalty:
 
     def residual(self, theta: Float, gradient: Float) -> Float:
         """The least element of the subdifferential at θ, given the gradient of everything smooth."""
+        if self.smooth:
+            return gradient
         sign = np.sign(theta)
         at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - self.absolute, 0.0)
         least = np.where(sign == 0, at_zero, gradient + self.absolute * sign)

@@ -95,8 +95,8 @@ def affordable_steps(n_rows: int, n_features: int, entries: int | None, n_target
 NEWTON_PARAMETERS = 3000
 # A sample's Hessian is the metric of L-BFGS from so many rows per parameter on.
 MANY_ROWS = 100
-# What a pass costs beside its arithmetic, in multiplications.
-PASS = 2_000_000
+# What a pass costs beside its arithmetic, and an entry of a sparse row, in multiplications.
+PASS, _ENTRY = 2_000_000, 30.0
 _FEW_PARAMETERS = 300
 
 
@@ -121,6 +121,35 @@ def solver_costs(n_rows: int, n_features: int, n_scores: int = 1) -> dict[str, f
         costs["newton"] = (3 if sampled else 6) * hessian + 6.0 * factor + 7 * PASS
         if sampled and n_rows >= MANY_ROWS * m * p:
             costs["lbfgs"] = 10.0 * gradient + 6.0 * hessian * sampled / n_rows + 6.0 * factor + 12 * PASS
+    return costs
+
+
+# What a step on rows at hand costs beside its arithmetic, in multiplications.
+_CALL = 150_000
+# Numbers up to which all rows are worth having at hand, and as a dense array; entries from which on the threads of a pass gain
+# more than they cost.
+_AT_HAND, _AT_HAND_DENSE, _AT_HAND_ENTRIES = 1 << 25, 1 << 21, 1_500_000
+
+
+def direct_costs(n_rows: int, n_features: int, entries: int | None = None) -> dict[str, float]:
+    """The same for two classes, an L2 penalty of every coefficient, and rows that lie in memory at once.
+
+    p columns with the intercept's; the methods look at their own rows, on one thread.
+
+    ===================  ==================================================================================
+    ``small_newton``     6 steps: n p²/2 for the Hessian, p³/3 for its factor
+    ``row_newton``       n² p/2 for the Gram matrix of the rows; 9 steps: n³/3 and two products of n²
+    ``sparse_newton``    sparse rows, 30 products that read every entry twice
+    ===================  ==================================================================================
+    """
+    n, p = n_rows, n_features
+    costs: dict[str, float] = {}
+    if entries is not None and entries <= _AT_HAND_ENTRIES:
+        costs["sparse_newton"] = 60.0 * _ENTRY * entries + 30.0 * (n + p) + 5.0 * _CALL
+    if n * p <= (_AT_HAND if entries is None else _AT_HAND_DENSE):
+        costs["row_newton"] = n**2 * p / 2.0 + 9.0 * (n**3 / 3.0 + 3.0 * n**2 + _CALL) + 10.0 * n * p
+    if n * p <= _AT_HAND_DENSE:
+        costs["small_newton"] = 6.0 * (n * p**2 / 2.0 + p**3 / 3.0 + 4.0 * n * p + 40.0 * n + _CALL)
     return costs
 
 

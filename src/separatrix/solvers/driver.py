@@ -83,14 +83,18 @@ def run(
                 break
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    return _solution(method, problem, state, Status.INTERRUPTED if interrupted else status, iterations, trace)
+    status = Status.INTERRUPTED if interrupted else status
+    return _solution(method, problem, state, status, iterations, trace, tol)
 
 
 def _solution(
-    method: Method, problem: LinearProblem, state: State, status: Status, iterations: int, trace: Trace
+    method: Method, problem: LinearProblem, state: State, status: Status, iterations: int, trace: Trace, tol: float
 ) -> Solution:
+    state = state if method.settle is None else method.settle(problem, state)
     penalty, evaluation = problem.objective.penalty, state.evaluation
     bound = least_bound(state.bound, state.trivial)
+    if status is Status.CONVERGED and not bound.gap <= problem.target(tol, state.value):
+        status = Status.UNPROVEN
     residual = penalty.residual(state.theta, evaluation.gradient)
     stationarity = float(np.abs(residual).max(initial=0.0))
     certificate = Certificate(bound.gap, evaluation.value, bound.method, stationarity=stationarity, kind=bound.kind)

@@ -87,6 +87,9 @@ class Method:
         See the head of this file.
     polish : callable, optional
         (problem, state, budget) → state, once after the tolerance is reached.
+    settle : callable, optional
+        (problem, state) → state at the very end, of a method that works in other coordinates than those of θ: the point, its
+        evaluation and its bound in these.
     aliases : tuple of str
         Other names, such as scikit-learn's.
     """
@@ -97,4 +100,5 @@ class Method:
     step: Callable[[LinearProblem, Any, Budget], Any]
     bound: Callable[[LinearProblem, Any, Budget], Any]
     polish: Callable[[LinearProblem, Any, Budget], Any] | None = None
+    settle: Callable[[LinearProblem, Any], Any] | None = None
     aliases: tuple[str, ...] = ()

@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.block import Float
+from separatrix.lazy import compiled_pays
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.solution import Solution
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.choose import choose_solver
+from separatrix.solvers.at_hand.row_newton import ROW_NEWTON
+from separatrix.solvers.at_hand.rows import offered
+from separatrix.solvers.at_hand.small_newton import SMALL_NEWTON
+from separatrix.solvers.at_hand.sparse_newton import SPARSE_NEWTON
+from separatrix.solvers.choose import choose_solver, direct_costs, solver_costs
 from separatrix.solvers.driver import Trace, run
 from separatrix.solvers.dual_ascent import DUAL
 from separatrix.solvers.gradient import GRADIENT
@@ -29,6 +34,8 @@ from separatrix.solvers.smoothing import smoothed
 METHODS: dict[str, Method] = {
     method.name: method for method in (NEWTON, LBFGS, NEWTON_CG, PROX_NEWTON, GRADIENT, SGD, DUAL)
 }
+# Newton's method for problems whose rows are at hand: taken where it costs least, not asked for by name.
+_DIRECT = {"small_newton": SMALL_NEWTON, "row_newton": ROW_NEWTON, "sparse_newton": SPARSE_NEWTON}
 # scikit-learn's names for solvers whose problems are better left to the table of choose.py.
 _LEFT_TO_CHOICE = ("liblinear", "sag", "saga")
 # Newton's method is asked for a proof that another method could not give up to this many parameters.
@@ -59,6 +66,25 @@ def pick(problem: LinearProblem, asked: str = "auto") -> Method:
     chosen = choose_solver(source.n_rows, p, m, smooth="smooth" in offers, penalised="held" in offers)
     # Pairs of gradients across a kink, or a jump of the curvature, tell L-BFGS little.
     return NEWTON if "curved" not in offers and chosen == "lbfgs" else METHODS[chosen]
+
+
+def _direct(problem: LinearProblem, asked: str) -> Method | None:
+    """A method for rows at hand, where the choice is ours and it costs less than those that read them in passes."""
+    source, p = problem.source, problem.shape[1]
+    if asked not in ("auto", *_LEFT_TO_CHOICE) or source.n_rows is None or not offered(problem):
+        return None
+    block = source.one_block()
+    if block is None:
+        return None
+    sparse = block.sparse_rows()
+    entries = None if sparse is None else len(sparse[0][0])
+    costs = direct_costs(source.n_rows, p, entries)
+    if not compiled_pays(0.0):
+        costs.pop("sparse_newton", None)
+    name = min(costs, key=lambda name: costs[name], default="")
+    if not name or (entries is None and costs[name] > min(solver_costs(source.n_rows, p).values())):
+        return None
+    return _DIRECT[name]
 
 
 @one_blas_thread()
@@ -99,7 +125,17 @@ def minimise(
         found = minimise(problem.reduced(), solver, theta[:, problem.kept], max_iter=max_iter, **limits)
         return problem.expanded(found)
     start = Start(theta, previous is not None, None if previous is None else previous.loss_gradient)
-    trace, method = Trace(callback), pick(problem, solver)
+    trace = Trace(callback)
+    direct = _direct(problem, solver)
+    if direct is not None:
+        found = run(direct, problem, start, tol=tol, max_iter=max_iter, trace=trace)
+        if found.status is not Status.UNPROVEN:
+            return found
+        trace.reopen()
+        start, before = Start(found.theta, near=True), found.iterations
+        found = run(pick(problem, solver), problem, start, tol=tol, max_iter=max(1, max_iter - before), trace=trace)
+        return replace(_proven(problem, found, trace, tol, max_iter), iterations=before + found.iterations)
+    method = pick(problem, solver)
     if "curved" not in problem.offers:
         method = smoothed(method)
     found = run(method, problem, start, tol=tol, max_iter=max_iter, trace=trace)
