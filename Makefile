@@ -1,12 +1,13 @@
 # make demo   set up and compare the models on a bundled data set; the report and the model go to build/demo
 # make test   set up and run lint, types, import contracts and tests
 # make check  lint, types and import contracts only
+# make cluster-demo  fit on a Dask cluster of two processes, and kill one of them on the way
 # make bench  compare with the peers; make bench WORKLOAD=B7 for one workload, ATLAS=1 for 200 problems drawn by that seed
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check cluster-demo bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -22,6 +23,9 @@ check: $(VENV)/.dev
 	$(BIN)/mypy --strict benchmarks
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_house.py
+
+cluster-demo: $(VENV)/.dev
+	$(BIN)/python examples/cluster_demo.py
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m $(if $(ATLAS),benchmarks.atlas --seed $(ATLAS),benchmarks.run $(if $(WORKLOAD),--workload $(WORKLOAD)))

@@ -61,14 +61,14 @@ class _SortedCentred(Centred):
         else:
             order, self._present, self._lengths, weights = class_runs(codes, n_classes, weights)
             rows = np.take(X, order, axis=0).astype(np.float64, order="C", copy=False)
-        self._starts = np.concatenate([[0], np.cumsum(self._lengths)[:-1]]).astype(np.intp)
+        self._starts = (np.cumsum(self._lengths) - self._lengths).astype(np.intp)
         few, small = _LONG_SEGMENT * len(self._starts), _LARGE_SEGMENT * len(self._starts)
         self._short = len(rows) < few and rows.size < small
         runs = self._lengths.astype(np.float64) if weights is None else self._sums(weights[:, None])[:, 0]
         with np.errstate(invalid="ignore", over="ignore"):  # NaN and inf are found later, and named
             high = self._sums(rows if weights is None else rows * weights[:, None]) / runs[:, None]
             self._subtract(rows, high)
-            if _far_from_origin(high, rows):
+            if len(rows) and _far_from_origin(high, rows):
                 low = self._sums(rows if weights is None else rows * weights[:, None]) / runs[:, None]
                 self._subtract(rows, low)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -23,11 +24,12 @@ def as_source(
 
     Parameters
     ----------
-    X : array-like, sparse matrix, data frame or Source
+    X : array-like, sparse matrix, data frame, Dask collection or Source
         NumPy arrays of any real dtype and order (memory-mapped ones too), SciPy sparse matrices, pandas, polars
-        and pyarrow tables. A source is returned as it is; it then has its own targets and weights.
+        and pyarrow tables; Dask arrays, data frames, and lists or bags of delayed blocks, whose rows stay on the workers.
+        A source is returned as it is; it then has its own targets and weights.
     y : array-like, optional
-        Targets, one per row.
+        Targets, one per row; the name of a column where X is a Dask data frame.
     sample_weight : array-like, optional
         Weights ≥ 0, one per row; 2 means the same as the row standing twice, 0 the same as its not being there.
     numeric : bool, default=True
@@ -52,7 +54,26 @@ def as_source(
                 "where the source is made (target=, weight=)."
             )
         return X
+    if is_elsewhere(X):
+        from separatrix.data.engines.collections import dask_source
+
+        return dask_source(X, y, sample_weight, numeric)
     return source_of(check_rows(X), y, sample_weight, numeric=numeric)
+
+
+def is_elsewhere(X: Any) -> bool:
+    """Whether X is a Dask array, data frame or bag, a delayed block or a list of these: rows that an engine has."""
+    if "dask" not in sys.modules:
+        return False
+    first = X[0] if isinstance(X, list) and X else X
+    return hasattr(first, "__dask_graph__")
+
+
+def answered_elsewhere(method: Callable[[Any], Any], X: Any) -> Any:
+    """method(rows) of rows that an engine has, as a collection of the same partitions that is computed when asked for."""
+    from separatrix.data.engines.collections import answered
+
+    return answered(method, X)
 
 
 def source_of(

@@ -8,7 +8,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
+from functools import partial, wraps
 from inspect import isfunction
 from threading import Lock
 from typing import Any, ClassVar, Self
@@ -23,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.checks import check_rows, real_numbers
-from separatrix.data.dispatch import array_source, source_of
+from separatrix.data.dispatch import answered_elsewhere, array_source, is_elsewhere, source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
@@ -36,6 +38,8 @@ from separatrix.settings import one_blas_thread, outside
 OptionalArray = ArrayLike | None
 _FEW_ROWS = 512
 _CONSTANTS = (bool, int, float, str, type(None))
+# Methods that answer row by row: for rows that an engine has, the answer is a collection of the engine.
+_OF_ROWS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform")
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             if name.startswith("_"):
                 continue
             if isfunction(held):
-                setattr(cls, name, one_blas_thread()(described(held)))
+                method = one_blas_thread()(described(held))
+                setattr(cls, name, answers_elsewhere(method) if name in _OF_ROWS else method)
             elif type(held) is property and held.fget is not None:
                 setattr(cls, name, held.getter(one_blas_thread()(held.fget)))
 
@@ -106,6 +111,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         watch = Stopwatch()
         with one_blas_thread(), self._unchanged_if_refused():
             self._check_parameters()
+            if is_elsewhere(X):
+                self._check_target(X, y)
+                X, y, sample_weight = as_source(X, y, sample_weight), None, None
             call = FitCall(X, y, sample_weight, options, watch, self._before())
             for name in self._of_some_fits:
                 self.__dict__.pop(name, None)
@@ -117,6 +125,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         """The template of every `partial_fit`."""
         with one_blas_thread(), self._unchanged_if_refused():
             self._check_parameters()
+            if is_elsewhere(X):
+                X, y, sample_weight = as_source(X, y, sample_weight), None, None
             self._add_rows(FitCall(X, y, sample_weight, options, Stopwatch(), None))
         return self
 
@@ -274,7 +284,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             )
         rows = rows_per_block(source.n_features, target=COPIED_BYTES)
         rows = rows if at_once is None else min(rows, at_once)
-        if source.n_rows is None:
+        if source.n_rows is None or source.engine is not None:
             parts = source.map(block_fn, rows)
             return self._checked_rows(source, np.concatenate(parts) if parts else np.empty(0))
         found: list[Float] = []
@@ -312,6 +322,24 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     def _column(self, j: int) -> str:
         names = getattr(self, "feature_names_in_", None)
         return f"column {j}" if names is None else f"column {names[j]!r}"
+
+
+def answers_elsewhere(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of rows that answers those of an engine lazily, in their own partitions."""
+
+    @wraps(method)
+    def answer(self: Any, X: Any, *more: Any, **options: Any) -> Any:
+        if not is_elsewhere(X):
+            return method(self, X, *more, **options)
+        self._check_ready()
+        asked = partial(_answer_of, copy(self), method.__name__, more, options)  # of the model as it is now
+        return answered_elsewhere(asked, X)
+
+    return answer
+
+
+def _answer_of(model: Any, method: str, more: tuple[Any, ...], options: dict[str, Any], rows: Any) -> Any:
+    return getattr(model, method)(rows, *more, **options)
 
 
 def is_plain(X: Any) -> bool:

@@ -1,0 +1,132 @@
+"""Dask collections as a source: the rows stay on the workers; functions go there, and results come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from dask import delayed
+from numpy.typing import NDArray
+
+from separatrix.data.arrays import MemorySource
+from separatrix.data.block import Block
+from separatrix.data.engines.dask_engine import DaskEngine, computed, kept_there
+from separatrix.data.engines.partition import Failed, Reading, TargetFacts
+from separatrix.data.engines.travel import RemoteSource
+from separatrix.data.source import Engine
+
+
+class DaskSource(RemoteSource):
+    """Rows of Dask partitions with their targets and weights.
+
+    They are kept in the memory of the workers for as long as the source is there, if they take less than 40 % of it (20 %
+    of this machine's, without a cluster); otherwise every pass has them computed or read again.
+    """
+
+    shared_out = True
+
+    def __init__(
+        self,
+        engine: DaskEngine,
+        shape: tuple[int, int],
+        dtype: Any,
+        feature_names: NDArray[Any] | None,
+        target_ndim: int | None,
+        size: float,
+    ) -> None:
+        self.n_rows, self.n_features = shape
+        self.dtype, self.feature_names, self._target_ndim = np.dtype(dtype), feature_names, target_ndim
+        self._engine = engine.kept(size)
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine
+
+    def __repr__(self) -> str:
+        return f"DaskSource({self.n_rows} rows, {self.n_features} features, {len(self._engine.parts)} partitions)"
+
+    @property
+    def target_ndim(self) -> int:
+        if self._target_ndim is None:
+            raise ValueError("This model requires y to be passed, but the target y is None.")
+        return self._target_ndim
+
+    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
+        """The same rows with class codes; without given classes the targets are looked at once for them."""
+        if self.target_ndim != 1:
+            raise ValueError("y should be a 1d array of labels, got a matrix of targets instead.")
+        view, everything = copy(self), None
+        if classes is None:
+            facts = _facts(self._engine.reading(role="labels"))
+            classes = _union([fact.classes for fact in facts])
+            everything = _union([classes, *(fact.known for fact in facts)])
+        view.classes = np.asarray(classes)
+        view.all_classes = None if everything is None or len(everything) == len(view.classes) else everything
+        engine = self._engine.reading(role="labels", classes=view.classes)
+        view._engine = replace(engine, codes=kept_there(engine.tasks(Reading.codes), 8.0 * (self.n_rows or 0)))
+        return view
+
+    def valued(self) -> Self:
+        view = copy(self)
+        assert self.target_ndim
+        view._engine = self._engine.reading(role="values")
+        _facts(view._engine)
+        return view
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows, brought here one partition after another: for what cannot be computed where they are."""
+        for part in self._local():
+            yield from part.blocks()
+
+    def _local(self) -> Iterator[MemorySource]:
+        engine, read = self._engine, delayed(Reading.rows, pure=False)
+        for reading, part, codes in zip(engine.readings, engine.parts, engine.codes, strict=True):
+            (found,), _ = computed([read(reading, *part, codes)])
+            if found is not None:
+                yield found
+
+    def matrix(self) -> Any:
+        parts = [part.matrix() for part in self._local()]
+        if any(map(sp.issparse, parts)):
+            return sp.vstack(parts, format="csr")
+        return np.concatenate(parts) if parts else np.empty((0, self.n_features))
+
+    def targets(self) -> NDArray[Any]:
+        return np.concatenate(list(self.each(_targets)))
+
+
+def _targets(block: Block) -> NDArray[Any]:
+    assert block.y is not None
+    return block.y
+
+
+def _union(labels: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The sorted distinct labels of partitions."""
+    there = [own for own in labels if len(own)]
+    return np.unique(np.concatenate(there)) if there else np.empty(0)
+
+
+def _facts(engine: DaskEngine) -> list[TargetFacts]:
+    """Facts of the targets of all partitions that have rows; what is wrong with them is said of all rows at once."""
+    facts: list[TargetFacts] = []
+    for fact in engine.ask(Reading.facts):
+        if isinstance(fact, Failed):
+            raise fact.error
+        facts += [] if fact is None else [fact]
+    if missing := sum(fact.missing for fact in facts):
+        numbers = any(fact.classes.dtype.kind == "f" for fact in facts)
+        what, whose = ("NaN or infinity", "target") if numbers else ("NaN or None", "label")
+        raise ValueError(f"Input y contains {what} in {missing} rows; drop the rows without a {whose}.")
+    if bad := sum(fact.bad_weights for fact in facts):
+        raise ValueError(f"sample_weight contains NaN or infinity in {bad} rows.")
+    if negative := sum(fact.negative for fact in facts):
+        raise ValueError(f"sample_weight is negative in {negative} rows; weights count rows, so they must be ≥ 0.")
+    if not facts:
+        raise ValueError("The data have no rows: at least one is needed.")
+    if not any(fact.counts for fact in facts):
+        raise ValueError("The total of sample_weight is zero, so no row counts; give at least one positive weight.")
+    return facts
