@@ -197,8 +197,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     ) -> Source:
         """Any input as a source, checked by scikit-learn's rules for shapes and feature names. X is not copied."""
         if isinstance(X, Source):
-            if not reset:  # the columns of the model, by name and in its own encoding
-                X = X.read_as(self._encoding, getattr(self, "feature_names_in_", None))
+            X = X if reset else self._columns_of(X)
             self._check_source(X, reset)
             return as_source(X, y, sample_weight)
         if reset:
@@ -223,6 +222,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         if reset and self._keeps_single:
             self._fitted_on_single = source.dtype == np.float32
         return source
+
+    def _columns_of(self, source: Source) -> Source:
+        """The columns of the model, by name and in its own encoding."""
+        return source.read_as(self._encoding, getattr(self, "feature_names_in_", None))
 
     def _fits_columns(self, X: NDArray[Any], reset: bool) -> bool:
         """Whether plain numbers need none of scikit-learn's checks: no names then or now, as many columns as before."""

@@ -80,12 +80,22 @@ class ColumnScan:
     missing: int
     numbers: _Numbers | None = None
     texts: _Texts | None = None
+    whole: bool = True
+    """Whether the type is one of whole numbers, as text may be."""
+
+    @property
+    def holds_bits(self) -> bool:
+        """Whether the column is one of whole numbers that are all 0 or 1."""
+        facts = None if self.numbers is None or self.what == "boolean" else self.numbers.facts
+        return facts is not None and self.whole and facts.whole and 0.0 <= facts.low <= facts.high <= 1.0
 
     @classmethod
     def of(
         cls, name: str, column: Any, decimal: Mark, known: NDArray[np.bool_], marks: NDArray[np.uint64]
     ) -> ColumnScan:
         """The rows of an Arrow array; the encoder learns from the `known` ones, and `marks` are hashes of their places."""
+        from pyarrow.types import is_integer
+
         values = plain(column)
         what, missing = kind(values.type), values.null_count
         scan = cls(name, what, len(values), missing)
@@ -95,7 +105,8 @@ class ColumnScan:
         if what in ("numeric", "boolean", "empty"):
             x = numbers(values.cast("uint8") if what == "boolean" else values)
             check_finite(x)
-            return replace(scan, numbers=_Numbers(NumberFacts.of(x), NumberSums.of(x[known], marks)))
+            found = _Numbers(NumberFacts.of(x), NumberSums.of(x[known], marks))
+            return replace(scan, numbers=found, whole=what == "empty" or is_integer(values.type))
         return scan
 
     def merge(self, after: ColumnScan) -> ColumnScan:
@@ -111,6 +122,7 @@ class ColumnScan:
             self.missing + after.missing,
             None if self.numbers is None or after.numbers is None else self.numbers.merge(after.numbers),
             None if self.texts is None or after.texts is None else self.texts.merge(after.texts),
+            self.whole and after.whole,
         )
 
     def described(self) -> tuple[InferredColumn, NumberSums | CategorySums | None]:

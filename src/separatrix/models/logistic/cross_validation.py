@@ -61,7 +61,7 @@ class Folded:
         return {label: self.class_weight.get(label, 1.0) for label in classes.tolist()}
 
 
-class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, LinearRule):
+class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, LinearRule):  # type: ignore[misc]  # its score needs y
     """Logistic regression with C, and the share of absolute values, chosen by cross-validation.
 
     Parameters
