@@ -175,6 +175,68 @@ def test_models_of_numbers_and_of_tables_read_each_others_files(tmp_path):
     np.testing.assert_array_equal(encoded.predict_proba(scan_parquet(tmp_path / "numbers.parquet")), expected)
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_mixed_naive_bayes_of_files_is_that_of_the_frame(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(table_files, "ROWS", 100)
+    frame = people(700).assign(bit=np.arange(700) // 3 % 2, w=np.arange(700) % 3)
+    frame["smoker"] = frame["smoker"].map({"yes": "true", "no": "false"})
+    path = tmp_path / f"a.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    scan = scan_csv if kind == "csv" else scan_parquet
+    streamed = sx.MixedNB(families={"children": "poisson"}).fit(scan(path, target="ill", weight="w"))
+    known = frame["ill"].notna()
+    rows = frame[list(streamed.feature_names_in_)].assign(smoker=frame["smoker"].map({"true": True, "false": False}))
+    inside = sx.MixedNB(families={"children": "poisson"}).fit(rows[known], frame["ill"][known], frame["w"][known])
+    assert streamed.families_ == inside.families_ and streamed.families_["bit"] == "bernoulli"
+    expected = inside.predict_proba(rows)
+    source = scan(path, target="ill", weight="w")
+    for model in (streamed, inside):  # a model of a table in memory reads files too
+        np.testing.assert_allclose(model.predict_proba(scan(path)), expected, rtol=1e-9)
+        np.testing.assert_allclose(model.feature_log_odds(scan(path)), inside.feature_log_odds(rows), rtol=1e-9)
+    assert streamed.score(source) == pytest.approx(inside.score(rows[known], frame["ill"][known], frame["w"][known]))
+    sx.save_model(streamed, tmp_path / "model.safetensors")
+    np.testing.assert_allclose(sx.load_model(tmp_path / "model.safetensors").predict_proba(scan(path)), expected)
+    halves = [frame[:300], frame[300:]]
+    for at, half in enumerate(halves):
+        half.to_parquet(tmp_path / f"half{at}.parquet")
+    one, two = (
+        sx.MixedNB(families={"children": "poisson"}).fit(
+            scan_parquet(tmp_path / f"half{at}.parquet", target="ill", weight="w", features=list(rows.columns))
+        )
+        for at in (0, 1)
+    )
+    np.testing.assert_allclose(one.merge(two).predict_proba(rows), expected, rtol=1e-9)
+
+
+def test_mixed_naive_bayes_reads_files_of_numbers_too(tmp_path):
+    frame = people(300)[["age", "height", "insured", "ill"]].dropna(subset="ill")
+    frame.to_parquet(tmp_path / "a.parquet")
+    model = sx.MixedNB().fit(scan_parquet(tmp_path / "a.parquet", target="ill"))  # the holes of age are marginalised
+    inside = sx.MixedNB().fit(frame.drop(columns="ill"), frame["ill"])
+    assert model.families_ == inside.families_
+    np.testing.assert_allclose(
+        model.predict_proba(scan_parquet(tmp_path / "a.parquet")), inside.predict_proba(frame.drop(columns="ill"))
+    )
+    with pytest.raises(TypeError, match="reads a table"):
+        sx.MixedNB().fit(sx.as_source(np.eye(3), [0, 1, 1]))
+
+
+def test_models_of_tables_merge_where_their_encodings_agree(tmp_path):
+    frame = people(300)[["age", "city", "ill"]]
+    for name, part in {"a": frame[:150], "b": frame[150:]}.items():
+        part.to_parquet(tmp_path / f"{name}.parquet")
+    a, b = (scan_parquet(tmp_path / f"{name}.parquet", target="ill") for name in "ab")
+    one = sx.LinearDiscriminantAnalysis().fit(a)
+    with pytest.raises(ValueError, match="encoded differently"):
+        one.merge(sx.LinearDiscriminantAnalysis().fit(b))
+    both = sx.LinearDiscriminantAnalysis().partial_fit(a).partial_fit(b)
+    rows = [
+        np.concatenate([block.X for block in part.read_as(one._encoding, None).labelled().blocks()]) for part in (a, b)
+    ]
+    expected = sx.LinearDiscriminantAnalysis().fit(np.concatenate(rows), frame["ill"].dropna())
+    np.testing.assert_allclose(both.coef_, expected.coef_, rtol=1e-9)
+
+
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.lists(st.integers(0, 120), max_size=3), group=st.integers(1, 50), rows=st.integers(1, 60))
 def test_any_split_into_files_and_row_groups_is_the_whole(tmp_path, monkeypatch, cuts, group, rows):

@@ -132,6 +132,13 @@ class Source(ABC):
         """The rows as a model reads them that was fitted to columns of these names, in this encoding."""
         return self
 
+    def table(self) -> Source:
+        """The rows as columns of their own kinds, text and holes as they are, where the storage has them."""
+        raise TypeError(
+            "This source holds numbers, and a model of mixed columns reads a table: give it the table, or its files (scan_csv, "
+            "scan_parquet)."
+        )
+
     @property
     def known_classes(self) -> NDArray[Any] | None:
         """Sorted labels of all rows, those of weight zero included."""

@@ -29,6 +29,9 @@ class NumericFiles(FileSource):
             return MixedFiles(self._files, self._scan, None, encoding)
         return super().read_as(encoding, names)
 
+    def table(self) -> Source:
+        return MixedFiles(self._files, self._scan, self._features)
+
 
 class MixedFiles(TableSource):
     """A table of mixed columns, of which a model that was fitted to numbers reads its columns as they are."""

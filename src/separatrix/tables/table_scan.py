@@ -136,6 +136,14 @@ class TableEncoding:
     bits: tuple[str, ...] = ()
     """Columns of whole numbers that are all 0 or 1."""
 
+    @classmethod
+    def of_columns(cls, columns: tuple[ColumnSchema, ...], classes: tuple[Any, ...]) -> TableEncoding:
+        """Columns that are read and not encoded."""
+        schema = TableSchema(columns, "", classes)
+        encoder = TableEncoder(schema)
+        encoder.features_ = []
+        return cls(schema, encoder)
+
 
 def _is_used(inferred: InferredColumn) -> bool:
     return inferred.schema.kind != "left_out"

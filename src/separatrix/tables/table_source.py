@@ -131,6 +131,9 @@ class TableSource(Source):
         view._learnt = [encoding]
         return view
 
+    def table(self) -> Source:
+        return self
+
     def blocks(self) -> Iterator[Block]:
         files, start = self.files, 0
         encoding = None if self._role == "raw" else self.encoding
