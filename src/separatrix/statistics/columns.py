@@ -86,6 +86,12 @@ class ValueCounts(Statistic):
         return cls(np.zeros(n_classes))
 
     @classmethod
+    def of_columns(cls, values: NDArray[Any], codes: Codes, weights: Float, n_classes: int) -> ValueCounts:
+        """From the observed values (n,)."""
+        distinct, places = np.unique(values, return_inverse=True)
+        return cls.of_levels(distinct.tolist(), places, codes, weights, n_classes)
+
+    @classmethod
     def of_levels(cls, levels: list[Any], places: Codes, codes: Codes, weights: Float, n_classes: int) -> ValueCounts:
         """From the observed values, as levels and places (n,) among them; what only rows of weight zero have is not there."""
         cells = weights_by_class(places * n_classes + codes, weights, len(levels) * n_classes).reshape(-1, n_classes)
