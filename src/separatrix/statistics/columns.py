@@ -14,6 +14,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from separatrix.data.block import Codes, Float
 from separatrix.statistics.counts import ClassCounts
