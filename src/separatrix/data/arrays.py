@@ -31,7 +31,10 @@ class MemorySource(Source):
     """Rows that are all there: slices of them are blocks."""
 
     n_rows: int
+    room = None
     _rows_per_block: int
+    _first = 0
+    """Number of the first row, where these are a part of others."""
 
     def __init__(self, shape: tuple[int, int], y: NDArray[Any] | None, weights: Float | None) -> None:
         self.n_rows, self.n_features = shape
@@ -46,10 +49,18 @@ class MemorySource(Source):
         for start in range(0, self.n_rows, self._rows_per_block):
             rows = slice(start, min(start + self._rows_per_block, self.n_rows))
             y = None if self._y is None else self._y[rows]
-            yield self._block(rows, y, None if self._weights is None else self._weights[rows])
+            block = self._block(rows, y, None if self._weights is None else self._weights[rows])
+            block.start += self._first
+            yield block
 
     def one_block(self) -> Block | None:
         return self._block(slice(0, self.n_rows), self._y, self._weights) if self._in_rows() else None
+
+    def as_part(self, first: int, y: NDArray[Any] | None, weights: Float | None) -> Self:
+        """These rows as rows `first`, `first` + 1, … of others, with their targets and weights."""
+        view = copy(self)
+        view._first, view._y, view._weights = first, y, weights
+        return view
 
     def _in_rows(self) -> bool:
         """Whether the rows lie one after the other in memory, as floating numbers."""

@@ -4,7 +4,8 @@
 
 The partition into blocks and the tree of merges (see workers.py) depend on the shape alone, so the result is the
 same to the last bit on any number of threads. A model only ever calls `reduce`, `blocks` and the shape; a new
-kind of storage is a new subclass of `Source` and nothing else.
+kind of storage is a new subclass of `Source` and nothing else. Where the rows live in other processes, the pass is run by
+their `Engine`, with the same functions.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from threading import Event
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,39 @@ def ordered(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[R
         yield from (found.pop(at) for at in range(len(batch)))
 
 
+def _non_finite(block: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """(d,) how many values of each column are NaN or infinite in rows that count, and the first such row or −1."""
+    mask = block.non_finite()
+    if block.weights is not None:  # a row of weight zero may hold anything
+        counts = (block.weights > 0)[:, None]
+        mask = mask.multiply(counts).tocsr() if hasattr(mask, "multiply") else mask & counts
+    count = np.asarray(mask.sum(axis=0)).ravel()
+    first = np.full(len(count), -1, dtype=np.intp)
+    for fresh in np.flatnonzero(count):
+        column = mask[:, [fresh]]
+        column = column.toarray() if hasattr(column, "toarray") else column
+        first[fresh] = block.start + int(np.argmax(column))
+    return count, first
+
+
+class Engine(Protocol):
+    """What runs passes where the rows live: the functions travel there, and results come back, not rows."""
+
+    def map(self, source: Source, block_fn: Callable[[Block], Result], rows: int | None) -> list[Result]:
+        """block_fn of every block of a source that is made of the engine's rows, in block order."""
+        ...
+
+    def reduce(
+        self,
+        source: Source,
+        map_fn: Callable[[Block], Result],
+        merge: Callable[[Result, Result], Result],
+        rows: int | None,
+    ) -> Result | None:
+        """Merge map_fn of every block in an order that depends on the partition alone; ``None`` where there are no rows."""
+        ...
+
+
 class Source(ABC):
     """Rows in, blocks out.
 
@@ -105,6 +139,13 @@ class Source(ABC):
     dtype: np.dtype[Any] = np.dtype(np.float64)
     shared_out: bool = False
     """Whether the blocks are cut for many threads already, and costly to cut again."""
+    room: int | None = 1 << 28
+    """Bytes of values held with the blocks (held.py) that may be kept in this process; ``None`` where the rows take more."""
+
+    @property
+    def engine(self) -> Engine | None:
+        """What runs the passes, where the rows live in other processes."""
+        return None
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -204,9 +245,18 @@ class Source(ABC):
 
     def map(self, block_fn: Callable[[Block], Result], rows: int | None = None) -> list[Result]:
         """block_fn of every block, in block order."""
+        if self.engine is not None:
+            self.count_pass()
+            return self.engine.map(self, block_fn, rows)
         found: dict[int, Result] = {}
         self.share(lambda at, block: found.__setitem__(at, block_fn(block)), rows)
         return [found[at] for at in range(len(found))]
+
+    def each(self, block_fn: Callable[[Block], Result]) -> Iterable[Result]:
+        """block_fn of every block, in order and where the rows live; not counted as a pass."""
+        if self.engine is not None:
+            return self.engine.map(self, block_fn, None)
+        return map(block_fn, self.blocks())
 
     def reduce(
         self,
@@ -215,10 +265,14 @@ class Source(ABC):
         rows: int | None = None,
     ) -> Result:
         """Merge map_fn of every block, neighbours first; `merge` may change its first argument."""
-        merged = Merged(merge)
-        self.share(lambda at, block: merged.add(at, map_fn(block)), rows)
-        with np.errstate(invalid="ignore", over="ignore"):  # found in the total, and reported by column
-            total = merged.total()
+        if self.engine is not None:
+            self.count_pass()
+            total = self.engine.reduce(self, map_fn, merge, rows)
+        else:
+            merged = Merged(merge)
+            self.share(lambda at, block: merged.add(at, map_fn(block)), rows)
+            with np.errstate(invalid="ignore", over="ignore"):  # found in the total, and reported by column
+                total = merged.total()
         if total is None:
             raise ValueError("The data have no rows: at least one is needed.")
         return total
@@ -227,16 +281,8 @@ class Source(ABC):
         """A sentence that names the first bad column; empty when every value is finite."""
         bad = np.zeros(self.n_features, dtype=np.int64)
         first_row = np.full(self.n_features, -1, dtype=np.int64)
-        for block in self.blocks():
-            mask = block.non_finite()
-            if block.weights is not None:  # a row of weight zero may hold anything
-                counts = (block.weights > 0)[:, None]
-                mask = mask.multiply(counts).tocsr() if hasattr(mask, "multiply") else mask & counts
-            count = np.asarray(mask.sum(axis=0)).ravel()
-            for fresh in np.flatnonzero((count > 0) & (first_row < 0)):
-                column = mask[:, [fresh]]
-                column = column.toarray() if hasattr(column, "toarray") else column
-                first_row[fresh] = block.start + int(np.argmax(column))
+        for count, first in self.each(_non_finite):
+            first_row = np.where(first_row < 0, first, first_row)
             bad += count
         if not bad.any():
             return ""
@@ -270,8 +316,8 @@ class Source(ABC):
     def explain_range(self) -> str:
         """Why sums over finite values are not finite: the column whose squares leave the range of double precision."""
         largest = np.zeros(self.n_features)
-        for block in self.blocks():
-            largest = np.maximum(largest, np.abs(block.counted().dense()).max(axis=0, initial=0.0))
+        for sizes in self.each(lambda block: np.abs(block.counted().dense()).max(axis=0, initial=0.0)):
+            largest = np.maximum(largest, sizes)
         big, small = int(largest.argmax()), int(np.where(largest > 0.0, largest, np.inf).argmin())
         if largest[big] > SQUARES_FIT:
             return (

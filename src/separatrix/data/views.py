@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.dense import WORTH_COMPILING, DenseBlock
 from separatrix.data.frames import FrameBlock
-from separatrix.data.source import COPIED_BYTES, Source, cut_finer, rows_per_block
+from separatrix.data.source import COPIED_BYTES, Engine, Source, cut_finer, rows_per_block
 from separatrix.data.sparse import SparseBlock
 
 
@@ -35,7 +35,11 @@ class View(Source):
         self.source = source
         self.n_rows, self.n_features, self.feature_names = source.n_rows, source.n_features, source.feature_names
         self.classes, self.all_classes, self.dtype = source.classes, source.all_classes, source.dtype
-        self.shared_out = source.shared_out
+        self.shared_out, self.room = source.shared_out, source.room
+
+    @property
+    def engine(self) -> Engine | None:
+        return self.source.engine
 
     @abstractmethod
     def map_block(self, block: Block) -> Block:

@@ -29,17 +29,26 @@ class Targets(View):
         self._labels, self._keep, self._seen = source.classes, keep, dict[int, tuple[Codes | Float, Float | None]]()
 
     def map_block(self, block: Block) -> Block:
-        codes, weights, n_classes = block.codes, block.weights, len(self._labels)
-        self._seen[block.start] = (codes, weights) if self._keep else (np.bincount(codes, weights, n_classes), None)
+        self._seen[block.start] = self._part(block)
         return block
+
+    def _part(self, block: Block) -> tuple[Codes | Float, Float | None]:
+        codes, weights = block.codes, block.weights
+        return (codes, weights) if self._keep else (np.bincount(codes, weights, len(self._labels)), None)
+
+    def _parts(self) -> list[tuple[Codes | Float, Float | None]]:
+        """What the pass saw of every block; of blocks that live in other processes it is fetched now."""
+        if self.engine is not None:
+            return list(self.source.each(self._part))
+        return [self._seen[start] for start in sorted(self._seen)]
 
     def counts(self) -> Float:
         """(K,) total weight of every class."""
-        return np.sum([self._seen[start][0] for start in sorted(self._seen)], axis=0, dtype=np.float64)
+        return np.sum([counts for counts, _ in self._parts()], axis=0, dtype=np.float64)
 
     def constant(self) -> Source:
         """One column of ones with the targets and weights."""
-        parts = [self._seen[start] for start in sorted(self._seen)]
+        parts = self._parts()
         codes = np.concatenate([codes for codes, _ in parts])
         weights = np.concatenate([np.ones(len(codes)) if own is None else own for codes, own in parts])
         return as_source(np.ones((len(codes), 1)), codes, weights).labelled(np.arange(len(self._labels)))

@@ -18,8 +18,8 @@ def class_counts(source: Source) -> Float:
     """(K,) total weight of every class of a labelled source; the features are not read."""
     assert source.classes is not None, "label the source first"
     n_classes = len(source.classes)
-    counts = [np.bincount(block.codes, block.weights, n_classes) for block in source.blocks()]
-    return np.sum(counts, axis=0, dtype=np.float64)
+    counts = source.each(lambda block: np.bincount(block.codes, block.weights, n_classes))
+    return np.sum(list(counts), axis=0, dtype=np.float64)
 
 
 def class_factors(class_weight: ClassWeight, classes: NDArray[Any], counts: Float) -> Float | None:

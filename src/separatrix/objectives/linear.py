@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
+from separatrix.data.held import Held, HeldRows
 from separatrix.data.source import Source
 from separatrix.objectives.fused import Fused, column_by_column, fused_curve, fused_sums, worth_compiling
 from separatrix.objectives.fused_hessian import fused_hessian
@@ -37,7 +38,7 @@ _ONE_PRODUCT = 400
 class HessianProduct:
     """∇²F · V at a point, from second derivatives that are kept with the rows. One pass each."""
 
-    def __init__(self, objective: LinearObjective, source: Source, order: int, kept: dict[int, Any]) -> None:
+    def __init__(self, objective: LinearObjective, source: Source, order: int, kept: Held[Any]) -> None:
         self._objective, self._source, self._order, self._kept = objective, source, order, kept
         self._whole: list[tuple[Block, Any]] = []
         """The rows that count with their second derivatives, where one block has all of them and they are few."""
@@ -61,12 +62,12 @@ class HessianProduct:
         return np.ascontiguousarray(sums.T) + self._objective.penalty.times(direction)
 
     def _pairs(self, block: Block) -> Iterator[tuple[Block, Any]]:
-        held = self._kept[block.start]
+        held = self._kept.of(block)
         if isinstance(held, Fused):
             yield block.counted(), held
         else:
-            for piece in pieces_in_cache(block, self._order):
-                yield piece.counted(), self._kept[piece.start]
+            for piece, curvature in zip(pieces_in_cache(block, self._order), held, strict=True):
+                yield piece.counted(), curvature
 
     def _curved(self, pairs: list[tuple[Block, Any]], laid: Float) -> Float:
         total: Float | None = None
@@ -154,6 +155,8 @@ class LinearObjective:
     """1, or what is less: the 1 of the user's objective, which is C times this one."""
     ones: bool = False
     """Whether the last column of the rows is the constant 1."""
+    shifts: HeldRows | None = None
+    """One number per row in the place of the offset, which an earlier pass has left with the rows."""
 
     @cached_property
     def free_intercept(self) -> bool:
@@ -170,14 +173,19 @@ class LinearObjective:
 
     def restricted(self, rows: NDArray[np.intp]) -> LinearObjective:
         """The objective of some rows, under the same penalty."""
+        if self.shifts is not None:
+            return replace(self, offset=self.shifts.at(rows), shifts=None)
         return self if self.offset is None else replace(self, offset=self.offset[rows])
 
     def counted(self, block: Block) -> tuple[Block, Float | None]:
         """The rows of a block that count, and their offsets as a column for each score."""
         counted = block.counted()
-        if self.offset is None:
+        if self.shifts is not None:
+            own = self.shifts.of(block)
+        elif self.offset is not None:
+            own = self.offset[block.start : block.start + block.n]
+        else:
             return counted, None
-        own = self.offset[block.start : block.start + block.n]
         if counted.n < block.n and block.weights is not None:
             own = own[block.weights > 0]
         return counted, own[:, None] if own.ndim == 1 else own
@@ -201,25 +209,35 @@ class LinearObjective:
         `metric` (p,) asks for max_i Σ_j metric_j x_ij² as well, `keep` for products with ∇²F: m numbers
         a row stay, those of the compiled softmax in single precision.
         """
-        kept: dict[int, Any] | None = {} if keep else None
         laid, compiled = column_by_column(theta), worth_compiling(source, theta)
         curved = compiled and order == 2 and columns is None and not keep
 
-        def of_piece(piece: Block) -> _Sums:
+        def of_piece(piece: Block, bends: list[Float] | None) -> _Sums:
             fused = fused_hessian(self.loss, theta, *self.counted(piece), metric) if curved else None
-            return self._sums(laid, piece, order, metric, columns, kept) if fused is None else _Sums(**vars(fused))
+            return self._sums(laid, piece, order, metric, columns, bends) if fused is None else _Sums(**vars(fused))
 
-        def of_block(block: Block) -> _Sums:
+        def look(block: Block) -> tuple[_Sums, Fused | list[Any] | None]:
+            """The sums, and second derivatives of the rows: of the block by a compiled loop, or piece by piece."""
             once = compiled and order == 1
             fused = fused_sums(self.loss, laid, *self.counted(block), metric, keep) if once else None
             if fused is not None:
-                return self._of_fused(fused, block, kept)
+                return self._of_fused(fused, block)
             total: _Sums | None = None
+            bends: list[Float] | None = [] if keep else None
             for piece in pieces_in_cache(block, order):
-                part = of_piece(piece)
+                part = of_piece(piece, bends)
                 total = part if total is None else total + part
             assert total is not None
-            return total
+            return total, bends
+
+        kept: Held[Any] | None = Held(lambda block: look(block)[1], source.room) if keep else None
+        size = theta.itemsize * len(theta)
+
+        def of_block(block: Block) -> _Sums:
+            sums, bends = look(block)
+            if kept is not None:
+                kept.put(block, bends, size * block.n)
+            return sums
 
         sums = source.reduce(of_block, _Sums.__add__, rows_per_task(source, theta.size, order))
         source.check_finite(np.asarray(sums.loss), sums.gradient)
@@ -246,17 +264,17 @@ class LinearObjective:
         order: int,
         metric: Float | None,
         columns: NDArray[np.intp] | None,
-        kept: dict[int, Any] | None,
+        bends: list[Float] | None,
     ) -> _Sums:
-        start, (block, own) = block.start, self.counted(block)
+        block, own = self.counted(block)
         eta, codes, weights = self.scores(theta, block, own), block.codes, block.weights
-        losses, slopes, curvature = self.loss.at(codes, eta, curved=order > 1 or kept is not None)
+        losses, slopes, curvature = self.loss.at(codes, eta, curved=order > 1 or bends is not None)
         squares = np.einsum("ij,ij->i", slopes, slopes)
         if weights is not None:
             losses, slopes, squares = losses * weights, slopes * weights[:, None], squares * weights
         hessian = None
-        if kept is not None and curvature is not None:
-            kept[start] = curvature
+        if bends is not None and curvature is not None:
+            bends.append(curvature)
         if order > 1 and curvature is not None:
             hessian = self._hessian(block, curvature, columns)
         return _Sums(
@@ -312,15 +330,15 @@ class LinearObjective:
         hessian[np.diag_indices(len(hessian))] += self.penalty.quadratic[:, columns].ravel()
         return hessian
 
-    def _of_fused(self, fused: Fused, block: Block, kept: dict[int, Any] | None) -> _Sums:
-        curvature = None
-        if kept is not None and fused.curvatures is not None:
+    def _of_fused(self, fused: Fused, block: Block) -> tuple[_Sums, Fused | list[Any] | None]:
+        curvature, bends = None, None
+        if fused.curvatures is not None:
             sparse = self.loss.n_scores == 1 and block.sparse_rows() is not None
-            kept[block.start] = fused.curvatures if sparse else fused
+            bends = [fused.curvatures] if sparse else fused
             weights = block.weights if block.weights is None else block.weights[block.weights > 0]
             curvature = self.loss.total(fused.curvatures.astype(np.float64), weights)
         sums = (fused.largest_row, fused.steepest, fused.residual, fused.total, curvature)
-        return _Sums(fused.loss, fused.gradient, None, *sums)
+        return _Sums(fused.loss, fused.gradient, None, *sums), bends
 
     def curved(self, block: Block, curvature: Float, direction: Float) -> Float:
         """(p, m) Σ s ∇²ℓ(Vx) xᵀ of rows that count, given their second derivatives."""

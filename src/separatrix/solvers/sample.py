@@ -52,8 +52,8 @@ class Sample:
     @classmethod
     def of(cls, problem: LinearProblem, rows: int) -> Sample | None:
         """A sample in which every class has rows; ``None`` when there is none."""
-        source = problem.source
-        drawn = source.sample(rows) if rows else None
+        source, shifts = problem.source, problem.objective.shifts
+        drawn = source.sample(rows) if rows and (shifts is None or shifts.here) else None
         if drawn is None:
             return None
         sample, which = drawn

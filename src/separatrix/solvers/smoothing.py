@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.block import Block, Float
+from separatrix.data.held import Held, HeldRows
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.margin_losses import Logistic, SmoothedHinge
@@ -57,8 +58,8 @@ class _Judged:
     """F with the rounding of the scores counted."""
     lower: float
     """A lower bound of F*."""
-    slopes: Float
-    """(n,) the dual point."""
+    slopes: HeldRows
+    """One per row: the dual point."""
     kink: float
     """Σ s (ℓ(m) + ℓ*(a) − aη): what the difference of F and the bound owes to the smoothing."""
 
@@ -143,8 +144,8 @@ def _step(problem: LinearProblem, state: SmoothedState, budget: Budget, method: 
     objective, penalty, theta = problem.objective, problem.objective.penalty, state.point.theta
     rounded = objective
     if not objective.loss.smooth:
-        shifts = state.width * state.point.slopes if state.problems else None
-        rounded = replace(rounded, loss=SmoothedHinge(state.width), offset=shifts)
+        shifts = state.point.slopes.times(state.width) if state.problems else None
+        rounded = replace(rounded, loss=SmoothedHinge(state.width), shifts=shifts)
     rounded = replace(rounded, penalty=_pulled(penalty, theta, state.pull * state.squares))
     # What is not convex has no bound that could end a solver's work.
     steps = min(budget.left, _STEPS if state.convex else _FEW_STEPS)
@@ -218,7 +219,7 @@ def _judge(problem: LinearProblem, rounded: LinearObjective, theta: Float, squar
     """
     objective, source, intercept = problem.objective, problem.source, problem.objective.free_intercept
     loss, penalty, p = objective.loss, objective.penalty, theta.shape[1]
-    slopes: dict[int, Float] = {}
+    slopes = Held[Float]()
 
     def of_block(block: Block) -> tuple[Float, Float, float]:
         sums, products, steepest = np.zeros((2, 6)), np.zeros((p, 2)), 0.0
@@ -239,7 +240,7 @@ def _judge(problem: LinearProblem, rounded: LinearObjective, theta: Float, squar
             sums += shares.T @ np.column_stack(columns)
             products += rows.rmatvec(a * shares)
             steepest = max(steepest, float(np.abs(eta).max(initial=0.0)))
-            slopes[piece.start] = _spread(a[:, 0], piece)
+            slopes.put(piece, _spread(a[:, 0], piece))
         return sums, products, steepest
 
     sums, products, steepest = source.reduce(
@@ -260,7 +261,7 @@ def _judge(problem: LinearProblem, rounded: LinearObjective, theta: Float, squar
         Evaluation(value, float(losses), gradient, float(slopes_squared), float(total), steepest=steepest),
         value + ROUNDING * abs(value) + score_rounding(p) * moved,
         lower if proven else -np.inf,
-        np.concatenate([slopes[start] for start in sorted(slopes)]),
+        HeldRows(slopes),
         float(losses + conjugates - (slope * theta).sum()) if np.isfinite(conjugates) else 0.0,
     )
 

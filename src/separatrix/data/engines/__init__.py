@@ -1,0 +1,1 @@
+"""Engines: rows that live in other processes. Each is a source that runs passes there; nothing else knows it."""
