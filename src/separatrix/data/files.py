@@ -100,6 +100,11 @@ class FileSource(Source):
         if all(types[name] == "float32" for types in self._types.values() for name in self._features):
             self.dtype = np.dtype(np.float32)
 
+    @property
+    def identity(self) -> list[Any]:
+        files = [[os.path.abspath(path), stat.st_size, stat.st_mtime_ns] for path, stat in self._stats.items()]
+        return ["numbers", files, self._target, self._features, self._weights]
+
     def read_as(self, encoding: Any, names: NDArray[Any] | None) -> Source:
         """The columns of a model, by their names, whatever else the files hold."""
         if names is None or not set(names) <= set(self._features) or list(names) == self._features:

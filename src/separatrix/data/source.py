@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block
+from separatrix.data.journal import current_journal, pass_key
 from separatrix.data.workers import Merged, share, threads_here
 from separatrix.settings import one_blas_thread
 
@@ -141,6 +142,11 @@ class Source(ABC):
     """Whether the blocks are cut for many threads already, and costly to cut again."""
     room: int | None = 1 << 28
     """Bytes of values held with the blocks (held.py) that may be kept in this process; ``None`` where the rows take more."""
+
+    @property
+    def identity(self) -> Any:
+        """What tells these rows from all others, as plain values; ``None`` where nothing does but the rows themselves."""
+        return None
 
     @property
     def engine(self) -> Engine | None:
@@ -265,6 +271,18 @@ class Source(ABC):
         rows: int | None = None,
     ) -> Result:
         """Merge map_fn of every block, neighbours first; `merge` may change its first argument."""
+        journal = None if self.room is None else current_journal()
+        if journal is None:
+            return self._reduced(map_fn, merge, rows)
+        key = pass_key(map_fn, type(self).__name__, rows)
+        return journal.result(key, lambda: self._reduced(map_fn, merge, rows), self.count_pass)
+
+    def _reduced(
+        self,
+        map_fn: Callable[[Block], Result],
+        merge: Callable[[Result, Result], Result],
+        rows: int | None,
+    ) -> Result:
         if self.engine is not None:
             self.count_pass()
             total = self.engine.reduce(self, map_fn, merge, rows)

@@ -26,6 +26,7 @@ from separatrix.data.dispatch import array_source, source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
+from separatrix.models.checkpoint import Checkpoint, checkpointed
 from separatrix.models.docstrings import described
 from separatrix.models.scikit_learn import check_parameters
 from separatrix.models.stopwatch import Stopwatch
@@ -91,16 +92,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         return tags
 
     @described
-    def fit(self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None) -> Self:
+    def fit(
+        self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None, *, checkpoint: Checkpoint = None
+    ) -> Self:
         """Fit the model.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, checkpoint)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: Checkpoint = None, **options: Any) -> Self:
         """The template of every fit."""
         watch = Stopwatch()
         with one_blas_thread(), self._unchanged_if_refused():
@@ -108,7 +111,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             call = FitCall(X, y, sample_weight, options, watch, self._before())
             for name in self._of_some_fits:
                 self.__dict__.pop(name, None)
-            self._train(call)
+            with checkpointed(checkpoint, self, X, options):
+                self._train(call)
             self._warn()
         return self
 

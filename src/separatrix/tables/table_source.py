@@ -77,6 +77,10 @@ class TableSource(Source):
         self.files, self._learnt = files, [] if encoding is None else [encoding]  # shared with views of this source
 
     @property
+    def identity(self) -> list[Any]:
+        return ["table", *self.files.identity]
+
+    @property
     def encoding(self) -> TableEncoding:
         """How the columns are read and encoded; the first look reads all rows."""
         if not self._learnt:
