@@ -80,7 +80,7 @@ class Journal:
             self._replays = entry is not None and entry[0] == key
             if self._replays and entry is not None and entry[1]:
                 count_pass()
-                return entry[2]  # type: ignore[no-any-return]  # what was written for this key
+                return entry[2]
         lasting = Held.lasting
         value = read()
         again = Held.lasting == lasting
@@ -90,7 +90,7 @@ class Journal:
     def _entry(self, name: str) -> tuple[str, bool, Any] | None:
         try:
             content = (self._folder / name).read_bytes()
-            return _Results(io.BytesIO(content)).load()  # type: ignore[no-any-return]  # what `result` wrote
+            return _Results(io.BytesIO(content)).load()
         except (OSError, pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, ValueError):
             return None  # never written, or not whole: it is read again
 

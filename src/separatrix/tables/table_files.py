@@ -16,7 +16,7 @@ from separatrix.data.files import check_unchanged
 from separatrix.data.number_text import NumberText, decimal_mark
 from separatrix.data.readers import named
 from separatrix.data.text_files import NO_ROWS, UnreadableFile
-from separatrix.tables.reading import DELIMITER, table_batches
+from separatrix.tables.reading import DELIMITER, coded_batches
 
 ROWS = 16_384
 """Rows of a batch, at most."""
@@ -82,7 +82,7 @@ class TableFiles:
         with named(path):
             check_unchanged(path, self._stats[path])
             try:
-                yield from table_batches(path, ROWS, columns=columns, delimiter=self.delimiter)
+                yield from coded_batches(path, ROWS, columns, self.delimiter)
             except UnreadableFile as error:
                 if error.what != NO_ROWS:
                     raise

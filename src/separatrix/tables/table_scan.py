@@ -23,6 +23,7 @@ from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.encoding_sums import EncodingSums, hashed_places
 from separatrix.tables.findings import class_findings, column_findings, few, spelling_findings
 from separatrix.tables.reading import FIRST_ROW
+from separatrix.tables.rows import coded_text
 from separatrix.tables.schema import TableSchema
 from separatrix.tables.target import classes_of, is_no_label, label_codes
 
@@ -41,11 +42,15 @@ class TableScan:
     @classmethod
     def of(cls, batch: Any, target: str, names: Sequence[str], decimal: Mark, start: int) -> TableScan:
         """The rows of an Arrow record batch, the first of which is row `start` of the table."""
-        values = plain(batch.column(target), ())
-        what = kind(values.type)
+        column = batch.column(target)
+        what = kind(column.type)
         if what not in ("text", *NUMERIC):
-            raise ValueError(f"The target {target!r} is of type {values.type}; a class is text, a number or a boolean.")
-        levels, places = coded(values)
+            raise ValueError(f"The target {target!r} is of type {column.type}; a class is text, a number or a boolean.")
+        if what == "text":
+            text = coded_text(column, ())
+            levels, places = text.levels, text.places
+        else:
+            levels, places = coded(plain(column, ()))
         counts = np.bincount(places[places >= 0], minlength=len(levels)).tolist()
         known = np.array([*(not is_no_label(level) for level in levels), False])[places]
         marks = hashed_places(start, batch.num_rows)[known]
