@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from separatrix.data.arrow_columns import kind
 from separatrix.data.files import FileSource, is_number_type
 from separatrix.data.readers import CsvReader, Names, ParquetReader, Paths, expand, index_columns, named
 from separatrix.data.source import Source
@@ -62,12 +63,15 @@ class _Scan:
     def source(self, paths: Paths, features: Names | None, encode: bool | None) -> FileSource | TableSource:
         reader = self.reader()
         files = expand(paths, reader.suffix)
-        mixed = self._is_mixed(reader, files[0], features) if encode is None else encode
+        mixed = self._is_mixed(reader, files, features) if encode is None else encode
         return MixedFiles(files, self, features) if mixed else NumericFiles(files, self, features)
 
-    def _is_mixed(self, reader: ParquetReader | CsvReader, path: str, features: Names | None) -> bool:
-        with named(path):
-            schema, _ = reader.describe(path)
+    def _is_mixed(self, reader: ParquetReader | CsvReader, files: list[str], features: Names | None) -> bool:
+        for path in files:
+            with named(path):
+                schema, _ = reader.describe(path)
+            if any(kind(dtype) != "empty" for dtype in schema.types):  # else it is a text file without rows
+                break
         names = [features] if isinstance(features, str) else features
         if names is None:
             targets = [self.target] if isinstance(self.target, str) else list(self.target or [])

@@ -94,6 +94,7 @@ class TableFiles:
         for path in self.paths:
             for at, batch in enumerate(self._batches_of(path, columns)):
                 if not at:
+                    self._check_names(batch.schema.names, columns, path)
                     self._check_kinds(path, batch)
                 yield path, batch
 
