@@ -22,7 +22,7 @@ from benchmarks.data import gaussian_classes, logistic_rows, weighted_documents 
 from benchmarks.goals import AtMostMemory, AtMostSeconds, AtMostTimes, Faster, FasterThan  # noqa: E402
 from benchmarks.result import FAILED, MISSED_QUALITY, NOT_INSTALLED, OK, Result, Row, Verdict, one_line  # noqa: E402
 from benchmarks.workload import discover  # noqa: E402
-from benchmarks.workloads import b18_growth  # noqa: E402
+from benchmarks.workloads import b13_tables, b18_growth  # noqa: E402
 
 INSTALLED = Peer("other", distribution="numpy", module="numpy")
 ABSENT = Peer("absent", distribution="no-such-thing", module="no_such_thing")
@@ -365,3 +365,10 @@ def test_a_whole_run(tmp_path, monkeypatch, capsys):
     assert "smoke run at scale 0.01" in page
     assert str(ROOT) not in page
     assert "F1 fake" in capsys.readouterr().out
+
+
+def test_mixed_parquet_is_made_and_fitted(tmp_path):
+    n_rows = b13_tables.make(str(tmp_path), 1)
+    assert n_rows == b13_tables.GROUP_ROWS and len(list(tmp_path.iterdir())) == 1
+    done = b13_tables.fit(str(tmp_path), "MixedNB")
+    assert done["passes"] == 2 and done["seconds"] > 0 and done["reading"] > 0 and done["peak"] > 0

@@ -18,9 +18,10 @@ import pytest
 from separatrix.data import files
 from separatrix.data.block import Block
 from separatrix.data.dispatch import as_source
-from separatrix.data.files import FileSource, scan_csv, scan_parquet
+from separatrix.data.files import FileSource
 from separatrix.data.source import rows_per_block
 from separatrix.settings import config
+from separatrix.tables import scan_csv, scan_parquet
 from separatrix.tables.reading import read_table
 from separatrix.tables.schema import TableSchema
 
@@ -344,8 +345,8 @@ NUMBERS = ["alpha", "beta"]
             r"there is no column '\?'; the columns are 'alpha', 'beta', 'word', 'day', 'w'\.",
         ),
         ({"weight": "weight", "features": NUMBERS}, "there is no column 'weight'"),
-        ({}, r"a.parquet: column 'word' is of type string, not numeric; encode it .* features="),
-        ({"features": ["day"]}, r"column 'day' is of type date32\[day\], not numeric"),
+        ({"encode": False}, r"a.parquet: column 'word' is of type string, not numeric; encode it .* features="),
+        ({"features": ["day"], "encode": False}, r"column 'day' is of type date32\[day\], not numeric"),
         ({"features": ["alpha"], "weight": "word"}, "column 'word' is of type string, not numeric"),
         ({"features": ["alpha"], "target": "alpha"}, "column 'alpha' is named twice in features, target and weight"),
         ({"features": []}, "no column is left for the features"),
@@ -565,7 +566,7 @@ PEAK = """
 import sys
 import numpy as np
 import pyarrow.compute, pyarrow.parquet
-from separatrix.data.files import scan_parquet
+from separatrix import scan_parquet
 from separatrix.settings import config
 
 def memory(field):

@@ -16,11 +16,11 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from separatrix import LogisticRegression, OneVsOneClassifier, OneVsRestClassifier, SeparationWarning, as_source
-from separatrix.data import scan_csv
 from separatrix.data.sparse import SparseBlock
 from separatrix.geometry import recession as cone
 from separatrix.geometry import separating_direction
 from separatrix.geometry.separation import Separability, canonical, geometric_margin, separability
+from separatrix.tables import scan_csv
 
 LINE = {
     "complete": ([1, 2, 3, 4], [0, 0, 1, 1]),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
+import tempfile
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 import separatrix as sx
-from separatrix.tables import TableEncoder, TableSchema, read_table, scan_table, table_source
+from separatrix import scan_csv, scan_parquet
+from separatrix.tables import TableEncoder, TableSchema, read_table, table_files
 from separatrix.tables.facts import NumberFacts, TextFacts
 from separatrix.tables.quantiles import QuantileSketch
 
@@ -45,7 +50,7 @@ def people(n: int, seed: int = 0) -> pd.DataFrame:
 @pytest.mark.parametrize("batch", [7, 64, 10_000])
 @pytest.mark.parametrize("kind", ["csv", "parquet", "two files"])
 def test_a_stream_is_read_as_the_table_in_memory(tmp_path, monkeypatch, kind, batch):
-    monkeypatch.setattr(table_source, "_ROWS", batch)
+    monkeypatch.setattr(table_files, "ROWS", batch)
     frame = people(300)
     if kind == "csv":
         frame.to_csv(tmp_path / "a.csv", index=False)
@@ -58,7 +63,7 @@ def test_a_stream_is_read_as_the_table_in_memory(tmp_path, monkeypatch, kind, ba
         paths, table = tmp_path, frame
     schema, rows, codes = TableSchema.infer_and_read(table, "ill")
     encoder = TableEncoder(schema).fit(rows)
-    source = scan_table(paths, target="ill")
+    source = (scan_csv if kind == "csv" else scan_parquet)(paths, target="ill")
     found = source.encoding
     assert found.schema.columns == schema.columns and found.schema.classes == schema.classes
     assert source.labelled().n_rows == len(rows) and source.feature_names.tolist() == encoder.feature_names_
@@ -79,12 +84,12 @@ def test_a_stream_is_read_as_the_table_in_memory(tmp_path, monkeypatch, kind, ba
     "model", [sx.LogisticRegression(tol=1e-9), sx.LinearDiscriminantAnalysis(), sx.GaussianNB(), sx.RidgeClassifier()]
 )
 def test_models_of_a_stream_are_those_of_the_encoded_matrix(tmp_path, monkeypatch, model):
-    monkeypatch.setattr(table_source, "_ROWS", 100)
+    monkeypatch.setattr(table_files, "ROWS", 100)
     frame = people(1000)
     frame.to_csv(tmp_path / "a.csv", index=False)
     schema, rows, codes = TableSchema.infer_and_read(read_table(tmp_path / "a.csv"), "ill")
     X, y = TableEncoder(schema).fit_transform(rows), np.asarray(schema.classes)[codes]
-    streamed, inside = clone(model).fit(scan_table(tmp_path / "a.csv", target="ill")), clone(model).fit(X, y)
+    streamed, inside = clone(model).fit(scan_csv(tmp_path / "a.csv", target="ill")), clone(model).fit(X, y)
     form, other = streamed.score_form(), inside.score_form()
     np.testing.assert_allclose(form.scores(X), other.scores(X), rtol=1e-9, atol=1e-9)
     people(50, seed=1).drop(columns=["note", "ill"]).sample(frac=1, axis=1, random_state=0).to_csv(
@@ -92,26 +97,26 @@ def test_models_of_a_stream_are_those_of_the_encoded_matrix(tmp_path, monkeypatc
     )
     fresh = schema.read(read_table(tmp_path / "b.csv"))
     expected = inside.predict(TableEncoder(schema).fit(rows).transform(fresh))
-    assert (streamed.predict(scan_table(tmp_path / "b.csv")) == expected).all()
+    assert (streamed.predict(scan_csv(tmp_path / "b.csv")) == expected).all()
     sx.save_model(streamed, tmp_path / "model.safetensors")
-    assert (sx.load_model(tmp_path / "model.safetensors").predict(scan_table(tmp_path / "b.csv")) == expected).all()
+    assert (sx.load_model(tmp_path / "model.safetensors").predict(scan_csv(tmp_path / "b.csv")) == expected).all()
 
 
 def test_the_source_of_a_fit_predicts_its_rows_without_a_label_too(tmp_path):
     frame = people(700)
     frame.to_csv(tmp_path / "a.csv", index=False)
-    source = scan_table(tmp_path / "a.csv", target="ill")
+    source = scan_csv(tmp_path / "a.csv", target="ill")
     model = sx.LogisticRegression().fit(source)
     assert frame["ill"].isna().any() and len(model.predict(source)) == len(frame)
-    np.testing.assert_array_equal(model.predict(source), model.predict(scan_table(tmp_path / "a.csv")))
+    np.testing.assert_array_equal(model.predict(source), model.predict(scan_csv(tmp_path / "a.csv")))
 
 
 def test_a_model_fitted_anew_to_numbers_forgets_the_table(tmp_path):
     people(100).to_csv(tmp_path / "a.csv", index=False)
-    model = sx.LogisticRegression().fit(scan_table(tmp_path / "a.csv", target="ill"))
+    model = sx.LogisticRegression().fit(scan_csv(tmp_path / "a.csv", target="ill"))
     model.fit(np.arange(6.0).reshape(3, 2), [0, 1, 1])
-    with pytest.raises(ValueError, match="not fitted to a table in files"):
-        model.predict(scan_table(tmp_path / "a.csv"))
+    with pytest.raises(ValueError, match="columns without names"):
+        model.predict(scan_csv(tmp_path / "a.csv"))
 
 
 def test_a_model_of_numbers_picks_its_columns_by_name(tmp_path):
@@ -123,21 +128,148 @@ def test_a_model_of_numbers_picks_its_columns_by_name(tmp_path):
     np.testing.assert_array_equal(model.predict_proba(sx.scan_parquet(tmp_path / "b.parquet")), expected)
 
 
+def test_a_source_scores_by_its_own_labels_and_prints_its_columns(tmp_path):
+    frame = people(700)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    source = scan_csv(tmp_path / "a.csv", target="ill")
+    assert "city: string" in repr(source)
+    pipeline = make_pipeline(sx.LogisticRegression()).fit(source)
+    assert "city: categorical. It holds text: 3 categories" in repr(source)
+    labelled = frame["ill"].notna()
+    expected = (pipeline.predict(source)[labelled] == frame["ill"][labelled]).mean()
+    assert pipeline.score(source) == sx.LogisticRegression().fit(source).score(source) == pytest.approx(expected)
+    numbers = frame.loc[labelled, ["height", "children", "ill"]].assign(w=np.arange(labelled.sum()) % 3)
+    numbers.to_parquet(tmp_path / "n.parquet")
+    source = scan_parquet(tmp_path / "n.parquet", target="ill", weight="w")
+    assert "height: double" in repr(source)
+    model = sx.LogisticRegression().fit(source)
+    given = model.score(numbers[["height", "children"]], numbers["ill"], numbers["w"])
+    assert model.score(source) == pytest.approx(given)
+    with pytest.raises(ValueError, match="requires y"):
+        model.score(numbers[["height", "children"]])
+
+
+def test_values_are_predicted_from_mixed_columns(tmp_path):
+    frame = people(400)[["age", "city", "smoker", "height"]]
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    source = scan_csv(tmp_path / "a.csv", target="height")
+    model = sx.Ridge().fit(source)
+    inside = sx.Ridge().fit(np.concatenate([block.X for block in source.blocks()]), frame["height"])
+    np.testing.assert_allclose(model.coef_, inside.coef_, rtol=1e-9)
+    assert model.score(source) == pytest.approx(
+        inside.score(np.concatenate([b.X for b in source.blocks()]), frame["height"])
+    )
+    with pytest.raises(ValueError, match="looks like a quantity"):
+        sx.LogisticRegression().fit(source)
+
+
+def test_models_of_numbers_and_of_tables_read_each_others_files(tmp_path):
+    frame = people(200)[["height", "children", "city", "ill"]].dropna()
+    frame.to_parquet(tmp_path / "mixed.parquet")
+    frame.drop(columns="city").to_parquet(tmp_path / "numbers.parquet")
+    of_numbers = sx.LogisticRegression().fit(scan_parquet(tmp_path / "numbers.parquet", target="ill"))
+    expected = of_numbers.predict_proba(scan_parquet(tmp_path / "numbers.parquet"))
+    np.testing.assert_array_equal(of_numbers.predict_proba(scan_parquet(tmp_path / "mixed.parquet")), expected)
+    encoded = sx.LogisticRegression().fit(scan_parquet(tmp_path / "numbers.parquet", target="ill", encode=True))
+    expected = encoded.predict_proba(scan_parquet(tmp_path / "numbers.parquet", encode=True))
+    np.testing.assert_array_equal(encoded.predict_proba(scan_parquet(tmp_path / "numbers.parquet")), expected)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_mixed_naive_bayes_of_files_is_that_of_the_frame(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(table_files, "ROWS", 100)
+    frame = people(700).assign(bit=np.arange(700) // 3 % 2, w=np.arange(700) % 3)
+    frame["smoker"] = frame["smoker"].map({"yes": "true", "no": "false"})
+    path = tmp_path / f"a.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    scan = scan_csv if kind == "csv" else scan_parquet
+    streamed = sx.MixedNB(families={"children": "poisson"}).fit(scan(path, target="ill", weight="w"))
+    known = frame["ill"].notna()
+    rows = frame[list(streamed.feature_names_in_)].assign(smoker=frame["smoker"].map({"true": True, "false": False}))
+    inside = sx.MixedNB(families={"children": "poisson"}).fit(rows[known], frame["ill"][known], frame["w"][known])
+    assert streamed.families_ == inside.families_ and streamed.families_["bit"] == "bernoulli"
+    expected = inside.predict_proba(rows)
+    source = scan(path, target="ill", weight="w")
+    for model in (streamed, inside):  # a model of a table in memory reads files too
+        np.testing.assert_allclose(model.predict_proba(scan(path)), expected, rtol=1e-9)
+        np.testing.assert_allclose(model.feature_log_odds(scan(path)), inside.feature_log_odds(rows), rtol=1e-9)
+    assert streamed.score(source) == pytest.approx(inside.score(rows[known], frame["ill"][known], frame["w"][known]))
+    sx.save_model(streamed, tmp_path / "model.safetensors")
+    np.testing.assert_allclose(sx.load_model(tmp_path / "model.safetensors").predict_proba(scan(path)), expected)
+    halves = [frame[:300], frame[300:]]
+    for at, half in enumerate(halves):
+        half.to_parquet(tmp_path / f"half{at}.parquet")
+    one, two = (
+        sx.MixedNB(families={"children": "poisson"}).fit(
+            scan_parquet(tmp_path / f"half{at}.parquet", target="ill", weight="w", features=list(rows.columns))
+        )
+        for at in (0, 1)
+    )
+    np.testing.assert_allclose(one.merge(two).predict_proba(rows), expected, rtol=1e-9)
+
+
+def test_mixed_naive_bayes_reads_files_of_numbers_too(tmp_path):
+    frame = people(300)[["age", "height", "insured", "ill"]].dropna(subset="ill")
+    frame.to_parquet(tmp_path / "a.parquet")
+    model = sx.MixedNB().fit(scan_parquet(tmp_path / "a.parquet", target="ill"))  # the holes of age are marginalised
+    inside = sx.MixedNB().fit(frame.drop(columns="ill"), frame["ill"])
+    assert model.families_ == inside.families_
+    np.testing.assert_allclose(
+        model.predict_proba(scan_parquet(tmp_path / "a.parquet")), inside.predict_proba(frame.drop(columns="ill"))
+    )
+    with pytest.raises(TypeError, match="reads a table"):
+        sx.MixedNB().fit(sx.as_source(np.eye(3), [0, 1, 1]))
+
+
+def test_models_of_tables_merge_where_their_encodings_agree(tmp_path):
+    frame = people(300)[["age", "city", "ill"]]
+    for name, part in {"a": frame[:150], "b": frame[150:]}.items():
+        part.to_parquet(tmp_path / f"{name}.parquet")
+    a, b = (scan_parquet(tmp_path / f"{name}.parquet", target="ill") for name in "ab")
+    one = sx.LinearDiscriminantAnalysis().fit(a)
+    with pytest.raises(ValueError, match="encoded differently"):
+        one.merge(sx.LinearDiscriminantAnalysis().fit(b))
+    both = sx.LinearDiscriminantAnalysis().partial_fit(a).partial_fit(b)
+    rows = [
+        np.concatenate([block.X for block in part.read_as(one._encoding, None).labelled().blocks()]) for part in (a, b)
+    ]
+    expected = sx.LinearDiscriminantAnalysis().fit(np.concatenate(rows), frame["ill"].dropna())
+    np.testing.assert_allclose(both.coef_, expected.coef_, rtol=1e-9)
+
+
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cuts=st.lists(st.integers(0, 120), max_size=3), group=st.integers(1, 50), rows=st.integers(1, 60))
+def test_any_split_into_files_and_row_groups_is_the_whole(tmp_path, monkeypatch, cuts, group, rows):
+    monkeypatch.setattr(table_files, "ROWS", rows)
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    table = pa.Table.from_pandas(people(120).drop(columns="note"), preserve_index=False)
+    pq.write_table(table, folder / "whole.parquet")
+    edges = [0, *sorted(cuts), 120]
+    (folder / "parts").mkdir()
+    for i, (start, stop) in enumerate(itertools.pairwise(edges)):
+        pq.write_table(table.slice(start, stop - start), folder / "parts" / f"{i}.parquet", row_group_size=group)
+    whole, parts = (scan_parquet(folder / name, target="ill") for name in ("whole.parquet", "parts"))
+    assert whole.encoding.schema == parts.encoding.schema
+    for model in (sx.LinearDiscriminantAnalysis(), sx.LogisticRegression(tol=1e-10)):
+        one, other = clone(model).fit(whole), clone(model).fit(parts)
+        np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-6, atol=1e-7)
+
+
 def test_what_goes_wrong_is_named(tmp_path):
     frame = people(100)
     frame.to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(ValueError, match=r"no column 'agee'.*'age'"):
-        scan_table(tmp_path / "a.csv", target="ill", features=["agee"])
+        scan_csv(tmp_path / "a.csv", target="ill", features=["agee"])
     with pytest.raises(ValueError, match="without a target"):
-        sx.LogisticRegression().fit(scan_table(tmp_path / "a.csv"))
-    source = scan_table(tmp_path / "a.csv", target="ill")
+        sx.LogisticRegression().fit(scan_csv(tmp_path / "a.csv"))
+    source = scan_csv(tmp_path / "a.csv", target="ill")
     people(101).to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(ValueError, match=r"a\.csv: the file has changed"):
         sx.LogisticRegression().fit(source)
     pq.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"x": ["one", "two"], "y": ["a", "b"]}), tmp_path / "2.parquet")
-    with pytest.raises(ValueError, match=r"column 'x' is text here and numeric in the rows before"):
-        sx.LogisticRegression().fit(scan_table(tmp_path, target="y"))
+    with pytest.raises(ValueError, match=r"2\.parquet: column 'x' is text here and numeric in the files before"):
+        sx.LogisticRegression().fit(scan_parquet(tmp_path, target="y", encode=True))
 
 
 numbers = st.lists(

@@ -21,7 +21,7 @@ from separatrix.lazy import lazy_names
 
 if TYPE_CHECKING:
     from separatrix.comparison import Comparison, TableModel, compare
-    from separatrix.data import Source, as_source, scan_csv, scan_parquet
+    from separatrix.data import Source, as_source
     from separatrix.decide import (
         BayesRule,
         GaussianClasses,
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from separatrix.result import Certificate, Fit, Status
     from separatrix.settings import config
     from separatrix.statistics import condition_gaussian
-    from separatrix.tables import read_table
+    from separatrix.tables import read_table, scan_csv, scan_parquet
 else:
     _MODULES = ["comparison", "data", "decide", "export", "geometry", "inference", "models", "plots", "tables"]
     _MODULES += ["dual", "objectives", "solvers", "statistics"]  # what the models are made of

@@ -4,7 +4,6 @@ from separatrix.data.affine import Intercept, Standardised
 from separatrix.data.block import Block
 from separatrix.data.dense import DenseBlock
 from separatrix.data.dispatch import as_source
-from separatrix.data.files import scan_csv, scan_parquet
 from separatrix.data.source import Source
 from separatrix.data.sparse import SparseBlock
 from separatrix.data.views import Mapped
@@ -18,6 +17,4 @@ __all__ = [
     "SparseBlock",
     "Standardised",
     "as_source",
-    "scan_csv",
-    "scan_parquet",
 ]

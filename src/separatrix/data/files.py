@@ -29,6 +29,7 @@ from separatrix.data.source import Source, rows_per_block
 
 # Smaller than in memory: here every block in flight is memory that was not there before.
 _BLOCK_BYTES = 1 << 20
+_SHOWN = 30  # columns that are printed
 
 
 def _missing(column: Any) -> NDArray[Any]:
@@ -43,11 +44,25 @@ def _labels(values: list[Any], dtype: Any) -> NDArray[Any]:
     return np.array(values, dtype=str if kind(dtype) == "text" else dtype.to_pandas_dtype())
 
 
+def is_number_type(dtype: Any) -> bool:
+    """Whether a column of this Arrow type can be read as numbers as it is."""
+    return kind(dtype) in NUMERIC and not hasattr(dtype, "value_type")
+
+
 def check_unchanged(path: str, then: os.stat_result) -> None:
     """Refuse a file that is not the one that was scanned."""
     now = os.stat(path)
     if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
         raise ValueError("the file has changed since it was scanned; scan it again.")
+
+
+def described_files(kind: str, files: list[str], target: Any, n_rows: int | None, columns: list[str]) -> str:
+    """What a source of files prints: where its rows are, and a line for every column, the first of many."""
+    where = repr(files[0]) if len(files) == 1 else f"{len(files)} files from {files[0]!r} on"
+    rows = "" if n_rows is None else f"{n_rows} rows, "
+    more = [f"  and {len(columns) - _SHOWN} more"] if len(columns) > _SHOWN else []
+    head = f"{kind}({where}: {rows}{len(columns)} columns, target {target!r})"
+    return "\n".join([head, *(f"  {column}" for column in columns[:_SHOWN]), *more])
 
 
 class FileSource(Source):
@@ -85,6 +100,11 @@ class FileSource(Source):
         if all(types[name] == "float32" for types in self._types.values() for name in self._features):
             self.dtype = np.dtype(np.float32)
 
+    @property
+    def identity(self) -> list[Any]:
+        files = [[os.path.abspath(path), stat.st_size, stat.st_mtime_ns] for path, stat in self._stats.items()]
+        return ["numbers", files, self._target, self._features, self._weights]
+
     def read_as(self, encoding: Any, names: NDArray[Any] | None) -> Source:
         """The columns of a model, by their names, whatever else the files hold."""
         if names is None or not set(names) <= set(self._features) or list(names) == self._features:
@@ -110,10 +130,10 @@ class FileSource(Source):
         from pyarrow.types import is_temporal
 
         for name in [*self._features, *self._weights]:
-            if kind(types[name]) not in NUMERIC or hasattr(types[name], "value_type"):
+            if not is_number_type(types[name]):
                 if is_temporal(types[name]):
                     raise ValueError(f"column {name!r} is of type {types[name]}, not numeric: it {DATES}")
-                advice = "encode it as numbers, or leave it out: features= names the columns to use."
+                advice = "encode it as numbers (encode=True), or leave it out: features= names the columns to use."
                 raise ValueError(f"column {name!r} is of type {types[name]}, not numeric; {advice}")
         for name in self._targets:
             kinds = {kind(known[name]) for known in [*self._types.values(), types]} - {"empty"}
@@ -251,79 +271,11 @@ class FileSource(Source):
         """The same rows with the target columns as float64, (n, m)."""
         return self._reading("values", 2, NUMERIC, "a regression needs numbers")
 
+    def explain_non_finite(self) -> str:
+        sentence = super().explain_non_finite()
+        return sentence and f"{sentence} Or scan the files with encode=True, which fills and marks holes."
 
-def scan_parquet(
-    paths: Paths, *, target: Names | None = None, features: Names | None = None, weight: str | None = None
-) -> FileSource:
-    """Parquet files as a source of rows that are read when needed and never all at once.
-
-    Parameters
-    ----------
-    paths : str, path or list of them
-        Files, globs, or folders, which stand for every ``*.parquet`` below them (names that start with ``.`` or ``_``
-        are passed over). Globs and folders are read in sorted order.
-    target : str or list of str, optional
-        Column of the labels or values to predict; a list for several values.
-    features : list of str, optional
-        Numeric or boolean columns; all but target and weight by default. No other column is decoded.
-    weight : str, optional
-        Column of the weights of the rows, ≥ 0.
-
-    Returns
-    -------
-    FileSource
-        To be given to ``fit`` in the place of X.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import pyarrow as pa, pyarrow.parquet as pq
-    >>> from separatrix.data import scan_parquet
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pq.write_table(pa.table({"x": [0.5, 1.5], "y": ["a", "b"]}), os.path.join(folder, "1.parquet"))
-    ...     source = scan_parquet(folder, target="y").labelled()
-    ...     source.n_rows, source.classes.tolist(), next(source.blocks()).codes.tolist()
-    (2, ['a', 'b'], [0, 1])
-    """
-    return FileSource(ParquetReader(), paths, target, features, weight)
-
-
-def scan_csv(
-    paths: Paths,
-    *,
-    target: Names | None = None,
-    features: Names | None = None,
-    weight: str | None = None,
-    delimiter: str | None = None,
-) -> FileSource:
-    r"""CSV files with a header line as a source of rows that are read when needed and never all at once.
-
-    The encoding (UTF-8 or UTF-16), the delimiter, the decimal mark and quotation marks are found as by `read_table`. Empty
-    fields and the usual spellings of a missing value (NA, NaN, null, ?, …) are missing values.
-
-    Parameters
-    ----------
-    paths, target, features, weight
-        As for `scan_parquet`, with ``*.csv`` for folders.
-    delimiter : str, optional
-        The character between fields; by default it is found in each file.
-
-    Returns
-    -------
-    FileSource
-        To be given to ``fit`` in the place of X. Its ``n_rows`` is ``None`` until all rows have been read once.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from separatrix.data import scan_csv
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with open(os.path.join(folder, "1.csv"), "w") as file:
-    ...         _ = file.write("x,y\n0.5,a\n1.5,b\n")
-    ...     source = scan_csv(folder, target="y").labelled()
-    ...     source.n_rows, source.classes.tolist(), next(source.blocks()).codes.tolist()
-    (2, ['a', 'b'], [0, 1])
-    """
-    if delimiter is not None and len(delimiter) != 1:
-        raise ValueError(f"delimiter is {delimiter!r}; give one character.")
-    return FileSource(CsvReader(delimiter), paths, target, features, weight)
+    def __repr__(self) -> str:
+        types = self._types[self._files[0]]
+        columns = [f"{name}: {types[name]}" for name in self._features]
+        return described_files(type(self).__name__, self._files, self._target, self.n_rows, columns)

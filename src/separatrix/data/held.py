@@ -11,7 +11,7 @@ were lost, or that take more room than they save time, are made again. The funct
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ class Held(Generic[Value]):
         Bytes up to which values are kept in one process; ``None`` for all.
     """
 
+    lasting: ClassVar[int] = 0
+    """Grows with every value that is put and could not be made again: the pass that put it has to be repeated for it."""
+
     def __init__(self, make: Callable[[Block], Value] | None = None, room: int | None = None) -> None:
         self.make, self.room = make, room
         self.values: dict[int, Value] = {}
@@ -44,6 +47,8 @@ class Held(Generic[Value]):
         """Keep the value of a block, of `size` bytes, if there is room."""
         if self.make is not None and self.room is not None and self._size + size > self.room:
             return
+        if self.make is None:
+            Held.lasting += 1
         self._size += size  # of several threads one may be missed: the room is a matter of megabytes
         self.values[block.start] = value
 

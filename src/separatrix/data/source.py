@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block
+from separatrix.data.journal import current_journal, pass_key
 from separatrix.data.workers import Merged, share, threads_here
 from separatrix.settings import one_blas_thread
 
@@ -152,6 +153,11 @@ class Source(ABC):
     """Bytes of values held with the blocks (held.py) that may be kept in this process; ``None`` where the rows take more."""
 
     @property
+    def identity(self) -> Any:
+        """What tells these rows from all others, as plain values; ``None`` where nothing does but the rows themselves."""
+        return None
+
+    @property
     def engine(self) -> Engine | None:
         """What runs the passes, where the rows live in other processes."""
         return None
@@ -181,6 +187,13 @@ class Source(ABC):
     def read_as(self, encoding: Any, names: NDArray[Any] | None) -> Source:
         """The rows as a model reads them that was fitted to columns of these names, in this encoding."""
         return self
+
+    def table(self) -> Source:
+        """The rows as columns of their own kinds, text and holes as they are, where the storage has them."""
+        raise TypeError(
+            "This source holds numbers, and a model of mixed columns reads a table: give it the table, or its files (scan_csv, "
+            "scan_parquet)."
+        )
 
     @property
     def known_classes(self) -> NDArray[Any] | None:
@@ -267,6 +280,18 @@ class Source(ABC):
         rows: int | None = None,
     ) -> Result:
         """Merge map_fn of every block, neighbours first; `merge` may change its first argument."""
+        journal = None if self.room is None else current_journal()
+        if journal is None:
+            return self._reduced(map_fn, merge, rows)
+        key = pass_key(map_fn, type(self).__name__, rows)
+        return journal.result(key, lambda: self._reduced(map_fn, merge, rows), self.count_pass)
+
+    def _reduced(
+        self,
+        map_fn: Callable[[Block], Result],
+        merge: Callable[[Result, Result], Result],
+        rows: int | None,
+    ) -> Result:
         if self.engine is not None:
             self.count_pass()
             total = self.engine.reduce(self, map_fn, merge, rows)

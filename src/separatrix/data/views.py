@@ -116,6 +116,10 @@ class Regrouped(View):
         super().__init__(source)
         self._groups, self.classes, self.all_classes = groups, np.arange(2), None
 
+    @property
+    def encoding(self) -> Any:
+        return self.source.encoding
+
     @classmethod
     def one_against_rest(cls, source: Source, k: int) -> Self:
         """Class k against all others, by its name."""

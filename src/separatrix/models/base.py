@@ -29,6 +29,7 @@ from separatrix.data.dispatch import answered_elsewhere, array_source, is_elsewh
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
+from separatrix.models.checkpoint import Checkpoint, checkpointed
 from separatrix.models.docstrings import described
 from separatrix.models.scikit_learn import check_parameters
 from separatrix.models.stopwatch import Stopwatch
@@ -97,16 +98,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         return tags
 
     @described
-    def fit(self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None) -> Self:
+    def fit(
+        self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None, *, checkpoint: Checkpoint = None
+    ) -> Self:
         """Fit the model.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, checkpoint)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: Checkpoint = None, **options: Any) -> Self:
         """The template of every fit."""
         watch = Stopwatch()
         with one_blas_thread(), self._unchanged_if_refused():
@@ -117,7 +120,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             call = FitCall(X, y, sample_weight, options, watch, self._before())
             for name in self._of_some_fits:
                 self.__dict__.pop(name, None)
-            self._train(call)
+            with checkpointed(checkpoint, self, X, options):
+                self._train(call)
             self._warn()
         return self
 
@@ -208,8 +212,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     ) -> Source:
         """Any input as a source, checked by scikit-learn's rules for shapes and feature names. X is not copied."""
         if isinstance(X, Source):
-            if not reset:  # the columns of the model, by name and in its own encoding
-                X = X.read_as(self._encoding, getattr(self, "feature_names_in_", None))
+            X = X if reset else self._columns_of(X)
             self._check_source(X, reset)
             return as_source(X, y, sample_weight)
         if reset:
@@ -234,6 +237,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         if reset and self._keeps_single:
             self._fitted_on_single = source.dtype == np.float32
         return source
+
+    def _columns_of(self, source: Source) -> Source:
+        """The columns of the model, by name and in its own encoding."""
+        return source.read_as(self._encoding, getattr(self, "feature_names_in_", None))
 
     def _fits_columns(self, X: Any, reset: bool) -> bool:
         """Whether plain numbers need none of scikit-learn's checks: no names then or now, as many columns as before."""

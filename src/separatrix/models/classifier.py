@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 
+from separatrix.data import Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.labels import listed
 from separatrix.data.source import in_parallel
-from separatrix.models.base import Estimator
+from separatrix.models.base import Estimator, OptionalArray
 from separatrix.models.counted_classes import CountedClasses
 
 _ROWS_AT_ONCE = 8192
@@ -78,6 +79,24 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
             return np.take(classes, part[:, 0] > 0 if part.shape[1] == 1 else part.argmax(axis=1))
 
         return _by_rows(winners, scores)
+
+    def score(self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None) -> float:
+        """The share of rows whose class is predicted; a source brings its own labels and weights.
+
+        Returns
+        -------
+        float
+        """
+        self._check_ready()
+        self._check_target(X, y)
+        if not isinstance(X, Source):
+            return float(super().score(X, y, sample_weight))
+        rows = as_source(self._columns_of(X), y, sample_weight).labelled()
+        assert rows.classes is not None
+        targets = [(block.codes, block.weights) for block in rows.blocks()]
+        right = rows.classes[np.concatenate([codes for codes, _ in targets])] == self.predict(rows)
+        given = [weights for _, weights in targets if weights is not None]
+        return float(np.average(right, weights=np.concatenate(given) if given else None))
 
     def _code(self, label: Any) -> int:
         found = np.flatnonzero(self.classes_ == label)

@@ -17,6 +17,9 @@ _ARGUMENTS = {
     "    A weight of 2 means the same as the row standing twice, 0 the same as its not being there.",
     "offset": "offset : array-like of shape (n_samples,) or (n_samples, n_classes), optional\n"
     "    Added to the scores of the rows while fitting; predictions are made without it.",
+    "checkpoint": "checkpoint : str or path, optional\n"
+    "    For rows in files: a folder, made if it is not there, to which the result of every pass is written. A fit that was\n"
+    "    killed, begun again with the same folder, goes on from there to the same answer.",
     "k": "k, l : labels, optional\n"
     "    Two of ``classes_``. May be left out when there are only two: the positive side is then ``classes_[1]``.",
 }

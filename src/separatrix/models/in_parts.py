@@ -79,13 +79,25 @@ class InParts(Estimator):
             raise ValueError(
                 f"Cannot merge a model of {self.n_features_in_} features with one of {other.n_features_in_} features."
             )
+        if not self._same_encoding(other):
+            raise ValueError(
+                "Cannot merge models of tables that were encoded differently: fit one model to both, or the second with "
+                "partial_fit of the first."
+            )
         names = [list(getattr(model, "feature_names_in_", [])) for model in (self, other)]
         if all(names) and names[0] != names[1]:
             raise ValueError(
                 f"Cannot merge models of different features: {listed(names[0])} here and {listed(names[1])} there."
             )
 
+    def _same_encoding(self, other: Any) -> bool:
+        """Whether the features of both models mean the same, where they come from tables."""
+        mine, theirs = self._encoding, other._encoding
+        if mine is None or theirs is None:
+            return mine is theirs
+        return bool(mine.encoder.features_ == theirs.encoder.features_)
+
     def _adopt_features(self, other: Any) -> None:
-        self.n_features_in_, self._dtype = other.n_features_in_, other._dtype
+        self.n_features_in_, self._dtype, self._encoding = other.n_features_in_, other._dtype, other._encoding
         if hasattr(other, "feature_names_in_"):
             self.feature_names_in_ = other.feature_names_in_

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
+from separatrix.data import Source, as_source
 from separatrix.data.block import Float
-from separatrix.models.base import Estimator, is_single
+from separatrix.models.base import Estimator, OptionalArray, is_single
 
 
 class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -29,3 +31,25 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
         result = self._map_rows(X, lambda block: block.matvec(weights) + constant)
         single = self.coef_.dtype == np.float32 and is_single(X)
         return result.astype(np.float32) if single else result  # as scikit-learn does
+
+    def score(self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None) -> float:
+        """R²: the share of the variance of y that is predicted; a source brings its own targets and weights.
+
+        Returns
+        -------
+        float
+        """
+        self._check_ready()
+        self._check_target(X, y)
+        if not isinstance(X, Source):
+            return float(super().score(X, y, sample_weight))
+        rows = as_source(self._columns_of(X), y, sample_weight).valued()
+        targets = [(block.y, block.weights) for block in rows.blocks()]
+        given = [weights for _, weights in targets if weights is not None]
+        return float(
+            r2_score(
+                np.concatenate([values for values, _ in targets]),
+                self.predict(rows),
+                sample_weight=np.concatenate(given) if given else None,
+            )
+        )

@@ -88,11 +88,15 @@ class ValueCounts(Statistic):
 
     @classmethod
     def of_columns(cls, values: NDArray[Any], codes: Codes, weights: Float, n_classes: int) -> ValueCounts:
-        """From the observed values (n,); values that only rows of weight zero have are not there."""
-        kept = weights > 0
-        distinct, inverse = np.unique(values[kept], return_inverse=True)
-        cells = weights_by_class(inverse * n_classes + codes[kept], weights[kept], len(distinct) * n_classes)
-        by_value = dict(zip(distinct.tolist(), cells.reshape(-1, n_classes), strict=True))
+        """From the observed values (n,)."""
+        distinct, places = np.unique(values, return_inverse=True)
+        return cls.of_levels(distinct.tolist(), places, codes, weights, n_classes)
+
+    @classmethod
+    def of_levels(cls, levels: list[Any], places: Codes, codes: Codes, weights: Float, n_classes: int) -> ValueCounts:
+        """From the observed values, as levels and places (n,) among them; what only rows of weight zero have is not there."""
+        cells = weights_by_class(places * n_classes + codes, weights, len(levels) * n_classes).reshape(-1, n_classes)
+        by_value = {level: row for level, row in zip(levels, cells, strict=True) if row.any()}
         return cls(weights_by_class(codes, weights, n_classes), by_value)
 
     @property

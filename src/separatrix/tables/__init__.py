@@ -1,7 +1,7 @@
 """Columns of mixed kinds: files read, columns named for what they are, and encoded as numbers.
 
 - `read_table`, `table_batches`: a CSV or Parquet file, all of it or batch by batch.
-- `scan_table`: files of any size as a source for `fit` and `predict`.
+- `scan_csv`, `scan_parquet`: files of any size as a source for `fit` and `predict`.
 - `TableSchema`, `ColumnSchema`: what the columns are.
 - `TableEncoder`: columns as a matrix of numbers.
 """
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from separatrix.tables.columns import ColumnSchema
     from separatrix.tables.encoder import TableEncoder
     from separatrix.tables.reading import read_table, table_batches
+    from separatrix.tables.scan import scan_csv, scan_parquet
     from separatrix.tables.schema import TableSchema
-    from separatrix.tables.table_source import scan_table
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = ["read_table", "scan_table", "table_batches"]
+__all__ = ["read_table", "scan_csv", "scan_parquet", "table_batches"]
 __all__ += ["ColumnSchema", "TableSchema"]
 __all__ += ["TableEncoder"]

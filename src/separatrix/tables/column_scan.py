@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.arrow_columns import UnreadableValue, coded, kind, numbers, plain
+from separatrix.data.arrow_columns import UnreadableValue, kind, numbers, plain
 from separatrix.data.number_text import Mark, NumberText, is_padded, number_form
 from separatrix.tables.columns import (
     TURN_DATES,
@@ -26,7 +26,7 @@ from separatrix.tables.columns import (
 from separatrix.tables.encoding_sums import CategorySums, NumberSums
 from separatrix.tables.facts import NumberFacts, TextFacts
 from separatrix.tables.quantiles import QuantileSketch
-from separatrix.tables.rows import CodedText, check_finite, flags_of
+from separatrix.tables.rows import CodedText, check_finite, coded_text, flags_of
 
 MOST_TEXTS = 20_000
 """Different texts beyond which a column is no category."""
@@ -80,22 +80,34 @@ class ColumnScan:
     missing: int
     numbers: _Numbers | None = None
     texts: _Texts | None = None
+    whole: bool = True
+    """Whether the type is one of whole numbers, as text may be."""
+
+    @property
+    def holds_bits(self) -> bool:
+        """Whether the column is one of whole numbers that are all 0 or 1."""
+        facts = None if self.numbers is None or self.what == "boolean" else self.numbers.facts
+        return facts is not None and self.whole and facts.whole and 0.0 <= facts.low <= facts.high <= 1.0
 
     @classmethod
     def of(
         cls, name: str, column: Any, decimal: Mark, known: NDArray[np.bool_], marks: NDArray[np.uint64]
     ) -> ColumnScan:
         """The rows of an Arrow array; the encoder learns from the `known` ones, and `marks` are hashes of their places."""
+        from pyarrow.types import is_integer
+
+        if kind(column.type) == "text":
+            text = coded_text(column)
+            texts, found = _texts(text, known, marks), _numbers_in(text, decimal, known, marks)
+            return cls(name, "text", len(text), int((text.places < 0).sum()), found, texts)
         values = plain(column)
         what, missing = kind(values.type), values.null_count
         scan = cls(name, what, len(values), missing)
-        if what == "text":
-            texts = _texts(values, known, marks)
-            return replace(scan, texts=texts, numbers=_numbers_in(values, decimal, known, marks))
         if what in ("numeric", "boolean", "empty"):
             x = numbers(values.cast("uint8") if what == "boolean" else values)
             check_finite(x)
-            return replace(scan, numbers=_Numbers(NumberFacts.of(x), NumberSums.of(x[known], marks)))
+            read = _Numbers(NumberFacts.of(x), NumberSums.of(x[known], marks))
+            return replace(scan, numbers=read, whole=what == "empty" or is_integer(values.type))
         return scan
 
     def merge(self, after: ColumnScan) -> ColumnScan:
@@ -111,6 +123,7 @@ class ColumnScan:
             self.missing + after.missing,
             None if self.numbers is None or after.numbers is None else self.numbers.merge(after.numbers),
             None if self.texts is None or after.texts is None else self.texts.merge(after.texts),
+            self.whole and after.whole,
         )
 
     def described(self) -> tuple[InferredColumn, NumberSums | CategorySums | None]:
@@ -160,33 +173,33 @@ def _is_time(what: str) -> bool:
     return what.startswith(("timestamp", "date", "time", "duration"))
 
 
-def _texts(values: Any, known: NDArray[np.bool_], marks: NDArray[np.uint64]) -> _Texts | None:
-    levels, places = coded(values)
-    if len(levels) > MOST_TEXTS:
+def _texts(text: CodedText, known: NDArray[np.bool_], marks: NDArray[np.uint64]) -> _Texts | None:
+    if len(text.levels) > MOST_TEXTS:
         return None
-    return _Texts(TextFacts.of(levels, places), CategorySums.of(CodedText(levels, places[known]), marks))
+    return _Texts(TextFacts.of(text.levels, text.places), CategorySums.of(text[known], marks))
 
 
-def _numbers_in(text: Any, decimal: Mark, known: NDArray[np.bool_], marks: NDArray[np.uint64]) -> _Numbers | None:
-    """The numbers of a column of text, what is none a hole; None where most of it is none."""
+def _numbers_in(text: CodedText, decimal: Mark, known: NDArray[np.bool_], marks: NDArray[np.uint64]) -> _Numbers | None:
+    """The numbers of a column of text, what is none a hole; None where most of it is none. Each different text is read once."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column, odd = NumberText(text), Counter[str]()
+    levels, odd = pa.array(text.levels, pa.string()), Counter[str]()
+    column = NumberText(levels)
     found = column.parsed(decimal)
     if found is None:
         fits = pc.match_substring_regex(column.bare, number_form(decimal))
-        rest = text.filter(pc.invert(fits))
-        if len(rest) > (1 - _ENOUGH) * max(10, column.n_observed):
+        counts = np.bincount(text.places[text.places >= 0], minlength=len(levels))
+        rest = ~np.array(fits.to_pylist(), dtype=bool)
+        if counts[rest].sum() > (1 - _ENOUGH) * max(10, counts.sum()) or rest.sum() > _ODD:
             return None
-        odd.update(rest.to_pylist())
-        column = NumberText(pc.if_else(fits, text, pa.scalar(None, text.type)))
-        found = column.parsed(decimal)
-        if found is None or len(odd) > _ODD:
+        odd.update({text.levels[at]: int(counts[at]) for at in np.flatnonzero(rest)})  # type: ignore[misc]  # no level is None
+        found = NumberText(pc.if_else(fits, levels, pa.scalar(None, levels.type))).parsed(decimal)
+        if found is None:
             return None
-    x = numbers(found)
+    x = np.array([*numbers(found), np.nan])[text.places]
     check_finite(x)
-    return _Numbers(NumberFacts.of(x), NumberSums.of(x[known], marks), odd, is_padded(text))
+    return _Numbers(NumberFacts.of(x), NumberSums.of(x[known], marks), odd, is_padded(levels))
 
 
 def _flag_sums(sums: CategorySums, schema: ColumnSchema) -> NumberSums:

@@ -13,24 +13,35 @@ from separatrix.data.block import Codes, Float
 from separatrix.data.checks import DATES, check_numbers, real_numbers
 from separatrix.data.frames import is_frame
 from separatrix.data.labels import as_target, as_weights, encode, is_missing, known_labels
+from separatrix.tables.rows import CodedText, TableRows
 
 Kind = Literal["boolean", "integer", "float", "text"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: numbers as float64 with NaN for what is missing, anything else as objects with None."""
+    """One column: numbers as float64 with NaN for what is missing, anything else as objects with None or coded text."""
 
     name: Any
     kind: Kind
-    values: NDArray[Any]
+    values: Any
 
     @property
     def observed(self) -> NDArray[np.bool_]:
         """Where there is a value."""
+        if isinstance(self.values, CodedText):
+            return ~self.values.missing
         if self.kind == "text":
             return np.array([value is not None for value in self.values], dtype=bool)
         return ~np.isnan(self.values)
+
+    def levels(self) -> tuple[list[Any], NDArray[np.intp]]:
+        """The different values that are observed, and the place among them of every row that has one."""
+        if isinstance(self.values, CodedText):
+            return self.values.levels, self.values.places[self.observed]
+        values = self.values[self.observed]
+        distinct, places = np.unique(values.astype(str) if self.kind == "text" else values, return_inverse=True)
+        return distinct.tolist(), places
 
     def __str__(self) -> str:
         return f"column {self.name!r}" if isinstance(self.name, str) else f"column {self.name}"
@@ -67,6 +78,15 @@ class ColumnTable:
         """Class codes, once labelled."""
         assert self._y is not None, "label the table first"
         return self._y
+
+
+def columns_of(rows: TableRows) -> list[Column]:
+    """Rows that were read by a schema, as columns."""
+    columns = []
+    for name, values in rows.columns.items():
+        kind: Kind = "text" if values.dtype == object else "boolean" if name in rows.booleans else "float"
+        columns.append(Column(name, kind, values))
+    return columns
 
 
 def _frame_columns(frame: Any) -> list[Column]:

@@ -151,24 +151,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def _matrix(self, rows: TableRows) -> NDArray[np.float64]:
         matrix = np.empty((len(rows), len(self.features_)), order="F")
         categories: dict[str, dict[Any, int]] = {}
+        ones = np.array([(1.0 - feature.centre) / feature.scale for feature in self.features_])
         for j, feature in enumerate(self.features_):
             values, column = rows.columns[feature.column], matrix[:, j]
+            if values.dtype == object:  # all the features of such a column are found at once, below
+                categories.setdefault(feature.column, {})[feature.level if feature.what == "level" else None] = j
+                column[:] = (0.0 - feature.centre) / feature.scale
+                continue
             if feature.what == "value":
                 np.copyto(column, values)
                 column[np.isnan(column)] = feature.fill
-            elif values.dtype == object:  # all the features of such a column are found at once, below
-                categories.setdefault(feature.column, {})[feature.level if feature.what == "level" else None] = j
-                column[:] = 0.0
             else:
                 np.copyto(column, np.isnan(values))
+            column -= feature.centre
+            column /= feature.scale
         for name, places in categories.items():
             text = CodedText.of(rows.columns[name])
             found = np.array([places.get(level, -1) for level in [*text.levels, None]], dtype=np.intp)[text.places]
             at = np.flatnonzero(found >= 0)
-            matrix[at, found[at]] = 1.0
-        for j, feature in enumerate(self.features_):
-            matrix[:, j] -= feature.centre
-            matrix[:, j] /= feature.scale
+            matrix[at, found[at]] = ones[found[at]]
         return matrix
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

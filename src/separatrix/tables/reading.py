@@ -88,6 +88,18 @@ def table_batches(
     """
     if rows < 1:
         raise ValueError(f"rows={rows}: a batch has at least one row.")
+    return coded_batches(path, rows, columns, delimiter, coded=False)
+
+
+def coded_batches(
+    path: str | os.PathLike[str],
+    rows: int,
+    columns: Sequence[str] | None = None,
+    delimiter: str | None = None,
+    *,
+    coded: bool = True,
+) -> Iterator[Any]:
+    """`table_batches`, text of Parquet files as codes of a dictionary."""
     file = Path(path).expanduser()
     if not file.exists():
         raise FileNotFoundError(f"There is no file {str(file)!r}; check the path.")
@@ -103,7 +115,11 @@ def table_batches(
     if suffix in TEXT:
         return _cut(name, _with_delimiter(name, columns, delimiter), rows)
     wanted = None if columns is None else list(columns)
-    return _cut(name, parquet_batches(name, rows, wanted) if suffix == ".parquet" else _selected(name, wanted), rows)
+    return _cut(
+        name,
+        parquet_batches(name, rows, wanted, coded=coded) if suffix == ".parquet" else _selected(name, wanted),
+        rows,
+    )
 
 
 def _selected(path: str, columns: list[str] | None) -> Iterator[Any]:

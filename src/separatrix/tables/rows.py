@@ -21,7 +21,6 @@ from separatrix.data.arrow_columns import (
     MISSING,
     NUMERIC,
     UnreadableValue,
-    coded,
     has_nested_levels,
     kind,
     numbers,
@@ -203,9 +202,10 @@ def check_finite(values: NDArray[np.float64]) -> None:
 
 def read_boolean(column: Any, categories: tuple[str, ...], true: str) -> NDArray[Any]:
     """An Arrow array of flags as 0 and 1, NaN for what is missing or neither. Capitals make no difference."""
-    values = plain(column)
+    values = column if kind(column.type) == "text" else plain(column)
     if kind(values.type) == "text":
-        return flags_of(*coded(values), categories, true)
+        text = coded_text(column)
+        return flags_of(text.levels, text.places, categories, true)
     _check_kind(values, NUMERIC, "true or false")
     read = np.array(numbers(values.cast("uint8") if kind(values.type) == "boolean" else values))
     read[(read != 0) & (read != 1)] = np.nan
@@ -231,6 +231,24 @@ def read_categorical(column: Any) -> CodedText:
         levels = levels.cast(pa.string())
     places = encoded.indices.cast(pa.int64()).fill_null(-1)
     return merged_levels(plain(levels).to_pylist(), np.asarray(np.from_dlpack(places)))
+
+
+def coded_text(column: Any, missing: tuple[str, ...] = MISSING) -> CodedText:
+    """An Arrow array of text as its different texts, stripped, in the order of their first rows; only these are looked at."""
+    import pyarrow as pa
+
+    given = pa.types.is_dictionary(column.type)
+    encoded = column if given else column.dictionary_encode()
+    places = np.asarray(np.from_dlpack(encoded.indices.cast(pa.int64()).fill_null(-1)))
+    text = merged_levels(plain(encoded.dictionary, missing).to_pylist(), places)
+    if not given:
+        return text
+    first = np.full(len(text.levels) + 1, len(places))  # a dictionary may have any order, and texts of no row
+    np.minimum.at(first, text.places, np.arange(len(places)))
+    order = np.argsort(first[:-1], kind="stable")[: int((first[:-1] < len(places)).sum())]
+    rank = np.full(len(first), -1)
+    rank[order] = np.arange(len(order))
+    return CodedText([text.levels[at] for at in order], rank[text.places])
 
 
 def merged_levels(levels: list[Any], places: NDArray[np.intp]) -> CodedText:

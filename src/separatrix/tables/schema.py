@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.arrow_columns import NO_LABEL, UnreadableValue, coded, plain
+from separatrix.data.arrow_columns import NO_LABEL, UnreadableValue, coded, kind, plain
 from separatrix.data.block import Codes
 from separatrix.data.checks import nearest_name
 from separatrix.data.number_text import decimal_mark
@@ -31,7 +31,15 @@ from separatrix.tables.findings import (
     spelling_findings,
 )
 from separatrix.tables.reading import DELIMITER, FIRST_ROW
-from separatrix.tables.rows import CodedText, TableRows, as_arrow, read_boolean, read_categorical, read_numeric
+from separatrix.tables.rows import (
+    CodedText,
+    TableRows,
+    as_arrow,
+    coded_text,
+    read_boolean,
+    read_categorical,
+    read_numeric,
+)
 from separatrix.tables.target import infer_labels, label_codes
 
 __all__ = ["ColumnSchema", "TableSchema"]
@@ -230,7 +238,11 @@ class TableSchema:
 
     def _codes(self, chunk: Any) -> Codes:
         """The code of every label of an array; labels are few, so each is looked up once."""
-        levels, places = coded(plain(chunk, NO_LABEL))
+        if kind(chunk.type) == "text":
+            text = coded_text(chunk, NO_LABEL)
+            levels, places = text.levels, text.places
+        else:
+            levels, places = coded(plain(chunk, NO_LABEL))
         codes = np.array([*label_codes(levels, self.classes), -1], dtype=np.intp)[places]
         strange = np.flatnonzero(codes == -2)
         if len(strange):

@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from separatrix.data.arrow_columns import NUMERIC, UnreadableValue, coded, kind, plain
 from separatrix.data.number_text import Mark
-from separatrix.tables.column_scan import ColumnScan
+from separatrix.tables.column_scan import MOST_TEXTS, ColumnScan
 from separatrix.tables.columns import ColumnSchema, InferredColumn
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.encoding_sums import EncodingSums, hashed_places
 from separatrix.tables.findings import class_findings, column_findings, few, spelling_findings
+from separatrix.tables.reading import FIRST_ROW
+from separatrix.tables.rows import coded_text
 from separatrix.tables.schema import TableSchema
 from separatrix.tables.target import classes_of, is_no_label, label_codes
 
@@ -39,11 +42,15 @@ class TableScan:
     @classmethod
     def of(cls, batch: Any, target: str, names: Sequence[str], decimal: Mark, start: int) -> TableScan:
         """The rows of an Arrow record batch, the first of which is row `start` of the table."""
-        values = plain(batch.column(target), ())
-        what = kind(values.type)
+        column = batch.column(target)
+        what = kind(column.type)
         if what not in ("text", *NUMERIC):
-            raise ValueError(f"The target {target!r} is of type {values.type}; a class is text, a number or a boolean.")
-        levels, places = coded(values)
+            raise ValueError(f"The target {target!r} is of type {column.type}; a class is text, a number or a boolean.")
+        if what == "text":
+            text = coded_text(column, ())
+            levels, places = text.levels, text.places
+        else:
+            levels, places = coded(plain(column, ()))
         counts = np.bincount(places[places >= 0], minlength=len(levels)).tolist()
         known = np.array([*(not is_no_label(level) for level in levels), False])[places]
         marks = hashed_places(start, batch.num_rows)[known]
@@ -52,7 +59,8 @@ class TableScan:
             try:
                 columns[name] = ColumnScan.of(name, batch.column(name), decimal, known, marks)
             except UnreadableValue as error:
-                raise ValueError(error.sentence(name, start)) from None
+                before = int((batch.schema.metadata or {}).get(FIRST_ROW, start))
+                raise ValueError(error.sentence(name, before)) from None
         labels = Counter(dict(zip(levels, counts, strict=True)))
         return cls(target, what, batch.num_rows, int(known.sum()), labels, columns)
 
@@ -71,11 +79,23 @@ class TableScan:
                 raise ValueError(f"column {name!r} {error.what}; use one type.") from None
         what = kinds.pop() if kinds else "empty"
         counts, known = self.labels + after.labels, self.known + after.known
+        if len(counts) > MOST_TEXTS:  # these are no classes: it is enough to know that
+            counts = Counter(dict(islice(counts.items(), MOST_TEXTS + 1)))
         return TableScan(self.target, what, self.n + after.n, known, counts, columns)
+
+    def _classes(self) -> tuple[tuple[Any, ...], Counter[str], str]:
+        """The classes, the texts taken for no label, and why the target has no classes if that is so."""
+        if len(self.labels) > MOST_TEXTS:
+            why = f"The target {self.target!r} has more than {MOST_TEXTS} different values: these are no classes."
+            return (), Counter(), why
+        try:
+            return *classes_of(self.target, self.labels, self.what), ""
+        except ValueError as error:  # a regression needs none
+            return (), Counter(), str(error)
 
     def encoding(self, decimal: Mark, standardise: bool = True) -> TableEncoding:
         """The schema of the table, and the encoder that its rows with a label teach."""
-        classes, unlabelled = classes_of(self.target, self.labels, self.what)
+        classes, unlabelled, no_classes = self._classes()
         described = {name: column.described() for name, column in self.columns.items()}
         copies = _copies({name: sums for name, (inferred, sums) in described.items() if _is_used(inferred)})
         columns: list[ColumnSchema] = []
@@ -94,19 +114,20 @@ class TableScan:
         sums = {column.name: described[column.name][1] for column in schema.used}
         rows = Counter[Any]()
         for label, count in self.labels.items():
-            if not is_no_label(label):
+            if classes and not is_no_label(label):
                 rows[label_codes([label], classes)[0]] += count
         counts = np.array([rows[k] for k in range(len(classes))])
         holes = {column.name: column.missing for column in schema.used}
         findings = [
-            *class_findings(self.target, classes, counts, self.n, unlabelled),
+            *(class_findings(self.target, classes, counts, self.n, unlabelled) if classes else []),
             *few(spelling_findings(self.target, classes, schema.columns)),
             *column_findings(schema.columns, holes, self.n),
             *few(remarks),
         ]
         schema = replace(schema, findings=tuple(findings))
         encoder = TableEncoder(schema, standardise=standardise).learn(EncodingSums(self.known, sums))  # type: ignore[arg-type]  # used columns have sums
-        return TableEncoding(schema, encoder)
+        flags = tuple(column.name for column in schema.used if self.columns[column.name].holds_bits)
+        return TableEncoding(schema, encoder, no_classes, flags)
 
 
 @dataclass(frozen=True)
@@ -115,6 +136,18 @@ class TableEncoding:
 
     schema: TableSchema
     encoder: TableEncoder
+    no_classes: str = ""
+    """Why the target has no classes, if that is so."""
+    bits: tuple[str, ...] = ()
+    """Columns of whole numbers that are all 0 or 1."""
+
+    @classmethod
+    def of_columns(cls, columns: tuple[ColumnSchema, ...], classes: tuple[Any, ...]) -> TableEncoding:
+        """Columns that are read and not encoded."""
+        schema = TableSchema(columns, "", classes)
+        encoder = TableEncoder(schema)
+        encoder.features_ = []
+        return cls(schema, encoder)
 
 
 def _is_used(inferred: InferredColumn) -> bool:

@@ -40,6 +40,7 @@ from separatrix.models.bayesian.prior import (
     problem_with_prior,
     validated_precision,
 )
+from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.counted_classes import check_two_classes
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear_problem import LinearProblem
@@ -192,7 +193,13 @@ class BayesianLogisticRegression(PosteriorPrediction):
         self.n_jobs = n_jobs
 
     def fit(
-        self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None, offset: OptionalArray = None
+        self,
+        X: Any,
+        y: OptionalArray = None,
+        sample_weight: OptionalArray = None,
+        offset: OptionalArray = None,
+        *,
+        checkpoint: Checkpoint = None,
     ) -> Self:
         """Find the posterior.
 
@@ -200,7 +207,7 @@ class BayesianLogisticRegression(PosteriorPrediction):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, offset=offset)
+        return self._fit(X, y, sample_weight, checkpoint, offset=offset)
 
     def update(
         self, X: Any, y: OptionalArray = None, sample_weight: OptionalArray = None, offset: OptionalArray = None

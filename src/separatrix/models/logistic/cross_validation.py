@@ -30,6 +30,7 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.folds import splits
 from separatrix.models.base import FitCall
+from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.classifier import Probabilities
 from separatrix.models.linear_rule import LinearRule
@@ -61,7 +62,7 @@ class Folded:
         return {label: self.class_weight.get(label, 1.0) for label in classes.tolist()}
 
 
-class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, LinearRule):
+class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, LinearRule):  # type: ignore[misc]  # its score needs y
     """Logistic regression with C, and the share of absolute values, chosen by cross-validation.
 
     Parameters
@@ -179,7 +180,15 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         shared = RegressionOnGrid().get_params().keys() & self.get_params().keys() - {"penalty"}
         return RegressionOnGrid(C=C, l1_ratio=l1_ratio, **{name: getattr(self, name) for name in shared})
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint = None,
+        **params: Any,
+    ) -> Self:
         """Choose the penalty and fit the model.
 
         Parameters
@@ -197,7 +206,7 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         self
         """
         _raise_for_params(params, self, "fit")
-        return self._fit(X, y, sample_weight, **params)
+        return self._fit(X, y, sample_weight, checkpoint, **params)
 
     def _solve(self, rows: Source, call: FitCall) -> None:
         X, y, sample_weight, watch = call.X, call.y, call.sample_weight, call.watch

@@ -26,6 +26,7 @@ from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.data.views import Reweighted
 from separatrix.models.base import FitCall
+from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.classifier import Probabilities
 from separatrix.models.linear_rule import LinearRule
@@ -195,6 +196,8 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint = None,
     ) -> Self:
         """Fit the model.
 
@@ -213,7 +216,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         -------
         self
         """
-        return self._fit(X, y, sample_weight, offset=offset)
+        return self._fit(X, y, sample_weight, checkpoint, offset=offset)
 
     def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:

@@ -42,6 +42,7 @@ from separatrix.data.views import Regrouped
 from separatrix.geometry.combined_forms import Composition, Machines
 from separatrix.geometry.score_form import ScoreForm, score_form_of
 from separatrix.models.base import Estimator, FitCall
+from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.classifier import Classifier
 from separatrix.models.counted_classes import among_all, check_two_classes, warn_of_one_class
 from separatrix.models.generative import MomentEstimator
@@ -114,7 +115,13 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
 
     def fit(
-        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, **fit_params: Any
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint = None,
+        **fit_params: Any,
     ) -> Self:
         """Fit the machines; in one pass over the rows where the estimator needs no more.
 
@@ -129,7 +136,7 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         -------
         self
         """
-        return self._fit(X, y, sample_weight, **fit_params)
+        return self._fit(X, y, sample_weight, checkpoint, **fit_params)
 
     def _train(self, call: FitCall) -> None:
         X, y = call.X, call.y

@@ -80,17 +80,12 @@ def count(family: str, columns: list[Column], codes: Codes, weights: Float, n_cl
         return ClassCounts.of_columns(values, codes, weights, n_classes)
     (column,) = columns
     observed = column.observed
+    if family == "categorical":
+        return ValueCounts.of_levels(*column.levels(), codes[observed], weights[observed], n_classes)
     values, codes, weights = column.values[observed], codes[observed], weights[observed]
     if family == "gaussian":
         return ColumnMoments.of_columns(values, codes, weights, n_classes)
-    if family == "categorical":
-        return ValueCounts.of_columns(_keys(column, observed), codes, weights, n_classes)
     return ClassCounts.of_columns(values[:, None], codes, weights, n_classes)
-
-
-def _keys(column: Column, observed: Any) -> Any:
-    values = column.values[observed]
-    return values.astype(str) if column.kind == "text" else values
 
 
 class ColumnReader(ABC):
@@ -171,9 +166,8 @@ class CategoricalReader(ColumnReader):
     def log_prob(self, columns: list[Column]) -> Float:
         (column,) = columns
         observed = column.observed
-        keys = _keys(column, observed)
-        distinct, inverse = np.unique(keys, return_inverse=True)
-        rows = np.array([self.place.get(value, len(self.values)) for value in distinct.tolist()], dtype=np.intp)
+        levels, inverse = column.levels()
+        rows = np.array([self.place.get(value, len(self.values)) for value in levels], dtype=np.intp)
         logs = np.zeros((len(observed), self.logs.shape[1]))
         logs[observed] = self.logs[rows[inverse]] if len(rows) else 0.0
         return logs[:, None, :]

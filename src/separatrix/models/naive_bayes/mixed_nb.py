@@ -8,7 +8,7 @@ its possible values gives, so it is exact, in training and in prediction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -18,11 +18,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from separatrix.data import Source
+from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Codes, Float
 from separatrix.data.checks import check_rows
 from separatrix.data.frames import is_frame
 from separatrix.data.labels import listed
+from separatrix.data.readers import named
 from separatrix.errors import ClassName, Message
 from separatrix.geometry import ScoreForm
 from separatrix.geometry.additive_form import Additive, ColumnKind, TableTerm, Term
@@ -34,9 +35,13 @@ from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier
 from separatrix.result import Status
 from separatrix.statistics.columns import ColumnMoments, MixedCounts
 from separatrix.statistics.statistic import weights_by_class
-from separatrix.tables.column_table import Column, ColumnTable
+from separatrix.tables.column_table import Column, ColumnTable, columns_of
+from separatrix.tables.columns import ColumnSchema, Kind
+from separatrix.tables.table_scan import TableEncoding
+from separatrix.tables.table_source import TableBlock
 
 Group = tuple[Any, ...]
+_KINDS: dict[str, Any] = {"numeric": "float", "boolean": "boolean", "categorical": "text"}
 
 
 class MixedNB(NaiveBayesClassifier):
@@ -117,9 +122,9 @@ class MixedNB(NaiveBayesClassifier):
         self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, reset: bool, **options: Any
     ) -> Any:
         if isinstance(X, Source):
-            raise TypeError(
-                "MixedNB reads tables with their own column types; read the file in parts and use partial_fit."
-            )
+            return self._read_source(as_source(X, y, sample_weight), reset)
+        if reset:
+            self._encoding = None
         X = check_rows(X)
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -127,19 +132,59 @@ class MixedNB(NaiveBayesClassifier):
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         table = ColumnTable(X, None if y is None else column_or_1d(y, warn=True), sample_weight)
         if reset:
-            self._choose_families(table)
+            self._choose_families(table.columns)
         else:  # columns of an array have numbers where those of a frame have names: the place counts, as in scikit-learn
             named = zip(table.columns, self.families_, strict=True)
             table.columns = [replace(column, name=name) for column, name in named]
-        for column in table.columns:
-            check_column(column, self.families_[column.name])
+        self._checked(table.columns)
         return table
 
-    def _choose_families(self, table: ColumnTable) -> None:
-        names = [column.name for column in table.columns]
+    def _read_source(self, source: Source, reset: bool) -> Source:
+        if not reset:
+            return self._columns_of(source)
+        source = source.table()
+        encoding = source.encoding
+        names = [column.name for column in encoding.schema.used]
+        self._encoding, self.n_features_in_ = encoding, len(names)
+        self.feature_names_in_ = np.asarray(names, dtype=object)
+        none = np.empty(0)
+        self._choose_families(
+            [
+                Column(column.name, "integer" if column.name in encoding.bits else _KINDS[column.kind], none)
+                for column in encoding.schema.used
+            ]
+        )
+        return source
+
+    def _columns_of(self, source: Source) -> Source:
+        """The columns of the model by their names; those of a model that was fitted in memory are read by its families."""
+        return source.table().read_as(self._encoding or self._reading(), None)
+
+    def _reading(self) -> TableEncoding:
+        columns = []
+        for name, family in self.families_.items():
+            reader = self._readers.get((name,))
+            text = isinstance(reader, kinds.CategoricalReader) and any(isinstance(x, str) for x in reader.values)
+            kind: Kind = "categorical" if text else "boolean" if family == "bernoulli" else "numeric"
+            columns.append(ColumnSchema(name, kind, family.reason, ("false", "true"), true="true"))
+        return TableEncoding.of_columns(tuple(columns), tuple(self.classes_.tolist()))
+
+    def _checked(self, columns: list[Column]) -> list[Column]:
+        for column in columns:
+            check_column(column, self.families_[column.name])
+        return columns
+
+    def _columns_in(self, block: Block) -> list[Column]:
+        assert isinstance(block, TableBlock), "the blocks of a table"
+        rows = block.rows  # what cannot be read is named with the file
+        with named(block.path):
+            return self._checked(columns_of(rows))
+
+    def _choose_families(self, columns: list[Column]) -> None:
+        names = [column.name for column in columns]
         given, self._groups = self._given_families(names)
         self.families_ = {}
-        for column in table.columns:
+        for column in columns:
             family = given.get(column.name)
             if family is None:
                 self.families_[column.name] = infer_family(column)
@@ -180,9 +225,9 @@ class MixedNB(NaiveBayesClassifier):
                 groups.append(key)
         return given, groups
 
-    def _parts(self, table: ColumnTable) -> list[tuple[Group, str, list[Column]]]:
+    def _parts(self, given: list[Column]) -> list[tuple[Group, str, list[Column]]]:
         """Every column, or group of columns, with its family."""
-        columns = {column.name: column for column in table.columns}
+        columns = {column.name: column for column in given}
         grouped = {name for group in self._groups for name in group}
         parts = [((name,), family, [columns[name]]) for name, family in self.families_.items() if name not in grouped]
         return parts + [(group, "multinomial", [columns[name] for name in group]) for group in self._groups]
@@ -193,15 +238,27 @@ class MixedNB(NaiveBayesClassifier):
 
     def statistic_of(self, source: Any, *, separable: bool = False) -> MixedCounts:
         """One statistic per column or group of columns, of a labelled table."""
-        table: ColumnTable = source
-        assert table.classes is not None, "label the table first"
-        n_classes = len(table.classes)
-        table.passes = 1
-        parts = {
-            key: kinds.count(family, columns, table.codes, table.weights, n_classes)
-            for key, family, columns in self._parts(table)
-        }
-        return MixedCounts(weights_by_class(table.codes, table.weights, n_classes), parts)
+        assert source.classes is not None, "label the table first"
+        n_classes = len(source.classes)
+
+        def count(columns: list[Column], codes: Codes, weights: Float) -> MixedCounts:
+            parts = {
+                key: kinds.count(family, members, codes, weights, n_classes)
+                for key, family, members in self._parts(columns)
+            }
+            return MixedCounts(weights_by_class(codes, weights, n_classes), parts)
+
+        def of_block(block: Block) -> MixedCounts:
+            weights = np.ones(block.n) if block.weights is None else block.weights
+            return count(self._columns_in(block), block.codes, weights)
+
+        if isinstance(source, Source):
+            return source.reduce(of_block, MixedCounts.merge)
+        source.passes = 1
+        return count(source.columns, source.codes, source.weights)
+
+    def _same_encoding(self, other: Any) -> bool:
+        return True  # columns are counted as they are
 
     def _check_mergeable(self, other: Any) -> None:
         super()._check_mergeable(other)
@@ -254,18 +311,30 @@ class MixedNB(NaiveBayesClassifier):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, data frame or Source of shape (n_samples, n_features)
 
         Returns
         -------
         ndarray of shape (n_samples, n_features, n_classes)
             Their sum over the columns plus ``class_log_prior_`` is `predict_joint_log_proba`.
         """
+        return self._of_rows(X, lambda odds: odds)
+
+    def _of_rows(self, X: Any, read: Callable[[Float], Float]) -> Float:
+        """What is read off the log odds (n, d, K) of all rows, a block at a time for rows in files."""
         self._check_ready()
         table = self._read(X, reset=False)
-        place = {column.name: j for j, column in enumerate(table.columns)}
-        odds = np.zeros((table.n_rows, len(table.columns), len(self.classes_)))
-        for key, _, columns in self._parts(table):
+        if not isinstance(table, Source):
+            return read(self._odds(table.columns))
+        parts = table.map(lambda block: read(self._odds(self._columns_in(block))))
+        if not parts:
+            raise ValueError("The data have no rows: at least one is needed.")
+        return np.concatenate(parts)
+
+    def _odds(self, given: list[Column]) -> Float:
+        place = {name: j for j, name in enumerate(self.families_)}
+        odds = np.zeros((len(given[0].values), len(given), len(self.classes_)))
+        for key, _, columns in self._parts(given):
             odds[:, [place[name] for name in key]] = self._readers[key].log_prob(columns)
         return odds
 
@@ -285,7 +354,7 @@ class MixedNB(NaiveBayesClassifier):
         return Additive(terms, self.class_log_prior_, kinds)
 
     def _log_likelihood(self, X: Any) -> Float:
-        return self.feature_log_odds(X).sum(axis=1)
+        return self._of_rows(X, lambda odds: odds.sum(axis=1))
 
     def _draw_rows(self, codes: Codes, rng: Any) -> Any:
         place = {name: j for j, name in enumerate(self.families_)}

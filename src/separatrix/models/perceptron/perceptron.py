@@ -29,6 +29,7 @@ from separatrix.data.views import Regrouped
 from separatrix.geometry.origin_margin import origin_margin
 from separatrix.geometry.separation import separability
 from separatrix.models.base import FitCall, OptionalArray
+from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.counted_classes import check_class_weight, check_two_classes
 from separatrix.models.linear_rule import LinearRule
@@ -201,6 +202,8 @@ class Perceptron(SparseCoefficients, LinearRule):
         coef_init: OptionalArray = None,
         intercept_init: OptionalArray = None,
         sample_weight: OptionalArray = None,
+        *,
+        checkpoint: Checkpoint = None,
     ) -> Self:
         """Visit the rows until an epoch passes without a mistake, or a limit is reached.
 
@@ -213,7 +216,7 @@ class Perceptron(SparseCoefficients, LinearRule):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, coef_init=coef_init, intercept_init=intercept_init)
+        return self._fit(X, y, sample_weight, checkpoint, coef_init=coef_init, intercept_init=intercept_init)
 
     def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:

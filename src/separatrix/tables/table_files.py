@@ -1,0 +1,110 @@
+"""Files that share their columns: which are read, what was found in the first, and that none of them changes.
+
+Rows come as Arrow batches of the same cut whatever the row groups. A file without rows is passed over; a column that is of
+another kind than in the files before, a file that has changed or is gone, and what cannot be read are named with the file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from separatrix.data.arrow_columns import kind, plain
+from separatrix.data.checks import nearest_name
+from separatrix.data.files import check_unchanged
+from separatrix.data.number_text import NumberText, decimal_mark
+from separatrix.data.readers import named
+from separatrix.data.text_files import NO_ROWS, UnreadableFile
+from separatrix.tables.reading import DELIMITER, coded_batches
+
+ROWS = 16_384
+"""Rows of a batch, at most."""
+_FIRST_ROWS = 10_000  # that show the decimal mark of a text file
+
+
+class TableFiles:
+    """Files of one table; one object for all views of a source."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        target: str | None,
+        features: Sequence[str] | None,
+        weight: str | None,
+        delimiter: str | None = None,
+    ) -> None:
+        self.paths, self.target, self.weight, self.delimiter = list(paths), target, weight, delimiter
+        self._stats = {}
+        for path in self.paths:
+            with named(path):
+                self._stats[path] = os.stat(path)
+        self.n_rows: int | None = None
+        """Rows with a label, once all have been read."""
+        first = self._first()
+        apart = [name for name in (target, weight) if name is not None]
+        self.names = [name for name in first.schema.names if name not in apart] if features is None else list(features)
+        """The columns that may be features."""
+        self._kinds = {name: kind(first.schema.field(name).type) for name in first.schema.names}
+        self._check_names(first.schema.names, [*self.names, *apart], self.paths[0])
+        self.types = {name: str(first.schema.field(name).type) for name in self.names}
+        """Their Arrow types in the first file; columns of text files are text."""
+        texts = [NumberText(plain(first.column(name)[:_FIRST_ROWS])) for name in self.names if self._is_text(name)]
+        self.decimal = decimal_mark(texts, (first.schema.metadata or {}).get(DELIMITER, b"").decode())
+
+    @property
+    def identity(self) -> list[Any]:
+        """What tells these files from others: names, sizes, times of the last change, and the columns read."""
+        files = [[os.path.abspath(path), stat.st_size, stat.st_mtime_ns] for path, stat in self._stats.items()]
+        return [files, self.target, self.weight, self.delimiter, self.names]
+
+    def _is_text(self, name: str) -> bool:
+        return self._kinds[name] == "text"
+
+    def _check_names(self, given: list[str], wanted: list[str], path: str) -> None:
+        if not self.names:
+            raise ValueError(f"{path}: no column is left for the features; name them with features=.")
+        for name in wanted:
+            if name not in given:
+                raise ValueError(f"{path}: there is no column {name!r}; {nearest_name(name, given)}")
+            if wanted.count(name) > 1:
+                raise ValueError(
+                    f"{path}: column {name!r} is named twice in features, target and weight; name it once."
+                )
+
+    def _first(self) -> Any:
+        for path in self.paths:
+            for batch in self._batches_of(path, None):
+                return batch
+        raise UnreadableFile(self.paths[0], NO_ROWS)
+
+    def _batches_of(self, path: str, columns: list[str] | None) -> Iterator[Any]:
+        with named(path):
+            check_unchanged(path, self._stats[path])
+            try:
+                yield from coded_batches(path, ROWS, columns, self.delimiter)
+            except UnreadableFile as error:
+                if error.what != NO_ROWS:
+                    raise
+            except KeyError as error:  # what Arrow says of a column that is not there
+                raise ValueError(f"there is no column {error}; all files need the columns of the first.") from None
+
+    def batches(self, columns: list[str]) -> Iterator[tuple[str, Any]]:
+        """The named columns of all files in turn, with the file."""
+        for path in self.paths:
+            for at, batch in enumerate(self._batches_of(path, columns)):
+                if not at:
+                    self._check_names(batch.schema.names, columns, path)
+                    self._check_kinds(path, batch)
+                yield path, batch
+
+    def _check_kinds(self, path: str, batch: Any) -> None:
+        for name in batch.schema.names:
+            what = kind(batch.schema.field(name).type)
+            before = self._kinds.get(name, what)
+            if what != before and "empty" not in (what, before):
+                raise ValueError(
+                    f"{path}: column {name!r} is {what} here and {before} in the files before; use one type."
+                )
+            if before == "empty":
+                self._kinds[name] = what
