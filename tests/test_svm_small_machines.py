@@ -12,7 +12,7 @@ from test_svm_convergence import noisy, quiet
 import separatrix
 from separatrix import SVC, RBFKernel, Status, config
 from separatrix.dual import machine, small_machines
-from separatrix.kernels.smo import smo
+from separatrix.kernels.support_vectors.smo import smo
 from separatrix.models.svm import kernel_problem
 
 

@@ -163,7 +163,7 @@ class _JointAscent(Ascent):
 
     def sweeps(self, rng: np.random.Generator, value: float, most: int, begun: int) -> Swept:
         """One sweep."""
-        from separatrix.kernels.crammer_singer import sweep  # numba takes a while to import
+        from separatrix.kernels.support_vectors.crammer_singer import sweep  # numba takes a while to import
 
         machine, rows = self._machine, self._machine.rows
         rng.shuffle(self._order)

@@ -73,7 +73,7 @@ class SoftMargin:
         """The mean over the margin vectors, the middle of its interval, or the best for a β that is no optimum."""
         if violation > tol and not self.hard:
             return self.best_intercept(v)
-        from separatrix.kernels.soft_margin import margin_intercept  # numba takes a while to import
+        from separatrix.kernels.support_vectors.soft_margin import margin_intercept  # numba takes a while to import
 
         return float(margin_intercept(beta, v, self.low, self.high))
 
@@ -88,7 +88,7 @@ class SoftMargin:
     ) -> Certificate:
         """The proof for (β, b), scores being known to `errors`, with `largest` the largest k(x, x)."""
         if not self.hard:
-            from separatrix.kernels.soft_margin import soft_gap  # numba takes a while to import
+            from separatrix.kernels.support_vectors.soft_margin import soft_gap  # numba takes a while to import
 
             return self.stated(
                 violation, *soft_gap(self.signs, self.bound, beta, scores, errors, intercept, largest)[:4]

@@ -67,7 +67,7 @@ def radial_sums(
     kernel: RBFKernel, vectors: Points, coefficients: Float, dtype: DTypeLike
 ) -> Callable[[NDArray[Any]], Float]:
     """The function left sides of rows, of `dtype` → (n, m) Σ βⱼk(x, zⱼ) for every column β of `coefficients`."""
-    from separatrix.kernels.radial import add_radial, add_single_radial  # numba takes a while to import
+    from separatrix.kernels.support_vectors.radial import add_radial, add_single_radial  # numba takes a while to import
 
     n, columns = coefficients.shape
     right, parts = kernel.right(vectors, dtype), -(-n // RADIAL_PART)

@@ -18,7 +18,7 @@ from separatrix.dual.kernel_matrix import Index
 from separatrix.dual.machine import SupportVectorMachine
 from separatrix.result import Certificate, Status
 
-# The columns of `numbers`: the first ones are those of kernels/machines.py.
+# The columns of `numbers`: the first ones are those of kernels/support_vectors/machines.py.
 _STEPS, _VIOLATION, _INTERCEPT, _GAP, _PRIMAL, _EXCESS, _COMPLEMENTARY, _LENGTH, _SLACK, _ROUNDS = range(10)
 _REACHED = (Status.CONVERGED, Status.STATIONARY)
 

@@ -26,7 +26,7 @@ def solve_together(
     left without a step by an interrupt. `bound` is C of all rows of the matrix; with `one` it is the matrix of the rows of
     that machine.
     """
-    from separatrix.kernels.machines import solve_machines  # numba takes a while to import
+    from separatrix.kernels.support_vectors.machines import solve_machines  # numba takes a while to import
 
     values, (terms, size) = matrix.values, matrix.sizes
     assert values is not None

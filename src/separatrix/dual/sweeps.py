@@ -1,6 +1,6 @@
 """Rows in the order of their visits, with shrinking, for dual coordinate ascent on the hinge and the squared hinge.
 
-    Gᵢ = ỹᵢ(wᵀxᵢ + b) − 1 + Dᵢαᵢ,    αᵢ ← min(max(αᵢ − Gᵢ/Qᵢ, 0), Uᵢ)                     (kernels/dual_hinge.py)
+    Gᵢ = ỹᵢ(wᵀxᵢ + b) − 1 + Dᵢαᵢ,    αᵢ ← min(max(αᵢ − Gᵢ/Qᵢ, 0), Uᵢ)                  (kernels/support_vectors/dual_hinge.py)
 
 Reference: Hsieh et al. (2008), ICML, algorithm 3.
 
@@ -102,7 +102,10 @@ class ActiveRows:
         self, w: Float, b: float, intercept: tuple[float, float, float], seed: int, until: Until
     ) -> tuple[Swept, float]:
         """Visit every active row, over and over; and b after that."""
-        from separatrix.kernels.dual_hinge import sweeps_dense, sweeps_sparse  # numba takes a while to import
+        from separatrix.kernels.support_vectors.dual_hinge import (
+            sweeps_dense,
+            sweeps_sparse,
+        )  # numba takes a while to import
 
         rows, sides = stored_parts(self.X, self.centre), (self.signs, self.upper, self.ridge, self.squares)
         most = max(1, min(until.most, int(_UNINTERRUPTED / max(1, self._entries))))

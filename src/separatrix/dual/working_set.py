@@ -234,7 +234,7 @@ class _Search:
 
     def _solve(self, which: Index, violation: float) -> bool:
         """Solve for these rows and add the change to the scores; whether anything changed."""
-        from separatrix.kernels.smo import smo  # numba takes a while to import
+        from separatrix.kernels.support_vectors.smo import smo  # numba takes a while to import
 
         K = self.matrix.square(which, room=self.room)
         local = (K, np.arange(len(which)), K, np.ones(len(which), dtype=np.bool_))
@@ -284,7 +284,7 @@ class _Search:
 
     def _polish(self) -> None:
         """To the last digit, where that helps: the answer no longer depends on the path to it."""
-        from separatrix.kernels.smo import smo
+        from separatrix.kernels.support_vectors.smo import smo
 
         every = np.arange(len(self.signs))
         K, before = self.matrix.square(every), np.inf

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
-from separatrix.data.dense import scratch_rows
 from separatrix.data.held import Held, HeldRows
 from separatrix.data.source import Source
 from separatrix.objectives.fused import Fused, column_by_column, fused_curve, fused_sums, worth_compiling
 from separatrix.objectives.fused_hessian import fused_hessian
-from separatrix.objectives.losses import Loss, Softmax
+from separatrix.objectives.hessian_blocks import hessian_blocks
+from separatrix.objectives.losses import Loss
 from separatrix.objectives.penalties import Penalty
 
 # Bytes of rows that stay in cache while they are read twice, or three times.
@@ -32,8 +32,6 @@ _TWICE, _THRICE = 4 << 20, 1 << 20
 _TASKS, _MANY_ROWS = 16, 262_144
 # Multiplications below which a task is not worth handing to another thread, and rows that products of matrices are made for.
 _WORTH_HANDING, _LEAST_ROWS = 4_000_000, 128
-# Parameters up to which a softmax's Hessian is products of rows p ⊗ x with themselves, so many numbers at a time.
-_ONE_PRODUCT, _SCRATCH = 400, 1 << 16
 
 
 class HessianProduct:
@@ -277,7 +275,7 @@ class LinearObjective:
         if bends is not None and curvature is not None:
             bends.append(curvature)
         if order > 1 and curvature is not None:
-            hessian = self._hessian(block, curvature, columns)
+            hessian = hessian_blocks(self.loss, block, curvature, columns)
         return _Sums(
             float(losses.sum()),
             block.rmatvec(slopes).T,
@@ -288,63 +286,6 @@ class LinearObjective:
             float(block.n) if weights is None else float(weights.sum()),
             None if curvature is None else self.loss.total(curvature, weights),
         )
-
-    def _hessian(self, block: Block, curvature: Float, columns: NDArray[np.intp] | None) -> Float:
-        """(m, m, p, p) blocks of Σ s ∇²ℓ ⊗ xxᵀ."""
-        m, p = self.loss.n_scores, block.shape[1] if columns is None else len(columns)
-
-        def gram(weights: Float) -> Float:
-            return block.gram(weights) if columns is None else block.gram_of(columns, weights)
-
-        if (
-            columns is None
-            and isinstance(self.loss, Softmax)
-            and m * p <= _ONE_PRODUCT
-            and block.plain_rows() is not None
-        ):
-            return self._softmax_hessian(block, curvature)
-        blocks, added_up = np.zeros((m, m, p, p)), self.loss.gauge() is not None
-        for k in range(m):
-            for l in range(k + added_up, m):  # noqa: E741  # name of the formula
-                entry = self.loss.pair(curvature, k, l)
-                entry = entry if block.weights is None else entry * block.weights
-                if k == l:
-                    blocks[k, l] = gram(entry)
-                else:  # the entries have one sign; products with themselves are cheaper than with others
-                    blocks[k, l] = blocks[l, k] = -gram(np.maximum(-entry, 0.0))
-            if added_up:  # p(1 − p) is the sum of p times the others
-                blocks[k, k] = -blocks[k].sum(axis=0)
-        return blocks
-
-    def _softmax_hessian(self, block: Block, posterior: Float) -> Float:
-        """The same by products of rows p ⊗ x with themselves: −Σ s p_kp_l xxᵀ off the diagonal, a few rows at a time.
-
-        On it p_k(1 − p_k), where p − p² would cancel: without a baseline that is what the other blocks of the row add up to.
-        """
-        plain = block.plain_rows()
-        assert plain is not None
-        (X, ones), (m, p) = plain, (posterior.shape[1], block.shape[1])
-        roots = posterior if block.weights is None else posterior * np.sqrt(block.weights)[:, None]
-        total, step = np.zeros((m * p, m * p)), max(_LEAST_ROWS, _SCRATCH // max(1, m * p))
-        roots = np.ascontiguousarray(roots.T)
-        for start in range(0, block.n, step):
-            own, part = roots[:, start : start + step], np.ascontiguousarray(X[start : start + step].T)
-            flat = scratch_rows(m * p, own.shape[1])  # column by column: few columns would be short loops
-            rows = flat.reshape(m, p, own.shape[1])
-            np.multiply(own[:, None, :], part, out=rows[:, : len(part)])
-            if ones:
-                rows[:, -1] = own
-            total += np.dot(flat, flat.T)
-        blocks = np.negative(total.reshape(m, p, m, p).transpose(0, 2, 1, 3), order="C")
-        for k in range(m):
-            if self.loss.gauge() is not None:
-                blocks[k, k] = 0.0
-                own = blocks[k].sum(axis=0)
-                blocks[k, k] = -0.5 * (own + own.T)  # to the last bit
-            else:
-                entry = self.loss.pair(posterior, k, k)
-                blocks[k, k] = block.gram(entry if block.weights is None else entry * block.weights)
-        return blocks
 
     def _penalised(self, hessian: Float, columns: NDArray[np.intp] | None) -> Float:
         if columns is None:

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
-from separatrix.kernels.smo import need, smo
-from separatrix.kernels.soft_margin import margin_intercept, soft_gap
+from separatrix.kernels.support_vectors.smo import need, smo
+from separatrix.kernels.support_vectors.soft_margin import margin_intercept, soft_gap
 
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)

@@ -1,0 +1,1 @@
+"""Compiled inner loops of support vector machines, one subject per file."""
