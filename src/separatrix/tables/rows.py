@@ -10,7 +10,7 @@ Text is read by kernels over all rows. Only when a value cannot be read is it lo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -213,11 +213,12 @@ def read_boolean(column: Any, categories: tuple[str, ...], true: str) -> NDArray
 
 
 def flags_of(
-    levels: list[str], places: NDArray[np.intp], categories: tuple[str, ...], true: str
+    levels: Sequence[str | None], places: NDArray[np.intp], categories: tuple[str, ...], true: str
 ) -> NDArray[np.float64]:
     """Texts, as their levels and the place of every row among them, as 0 and 1, NaN for what is missing or neither."""
     meaning = {name.lower(): 0.0 for name in (*categories, *_FALSE)} | dict.fromkeys((true.lower(), *_TRUE), 1.0)
-    return np.array([*(meaning.get(level.lower(), np.nan) for level in levels), np.nan])[places]
+    values = [np.nan if level is None else meaning.get(level.lower(), np.nan) for level in levels]
+    return np.array([*values, np.nan])[places]
 
 
 def read_categorical(column: Any) -> CodedText:
