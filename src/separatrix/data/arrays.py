@@ -22,7 +22,7 @@ _COARSE_ENTRIES, _ENTRIES_OF_A_SUM = 200_000, 4
 # Rows of a sample that a worker gathers at once.
 _GATHERED = 1024
 # Bytes of an array up to which it may be copied for a fit of many passes.
-_COPIED = 1 << 25
+COPIED_ARRAY = 1 << 25
 # Entries up to which single precision is widened for such a fit, once and not in every product.
 _WIDENED = 1 << 18
 _MANY_ENTRIES = 1_000_000
@@ -146,7 +146,7 @@ class ArraySource(MemorySource):
     def lay_in_rows(self) -> None:
         dtype = np.dtype(np.float64) if self._X.size <= _WIDENED else self.dtype
         laid = self._in_rows() and self._X.dtype == dtype
-        if laid or self._X.size * dtype.itemsize > _COPIED:
+        if laid or self._X.size * dtype.itemsize > COPIED_ARRAY:
             return
         rows = np.empty(self._X.shape, dtype=dtype)
 

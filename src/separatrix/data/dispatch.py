@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +26,11 @@ def as_source(
     ----------
     X : array-like, sparse matrix, data frame, Dask collection or Source
         NumPy arrays of any real dtype and order (memory-mapped ones too), SciPy sparse matrices, pandas, polars
-        and pyarrow tables; Dask arrays, data frames, and lists or bags of delayed blocks, whose rows stay on the workers.
+        and pyarrow tables; Dask arrays, data frames, and lists or bags of delayed blocks, and Spark data frames, whose rows
+        stay on the workers.
         A source is returned as it is; it then has its own targets and weights.
     y : array-like, optional
-        Targets, one per row; the name of a column where X is a Dask data frame.
+        Targets, one per row; the name of a column where X is a Dask or Spark data frame.
     sample_weight : array-like, optional
         Weights ≥ 0, one per row; 2 means the same as the row standing twice, 0 the same as its not being there.
     numeric : bool, default=True
@@ -54,6 +55,10 @@ def as_source(
                 "where the source is made (target=, weight=)."
             )
         return X
+    if is_spark(X):
+        from separatrix.data.engines.spark_source import spark_source
+
+        return spark_source(X, y, sample_weight)
     if is_elsewhere(X):
         from separatrix.data.engines.collections import dask_source
 
@@ -62,15 +67,29 @@ def as_source(
 
 
 def is_elsewhere(X: Any) -> bool:
-    """Whether X is a Dask array, data frame or bag, a delayed block or a list of these: rows that an engine has."""
+    """Whether X is a Dask array, data frame or bag, a delayed block, a list of these, or a Spark data frame."""
+    if is_spark(X):
+        return True
     if "dask" not in sys.modules:
         return False
     first = X[0] if isinstance(X, list) and X else X
     return hasattr(first, "__dask_graph__")
 
 
-def answered_elsewhere(method: Callable[[Any], Any], X: Any) -> Any:
-    """method(rows) of rows that an engine has, as a collection of the same partitions that is computed when asked for."""
+def is_spark(X: Any) -> bool:
+    """Whether X is a Spark data frame; pyspark is not imported for the question."""
+    return "pyspark" in sys.modules and type(X).__module__.startswith("pyspark.sql") and hasattr(X, "mapInArrow")
+
+
+def answered_elsewhere(method: Callable[[Any], Any], X: Any, model_columns: Any, names: Sequence[str]) -> Any:
+    """method(rows) of rows that an engine has, computed when asked for.
+
+    For a Dask collection it is one of the same partitions, for a Spark data frame the frame with columns of these names.
+    """
+    if is_spark(X):
+        from separatrix.data.engines.spark_source import scored
+
+        return scored(method, X, model_columns, names)
     from separatrix.data.engines.collections import answered
 
     return answered(method, X)

@@ -13,10 +13,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.arrays import MemorySource
+from separatrix.data.arrays import COPIED_ARRAY, MemorySource
 from separatrix.data.block import Block, Float
 from separatrix.data.checks import DATES, check_numbers, real_numbers
-from separatrix.data.dense import DenseBlock
+from separatrix.data.dense import WORTH_COMPILING, DenseBlock
 from separatrix.data.source import COPIED_BYTES, rows_per_block
 
 
@@ -116,8 +116,20 @@ class FrameSource(MemorySource):
                 raise _not_numeric(name, dtype)
         if all(dtype == nw.Float32 for dtype in dtypes):
             self.dtype = np.dtype(np.float32)
+        self._laid: NDArray[Any] | None = None
+
+    def lay_in_rows(self) -> None:
+        """A small frame becomes an array once: the same arithmetic as for an array, and no conversion in every pass."""
+        if self._laid is None and self.n_rows * self.n_features * 8 <= COPIED_ARRAY:
+            whole = FrameBlock(self._frame, None, None, 0).X
+            self._laid = np.ascontiguousarray(whole, dtype=self.dtype)
+
+    def _in_rows(self) -> bool:
+        return self._laid is not None
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
+        if self._laid is not None:
+            return DenseBlock(self._laid[rows], y, weights, rows.start, compiled=self._laid.size >= WORTH_COMPILING)
         return FrameBlock(self._frame[rows.start : rows.stop], y, weights, rows.start)
 
     def _rows(self, which: NDArray[np.intp]) -> Self:

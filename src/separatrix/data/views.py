@@ -194,6 +194,9 @@ class Mapped(View):
         super().__init__(source)
         self._transform, self.n_features, self.feature_names = transform, n_features, None
 
+    def lay_in_rows(self) -> None:
+        """Nothing: the transformer is given the rows as they came."""
+
     def _pieces(self) -> Iterator[Block]:
         # A block that was cut for the narrow rows is cut again for the wide ones.
         return cut_finer(super()._pieces(), rows_per_block(self.n_features, 256, COPIED_BYTES))

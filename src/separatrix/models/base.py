@@ -326,6 +326,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         if not hasattr(self, "fit_"):
             check_is_fitted(self, "fit_")
 
+    def _answer_names(self, method: str) -> list[str]:
+        """Names of the columns that a method's answers become in a data frame that stays where it is."""
+        if method == "predict":
+            return ["prediction"]
+        word = {"predict_proba": "probability", "predict_log_proba": "log_probability"}.get(method, "score")
+        classes = getattr(self, "classes_", None)
+        if method == "transform" or classes is None or (method == "decision_function" and len(classes) == 2):
+            return [word]
+        return [f"{word}_{label}" for label in classes.tolist()]
+
     def _column(self, j: int) -> str:
         names = getattr(self, "feature_names_in_", None)
         return f"column {j}" if names is None else f"column {names[j]!r}"
@@ -340,7 +350,8 @@ def answers_elsewhere(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, X, *more, **options)
         self._check_ready()
         asked = partial(_answer_of, copy(self), method.__name__, more, options)  # of the model as it is now
-        return answered_elsewhere(asked, X)
+        columns = getattr(self, "feature_names_in_", None)
+        return answered_elsewhere(asked, X, columns, self._answer_names(method.__name__))
 
     return answer
 

@@ -5,6 +5,7 @@ p(k | x) = e^{s_k} / Σ_l e^{s_l}
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Source, as_source
 from separatrix.data.block import Float
+from separatrix.data.dispatch import is_spark
 from separatrix.data.labels import listed
 from separatrix.data.source import in_parallel
 from separatrix.models.base import Estimator, OptionalArray
@@ -51,6 +54,26 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
     def _map_scores(self, X: Any, function: Callable[[Float], Float]) -> Float:
         """A function of the scores of all rows, which it may overwrite."""
         return _by_rows(function, self._scores(X))
+
+    @available_if(lambda self: "pyspark" in sys.modules)  # elsewhere a classifier is no transformer
+    def transform(self, X: Any) -> Any:
+        """A Spark data frame with columns of predictions and probabilities beside its own.
+
+        There only where pyspark is imported; the columns are computed by Spark's workers when they are asked for.
+
+        Parameters
+        ----------
+        X : pyspark.sql.DataFrame
+
+        Returns
+        -------
+        pyspark.sql.DataFrame
+            With ``prediction`` and, for classifiers that have them, ``probability_`` and the class.
+        """
+        if not is_spark(X):
+            raise TypeError(f"transform takes a Spark data frame; for {type(X).__name__} use predict or predict_proba.")
+        frame = self.predict(X)
+        return self.predict_proba(frame) if hasattr(self, "predict_proba") else frame
 
     def decision_function(self, X: Any) -> Float:
         """Score of every row for every class.

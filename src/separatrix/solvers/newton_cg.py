@@ -44,6 +44,8 @@ _LEAST_LEFT, _MOST_LEFT = 1e-4, 0.1
 # Steps that a sample is given.
 _STEPS = 20
 _CHEAP = 2_000_000
+# Tolerances that ask for the last digits, and steps that are taken for them.
+_LAST_DIGITS, _LAST_STEPS = 1e-7, 4
 
 
 @dataclass(frozen=True)
@@ -209,4 +211,19 @@ def _solve(
     return step, taken, first
 
 
-NEWTON_CG = Method("newton-cg", frozenset({"gradient", "products", "smooth"}), _init, _step, _bound)
+def _polish(problem: LinearProblem, state: NewtonCGState, budget: Budget) -> NewtonCGState:
+    """Steps beyond the tolerance where the last digits are asked for: each leaves a small share of what was left."""
+    if budget.tol > _LAST_DIGITS:
+        return state
+    for _ in range(_LAST_STEPS):
+        moved = _step(problem, state, budget._replace(target=0.0))
+        if moved.verdict is not None:
+            break
+        moved = _bound(problem, moved, budget)
+        if not moved.bound.gap < state.bound.gap:
+            break
+        state = moved
+    return state
+
+
+NEWTON_CG = Method("newton-cg", frozenset({"gradient", "products", "smooth"}), _init, _step, _bound, polish=_polish)

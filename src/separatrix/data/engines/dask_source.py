@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from separatrix.data.arrays import MemorySource
 from separatrix.data.block import Block
 from separatrix.data.engines.dask_engine import DaskEngine, computed, kept_there
-from separatrix.data.engines.partition import Failed, Reading, TargetFacts
+from separatrix.data.engines.partition import Reading
+from separatrix.data.engines.target_facts import facts_of, union
 from separatrix.data.engines.travel import RemoteSource
 from separatrix.data.source import Engine
 
@@ -61,9 +62,9 @@ class DaskSource(RemoteSource):
             raise ValueError("y should be a 1d array of labels, got a matrix of targets instead.")
         view, everything = copy(self), None
         if classes is None:
-            facts = _facts(self._engine.reading(role="labels"))
-            classes = _union([fact.classes for fact in facts])
-            everything = _union([classes, *(fact.known for fact in facts)])
+            facts = facts_of(self._engine.reading(role="labels").ask(Reading.facts))
+            classes = union([fact.classes for fact in facts])
+            everything = union([classes, *(fact.known for fact in facts)])
         view.classes = np.asarray(classes)
         view.all_classes = None if everything is None or len(everything) == len(view.classes) else everything
         engine = self._engine.reading(role="labels", classes=view.classes)
@@ -74,7 +75,7 @@ class DaskSource(RemoteSource):
         view = copy(self)
         assert self.target_ndim
         view._engine = self._engine.reading(role="values")
-        _facts(view._engine)
+        facts_of(view._engine.ask(Reading.facts))
         return view
 
     def blocks(self) -> Iterator[Block]:
@@ -102,31 +103,3 @@ class DaskSource(RemoteSource):
 def _targets(block: Block) -> NDArray[Any]:
     assert block.y is not None
     return block.y
-
-
-def _union(labels: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The sorted distinct labels of partitions."""
-    there = [own for own in labels if len(own)]
-    return np.unique(np.concatenate(there)) if there else np.empty(0)
-
-
-def _facts(engine: DaskEngine) -> list[TargetFacts]:
-    """Facts of the targets of all partitions that have rows; what is wrong with them is said of all rows at once."""
-    facts: list[TargetFacts] = []
-    for fact in engine.ask(Reading.facts):
-        if isinstance(fact, Failed):
-            raise fact.error
-        facts += [] if fact is None else [fact]
-    if missing := sum(fact.missing for fact in facts):
-        numbers = any(fact.classes.dtype.kind == "f" for fact in facts)
-        what, whose = ("NaN or infinity", "target") if numbers else ("NaN or None", "label")
-        raise ValueError(f"Input y contains {what} in {missing} rows; drop the rows without a {whose}.")
-    if bad := sum(fact.bad_weights for fact in facts):
-        raise ValueError(f"sample_weight contains NaN or infinity in {bad} rows.")
-    if negative := sum(fact.negative for fact in facts):
-        raise ValueError(f"sample_weight is negative in {negative} rows; weights count rows, so they must be ≥ 0.")
-    if not facts:
-        raise ValueError("The data have no rows: at least one is needed.")
-    if not any(fact.counts for fact in facts):
-        raise ValueError("The total of sample_weight is zero, so no row counts; give at least one positive weight.")
-    return facts

@@ -1,0 +1,227 @@
+"""A Spark data frame as a source: the rows stay in Spark; functions go there, and results come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block
+from separatrix.data.checks import nearest_name
+from separatrix.data.engines.partition import Reading, Size, names_of, rows_of
+from separatrix.data.engines.spark_engine import SparkEngine, checked, rows_of_table
+from separatrix.data.engines.target_facts import facts_of, union
+from separatrix.data.engines.travel import RemoteSource
+from separatrix.data.source import Engine
+
+
+def scan_spark(
+    frame: Any, target: str | None = None, *, weight: str | None = None, features: Sequence[str] | str | None = None
+) -> SparkSource:
+    """A Spark data frame, or a table of the current session by its name, as a source of rows.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame or str
+        The data frame, or the name of a table.
+    target, weight : str, optional
+        The columns of the target and of the weights.
+    features : str or sequence of str, optional
+        The columns of the features, or the one column of vectors (or arrays) that holds them; all others if left out.
+
+    Returns
+    -------
+    SparkSource
+    """
+    if isinstance(frame, str):
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.getActiveSession()
+        if session is None:
+            raise ValueError(f"There is no active Spark session that could have a table {frame!r}; start one first.")
+        frame = session.table(frame)
+    apart = [name for name in (target, weight) if name is not None]
+    if isinstance(features, str):
+        wanted = [features]
+    else:
+        wanted = [name for name in frame.columns if name not in apart] if features is None else list(features)
+    for name in (*wanted, *apart):
+        if name not in frame.columns:
+            raise ValueError(f"there is no column {name!r}; {nearest_name(name, frame.columns)}")
+    vector = _vector(frame, wanted)
+    rows = _with_arrays(frame, vector).select(*wanted, *apart).persist()
+    count = rows.rdd.getNumPartitions()
+    blank = [Reading(i, count, 0, target, weight) for i in range(count)]
+    sizes: list[Size] = [checked(size) for size in SparkEngine(rows, blank, vector).ask(_size)]
+    return SparkSource(rows, sizes, target, weight, vector)
+
+
+def spark_source(frame: Any, y: Any, sample_weight: Any) -> SparkSource:
+    """`as_source` of a Spark data frame: target and weights are names of its columns."""
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if given is not None and not isinstance(given, str):
+            raise TypeError(
+                f"X is a Spark data frame, so {name} is the name of one of its columns; it is {type(given).__name__}."
+            )
+    return scan_spark(frame, y, weight=sample_weight)
+
+
+class SparkSource(RemoteSource):
+    """Rows of a Spark data frame with their targets and weights, cached by Spark while the source is there."""
+
+    shared_out = True
+
+    def __init__(
+        self, rows: Any, sizes: Sequence[Size], target: str | None, weight: str | None, vector: str | None
+    ) -> None:
+        there = [size for size in sizes if size.rows]
+        if not there:
+            raise ValueError("The data have no rows: at least one is needed.")
+        starts = np.cumsum([0, *(size.rows for size in sizes)])
+        names = there[0].names
+        readings = [Reading(i, len(sizes), int(starts[i]), target, weight, names) for i in range(len(sizes))]
+        self.n_rows, self.n_features = int(starts[-1]), there[0].columns
+        self.dtype = np.dtype(np.float32 if all(size.single for size in there) else np.float64)
+        self.feature_names = None if names is None else np.asarray(names, dtype=object)
+        self._engine, self._target = SparkEngine(rows, readings, vector), target
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine
+
+    def __repr__(self) -> str:
+        return f"SparkSource({self.n_rows} rows, {self.n_features} features, {len(self._engine.readings)} partitions)"
+
+    @property
+    def target_ndim(self) -> int:
+        if self._target is None:
+            raise ValueError("This model requires y to be passed, but the target y is None.")
+        return 1
+
+    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
+        """The same rows with class codes; without given classes the targets are looked at once for them."""
+        view, everything = copy(self), None
+        assert self.target_ndim
+        if classes is None:
+            facts = facts_of(self._engine.reading(role="labels").ask(Reading.facts))
+            classes = union([fact.classes for fact in facts])
+            everything = union([classes, *(fact.known for fact in facts)])
+        view.classes = np.asarray(classes)
+        view.all_classes = None if everything is None or len(everything) == len(view.classes) else everything
+        view._engine = self._engine.reading(role="labels", classes=view.classes)
+        return view
+
+    def valued(self) -> Self:
+        view = copy(self)
+        assert self.target_ndim
+        view._engine = self._engine.reading(role="values")
+        facts_of(view._engine.ask(Reading.facts))
+        return view
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows, brought here all at once: for what cannot be computed where they are."""
+        for part in self._engine.ask(_rows_here):
+            if checked(part) is not None:
+                yield from part.blocks()
+
+    def matrix(self) -> Any:
+        return np.concatenate([block.dense() for block in self.blocks()])
+
+    def targets(self) -> NDArray[Any]:
+        return np.concatenate(list(self.each(_targets)))
+
+
+def _rows_here(reading: Reading, X: Any, y: Any, weights: Any) -> Any:
+    codes = reading.codes(X, y, weights) if reading.role == "labels" else None
+    return reading.rows(X, y, weights, codes)
+
+
+def _targets(block: Block) -> NDArray[Any]:
+    assert block.y is not None
+    return block.y
+
+
+def _size(reading: Reading, X: Any, y: Any, weights: Any) -> Size:
+    held, y, _ = reading.parts(X, y, weights)
+    single = hasattr(held, "schema") and all(str(kind) == "float" for kind in held.schema.types)
+    columns = held.num_columns if hasattr(held, "num_columns") else int(held.shape[1])
+    return Size(rows_of(held), columns, names_of(held), single, 0, None if y is None else y.ndim)
+
+
+def _vector(frame: Any, wanted: Sequence[str]) -> str | None:
+    """The one column that holds all features, if it is one of vectors or arrays."""
+    if len(wanted) != 1:
+        return None
+    kind = frame.schema[wanted[0]].dataType.simpleString()
+    return wanted[0] if kind == "vector" or kind.startswith("array<") else None
+
+
+def _with_arrays(frame: Any, vector: str | None) -> Any:
+    if vector is None or frame.schema[vector].dataType.simpleString() != "vector":
+        return frame
+    from pyspark.ml.functions import vector_to_array
+
+    return frame.withColumn(vector, vector_to_array(vector))
+
+
+def scored(method: Callable[[Any], Any], frame: Any, model_columns: Any, names: Sequence[str]) -> Any:
+    """The data frame with columns of answers beside its own, computed by the workers when they are asked for.
+
+    The features are the columns of the model, by name; those of a model without names the one column of vectors.
+    """
+    from pyspark.sql.types import StructField, StructType
+
+    vector = None if model_columns is not None else _one_vector(frame)
+    wanted = [vector] if vector is not None else list(model_columns)
+    for name in wanted:
+        if name not in frame.columns:
+            raise ValueError(f"there is no column {name!r}; {nearest_name(name, frame.columns)}")
+    for name in names:
+        if name in frame.columns:
+            raise ValueError(f"The data frame has a column {name!r} already; rename or drop it first.")
+    own = _with_arrays(frame, vector)
+    like = [_spark_type(np.asarray(method(_one_row(frame, vector, wanted))))] * len(names)
+    fields = [StructField(name, kind) for name, kind in zip(names, like, strict=True)]
+
+    def of_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            table = pa.Table.from_batches([batch])
+            X, _, _ = rows_of_table(table.select(wanted), Reading(0, 1, 0), vector)
+            answers = np.asarray(method(X))
+            for name, column in zip(names, answers.reshape(len(answers), -1).T, strict=True):
+                table = table.append_column(name, pa.array(column))
+            yield from table.to_batches()
+
+    return own.mapInArrow(of_batches, StructType([*own.schema.fields, *fields]))
+
+
+def _one_vector(frame: Any) -> str:
+    """The column of vectors or arrays that a model without column names was fitted to."""
+    found = [name for name in frame.columns if _vector(frame, [name]) is not None]
+    if len(found) != 1:
+        raise ValueError(
+            "The model was fitted to rows without column names, so the data frame must have one column of vectors; it has "
+            f"{len(found)}. Fit the model to named columns."
+        )
+    return found[0]
+
+
+def _one_row(frame: Any, vector: str | None, wanted: Sequence[str]) -> Any:
+    """A row of ones, for the type of an answer."""
+    if vector is None:
+        return pa.table({name: [1.0] for name in wanted})
+    first = _with_arrays(frame, vector).select(vector).head()
+    return np.ones((1, 1 if first is None else len(first[0])))
+
+
+def _spark_type(like: NDArray[Any]) -> Any:
+    from pyspark.sql.types import BooleanType, DoubleType, FloatType, LongType, StringType
+
+    kinds = {"f": DoubleType(), "i": LongType(), "u": LongType(), "b": BooleanType()}
+    return FloatType() if like.dtype == np.float32 else kinds.get(like.dtype.kind, StringType())
