@@ -29,7 +29,7 @@ from separatrix.solvers.sample import start_on_sample
 
 # H is kept while its relative change is proven to stay below this.
 _HARDLY_CHANGED = 0.25
-_LAST_DIGITS, _CHEAP = 1e-7, 2_000_000
+_LAST_DIGITS, _LAST_STEPS, _CHEAP = 1e-7, 3, 2_000_000
 # The share of the tolerance that a dual point should cost before it is asked for a proof instead.
 _FAR_BELOW = 0.01
 
@@ -133,16 +133,23 @@ def _step(problem: LinearProblem, state: NewtonState, budget: Budget) -> NewtonS
 
 
 def _polish(problem: LinearProblem, state: NewtonState, budget: Budget) -> NewtonState:
-    """A last step with the same H, where it costs little or the last digits are asked for: it squares the error."""
-    n_rows = problem.source.n_rows
-    if budget.tol > _LAST_DIGITS and (n_rows is None or n_rows * problem.shape[1] > _CHEAP):
+    """A last step with the same H, where it costs little; several where the last digits are asked for."""
+    n_rows, asked = problem.source.n_rows, budget.tol <= _LAST_DIGITS
+    if not asked and (n_rows is None or n_rows * problem.shape[1] > _CHEAP):
         return state
-    step = -state.second.curvature.solve(state.evaluation.gradient)
-    theta = state.theta + step
-    second = _drifted(state.second, _rate(problem), state.second.curvature.length(step))
-    moved = NewtonState(theta, problem.evaluate(theta, 1), second, state.largest)
-    moved = replace(moved, bound=_known(problem, moved))
-    return moved if moved.bound.gap < state.bound.gap else state
+    for _ in range(_LAST_STEPS if asked else 1):
+        curvature = state.second.curvature
+        step = -curvature.solve(state.evaluation.gradient)
+        theta = state.theta + step
+        second = _drifted(state.second, _rate(problem), curvature.length(step))
+        moved = NewtonState(theta, problem.evaluate(theta, 1), second, state.largest)
+        moved = replace(moved, bound=_known(problem, moved))
+        # The bound may be all rounding already, while the gradient still falls.
+        nearer = curvature.decrement(moved.evaluation.gradient) < 0.5 * curvature.decrement(state.evaluation.gradient)
+        if not (nearer and moved.bound.gap <= budget.target):
+            break
+        state = moved
+    return state
 
 
 NEWTON = Method(

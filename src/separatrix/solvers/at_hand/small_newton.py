@@ -95,13 +95,19 @@ def _gap(state: SmallState) -> Bound:
         )
 
 
-def _step(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallState:
+def _factor(state: SmallState) -> Float | None:
+    """Cholesky's factor of the Hessian at the point; ``None`` where rounding leaves none."""
     columns = state.columns
     scaled = columns.A * np.sqrt(state.at.bends)[:, None]
     hessian = scaled.T @ scaled
     hessian.flat[:: len(hessian) + 1] += columns.quadratic
     factor, failed = lapack.dpotrf(hessian.T, lower=1, clean=0, overwrite_a=1)
-    if failed:
+    return None if failed else factor
+
+
+def _step(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallState:
+    columns, factor = state.columns, _factor(state)
+    if factor is None:
         return replace(state, verdict=Status.UNPROVEN)
     step = -lapack.dpotrs(factor, state.evaluation.gradient[0], lower=1)[0]
     promise = float(state.evaluation.gradient[0] @ step)
@@ -123,15 +129,19 @@ def _polish(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallS
 
     Where the last digits are asked for it is a full step, which squares the error.
     """
-    if budget.tol <= _LAST_DIGITS:
-        moved = _step(problem, state, budget)
-        moved = state if moved.verdict is not None else _bound(problem, moved, budget)
-        return moved if moved.bound.gap < state.bound.gap else state
-    if state.factor is None or state.bound.gap <= _FAR_BELOW * budget.target:
+    asked = budget.tol <= _LAST_DIGITS
+    factor = _factor(state) if asked else state.factor
+    if factor is None or (not asked and state.bound.gap <= _FAR_BELOW * budget.target):
         return state
-    step = -lapack.dpotrs(state.factor, state.evaluation.gradient[0], lower=1)[0]
-    moved = _bound(problem, _state(problem, state.columns, state.theta[0] + step, state.factor), budget)
-    return moved if moved.bound.gap < state.bound.gap else state
+    gradient = state.evaluation.gradient[0]
+    step = -lapack.dpotrs(factor, gradient, lower=1)[0]
+    moved = _bound(problem, _state(problem, state.columns, state.theta[0] + step, factor), budget)
+    if not asked:
+        return moved if moved.bound.gap < state.bound.gap else state
+    # The bound may be all rounding already, while the gradient still falls.
+    left = moved.evaluation.gradient[0]
+    nearer = float(left @ lapack.dpotrs(factor, left, lower=1)[0]) < -0.5 * float(gradient @ step)
+    return moved if nearer and moved.bound.gap <= budget.target else state
 
 
 SMALL_NEWTON = Method(
