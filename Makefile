@@ -1,13 +1,14 @@
 # make demo   set up and compare the models on a bundled data set; the report and the model go to build/demo
 # make test   set up and run lint, types, import contracts and tests
 # make check  lint, types and import contracts only
+# make test-engines  the tests that need Spark (450 MB, and a Java runtime)
 # make cluster-demo  fit on a Dask cluster of two processes, and kill one of them on the way
 # make bench  compare with the peers; make bench WORKLOAD=B7 for one workload, ATLAS=1 for 200 problems drawn by that seed
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check cluster-demo bench clean
+.PHONY: demo test test-engines check cluster-demo bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -15,6 +16,9 @@ demo: $(VENV)/.demo
 
 test: check
 	$(BIN)/pytest -n 2 --dist worksteal
+
+test-engines: $(VENV)/.engines
+	$(BIN)/pytest tests/test_spark.py
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check
@@ -45,6 +49,10 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/bin/pip
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@ $(VENV)/.demo
+
+$(VENV)/.engines: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,spark]'
+	touch $@ $(VENV)/.dev $(VENV)/.demo
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/bin/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'

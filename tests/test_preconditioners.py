@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from separatrix import LogisticRegression
 from separatrix.data import as_source
-from separatrix.objectives import linear
+from separatrix.objectives import hessian_blocks
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.solvers import newton_cg, preconditioners
 from separatrix.solvers.preconditioners import preconditioner
@@ -169,5 +169,5 @@ def test_the_softmax_hessian_by_one_product_is_that_of_its_pairs(monkeypatch, we
     problem, _, _ = problem_of(500, 5, 5, intercept=intercept, weights=weights)
     theta = np.random.default_rng(2).standard_normal(problem.shape)
     one = problem.evaluate(theta, 2).hessian
-    monkeypatch.setattr(linear, "_ONE_PRODUCT", 0)
+    monkeypatch.setattr(hessian_blocks, "_ONE_PRODUCT", 0)
     np.testing.assert_allclose(one, problem.evaluate(theta, 2).hessian, rtol=1e-12, atol=1e-11)

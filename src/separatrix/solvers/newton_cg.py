@@ -216,7 +216,7 @@ def _polish(problem: LinearProblem, state: NewtonCGState, budget: Budget) -> New
     if budget.tol > _LAST_DIGITS:
         return state
     for _ in range(_LAST_STEPS):
-        moved = _step(problem, state, budget._replace(target=0.0))
+        moved = _step(problem, state, Budget(budget.tol, 0.0, budget.left))
         if moved.verdict is not None:
             break
         moved = _bound(problem, moved, budget)

@@ -1,0 +1,121 @@
+"""Spark data frames as sources, in local mode: the models of an array, to nine digits, and scores where the rows are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import separatrix as sx
+from separatrix.data.dispatch import as_source
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: make test-engines sets it up")
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    pytest.skip("Spark needs a Java runtime, which is not here", allow_module_level=True)
+
+NAMES = ["p", "q", "r", "s"]
+MODELS = {
+    "lda": sx.LinearDiscriminantAnalysis(),
+    "qda": sx.QuadraticDiscriminantAnalysis(),
+    "gaussian": sx.GaussianNB(),
+    "ridge": sx.RidgeClassifier(),
+    "softmax": sx.LogisticRegression(tol=1e-12),
+    "softmax by products": sx.LogisticRegression(tol=1e-12, solver="newton-cg"),
+    "l1": sx.LogisticRegression(tol=1e-12, l1_ratio=1.0, C=0.05),
+}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").appName("separatrix")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "1g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+    }.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, len(NAMES)))
+    frame = pd.DataFrame(X, columns=NAMES)
+    frame["label"] = np.array(["a", "b", "c"])[np.argmax(X[:, :3] + rng.gumbel(size=(900, 3)), axis=1)]
+    return frame.assign(w=rng.integers(0, 3, 900).astype(float))
+
+
+@pytest.fixture(scope="module")
+def frame(spark: Any, rows: pd.DataFrame) -> Any:
+    whole = spark.createDataFrame(rows).repartition(4)
+    return whole.union(whole.limit(0)).cache()  # one partition without rows
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_model_is_that_of_the_array(name: str, frame: Any, rows: pd.DataFrame) -> None:
+    there = clone(MODELS[name]).fit(as_source(frame, "label", "w"))
+    here = clone(MODELS[name]).fit(rows[NAMES], rows["label"], sample_weight=rows["w"])
+    assert list(there.classes_) == ["a", "b", "c"] and list(there.feature_names_in_) == NAMES
+    method = "predict_proba" if hasattr(here, "predict_proba") else "decision_function"
+    found, expected = (getattr(model, method)(rows[NAMES]) for model in (there, here))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    if np.isfinite(here.fit_.certificate.gap):
+        above = there.fit_.certificate.objective - here.fit_.certificate.objective
+        assert above <= there.fit_.certificate.gap + 1e-12 * abs(here.fit_.certificate.objective)
+
+
+def test_columns_of_vectors_and_tables_by_name(spark: Any, frame: Any, rows: pd.DataFrame) -> None:
+    from pyspark.ml.feature import VectorAssembler
+
+    from separatrix.data.engines.spark_source import scan_spark
+
+    vectors = VectorAssembler(inputCols=NAMES, outputCol="x").transform(frame).select("x", "label")
+    there = sx.LinearDiscriminantAnalysis().fit(as_source(vectors, "label"))
+    here = sx.LinearDiscriminantAnalysis().fit(rows[NAMES].to_numpy(), rows["label"])
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-9)
+    scored = there.transform(vectors).toPandas()
+    assert {"prediction", "probability_a"} <= set(scored.columns)
+    frame.createOrReplaceTempView("flowers")
+    source = scan_spark("flowers", "label", weight="w", features=["p", "q"])
+    assert (source.n_rows, source.n_features) == (len(rows), 2)
+    assert "900 rows" in repr(source)
+
+
+def test_scores_are_columns_beside_the_others(frame: Any, rows: pd.DataFrame) -> None:
+    model = sx.LogisticRegression().fit(rows[NAMES], rows["label"])
+    found = model.transform(frame).toPandas()
+    expected = model.predict_proba(found[NAMES])
+    np.testing.assert_allclose(found[[f"probability_{k}" for k in "abc"]], expected, rtol=1e-12)
+    assert (found["prediction"] == model.predict(found[NAMES])).all()
+    assert list(found.columns[: len(frame.columns)]) == frame.columns
+    with pytest.raises(ValueError, match="'prediction' already"):
+        model.predict(model.predict(frame))
+
+
+def test_what_is_wrong_is_said_in_words(spark: Any, frame: Any, rows: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="no column 'lable'"):
+        sx.GaussianNB().fit(frame, "lable")
+    with pytest.raises(TypeError, match="name of one of its columns"):
+        sx.GaussianNB().fit(frame, rows["label"])
+    holes = spark.createDataFrame(rows.assign(p=rows["p"].where(rows.index != 5)))
+    with pytest.raises(ValueError, match="'p'"):
+        sx.LinearDiscriminantAnalysis().fit(holes.select(*NAMES, "label"), "label")
+    with pytest.raises(ValueError, match="no rows"):
+        as_source(frame.limit(0), "label")
