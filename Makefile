@@ -1,7 +1,7 @@
 # make demo   set up and compare the models on a bundled data set; the report and the model go to build/demo
 # make test   set up and run lint, types, import contracts and tests
 # make check  lint, types and import contracts only
-# make test-engines  the tests that need Spark (450 MB, and a Java runtime)
+# make test-engines  the tests that need Spark (450 MB, and a Java runtime) or PyTorch
 # make cluster-demo  fit on a Dask cluster of two processes, and kill one of them on the way
 # make bench  compare with the peers; make bench WORKLOAD=B7 for one workload, ATLAS=1 for 200 problems drawn by that seed
 PYTHON ?= python3
@@ -18,7 +18,7 @@ test: check
 	$(BIN)/pytest -n 2 --dist worksteal
 
 test-engines: $(VENV)/.engines
-	$(BIN)/pytest tests/test_spark.py
+	$(BIN)/pytest tests/test_spark.py tests/test_device.py
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check
@@ -51,7 +51,7 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/pip
 	touch $@ $(VENV)/.demo
 
 $(VENV)/.engines: pyproject.toml | $(VENV)/bin/pip
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,spark]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,spark]' torch==2.13.0
 	touch $@ $(VENV)/.dev $(VENV)/.demo
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/bin/pip

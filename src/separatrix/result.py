@@ -181,6 +181,8 @@ class Fit:
         The proof; ``None`` for a model that minimises nothing iteratively and has no objective to bound.
     trace : list of dict
         One entry per iteration, for the solvers that iterate.
+    engine : str
+        Where the passes ran: ``"memory"``, the name of a device such as ``"cuda:0"``, ``"dask"``, ``"spark"`` or ``"files"``.
     """
 
     status: Status
@@ -190,6 +192,7 @@ class Fit:
     detail: str = ""
     certificate: Certificate | None = None
     trace: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    engine: str = "memory"
 
     def message(self, sentence: str | None = None) -> Message:
         """The record in words, with `sentence` in place of the status and the detail where it is given."""

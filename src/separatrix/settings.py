@@ -18,6 +18,7 @@ from typing import Any
 _ENVIRONMENT = "SEPARATRIX_THREADS"
 _BLAS_NAMES = ("blas", "blis", "mkl")
 _threads: ContextVar[int | None] = ContextVar("separatrix_threads", default=None)
+_device: ContextVar[str | None] = ContextVar("separatrix_device", default=None)
 
 
 def _checked(threads: Any, where: str) -> int:
@@ -55,14 +56,24 @@ class Config:
             return _checked(from_environment, f"The environment variable {_ENVIRONMENT}")
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
+    @property
+    def device(self) -> str | None:
+        """The device that dense arrays are moved to for a fit, as PyTorch names it; ``None`` for none."""
+        return _device.get()
+
     @contextmanager
-    def __call__(self, *, threads: int) -> Iterator[Config]:
-        """Use `threads` threads inside the ``with`` block."""
-        token = _threads.set(_checked(threads, "threads"))
+    def __call__(self, *, threads: int | None = None, device: str | None = None) -> Iterator[Config]:
+        """Use `threads` threads, or a device such as ``"cuda"`` for dense arrays, inside the ``with`` block."""
+        tokens: list[tuple[ContextVar[Any], Any]] = []
+        if threads is not None:
+            tokens.append((_threads, _threads.set(_checked(threads, "threads"))))
+        if device is not None:
+            tokens.append((_device, _device.set(device)))
         try:
             yield self
         finally:
-            _threads.reset(token)
+            for variable, token in tokens:
+                variable.reset(token)
 
 
 config = Config()

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.block import Block, Centred, Codes, Entries, Float
+from separatrix.data.block import Block, Centred, Codes, Entries, Float, RowSums
 from separatrix.data.dense import DenseBlock
+from separatrix.data.device import DeviceBlock
 from separatrix.data.source import Source
 from separatrix.data.sparse import SparseBlock
 from separatrix.data.views import View
@@ -24,7 +25,23 @@ class _Affine(Block):
 
     def __init__(self, block: Block, centre: Float, scale: Float, ones: bool) -> None:
         self._block, self._centre, self._scale, self._ones = block, centre, scale, ones
-        self.y, self.weights, self.start = block.y, block.weights, block.start
+        self.start = block.start
+
+    @property
+    def y(self) -> NDArray[Any] | None:  # type: ignore[override]  # those of the rows, which may lie elsewhere
+        """Targets of the rows."""
+        return self._block.y
+
+    @property
+    def weights(self) -> Float | None:  # type: ignore[override]  # those of the rows
+        """Weights of the rows."""
+        return self._block.weights
+
+    def class_rows(self, n_classes: int) -> Codes:
+        return self._block.class_rows(n_classes)
+
+    def class_weight(self, n_classes: int) -> Float:
+        return self._block.class_weight(n_classes)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -125,6 +142,8 @@ class Standardised(View):
         if isinstance(block, DenseBlock):  # centred entry by entry: Xv − cv would cancel far from the origin
             rows = (block.X - centre) / scale
             return DenseBlock(rows, block.y, block.weights, block.start)
+        if isinstance(block, DeviceBlock):
+            return block.standardised(centre, scale)
         if isinstance(block, SparseBlock) and block.X.nnz > 0.5 * block.n * block.shape[1]:
             return Standardised.block(DenseBlock(block.dense(), block.y, block.weights, block.start), centre, scale)
         return _Affine(block, centre, np.broadcast_to(np.asarray(scale, dtype=np.float64), centre.shape), ones=False)
@@ -180,6 +199,10 @@ class _WithOnes(_Affine):
     def plain_rows(self) -> tuple[NDArray[Any], bool] | None:
         plain = self._block.plain_rows()
         return None if plain is None or plain[1] else (plain[0], True)
+
+    def row_sums(self) -> tuple[RowSums, bool] | None:
+        inner = self._block.row_sums()
+        return None if inner is None or inner[1] else (inner[0], True)
 
     def part(self, rows: slice) -> Block:
         return _WithOnes(self._block.part(rows))

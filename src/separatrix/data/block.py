@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,65 @@ class Centred(ABC):
     @abstractmethod
     def rows_of(self, k: int) -> Float:
         """The same for class k alone."""
+
+
+class LossSums(Protocol):
+    """Sums of a loss over rows; `curvatures` stay where the rows are."""
+
+    @property
+    def loss(self) -> float:
+        """Σ sℓ."""
+
+    @property
+    def gradient(self) -> Float:
+        """(m, d) Σ s∇ℓ xᵀ."""
+
+    @property
+    def slopes(self) -> Float:
+        """(m,) Σ s∇ℓ."""
+
+    @property
+    def squares(self) -> float:
+        """Σ s‖∇ℓ‖²."""
+
+    @property
+    def steepest(self) -> float:
+        """max |η|."""
+
+    @property
+    def total(self) -> float:
+        """Σ s."""
+
+    @property
+    def largest(self) -> float:
+        """max_i Σ_j metric_j x_ij², where it was asked for."""
+
+    @property
+    def curvatures(self) -> Any:
+        """What `loss_curve` and `loss_hessian` take, where it was asked for."""
+
+    @property
+    def bend(self) -> Float | None:
+        """(m, m) Σ s∇²ℓ, where curvatures are kept."""
+
+    @property
+    def precision(self) -> float:
+        """The unit of rounding in the arithmetic of a row."""
+
+
+class RowSums(Protocol):
+    """Rows of which the sums of a loss are made where they lie, with one score ("logistic") or one per class ("softmax")."""
+
+    def loss_sums(
+        self, kind: str, W: Float, b: Float, own: Float | None, metric: Float | None, keep: bool
+    ) -> LossSums | None:
+        """Loss and gradient at the scores o + b + Wx; ``None`` where they cannot be made."""
+
+    def loss_curve(self, curvatures: Any, V: Float, last: Float) -> tuple[Float, Float]:
+        """(d, m) Σ s∇²ℓ(Vx + last)xᵀ, and the same for a column of ones."""
+
+    def loss_hessian(self, curvatures: Any, ones: bool) -> Float:
+        """(p, p) Σ sℓ'' xxᵀ of one score."""
 
 
 class Block(ABC):
@@ -171,6 +230,22 @@ class Block(ABC):
         """The rows as one C-ordered array of floats, and whether a column of ones follows; ``None`` if they are not so."""
         return None
 
+    def class_rows(self, n_classes: int) -> Codes:
+        """(K,) number of rows of each class."""
+        return np.bincount(self.codes, minlength=n_classes)
+
+    def class_weight(self, n_classes: int) -> Float:
+        """(K,) total weight of each class."""
+        return np.bincount(self.codes, self.weights, n_classes).astype(np.float64, copy=False)
+
+    def centre_classes(self, n_classes: int) -> Centred:
+        """Rows less their own class's mean, or less the mean of all where there is one class."""
+        return self.centre(self.codes if n_classes > 1 else np.zeros(self.n, dtype=np.intp), n_classes)
+
+    def row_sums(self) -> tuple[RowSums, bool] | None:
+        """Rows that make the sums of a loss themselves, where they lie, and whether a column of ones follows; else ``None``."""
+        return None
+
     @abstractmethod
     def centre(self, codes: Codes, n_classes: int) -> Centred:
         """Rows less their class means; rows of weight zero are left out."""
@@ -182,6 +257,20 @@ class Block(ABC):
     @abstractmethod
     def non_finite(self) -> NDArray[np.bool_]:
         """(n, d) mask, or for sparse rows a matrix of that shape, of the entries that are NaN or infinite."""
+
+    def non_finite_columns(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """(d,) how many values of each column are NaN or infinite in rows that count, and the first such row or −1."""
+        mask = self.non_finite()
+        if self.weights is not None:  # a row of weight zero may hold anything
+            counts = (self.weights > 0)[:, None]
+            mask = mask.multiply(counts).tocsr() if hasattr(mask, "multiply") else mask & counts
+        count = np.asarray(mask.sum(axis=0)).ravel()
+        first = np.full(len(count), -1, dtype=np.intp)
+        for fresh in np.flatnonzero(count):
+            column = mask[:, [fresh]]
+            column = column.toarray() if hasattr(column, "toarray") else column
+            first[fresh] = self.start + int(np.argmax(column))
+        return count, first
 
     @abstractmethod
     def counted(self) -> Block:

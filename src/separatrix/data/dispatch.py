@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from separatrix.data.arrays import ArraySource, SparseSource
 from separatrix.data.checks import check_rows, real_numbers
+from separatrix.data.device import device_source, on_device
 from separatrix.data.frames import FrameSource, is_frame
 from separatrix.data.labels import as_target, as_weights
 from separatrix.data.source import Source
@@ -63,7 +64,7 @@ def as_source(
         from separatrix.data.engines.collections import dask_source
 
         return dask_source(X, y, sample_weight, numeric)
-    return source_of(check_rows(X), y, sample_weight, numeric=numeric)
+    return source_of(X if on_device(X) else check_rows(X), y, sample_weight, numeric=numeric)
 
 
 def is_elsewhere(X: Any) -> bool:
@@ -137,4 +138,9 @@ def _per_row(y: Any, sample_weight: Any, n_rows: int) -> tuple[Any, Any]:
 
 
 # To add a kind of storage, write a file with its Source and name it here; the first that matches is taken.
-KINDS = [Kind(sp.issparse, _sparse), Kind(is_frame, _frame), Kind(lambda X: True, array_source)]
+KINDS = [
+    Kind(on_device, device_source),
+    Kind(sp.issparse, _sparse),
+    Kind(is_frame, _frame),
+    Kind(lambda X: True, array_source),
+]

@@ -68,6 +68,8 @@ def described_files(kind: str, files: list[str], target: Any, n_rows: int | None
 class FileSource(Source):
     """Rows of files that share their columns. Blocks carry targets after `labelled` or `valued`, not before."""
 
+    place = "files"
+
     _role = ""  # what the targets are read as: "labels", "values" or not at all
 
     def __init__(

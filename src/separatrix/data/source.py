@@ -83,21 +83,6 @@ def ordered(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[R
         yield from (found.pop(at) for at in range(len(batch)))
 
 
-def _non_finite(block: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """(d,) how many values of each column are NaN or infinite in rows that count, and the first such row or −1."""
-    mask = block.non_finite()
-    if block.weights is not None:  # a row of weight zero may hold anything
-        counts = (block.weights > 0)[:, None]
-        mask = mask.multiply(counts).tocsr() if hasattr(mask, "multiply") else mask & counts
-    count = np.asarray(mask.sum(axis=0)).ravel()
-    first = np.full(len(count), -1, dtype=np.intp)
-    for fresh in np.flatnonzero(count):
-        column = mask[:, [fresh]]
-        column = column.toarray() if hasattr(column, "toarray") else column
-        first[fresh] = block.start + int(np.argmax(column))
-    return count, first
-
-
 class Engine(Protocol):
     """What runs passes where the rows live: the functions travel there, and results come back, not rows."""
 
@@ -147,6 +132,10 @@ class Source(ABC):
     entries: int | None = None
     """Stored entries of a sparse matrix in memory; ``None`` elsewhere."""
     dtype: np.dtype[Any] = np.dtype(np.float64)
+    device: str | None = None
+    """The device that the rows are on; ``None`` for the memory of a process."""
+    place: str = "memory"
+    """Where passes run, as `fit_.engine` names it."""
     shared_out: bool = False
     """Whether the blocks are cut for many threads already, and costly to cut again."""
     room: int | None = 1 << 28
@@ -210,6 +199,10 @@ class Source(ABC):
 
     def lay_in_rows(self) -> None:  # noqa: B027  # most storage has nothing to lay out
         """Make many passes cheap: an array that lies otherwise is copied row by row as floating numbers, if it is not large."""
+
+    def precise(self) -> Source:
+        """The same rows, their sums made in double precision throughout: itself where they are so already."""
+        return self
 
     def one_block(self) -> Block | None:
         """All rows as one block, where they lie row by row in memory as floating numbers; else ``None``."""
@@ -308,7 +301,7 @@ class Source(ABC):
         """A sentence that names the first bad column; empty when every value is finite."""
         bad = np.zeros(self.n_features, dtype=np.int64)
         first_row = np.full(self.n_features, -1, dtype=np.int64)
-        for count, first in self.each(_non_finite):
+        for count, first in self.each(lambda block: block.non_finite_columns()):
             first_row = np.where(first_row < 0, first, first_row)
             bad += count
         if not bad.any():

@@ -35,7 +35,7 @@ class View(Source):
         self.source = source
         self.n_rows, self.n_features, self.feature_names = source.n_rows, source.n_features, source.feature_names
         self.classes, self.all_classes, self.dtype = source.classes, source.all_classes, source.dtype
-        self.shared_out, self.room = source.shared_out, source.room
+        self.shared_out, self.room, self.device = source.shared_out, source.room, source.device
 
     @property
     def engine(self) -> Engine | None:
@@ -78,6 +78,10 @@ class View(Source):
 
     def coarse(self, entries: int | None = None) -> Self:
         return self._over(self.source.coarse(entries))
+
+    def precise(self) -> Source:
+        source = self.source.precise()
+        return self if source is self.source else self._over(source)
 
     def labelled(self, classes: NDArray[Any] | None = None) -> Self:
         return self._over(self.source.labelled(classes))

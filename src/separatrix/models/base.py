@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import isfunction
 from threading import Lock
@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.checks import check_rows, real_numbers
+from separatrix.data.device import beside, moved, on_device
 from separatrix.data.dispatch import answered_elsewhere, array_source, is_elsewhere, source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
@@ -34,7 +35,7 @@ from separatrix.models.docstrings import described
 from separatrix.models.scikit_learn import check_parameters
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import ConvergenceWarning, Fit
-from separatrix.settings import one_blas_thread, outside
+from separatrix.settings import config, one_blas_thread, outside
 
 OptionalArray = ArrayLike | None
 _FEW_ROWS = 512
@@ -143,6 +144,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         source = self._read_rows(call)
         call.watch.start_at(source.passes)
         self._solve(self._label(source), call)
+        if source.place != "memory":
+            self.fit_ = replace(self.fit_, engine=source.place)
 
     @contextmanager
     def _unchanged_if_refused(self) -> Iterator[None]:
@@ -217,6 +220,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             return as_source(X, y, sample_weight)
         if reset:
             self._encoding = None
+        if config.device is not None and is_plain(X):
+            X = moved(X, config.device)
+        if on_device(X):
+            source = source_of(X, y, sample_weight, numeric=numeric)
+            self._check_source(source, reset)
+            return source
         plain = is_plain(X)
         X = X if plain else as_table(check_rows(X))
         if (plain or _is_plain_sparse(X)) and self._fits_columns(X, reset):
@@ -346,6 +355,8 @@ def answers_elsewhere(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def answer(self: Any, X: Any, *more: Any, **options: Any) -> Any:
+        if on_device(X):
+            return beside(method(self, X, *more, **options), X)
         if not is_elsewhere(X):
             return method(self, X, *more, **options)
         self._check_ready()

@@ -18,7 +18,7 @@ def class_counts(source: Source) -> Float:
     """(K,) total weight of every class of a labelled source; the features are not read."""
     assert source.classes is not None, "label the source first"
     n_classes = len(source.classes)
-    counts = source.each(lambda block: np.bincount(block.codes, block.weights, n_classes))
+    counts = source.each(lambda block: block.class_weight(n_classes))
     return np.sum(list(counts), axis=0, dtype=np.float64)
 
 

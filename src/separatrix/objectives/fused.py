@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.block import Block, Float
+from separatrix.data.block import Block, Float, RowSums
 from separatrix.data.source import Source
 from separatrix.lazy import compiled_pays
 from separatrix.objectives.losses import Loss, Softmax
 from separatrix.objectives.margin_losses import Logistic
+from separatrix.objectives.rounding import EPS
 
 # Below this many multiplications a pass NumPy is as fast; above, a compiled loop saves so many seconds for each, over the
 # passes of a fit.
@@ -39,11 +40,14 @@ class Fused:
     residual: float
     total: float
     curvatures: NDArray[np.floating[Any]] | None = None
+    bend: Float | None = None
+    """(m, m) Σ s∇²ℓ, where it is known."""
+    precision: float = EPS
 
 
 def worth_compiling(source: Source, theta: Float) -> bool:
     """Whether a pass is long enough: by the shape, and as long as numba is not imported by what a fit would gain."""
-    if source.n_rows is None:
+    if source.n_rows is None or source.device is not None:
         return True
     work = source.n_rows * theta.size
     return work >= _WORTH_COMPILING and compiled_pays(_SAVED_SECONDS * work)
@@ -53,6 +57,8 @@ def fused_sums(
     loss: Loss, theta: Float, block: Block, own: Float | None, metric: Float | None, keep: bool
 ) -> Fused | None:
     """Value and gradient of the rows that count, with their offsets; ``None`` where there is no compiled loop."""
+    if (there := block.row_sums()) is not None:
+        return _sums_there(loss, theta, *there, own, metric, keep)
     plain = block.plain_rows()
     if plain is None:
         return _sparse_sums(loss, theta, block, own, keep) if metric is None else None
@@ -85,6 +91,37 @@ def fused_sums(
         value, squares, steepest = softmax_pass(X, block.codes, weights, offset, W, b, gradient, slopes, p)
         return Fused(value, _joined(gradient, slopes, ones), np.nan, steepest, squares, total, p if keep else None)
     return None
+
+
+def _sums_there(
+    loss: Loss, theta: Float, rows: RowSums, ones: bool, own: Float | None, metric: Float | None, keep: bool
+) -> Fused | None:
+    """The same, made where the rows lie."""
+    kind = kind_of(loss)
+    if kind is None:
+        return None
+    W, b = (theta[:, :-1], theta[:, -1]) if ones else (theta, np.zeros(len(theta)))
+    measure = metric[:-1] if ones and metric is not None else metric
+    sums = rows.loss_sums(kind, W, b, own, measure, keep)
+    if sums is None:
+        return None
+    largest = np.nan if metric is None else sums.largest + (float(metric[-1]) if ones else 0.0)
+    gradient = _joined(sums.gradient, sums.slopes, ones)
+    facts = (largest, sums.steepest, sums.squares, sums.total, sums.curvatures, sums.bend, sums.precision)
+    return Fused(sums.loss, gradient, *facts)
+
+
+def _curve_there(direction: Float, rows: RowSums, ones: bool, p: Any) -> Float:
+    V, last = (direction[:, :-1], direction[:, -1]) if ones else (direction, np.zeros(len(direction)))
+    product, sums = rows.loss_curve(p, V, last)
+    return np.concatenate([product, sums[None]]) if ones else product
+
+
+def kind_of(loss: Loss) -> str | None:
+    """The name of a loss whose sums can be made where the rows lie."""
+    if type(loss) is Logistic:
+        return "logistic"
+    return "softmax" if type(loss) is Softmax and loss.baseline is None else None
 
 
 def _sparse_sums(loss: Loss, theta: Float, block: Block, own: Float | None, keep: bool) -> Fused | None:
@@ -130,6 +167,8 @@ def _by_column(theta: Float, d: int) -> tuple[Float, Float]:
 
 def fused_curve(direction: Float, block: Block, p: NDArray[np.floating[Any]]) -> Float:
     """(p, m) product of the Hessian with a direction, given the curvatures of the rows that count: of a softmax, or dense."""
+    if (there := block.row_sums()) is not None:
+        return _curve_there(direction, *there, p)
     if len(direction) >= _MANY_CLASSES and block.sparse_rows() is None:
         product, at = np.zeros(direction.T.shape), 0
         for piece in block.cut(_PIECE):

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from separatrix.data.block import Block, Float
+from separatrix.data.block import Block, Float, RowSums
 from separatrix.data.dense import scratch_rows
+from separatrix.objectives.fused import Fused, fused_sums, kind_of
 from separatrix.objectives.losses import Loss
 from separatrix.objectives.margin_losses import Logistic
+from separatrix.objectives.rounding import EPS
 
 _NOTHING = np.empty(0)
 
@@ -31,10 +33,14 @@ class CurvedSums:
     residual: float
     total: float
     curvature: Float
+    precision: float = EPS
 
 
 def fused_hessian(loss: Loss, theta: Float, block: Block, own: Float | None, metric: Float | None) -> CurvedSums | None:
     """Value, gradient and Hessian of the rows that count, with their offsets; ``None`` where there is no compiled loop."""
+    if (there := block.row_sums()) is not None and kind_of(loss) == "logistic":
+        sums = fused_sums(loss, theta, block, own, metric, keep=True)
+        return None if sums is None else _hessian_there(sums, *there)
     plain = block.plain_rows()
     if plain is None or type(loss) is not Logistic:
         return None
@@ -51,3 +57,12 @@ def fused_hessian(loss: Loss, theta: Float, block: Block, own: Float | None, met
     total = float(block.n) if block.weights is None else float(weights.sum())
     largest = np.nan if metric is None else largest
     return CurvedSums(value, gradient, hessian, largest, steepest, squares, total, np.full((1, 1), bend))
+
+
+def _hessian_there(sums: Fused, rows: RowSums, ones: bool) -> CurvedSums:
+    """The same, made where the rows lie."""
+    hessian = rows.loss_hessian(sums.curvatures, ones)
+    p = len(hessian)
+    assert sums.bend is not None, "curvatures were kept"
+    facts = (sums.largest_row, sums.steepest, sums.residual, sums.total)
+    return CurvedSums(sums.loss, sums.gradient, hessian.reshape(1, 1, p, p), *facts, sums.bend, sums.precision)

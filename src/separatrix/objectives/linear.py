@@ -26,6 +26,7 @@ from separatrix.objectives.fused_hessian import fused_hessian
 from separatrix.objectives.hessian_blocks import hessian_blocks
 from separatrix.objectives.losses import Loss
 from separatrix.objectives.penalties import Penalty
+from separatrix.objectives.rounding import EPS
 
 # Bytes of rows that stay in cache while they are read twice, or three times.
 _TWICE, _THRICE = 4 << 20, 1 << 20
@@ -104,6 +105,8 @@ class Evaluation:
     steepest: float = 0.0
     total_curvature: Float | None = None
     """(m, m) Σ s ∇²ℓ: the second derivatives by the intercepts."""
+    precision: float = EPS
+    """The unit of rounding in the arithmetic of a row; sums over rows are of double precision."""
     times: HessianProduct | None = None
     """∇²F · V for V of the shape of θ, one pass each."""
 
@@ -118,6 +121,7 @@ class _Sums:
     residual: float
     total: float
     curvature: Float | None
+    precision: float = EPS
 
     def __add__(self, other: _Sums) -> _Sums:
         hessian = self.hessian
@@ -132,6 +136,7 @@ class _Sums:
             self.residual + other.residual,
             self.total + other.total,
             self.curvature + other.curvature if self.curvature is not None and other.curvature is not None else None,
+            max(self.precision, other.precision),
         )
 
 
@@ -253,6 +258,7 @@ class LinearObjective:
             sums.largest_row,
             sums.steepest,
             sums.curvature,
+            sums.precision,
             None if kept is None else HessianProduct(self, source, order, kept),
         )
 
@@ -298,9 +304,11 @@ class LinearObjective:
         if fused.curvatures is not None:
             sparse = self.loss.n_scores == 1 and block.sparse_rows() is not None
             bends = [fused.curvatures] if sparse else fused
-            weights = block.weights if block.weights is None else block.weights[block.weights > 0]
-            curvature = self.loss.total(fused.curvatures.astype(np.float64), weights)
-        sums = (fused.largest_row, fused.steepest, fused.residual, fused.total, curvature)
+            curvature = fused.bend
+            if curvature is None:
+                weights = block.weights if block.weights is None else block.weights[block.weights > 0]
+                curvature = self.loss.total(fused.curvatures.astype(np.float64), weights)
+        sums = (fused.largest_row, fused.steepest, fused.residual, fused.total, curvature, fused.precision)
         return _Sums(fused.loss, fused.gradient, None, *sums), bends
 
     def curved(self, block: Block, curvature: Float, direction: Float) -> Float:

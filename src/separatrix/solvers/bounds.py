@@ -102,14 +102,15 @@ def product_gap(problem: LinearProblem, evaluation: Evaluation, squares: Float) 
     direction = np.zeros_like(gradient)
     direction[:, -1] = shift
     left = (gradient - evaluation.times(direction))[:, :-1]
-    noise = ROUNDING * np.sqrt(len(shift) * evaluation.residual * evaluation.total)
+    coarse = evaluation.precision / EPS * ROUNDING
+    noise = coarse * np.sqrt(len(shift) * evaluation.residual * evaluation.total)
     missed = noise / least + (2.0 * single + _SINGLE) * np.abs(shift).sum()
     roots = np.sqrt(squares[:-1])
-    error = (ROUNDING * np.sqrt(evaluation.residual) + missed * np.sqrt(evaluation.total)) * roots
+    error = (coarse * np.sqrt(evaluation.residual) + missed * np.sqrt(evaluation.total)) * roots
     with np.errstate(over="ignore"):  # columns of extreme size: no bound
         gap = 0.5 * float((np.square(np.abs(left) + error) / quadratic).sum())
     bent = (1.01 + 4.0 * single) * abs(float(shift @ gradient[:, -1])) + 101.0 * noise**2 / least
-    return Bound(gap + bent + ROUNDING * abs(evaluation.value), method="dual point")
+    return Bound(gap + bent + coarse * abs(evaluation.value), method="dual point")
 
 
 def intercept_price(theta: Float, gradient: Float) -> float:
@@ -239,7 +240,7 @@ def shifted_gap(problem: LinearProblem, theta: Float, evaluation: Evaluation, sh
         return nothing
     # An error of the scores moves F by at most its slopes, Σ s|a||x_jθ_j|.
     moved = float((np.abs(theta) * point.magnitudes).sum())
-    noise = ROUNDING * abs(evaluation.value) + score_rounding(theta.shape[1]) * moved
+    noise = (evaluation.precision / EPS) * (ROUNDING * abs(evaluation.value) + score_rounding(theta.shape[1]) * moved)
     return Bound(max(0.0, evaluation.value - value) + noise, "proven" if proven else "estimated", "dual point")
 
 

@@ -31,6 +31,8 @@ from separatrix.settings import one_blas_thread
 
 # Up to this size eigenvalues cost little beside the pass that made the matrix.
 _EIGENVALUES_UP_TO = 400
+# Terms of a score that are added one after another where the arithmetic is of single precision (see kernels/device).
+_ADDED_IN_TURN = 48
 
 
 class Curvature:
@@ -183,7 +185,19 @@ def rounding(spread: float, evaluation: Evaluation, length: float, p: int) -> fl
     of θ in the norm of diag H, which moves the gradient by no more than √(Σh) times that.
     """
     sums = 16.0 * spread * float(np.sqrt(evaluation.residual * evaluation.total))
-    return EPS * sums + score_rounding(p) * spread * length * float(np.sqrt(evaluation.total))
+    coarse = evaluation.precision / EPS
+    terms = p if coarse <= 1.0 else min(p, _ADDED_IN_TURN)
+    return evaluation.precision * sums + coarse * score_rounding(terms) * spread * length * float(
+        np.sqrt(evaluation.total)
+    )
+
+
+def blurred(curvature: Curvature, spread: float, evaluation: Evaluation, theta: Float, target: float) -> bool:
+    """Whether single precision keeps the proof away: the rounding of the gradient alone does, or is all that is left of it."""
+    if evaluation.precision <= EPS or not np.isfinite(spread):
+        return False
+    noise = rounding(spread, evaluation, curvature.diagonal_length(theta), theta.shape[1])
+    return noise**2 > target or curvature.decrement(evaluation.gradient) < noise
 
 
 def without_gauge(hessian: Float, objective: LinearObjective) -> Float:

@@ -25,7 +25,15 @@ from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
 from separatrix.solvers.bounds import Bound, least_bound, strong_convexity
-from separatrix.solvers.curvature import Curvature, LargestRow, flat_directions, gap_bound, rounding, without_gauge
+from separatrix.solvers.curvature import (
+    Curvature,
+    LargestRow,
+    blurred,
+    flat_directions,
+    gap_bound,
+    rounding,
+    without_gauge,
+)
 from separatrix.solvers.line_search import line_search
 from separatrix.solvers.method import Budget, Method, Start, State
 from separatrix.solvers.sample import Sample, SampleOptimum, column_squares
@@ -119,6 +127,9 @@ def _bound(problem: LinearProblem, state: LBFGSState, budget: Budget) -> LBFGSSt
     if state.sampled is not None:
         gap = state.sampled.gap(state.evaluation, state.theta, problem.objective.loss.concordance)
         bounds.append(Bound(gap, method="Newton decrement of a sample's Hessian"))
+        sampled = state.sampled
+        if gap > budget.target and blurred(sampled.lower, sampled.spread, state.evaluation, state.theta, budget.target):
+            state = replace(state, verdict=Status.ROUNDED)
     return replace(state, bound=least_bound(*bounds))
 
 

@@ -41,13 +41,15 @@ def line_search(
     slope = float((before.gradient * step).sum()) if promise is None else promise
     if flatten and not slope < 0:
         return None
+    if before.precision > EPS and -slope < before.precision * abs(before.value):
+        return None  # what a step can gain is lost in the rounding of single precision
     short, long, t = 0.0, np.inf, 1.0
     for _ in range(_HALVINGS):
         point = moved if moved is not None and t == 1.0 else theta + t * step
         if not stay and np.array_equal(point, theta):
             break
         new = problem.evaluate(point, **asked)
-        if not new.value <= before.value + 1e-4 * t * slope + 4.0 * EPS * abs(before.value):
+        if not new.value <= before.value + 1e-4 * t * slope + 4.0 * before.precision * abs(before.value):
             long = t
         elif flatten and float((new.gradient * step).sum()) < 0.9 * slope:
             short = t

@@ -22,7 +22,15 @@ from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
 from separatrix.solvers.bounds import Bound, dual_cost, dual_gap, least_bound, strong_convexity
-from separatrix.solvers.curvature import Curvature, LargestRow, flat_directions, gap_bound, rounding, without_gauge
+from separatrix.solvers.curvature import (
+    Curvature,
+    LargestRow,
+    blurred,
+    flat_directions,
+    gap_bound,
+    rounding,
+    without_gauge,
+)
 from separatrix.solvers.line_search import line_search
 from separatrix.solvers.method import Budget, Method, Start, State
 from separatrix.solvers.sample import start_on_sample
@@ -106,6 +114,8 @@ def _bound(problem: LinearProblem, state: NewtonState, budget: Budget) -> Newton
     bound = _known(problem, state)
     if bound.gap <= budget.target:
         return replace(state, bound=bound)
+    if blurred(state.second.curvature, state.second.spread, state.evaluation, state.theta, budget.target):
+        return replace(state, bound=bound, verdict=Status.ROUNDED)
     if dual_cost(problem, state.theta)(state.evaluation.gradient) <= _FAR_BELOW * budget.target:
         # Where the reach of self-concordance is too short: rows far out, curvature that rounding blurs.
         bound = least_bound(bound, dual_gap(problem, state.theta, state.evaluation))

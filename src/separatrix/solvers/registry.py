@@ -139,6 +139,18 @@ def minimise(
     if "curved" not in problem.offers:
         method = smoothed(method)
     found = run(method, problem, start, tol=tol, max_iter=max_iter, trace=trace)
+    exact = problem.source.precise()
+    if exact is not problem.source and found.status in (
+        Status.STALLED,
+        Status.UNPROVEN,
+        Status.MAX_ITER,
+        Status.ROUNDED,
+    ):
+        # Single precision was not enough for the proof, or for the last digits.
+        trace.reopen()
+        problem = replace(problem, source=exact)
+        left = max(1, max_iter - found.iterations)
+        found = run(method, problem, Start(found.theta, near=True), tol=tol, max_iter=left, trace=trace)
     return _proven(problem, found, trace, tol, max_iter)
 
 

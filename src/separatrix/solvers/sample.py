@@ -57,9 +57,8 @@ class Sample:
         if drawn is None:
             return None
         sample, which = drawn
-        present = np.zeros(len(source.classes) if source.classes is not None else 0, dtype=bool)
-        for block in sample.blocks():
-            present[block.codes if block.weights is None else block.codes[block.weights > 0]] = True
+        n_classes = len(source.classes) if source.classes is not None else 0
+        present = sum((block.class_weight(n_classes) for block in sample.blocks()), np.zeros(n_classes))
         if not present.all():  # without one of the classes the optimum is at infinity
             return None
         part = replace(problem, source=sample, objective=problem.objective.restricted(which))

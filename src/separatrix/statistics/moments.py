@@ -70,7 +70,7 @@ class ClassMoments(Statistic):
     @classmethod
     def of_block(cls, block: Block, n_classes: int, form: Form = "pooled", wide: bool = False) -> ClassMoments:
         """The moments of one block; `wide` data (fewer rows than columns) keep the rows."""
-        centred = block.centre(block.codes if n_classes > 1 else np.zeros(block.n, dtype=np.intp), n_classes)
+        centred = block.centre_classes(n_classes)
         scatters: list[Scatter] = []
         squares = None
         if form == "diagonal":
@@ -79,7 +79,7 @@ class ClassMoments(Statistic):
             keep_rows = wide and block.n < block.shape[1]
             scatters = [Scatter(rows=centred.rows()) if keep_rows else Scatter(matrix=centred.scatter())]
         else:
-            for k, length in enumerate(np.bincount(block.codes, minlength=n_classes)):
+            for k, length in enumerate(block.class_rows(n_classes)):
                 # A class with few rows in the block is cheaper to carry as rows than as a d×d matrix.
                 if length < block.shape[1]:
                     scatters.append(Scatter(rows=centred.rows_of(k).copy()))

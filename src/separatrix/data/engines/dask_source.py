@@ -29,6 +29,7 @@ class DaskSource(RemoteSource):
     """
 
     shared_out = True
+    place = "dask"
 
     def __init__(
         self,

@@ -74,6 +74,7 @@ class SparkSource(RemoteSource):
     """Rows of a Spark data frame with their targets and weights, cached by Spark while the source is there."""
 
     shared_out = True
+    place = "spark"
 
     def __init__(
         self, rows: Any, sizes: Sequence[Size], target: str | None, weight: str | None, vector: str | None

@@ -1,0 +1,296 @@
+"""A block of rows (X − 1cᵀ)D⁻¹ of a tensor.
+
+Products are made on the device in double precision, a run of rows at a time, and come back as NumPy arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block, Centred, Codes, Entries, Float, RowSums
+from separatrix.data.dense import DenseBlock
+from separatrix.data.device.centred import DeviceCentred
+from separatrix.data.device.tensors import Twin, code_type, pytorch
+from separatrix.kernels.device import cuda
+from separatrix.kernels.device.torch_losses import DeviceSums, curve, loss_sums, runs, weighted_gram
+
+# Rows of a piece, where sums that are not made on the device are made piece by piece.
+_PIECE = 1 << 20
+
+
+class DeviceBlock(Block):
+    """Rows (X − 1cᵀ)D⁻¹ of a tensor; c and D are zeros and ones unless they are given.
+
+    Targets and weights may be given on the device, on the host, or both; each is copied when the other side first asks for it.
+    """
+
+    def __init__(self, X: Any, y: Any = None, weights: Any = None, start: int = 0) -> None:
+        self.X, self.start = X, start
+        self._held = {"y": Twin(y), "weights": Twin(weights)}
+        self._centre: Float | None = None
+        self._scale: Float | None = None
+        self._near: Float = np.zeros(int(X.shape[1]))
+        self.precise = False
+
+    def taken(self, X: Any, at: Any, start: int) -> DeviceBlock:
+        """The block of some rows, X with their targets and weights."""
+        part = copy(self)
+        part.X, part.start = X, start
+        part._held = {name: twin.part(at) for name, twin in self._held.items()}
+        return part
+
+    @property
+    def y(self) -> NDArray[Any] | None:
+        """Targets, on the host."""
+        return self._held["y"].host()
+
+    @y.setter
+    def y(self, values: NDArray[Any] | None) -> None:
+        self._held = {**self._held, "y": Twin(values)}
+
+    @property
+    def weights(self) -> Float | None:
+        """Weights, on the host."""
+        return self._held["weights"].host()
+
+    @weights.setter
+    def weights(self, values: Float | None) -> None:
+        self._held = {**self._held, "weights": Twin(values)}
+
+    def near(self, means: Float) -> None:
+        """Numbers near the columns, which the arithmetic of a row is relative to."""
+        self._near = means
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.X.shape[0]), int(self.X.shape[1])
+
+    def _tensor(self, values: Any, dtype: Any = None) -> Any:
+        torch = pytorch()
+        return torch.as_tensor(np.ascontiguousarray(values), dtype=dtype or torch.float64).to(self.X.device)
+
+    def device_codes(self) -> Any:
+        """Class codes as a tensor of bytes, or of 32 bits where there are many classes."""
+        return self._held["y"].there(self.X.device, code_type)
+
+    def device_weights(self) -> Any:
+        """Weights as a tensor; None where all are one."""
+        return self._held["weights"].there(self.X.device, lambda values: np.float64)
+
+    def class_rows(self, n_classes: int) -> Codes:
+        counts = pytorch().bincount(self.device_codes().int(), minlength=n_classes)
+        result: Codes = counts.cpu().numpy().astype(np.intp)
+        return result
+
+    def class_weight(self, n_classes: int) -> Float:
+        if not self._held["weights"]:
+            return self.class_rows(n_classes).astype(np.float64)
+        counts = pytorch().bincount(self.device_codes().int(), self.device_weights(), minlength=n_classes)
+        result: Float = counts.cpu().numpy()
+        return result
+
+    def centre_classes(self, n_classes: int) -> Centred:
+        torch = pytorch()
+        codes = self.device_codes() if n_classes > 1 else torch.zeros(self.n, dtype=torch.uint8, device=self.X.device)
+        return DeviceCentred(self, codes, n_classes)
+
+    def on_device(self, values: Float) -> Any:
+        """Numbers as a tensor of double precision beside the rows."""
+        return self._tensor(values)
+
+    def whole_rows(self) -> bool:
+        """Whether the rows are of single precision, as they are stored, and a compiled loop can read them."""
+        plain = self._centre is None and self._scale is None and self.X.element_size() == 4
+        return plain and self._compiled()
+
+    def doubles(self, at: Any) -> Any:
+        """A run of the rows in double precision."""
+        rows = self.X[at].double()
+        if self._centre is not None:
+            rows = rows - self._tensor(self._centre)
+        return rows if self._scale is None else rows / self._tensor(self._scale)
+
+    def _whole(self) -> Any:
+        """The rows for sums that convert runs themselves: the tensor, or a converted copy where it is seen through a view."""
+        return self.X if self._centre is None and self._scale is None else self.doubles(slice(None))
+
+    def matvec(self, v: Float) -> Float:
+        torch, direction = pytorch(), self._tensor(v)
+        parts = [self.doubles(at) @ direction for at in runs(*self.shape)]
+        result: Float = (torch.cat(parts) if parts else self._tensor(np.zeros((0, *v.shape[1:])))).cpu().numpy()
+        return result
+
+    def rmatvec(self, r: Float) -> Float:
+        torch = pytorch()
+        total = torch.zeros((self.shape[1], *r.shape[1:]), dtype=torch.float64, device=self.X.device)
+        for at in runs(*self.shape):
+            total += self.doubles(at).T @ self._tensor(r[at])
+        result: Float = total.cpu().numpy()
+        return result
+
+    def gram(self, weights: Float | None = None) -> Float:
+        given = None if weights is None else self._tensor(weights)
+        result: Float = weighted_gram(self._whole(), given, False, pytorch())
+        return result
+
+    def column_squares(self, weights: Float | None = None) -> Float:
+        torch = pytorch()
+        total = torch.zeros(self.shape[1], dtype=torch.float64, device=self.X.device)
+        given = None if weights is None else self._tensor(weights)
+        for at in runs(*self.shape):
+            squares = torch.square(self.doubles(at))
+            total += squares.sum(dim=0) if given is None else given[at] @ squares
+        result: Float = total.cpu().numpy()
+        return result
+
+    def columns(self, which: Codes) -> DeviceBlock:
+        torch = pytorch()
+        X = self.X[:, torch.as_tensor(np.asarray(which), device=self.X.device)]
+        part = copy(self)
+        part.X, part._near = X, self._near[which]
+        part._centre = None if self._centre is None else self._centre[which]
+        part._scale = None if self._scale is None else self._scale[which]
+        return part
+
+    def row_squares(self, metric: Float) -> Float:
+        torch, measure = pytorch(), self._tensor(metric)
+        parts = [torch.square(self.doubles(at)) @ measure for at in runs(*self.shape)]
+        result: Float = (torch.cat(parts) if parts else self._tensor(np.zeros((0, *metric.shape[1:])))).cpu().numpy()
+        return result
+
+    def largest_row(self, metric: Float) -> float:
+        torch, measure = pytorch(), self._tensor(metric)
+        found = [float((torch.square(self.doubles(at)) @ measure).max()) for at in runs(*self.shape)]
+        return max(found, default=0.0)
+
+    def dense(self) -> Float:
+        result: Float = self.doubles(slice(None)).cpu().numpy()
+        return result
+
+    def centre(self, codes: Codes, n_classes: int) -> Centred:
+        return DeviceCentred(self, self._tensor(codes, pytorch().int32), n_classes)
+
+    def join(self, columns: Float) -> Block:
+        joined = np.concatenate([self.dense(), columns], axis=1)
+        return DenseBlock(joined, self.y, self.weights, self.start, scratch=True)
+
+    def non_finite(self) -> NDArray[np.bool_]:
+        result: NDArray[np.bool_] = (~pytorch().isfinite(self.X)).cpu().numpy()
+        return result
+
+    def non_finite_columns(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        torch, weights = pytorch(), self.device_weights()
+        count = np.zeros(self.shape[1], dtype=np.intp)
+        first = np.full(self.shape[1], -1, dtype=np.intp)
+        for at in runs(*self.shape):
+            bad = ~torch.isfinite(self.X[at])
+            if weights is not None:
+                bad &= (weights[at] > 0)[:, None]
+            found = bad.sum(dim=0)
+            if not bool(found.any()):
+                continue
+            fresh = np.flatnonzero((found.cpu().numpy() > 0) & (first < 0))
+            places = bad[:, torch.as_tensor(fresh).to(bad.device)].byte().argmax(dim=0).cpu().numpy()
+            first[fresh] = self.start + at.start + places
+            count += found.cpu().numpy()
+        return count, first
+
+    def counted(self) -> DeviceBlock:
+        weights = self.device_weights()
+        if weights is None or bool((weights > 0).all()):
+            return self
+        kept = pytorch().nonzero(weights)[:, 0]
+        return self.taken(self.X[kept], kept, self.start)
+
+    def part(self, rows: slice) -> DeviceBlock:
+        return self.taken(self.X[rows], rows, self.start + rows.start)
+
+    def pieces(self, size: int) -> Iterator[Block]:
+        return self.cut(_PIECE)
+
+    def least(self) -> float:
+        return min(0.0, float(self.X.min())) if self.n else 0.0
+
+    def column_minima(self) -> Float:
+        if not self.n:
+            return np.zeros(self.shape[1])
+        result: Float = self.doubles(slice(None)).min(dim=0).values.cpu().numpy()
+        return result
+
+    def stored_entries(self) -> Entries:
+        return DenseBlock(self.dense()).stored_entries()
+
+    def class_sums(self, codes: Codes, n_classes: int) -> Float:
+        torch = pytorch()
+        given = self._tensor(codes, torch.int32)
+        weights, total = self.device_weights(), 0.0
+        for at in runs(*self.shape):
+            share = torch.nn.functional.one_hot(given[at].long(), n_classes).double()
+            share = share if weights is None else share * weights[at][:, None]
+            total = total + share.T @ self.doubles(at)
+        return np.zeros((n_classes, self.shape[1])) if isinstance(total, float) else total.cpu().numpy()
+
+    def row_sums(self) -> tuple[RowSums, bool] | None:
+        return self, False
+
+    def loss_sums(
+        self, kind: str, W: Float, b: Float, own: Float | None, metric: Float | None, keep: bool
+    ) -> DeviceSums | None:
+        if kind == "logistic" and self._compiled():
+            return self._logistic_sums(W[0], float(b[0]), own, metric, keep)
+        offset = None if own is None else self._tensor(np.broadcast_to(own, (self.n, len(W))))
+        measure = None if metric is None else self._tensor(metric)
+        given = (self.device_codes(), self.device_weights(), offset, self._tensor(W), self._tensor(b), measure, keep)
+        return loss_sums(kind, self._whole(), *given, pytorch())
+
+    def _compiled(self) -> bool:
+        in_rows = self.X.stride(1) == 1 and (self.X.stride(0) == self.shape[1] or self.shape[1] > cuda.MOST_IN_ONE)
+        return self.X.is_cuda and in_rows and 0 < self.shape[1] <= cuda.MOST_COLUMNS and self.n > 0 and cuda.available()
+
+    def _logistic_sums(self, w: Float, b: float, own: Float | None, metric: Float | None, keep: bool) -> DeviceSums:
+        """Σ over η = b + Σ_j w_j (x_j − c_j)/D_j, by the kernel that takes x relative to a shift m of the stored numbers."""
+        centre = np.zeros(self.shape[1]) if self._centre is None else self._centre
+        scale = np.ones(self.shape[1]) if self._scale is None else self._scale
+        shift = self._near if self._centre is None else centre
+        shift = shift.astype(np.float32 if self.X.element_size() == 4 else np.float64).astype(np.float64)
+        steps, apart = w / scale, shift - centre
+        measure = None if metric is None else self._tensor(metric / np.square(scale))
+        offset = None if own is None else self._tensor(own[:, 0])
+        sums = cuda.logistic_sums(
+            self.X,
+            self.device_codes(),
+            self.device_weights(),
+            offset,
+            self._tensor(steps),
+            b + float(steps @ apart),
+            self._tensor(shift),
+            measure,
+            self._centre is not None,
+            keep,
+            self.precise,
+        )
+        gradient = (sums.gradient + apart * sums.slopes[0]) / scale
+        return replace(sums, gradient=gradient)
+
+    def loss_curve(self, curvatures: Any, V: Float, last: Float) -> tuple[Float, Float]:
+        weights = self.device_weights()
+        return curve(self._whole(), curvatures, weights, self._tensor(V), self._tensor(last), pytorch())
+
+    def loss_hessian(self, curvatures: Any, ones: bool) -> Float:
+        weights, s = self.device_weights(), curvatures[:, 0]
+        result: Float = weighted_gram(self._whole(), s if weights is None else s * weights, ones, pytorch())
+        return result
+
+    def standardised(self, centre: Float, scale: Float | float) -> Block:
+        given = np.broadcast_to(np.asarray(scale, dtype=np.float64), centre.shape)
+        if self._centre is not None or self._scale is not None:
+            return DenseBlock((self.dense() - centre) / given, self.y, self.weights, self.start)
+        view = copy(self)
+        view._centre, view._scale = centre, np.array(given)
+        return view

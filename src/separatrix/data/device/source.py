@@ -1,0 +1,194 @@
+"""A tensor with its targets and weights as a source: one block, and samples in runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.arrays import MemorySource
+from separatrix.data.block import Block, Float
+from separatrix.data.checks import check_numbers
+from separatrix.data.device.block import DeviceBlock
+from separatrix.data.device.tensors import as_tensor, on_device, pytorch, there, to_host
+from separatrix.data.labels import as_target, as_weights, check_finite_target, encode, known_labels
+from separatrix.data.source import Source
+
+# Rows whose means are subtracted before the arithmetic of single precision.
+_SOME = 4096
+# Rows that follow each other in a sample.
+_SAMPLED_RUN = 64
+# Whole numbers within so many of each other are looked up in a table.
+_NARROW = 1 << 16
+
+
+class DeviceSource(MemorySource):
+    """A dense tensor on any device, read in place as one block."""
+
+    shared_out = True
+
+    def __init__(self, X: Any, y: Any, weights: Any) -> None:
+        super().__init__((int(X.shape[0]), int(X.shape[1])), None, None)
+        self._X, self._given, self._rows_per_block = X, y, max(1, int(X.shape[0]))
+        self.dtype = np.dtype(np.float32 if X.element_size() == 4 else np.float64)
+        self.device = self.place = str(X.device)
+        self._block_of_all = DeviceBlock(X, None, weights)
+        self._block_of_all.near(some_means(X))
+
+    def _with(self, y: Any) -> Self:
+        view = copy(self)
+        view._block_of_all = copy(self._block_of_all)
+        view._block_of_all.y = y
+        return view
+
+    def blocks(self) -> Iterator[Block]:
+        if self.n_rows:
+            yield self._block_of_all
+
+    def one_block(self) -> Block | None:
+        return None
+
+    def _target(self) -> NDArray[Any]:
+        if self._given is None:
+            raise ValueError("This model requires y to be passed, but the target y is None.")
+        target = as_target(to_host(self._given), self.n_rows)
+        return target
+
+    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
+        weights = self._block_of_all
+        quick = labels_there(self._given) if classes is None and weights.weights is None else None
+        if quick is not None:
+            known, codes = quick
+            view = self._with(codes)
+            view.classes = view.all_classes = known
+            return view
+        target = self._target()
+        known, codes = encode(target, classes, weights.weights)
+        view = self._with(codes)
+        view.classes = known
+        view.all_classes = known_labels(target, known, weights.weights) if classes is None else None
+        return view
+
+    def valued(self) -> Self:
+        target = self._target()
+        check_numbers(target, "y")
+        numbers = target.astype(np.float64)
+        check_finite_target(numbers)
+        return self._with(numbers.reshape(self.n_rows, -1))
+
+    def targets(self) -> NDArray[Any]:
+        held = self._block_of_all.y
+        assert held is not None, "this source has no targets"
+        return held
+
+    def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
+        """Rows spread over the data in runs, each at a random place of its stretch: they are read at the speed of memory."""
+        run = min(_SAMPLED_RUN, max(1, rows // 256))
+        count = min(-(-rows // run), self.n_rows // run)
+        edges = np.linspace(0, self.n_rows - run + 1, count + 1).astype(np.intp)
+        starts = np.random.default_rng(0).integers(edges[:-1], np.maximum(edges[1:], edges[:-1] + 1))
+        torch = pytorch()
+        places = torch.as_tensor(starts).to(self._X.device)[:, None] + torch.arange(run, device=self._X.device)
+        which = places.ravel()
+        drawn = copy(self)
+        drawn._X, drawn.n_rows = self._X[which], int(which.numel())
+        drawn._block_of_all = self._block_of_all.taken(drawn._X, which, 0)
+        return drawn, Spread(starts, run)  # type: ignore[return-value]  # an array where it is asked for one
+
+    def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
+        return self._block_of_all.part(rows)
+
+    def _rows(self, which: NDArray[np.intp]) -> Self:
+        return type(self)(self._X[pytorch().as_tensor(which).to(self._X.device)], None, None)
+
+    def share(self, work: Callable[[int, Block], None], rows: int | None = None) -> None:
+        """As everywhere, with a sentence where the device has no memory left; what was taken there is let go of."""
+        torch = pytorch()
+        try:
+            super().share(work, rows)
+        except torch.cuda.OutOfMemoryError as error:
+            torch.cuda.empty_cache()
+            raise MemoryError(
+                f"The memory of {self.device} is full: {self.n_rows} rows of {self.n_features} columns and what a pass needs "
+                "beside them do not fit. Free tensors that are not needed, or give fewer rows at a time."
+            ) from error
+
+    def precise(self) -> Self:
+        if self._block_of_all.precise or self.dtype == np.float64 or not self._X.is_cuda:
+            return self
+        view = copy(self)
+        view._block_of_all = copy(self._block_of_all)
+        view._block_of_all.precise = True
+        return view
+
+    def matrix(self) -> Any:
+        return self._X.cpu().numpy()
+
+
+class Spread:
+    """The rows of runs that begin at some places: an array where it is asked for one."""
+
+    def __init__(self, starts: NDArray[np.intp], run: int) -> None:
+        self._starts, self._run = starts, run
+
+    def __len__(self) -> int:
+        return len(self._starts) * self._run
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        return (self._starts[:, None] + np.arange(self._run)).ravel().astype(dtype or np.intp)
+
+
+def some_means(X: Any) -> Float:
+    """(d,) means of some rows: numbers near the columns, so that differences from them keep their digits."""
+    if not X.shape[0]:
+        return np.zeros(int(X.shape[1]))
+    some: Float = X[:: max(1, X.shape[0] // _SOME)][:_SOME].double().mean(dim=0).cpu().numpy()
+    return np.where(np.isfinite(some), some, 0.0)
+
+
+def labels_there(y: Any) -> tuple[NDArray[Any], Any] | None:
+    """Sorted labels, and the codes on the device, of whole numbers in a narrow range that lie there; else ``None``."""
+    torch = pytorch()
+    if y is None or not on_device(y):
+        return None
+    values = there(y)
+    if values.ndim != 1 or values.is_floating_point() or values.is_complex() or not values.numel():
+        return None
+    numbers = values.view(torch.uint8) if values.dtype == torch.bool else values
+    low, high = (int(end) for end in torch.aminmax(numbers))
+    if high - low >= _NARROW:
+        return None
+    if (low, high) == (0, 1):
+        return np.array([0, 1], dtype=values[:1].cpu().numpy().dtype), numbers.to(torch.uint8)
+    shifted = numbers if low == 0 and numbers.dtype == torch.uint8 else (numbers.to(torch.int64) - low).to(torch.int32)
+    found = np.flatnonzero(torch.bincount(shifted, minlength=high - low + 1).cpu().numpy())
+    known = (found + low).astype(values.cpu()[:1].numpy().dtype)
+    if len(found) <= high - low:
+        place = torch.zeros(high - low + 1, dtype=torch.int32, device=values.device)
+        codes = torch.arange(len(found), dtype=torch.int32, device=values.device)
+        place[torch.as_tensor(found).to(values.device)] = codes
+        shifted = place[shifted.long()]
+    return known, shifted.to(torch.uint8) if len(found) <= 256 else shifted
+
+
+def device_source(X: Any, y: Any, sample_weight: Any, numeric: bool = True) -> Source:
+    """`source_of` of a tensor, with targets and weights from the host or from the same device."""
+    tensor = as_tensor(X)
+    if tensor.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {tensor.ndim}D array instead (shape {tuple(tensor.shape)}). Reshape your data: one row "
+            "per sample, one column per feature."
+        )
+    for name, values in (("y", y), ("sample_weight", sample_weight)):
+        if on_device(values) and there(values).device != tensor.device:
+            raise ValueError(
+                f"X is on {tensor.device} and {name} on {there(values).device}; move one of them to the other's device."
+            )
+    n_rows = int(tensor.shape[0])
+    if y is not None and (not on_device(y) or y.shape[0] != n_rows):
+        y = as_target(to_host(y), n_rows)  # refuses what is wrong with it
+    weights = None if sample_weight is None else as_weights(to_host(sample_weight), n_rows)
+    return DeviceSource(tensor, y, weights)

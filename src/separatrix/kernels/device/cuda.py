@@ -1,0 +1,181 @@
+"""CUDA C++ compiled at run time by NVRTC through CuPy, which keeps it on disk, and how each number of columns is cut.
+
+    up to 48 columns      a warp keeps copies of 32 rows in shared memory that are on their way, a lane takes one row
+    up to 1024            V columns to a lane, W warps to a row, R rows at a time
+
+Measured on an H200, 20 GB of float32: 88 to 100 % of the time of a plain read for 16 to 1000 columns, 79 % for 8.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module, resources
+from typing import Any
+
+import numpy as np
+
+from separatrix.kernels.device.torch_losses import DeviceSums
+
+MOST_COLUMNS = 1024
+MOST_IN_ONE = 48  # columns up to which rows must follow each other without a gap
+_FEW, _THREADS, _BLOCKS = 48, 256, 1584
+_RUNNING = 200_000  # bytes of shared memory for copies that are on their way
+_SUMS, _REST = 5, 7
+# The unit of rounding in the arithmetic of a row.
+_UNIT = {"float": 2.0**-24, "double": 2.0**-52}
+# The largest row is a bound, and was measured in single precision about a rounded centre.
+_ROUNDED_UP = 1.01
+
+
+@cache
+def available() -> bool:
+    """Whether CuPy is there to compile for a device."""
+    try:
+        return bool(import_module("cupy").cuda.is_available())
+    except ImportError:
+        return False
+
+
+def cut(d: int, size: int) -> dict[str, int]:
+    """How rows of d columns of numbers of `size` bytes are shared out: the constants of linear_rows.cu."""
+    if d <= (_FEW if size == 4 else _FEW // 2):
+        blocks = 4 if d <= 8 else 3 if d <= 16 else 2 if d <= 32 else 1
+        blocks = max(1, blocks // (size // 4))
+        stage = _THREADS * (d | 1) * size
+        return {
+            "FEW": 1,
+            "MINB": blocks,
+            "STAGES": max(2, min(4, _RUNNING // (stage * blocks))),
+            "W": 1,
+            "V": 1,
+            "R": 8,
+        }
+    warps = next(w for w in (1, 2, 4, 8) if d <= 128 * w or w == 8)
+    columns = -(-d // (32 * warps))
+    rows = 16 if columns <= 2 else 8
+    return {
+        "FEW": 0,
+        "MINB": 3 if size == 4 else 2,
+        "STAGES": 2,
+        "W": warps,
+        "V": columns,
+        "R": rows if size == 4 else rows // 2,
+    }
+
+
+@cache
+def _kernels(d: int, stored: str, used: str, measured: int) -> tuple[Any, Any, int]:
+    cupy, size = import_module("cupy"), 4 if stored == used == "float" else 8
+    constants = cut(d, size)
+    few = constants.pop("FEW")
+    values = ", ".join(f"{name} = {value}" for name, value in constants.items())
+    head = f"#define FEW {few}\ntypedef {stored} T;\ntypedef {used} F;\n"
+    head += f"constexpr int D = {d}, {values}, MEASURED = {measured};\n"
+    body = resources.files(__package__).joinpath("linear_rows.cu").read_text()
+    module = cupy.RawModule(code=head + body, options=("-std=c++17",))
+    run, gather = module.get_function("linear_pass"), module.get_function("gather")
+    shared = constants["STAGES"] * _THREADS * (d | 1) * (4 if stored == "float" else 8) if few else 0
+    if shared > 48 << 10:
+        run.max_dynamic_shared_size_bytes = shared
+    return run, gather, shared
+
+
+def _stream(cupy: Any, torch: Any, device: Any) -> Any:
+    """PyTorch's current stream, for CuPy: kernels run after what was asked for before them."""
+    place = torch.cuda.current_stream(device).cuda_stream
+    return cupy.cuda.ExternalStream(place) if place else cupy.cuda.Stream.null
+
+
+def logistic_sums(
+    X: Any,
+    codes: Any,
+    weights: Any,
+    offset: Any,
+    w: Any,
+    b: float,
+    shift: Any,
+    metric: Any,
+    centred: bool,
+    keep: bool,
+    precise: bool,
+) -> DeviceSums:
+    """The sums of one pass at η = o + b + wᵀ(x − shift); every array is a tensor on the device of X.
+
+    The gradient is of x − shift; `metric` measures x, or x − shift where `centred`. The arithmetic is that of X, or of double
+    precision where `precise`.
+    """
+    cupy, torch = import_module("cupy"), import_module("torch")
+    n, d = X.shape
+    stored = "float" if X.dtype == torch.float32 else "double"
+    used = "double" if precise else stored
+    run, gather, shared = _kernels(d, stored, used, 0 if metric is None else 2 if centred else 1)
+    kind, real = (torch.float32, np.float32) if used == "float" else (torch.float64, np.float64)
+    held = [None if a is None else a.to(kind).contiguous() for a in (weights, offset, w, shift, metric)]
+    weights_, offset_, w_, shift_, metric_ = (np.uint64(0 if a is None else a.data_ptr()) for a in held)
+    width = d + _REST
+    partial = torch.empty((_BLOCKS, width), dtype=torch.float64, device=X.device)
+    sums = torch.empty(width, dtype=torch.float64, device=X.device)
+    bends = torch.empty(n if keep else 0, dtype=kind, device=X.device)
+    with cupy.cuda.Device(X.device.index), _stream(cupy, torch, X.device):
+        rows = (np.uint64(X.data_ptr()), np.int64(X.stride(0)), np.uint64(codes.data_ptr()), weights_, offset_)
+        given = (w_, shift_, metric_, real(b), np.int64(n), np.uint64(partial.data_ptr()))
+        run((_BLOCKS,), (_THREADS,), (*rows, *given, np.uint64(bends.data_ptr() if keep else 0)), shared_mem=shared)
+        parts = (np.uint64(partial.data_ptr()), np.int32(_BLOCKS), np.int32(width), np.int32(d + _SUMS))
+        gather((width,), (256,), (*parts, np.uint64(sums.data_ptr())))
+    host = sums.cpu().numpy()
+    loss, slopes, squares, total, bend, steepest, largest = host[d:].tolist()
+    return DeviceSums(
+        loss,
+        host[None, :d].copy(),
+        np.array([slopes]),
+        squares,
+        steepest,
+        total,
+        _ROUNDED_UP * largest,
+        bends.double()[:, None] if keep else None,
+        np.array([[bend]]) if keep else None,
+        _UNIT[used],
+    )
+
+
+@cache
+def _class_kernels(d: int, n_classes: int, stored: str) -> tuple[Any, Any, int, int]:
+    cupy = import_module("cupy")
+    padded = -(-d // 32) * 32
+    width = 2 * n_classes * padded + n_classes
+    shared = 8 * width + 4 * (8 * width + n_classes * padded)
+    blocks = max(1, min(3, _RUNNING // shared))
+    head = f"typedef {stored} T;\nconstexpr int D = {d}, K = {n_classes}, MINB = {blocks};\n"
+    body = resources.files(__package__).joinpath("class_rows.cu").read_text()
+    module = cupy.RawModule(code=head + body, options=("-std=c++17",))
+    run = module.get_function("class_pass")
+    run.max_dynamic_shared_size_bytes = shared
+    return run, module.get_function("gather"), shared, 132 * blocks * 4
+
+
+def class_sums_fit(d: int, n_classes: int) -> bool:
+    """Whether the sums of all classes fit into the shared memory of a block of threads."""
+    padded = -(-d // 32) * 32
+    width = 2 * n_classes * padded + n_classes
+    return d <= 512 and n_classes <= 256 and 8 * width + 4 * (8 * width + n_classes * padded) <= _RUNNING
+
+
+def class_sums(X: Any, codes: Any, weights: Any, guess: Any, n_classes: int) -> tuple[Any, Any, Any]:
+    """(K,) weights, (K, d) Σ s(x − guess) and (K, d) Σ s(x − guess)² on the host; guess (K, d) is a tensor on the device."""
+    cupy, torch = import_module("cupy"), import_module("torch")
+    n, d = X.shape
+    run, gather, shared, blocks = _class_kernels(d, n_classes, "float" if X.dtype == torch.float32 else "double")
+    padded = -(-d // 32) * 32
+    width = 2 * n_classes * padded + n_classes
+    partial = torch.empty((blocks, width), dtype=torch.float64, device=X.device)
+    out = torch.empty(width, dtype=torch.float64, device=X.device)
+    held = [None if a is None else a.float().contiguous() for a in (weights, guess)]
+    weights_, guess_ = (np.uint64(0 if a is None else a.data_ptr()) for a in held)
+    with cupy.cuda.Device(X.device.index), _stream(cupy, torch, X.device):
+        rows = (np.uint64(X.data_ptr()), np.int64(X.stride(0)), np.uint64(codes.data_ptr()), weights_, guess_)
+        run((blocks,), (_THREADS,), (*rows, np.int64(n), np.uint64(partial.data_ptr())), shared_mem=shared)
+        parts = (np.uint64(partial.data_ptr()), np.int32(blocks), np.uint64(out.data_ptr()))
+        gather((-(-width // 32),), (256,), parts)
+    host = out.cpu().numpy()
+    moments = host[: 2 * n_classes * padded].reshape(n_classes, 2, padded)[:, :, :d]
+    return host[2 * n_classes * padded :].copy(), moments[:, 0].copy(), moments[:, 1].copy()

@@ -1,0 +1,144 @@
+"""Rows on a device: the models of an array, on PyTorch's CPU tensors everywhere and on a CUDA device where there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import separatrix as sx
+from tests.estimators import REGISTRY, having, tight
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-engines sets it up")
+
+CUDA = pytest.param(
+    "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+)
+DEVICES = ["cpu", CUDA]
+FAMILIES = ("discriminant", "naive_bayes", "least_squares", "logistic", "bayesian")
+MODELS = {
+    name: model
+    for name, model in tight(having(family=FAMILIES, folds=False)).items()
+    if name not in ("mixed", "bayesian quadrature") and "cv" not in name
+}
+
+
+def data(n: int = 600, d: int = 5, classes: int = 3, seed: int = 0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) @ (np.eye(d) + 0.3 * rng.standard_normal((d, d)))
+    return X, np.argmax(X[:, :classes] + rng.gumbel(size=(n, classes)), axis=1)
+
+
+def there(values: Any, device: str) -> Any:
+    return torch.as_tensor(values).to(device)
+
+
+def answers(model: Any, X: Any) -> Any:
+    names = ("decision_function", "predict_proba", "predict", "transform")
+    return getattr(model, next(name for name in names if hasattr(model, name)))(X)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_tensor_gives_the_model_of_the_array(name: str, device: str) -> None:
+    X, y = data()
+    entry = REGISTRY[name]
+    X, y = (np.abs(np.round(X)) if entry.family == "naive_bayes" else X), (X[:, 0] + y if entry.regressor else y)
+    here = clone(MODELS[name]).fit(X, y)
+    model = clone(MODELS[name]).fit(there(X, device), there(y, device))
+    np.testing.assert_allclose(answers(model, X), answers(here, X), rtol=1e-8, atol=1e-8)
+    if hasattr(here, "fit_"):
+        assert model.fit_.engine.startswith(device) and here.fit_.engine == "memory"
+        gaps = [fit.certificate for fit in (model.fit_, here.fit_)]
+        if all(gap is not None and np.isfinite(gap.gap) for gap in gaps):
+            slack = 1e-12 * max(1.0, abs(gaps[1].objective))
+            assert gaps[0].objective - gaps[1].objective <= gaps[0].gap + slack
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("d", [1, 7, 33, 130])
+def test_single_precision_is_near_double_and_its_proof_is_true(d: int, order: str, device: str) -> None:
+    X, y = data(4000, max(d, 2), 2)
+    X = np.asarray(X[:, :d], dtype=np.float32, order=order)  # type: ignore[call-overload]  # either order
+    reference = sx.LogisticRegression(tol=1e-12).fit(X.astype(np.float64), y)
+    fits = [sx.LogisticRegression(tol=1e-7).fit(there(X, device), there(y, device)) for _ in range(3)]
+    for model in fits:
+        assert (model.coef_ == fits[0].coef_).all() and (model.intercept_ == fits[0].intercept_).all()
+    eta = X.astype(np.float64) @ fits[0].coef_[0] + fits[0].intercept_[0]
+    value = float(np.logaddexp(0.0, np.where(y == 1, -eta, eta)).sum()) + 0.5 * float(np.square(fits[0].coef_).sum())
+    assert value - reference.fit_.certificate.objective <= fits[0].fit_.certificate.gap
+    np.testing.assert_allclose(fits[0].coef_, reference.coef_, rtol=0, atol=1e-3 * np.abs(reference.coef_).max())
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", ["far from the origin", "scales", "sorted", "one row of a class", "weights of zero"])
+def test_hard_rows(kind: str, device: str) -> None:
+    X, y = data(3000, 6)
+    weights = None
+    if kind == "far from the origin":
+        X = X + 1e4
+    elif kind == "scales":
+        X = X * 10.0 ** np.linspace(-6, 6, X.shape[1])
+    elif kind == "sorted":
+        order = np.argsort(y)
+        X, y = X[order], y[order]
+    elif kind == "one row of a class":
+        y = np.where(np.arange(len(y)) == 1700, 3, y)
+    else:
+        weights = np.arange(len(y)) % 3 * 1.0
+        X = np.where((weights == 0)[:, None], np.nan, X)
+    for model in (sx.LogisticRegression(tol=1e-12), sx.LinearDiscriminantAnalysis(), sx.GaussianNB()):
+        here = clone(model).fit(X, y, sample_weight=weights)
+        found = clone(model).fit(there(X, device), there(y, device), sample_weight=weights)
+        rows = X[~np.isnan(X).any(axis=1)]
+        np.testing.assert_allclose(found.predict_proba(rows), here.predict_proba(rows), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_answers_stay_on_the_device_and_rows_are_left_as_they_were(device: str) -> None:
+    X, y = data()
+    rows = there(X, device)
+    before = rows.clone()
+    model = sx.LinearDiscriminantAnalysis().fit(rows, there(y * 5 - 3, device))
+    proba, labels = model.predict_proba(rows), model.predict(rows)
+    assert isinstance(proba, torch.Tensor) and proba.device == rows.device and labels.device == rows.device
+    np.testing.assert_allclose(proba.cpu().numpy(), model.predict_proba(X), rtol=1e-12)
+    assert set(labels.cpu().tolist()) <= {-3, 2, 7}
+    assert bool((rows == before).all())
+    named = sx.LinearDiscriminantAnalysis().fit(rows, np.array(["a", "b", "c"])[y])
+    assert named.predict(rows).dtype.kind == "U"
+
+
+def test_a_device_that_is_asked_for() -> None:
+    X, y = data()
+    with sx.config(device="cpu"):
+        model = sx.LogisticRegression().fit(X, y)
+        assert sx.config.device == "cpu"
+    assert model.fit_.engine == "cpu" and sx.config.device is None
+    np.testing.assert_allclose(model.coef_, sx.LogisticRegression().fit(X, y).coef_, rtol=1e-3, atol=1e-3)
+    with sx.config(device="nowhere"), pytest.raises(ValueError, match="device='nowhere' cannot be used"):
+        sx.LogisticRegression().fit(X, y)
+
+
+def test_what_is_wrong_is_said_in_words() -> None:
+    X, y = data()
+    rows, labels = torch.as_tensor(X), torch.as_tensor(y)
+    bad = rows.clone()
+    bad[123, 2] = torch.nan
+    with pytest.raises(ValueError, match=r"column 2 has 1 such row \(first: row 123\)"):
+        sx.LogisticRegression().fit(bad, labels)
+    with pytest.raises(ValueError, match="X is on cpu and y on meta"):
+        sx.LogisticRegression().fit(rows, torch.empty(len(y), device="meta"))
+    with pytest.raises(ValueError, match="600 rows and y has 599"):
+        sx.LogisticRegression().fit(rows, labels[1:])
+    with pytest.raises(ValueError, match="2D"):
+        sx.LogisticRegression().fit(rows[:, 0], labels)
+    with pytest.raises(TypeError, match="sparse tensor"):
+        sx.LogisticRegression().fit(rows.to_sparse(), labels)
+    with pytest.raises(ValueError, match="omplex"):
+        sx.LogisticRegression().fit(rows + 0j, labels)
+    with pytest.raises(ValueError, match="expecting 5"):
+        sx.LogisticRegression().fit(rows, labels).predict(rows[:, :4])
