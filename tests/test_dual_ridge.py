@@ -56,6 +56,26 @@ def test_the_duality_gap_holds_the_true_gap(
     assert certificate.gap <= 1e-8 * value
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scales", [0, 2])
+def test_more_rows_than_columns_are_solved_in_columns_of_about_unit_size(dtype: Any, scales: int) -> None:
+    X, _ = sparse_problem(2000, 150)
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(X @ sp.diags_array(10.0 ** rng.uniform(-scales, scales, 150)), dtype=dtype)
+    Y = X @ rng.standard_normal((150, 2)) + rng.standard_normal((2000, 2)) + 3.0
+    alpha, weights = np.array([0.1, 10.0]), rng.integers(0, 3, 2000).astype(float)
+    model = Ridge(alpha, solver="cg").fit(X, Y, sample_weight=weights)
+    exact = Ridge(alpha, solver="gram").fit(X.toarray().astype(float), Y, sample_weight=weights)
+
+    def value(one: Ridge) -> float:
+        left = Y - X.astype(float) @ one.coef_.T.astype(float) - one.intercept_
+        return float(weights @ np.square(left).sum(axis=1) + alpha @ np.square(one.coef_.astype(float)).sum(axis=1))
+
+    certificate = model.fit_.certificate
+    assert model.fit_.status is Status.CONVERGED and model.n_iter_ < 40
+    assert -1e-12 * value(exact) <= value(model) - value(exact) <= certificate.gap <= 1e-8 * value(exact)
+
+
 def test_weights_are_repeated_rows_and_rows_without_weight_do_not_count() -> None:
     X, y = sparse_problem(200, 500, 3)
     weights = np.random.default_rng(1).integers(0, 3, 200).astype(float)
