@@ -116,7 +116,7 @@ def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] =
     d, m = equations.cross.shape
     coef, wide, parts = np.empty((m, d)), np.empty((m, d)), []
     by_rows = equations.scatter.thin
-    for penalty in np.unique(alpha):
+    for penalty in np.unique(alpha) if m > 1 else alpha:
         targets = alpha == penalty
         part = (_part_of_rows if by_rows else _part_of_matrix)(equations, float(penalty), targets, dtype)
         coef[targets], wide[targets] = part.coef, part.coef_before_rounding
@@ -138,7 +138,7 @@ def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] =
         rank,
         Certificate(gap + extra, value, method, max(part.stationarity for part in parts)),
         float(equations.target_squares.sum()),
-        before + rounding_of_intercept(equations, coef, DOUBLE),
+        before + (extra if dtype == DOUBLE else rounding_of_intercept(equations, coef, DOUBLE)),
         error=_error(equations, coef, max(part.condition for part in parts)),
         established=by_rows or rank == int((equations.column_squares > 0).sum()),
     )
