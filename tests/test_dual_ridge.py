@@ -13,6 +13,7 @@ import separatrix
 from separatrix import Ridge, RidgeClassifier, Status
 from separatrix.solvers import choose_least_squares
 from separatrix.solvers.choose import affordable_steps
+from separatrix.solvers.least_squares.normal_equations import solve_ridge
 from separatrix.solvers.least_squares.penalised_metric import penalised_metric
 from separatrix.statistics.gram import Gram
 
@@ -54,6 +55,26 @@ def test_the_duality_gap_holds_the_true_gap(
     assert certificate.objective == pytest.approx(value, rel=1e-9)
     assert value - least <= certificate.gap + 1e-12 * least
     assert certificate.gap <= 1e-8 * value
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scales", [0, 2])
+def test_more_rows_than_columns_are_solved_in_columns_of_about_unit_size(dtype: Any, scales: int) -> None:
+    X, _ = sparse_problem(2000, 150)
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(X @ sp.diags_array(10.0 ** rng.uniform(-scales, scales, 150)), dtype=dtype)
+    Y = X @ rng.standard_normal((150, 2)) + rng.standard_normal((2000, 2)) + 3.0
+    alpha, weights = np.array([0.1, 10.0]), rng.integers(0, 3, 2000).astype(float)
+    model = Ridge(alpha, solver="cg").fit(X, Y, sample_weight=weights)
+    exact = Ridge(alpha, solver="gram").fit(X.toarray().astype(float), Y, sample_weight=weights)
+
+    def value(one: Ridge) -> float:
+        left = Y - X.astype(float) @ one.coef_.T.astype(float) - one.intercept_
+        return float(weights @ np.square(left).sum(axis=1) + alpha @ np.square(one.coef_.astype(float)).sum(axis=1))
+
+    certificate = model.fit_.certificate
+    assert model.fit_.status is Status.CONVERGED and model.n_iter_ < 40
+    assert -1e-12 * value(exact) <= value(model) - value(exact) <= certificate.gap <= 1e-8 * value(exact)
 
 
 def test_weights_are_repeated_rows_and_rows_without_weight_do_not_count() -> None:
@@ -215,3 +236,33 @@ def test_the_metric_of_a_penalty_is_that_of_its_matrix(alpha: float) -> None:
     sizes = np.sqrt(matrix.diagonal())
     assert metric.condition >= 1.0 / np.linalg.eigvalsh(matrix / sizes / sizes[:, None])[0] * (1 - 1e-9)
     assert penalised_metric(equations, 0.0) is None and penalised_metric(equations, 1e-9) is None
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-3])
+def test_a_factor_of_a_little_less_bounds_the_metric_and_gives_the_answer(alpha: float) -> None:
+    X, y = array_problem(200, 60)
+    X = X * np.logspace(-3, 3, 60)
+    equations = Gram.of_source(separatrix.as_source(X, y).valued()).normal_equations()
+    metric, matrix = penalised_metric(equations, alpha), equations.scatter.matrix() + alpha * np.eye(60)
+    sizes = np.sqrt(matrix.diagonal())
+    assert metric is not None
+    assert metric.condition >= 1.0 / np.linalg.eigvalsh(matrix / sizes / sizes[:, None])[0]
+    rows = np.random.default_rng(3).standard_normal((4, 60)) * sizes
+    exact = np.einsum("ij,ji->i", rows, np.linalg.solve(matrix, rows.T))
+    lengths = np.square(metric.half(rows)).sum(axis=1)
+    assert (lengths >= exact * (1 - 1e-9)).all() and (lengths <= exact * 1.01).all()
+    assert (np.sqrt(exact) <= metric.half_bound(np.abs(rows))).all()
+    solution = solve_ridge(equations, np.array([alpha]))
+    np.testing.assert_allclose(
+        solution.coef[0] * sizes, np.linalg.solve(matrix, equations.cross)[:, 0] * sizes, rtol=1e-9
+    )
+    assert solution.exact() and solution.rank == 60
+
+
+def test_columns_that_nearly_depend_have_no_such_factor() -> None:
+    X, y = array_problem(200, 60)
+    X[:, 1] = X[:, 0] + 1e-4 * X[:, 1]
+    equations = Gram.of_source(separatrix.as_source(X, y).valued()).normal_equations()
+    assert penalised_metric(equations, 0.0) is None
+    X[:, 1] = 0.0
+    assert penalised_metric(Gram.of_source(separatrix.as_source(X, y).valued()).normal_equations(), 0.0) is None

@@ -151,6 +151,10 @@ class SparseBlock(StoredBlock):
     def _double(self) -> Any:  # SciPy takes longer to make a small matrix than to multiply it
         return self._as_double if self.X.nnz < _CURVED_FROM else super()._double()
 
+    def doubled(self) -> SparseBlock:
+        """The block with its entries in double precision, for many products."""
+        return self if self.X.dtype == np.float64 else self._of(self._double(), self.y, self.weights, self.start)
+
     @cached_property
     def _across(self) -> Any:
         return self._as_double.T

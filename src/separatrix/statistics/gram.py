@@ -67,7 +67,7 @@ class NormalEquations:
             scatter = Scatter(rows=np.concatenate([self.scatter.rows, root * self.x_mean[None, :]]))
             rows = np.concatenate([self.target_rows, root * self.y_mean[None, :]])
         else:
-            scatter = combine([(1.0, self.scatter)], self.scatter.n_features)
+            scatter = self.scatter.copy()
             scatter.add_rows(root * self.x_mean[None, :])
         return NormalEquations(
             scatter,

@@ -43,6 +43,8 @@ class ClassMoments(Statistic):
         Diagonals of the class scatters, in the diagonal form only.
     """
 
+    _flat = False  # whether constant columns are zero in a pooled scatter
+
     def __init__(
         self,
         form: Form,
@@ -110,7 +112,7 @@ class ClassMoments(Statistic):
 
     def merge(self, other: ClassMoments) -> ClassMoments:
         before, added = self.counts, other.counts
-        after = before + added
+        after, self._flat = before + added, False
         share = np.divide(added, after, out=np.zeros_like(after), where=after > 0)[:, None]
         with np.errstate(invalid="ignore", over="ignore"):  # NaN and inf are found by `check`, and named
             gap = (other._high - self._high) + (other._low - self._low)
@@ -196,8 +198,10 @@ class ClassMoments(Statistic):
     def pooled(self) -> Scatter:
         """Within-class scatter Σ_k S_k."""
         if self.form == "pooled":
-            largest = np.abs(self.means).max(axis=0, initial=0.0)
-            self._scatters[0].flatten(rounding_scatter(self.total, largest))
+            if not self._flat:
+                largest = np.abs(self.means).max(axis=0, initial=0.0)
+                self._scatters[0].flatten(rounding_scatter(self.total, largest))
+                self._flat = True
             return self._scatters[0]
         assert self.form == "per_class", "the diagonal form has no scatter matrices"
         return combine(((1.0, self.of_class(k)) for k in range(self.n_classes)), self.n_features)

@@ -21,6 +21,7 @@ from separatrix.solvers.least_squares.dual_gradient import minimise_dual_ridge
 from separatrix.solvers.least_squares.nonnegative import solve_nonnegative
 from separatrix.solvers.least_squares.norm_ball import solve_norm_ball
 from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution, solve_ridge
+from separatrix.solvers.least_squares.primal_gradient import minimise_primal_ridge
 from separatrix.solvers.least_squares.refinement import refine
 from separatrix.solvers.least_squares.weighted_rows import DenseRows, FewDenseRows, SparseRows, WeightedRows
 from separatrix.statistics.gram import Gram, NormalEquations, check_targets
@@ -200,7 +201,7 @@ def _fit_by_dual(
     dtype: np.dtype[Any],
     hopeless: bool = False,
 ) -> tuple[Float, Float, Fit] | None:
-    """The same on the side of the rows, which are in memory; every target has a penalty.
+    """The same with a bound from the dual, on rows that are in memory; every target has a penalty.
 
     Without steps the Gram matrix of few dense rows is factored. `hopeless` as for `minimise_dual_ridge`.
     """
@@ -226,9 +227,12 @@ def _fit_by_dual(
             if solution is None:
                 return None
             return solution.coef, solution.intercept, describe(solution, source.passes, watch)
-        solved = minimise_dual_ridge(
-            rows, alpha, tol=tol, max_iter=max_iter, dtype=dtype, extra=of_intercept, hopeless=hopeless
-        )
+        # The system of the columns where there are more rows: it is the smaller and better conditioned one.
+        by_columns = len(rows.targets) >= source.n_features
+        if by_columns:
+            rows.check_squares()
+        method = minimise_primal_ridge if by_columns else minimise_dual_ridge
+        solved = method(rows, alpha, tol=tol, max_iter=max_iter, dtype=dtype, extra=of_intercept, hopeless=hopeless)
         if solved is None:
             return None
         rows.check_squares()

@@ -29,6 +29,8 @@ from separatrix.solvers.least_squares.weighted_rows import FewDenseRows
 
 # Share of the squares of the targets that is left in the residual of an exact answer, and of the objective in its gap.
 _LEFT, _GAP = 1e-22, 1e-10
+# The first where less precise coefficients are published.
+_LEFT_IN_SINGLE = 1e-17
 _STEPS, _GAIN = 6, 0.1
 
 
@@ -40,9 +42,10 @@ def solve_dual_ridge(
     `extra` as for `minimise_ridge`.
     """
     size = float(np.square(rows.targets).sum())
-    found = _refined(rows, alpha, rows.first_gram, size)
+    enough = size * (_LEFT if dtype == np.float64 else _LEFT_IN_SINGLE)
+    found = _refined(rows, alpha, rows.first_gram, enough)
     if found is None and rows.first_gram.dtype != np.float64:
-        found = _refined(rows, alpha, rows.gram(np.dtype(np.float64)), size)
+        found = _refined(rows, alpha, rows.gram(np.dtype(np.float64)), enough)
     if found is None:
         return None
     u, w, before, value, residual = found
@@ -63,7 +66,7 @@ def solve_dual_ridge(
 
 
 def _refined(
-    rows: FewDenseRows, alpha: Float, gram: NDArray[Any], size: float
+    rows: FewDenseRows, alpha: Float, gram: NDArray[Any], enough: float
 ) -> tuple[Float, Float, float, float, Float] | None:
     """u, w, gap, objective and residual after steps with the factor of a Gram matrix, in its precision."""
     factors, diagonal = {}, np.arange(len(gram))
@@ -82,6 +85,6 @@ def _refined(
         w = rows.transposed(u)
         gap, value, residual = duality_gap(rows, alpha, u, w, w)
         before, left = left, float(np.square(residual).sum())
-        if left <= _LEFT * size or not left <= _GAIN**2 * before:
+        if left <= enough or not left <= _GAIN**2 * before:
             break
-    return (u, w, gap, value, residual) if left <= _LEFT * size and gap <= _GAP * value else None
+    return (u, w, gap, value, residual) if left <= enough and gap <= _GAP * value else None

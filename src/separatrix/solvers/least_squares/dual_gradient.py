@@ -91,7 +91,7 @@ def _descend(
     """Conjugate gradients from u with the given residual, both changed in place."""
     direction, energy = residual.copy(order="K"), np.square(residual).sum(axis=0)
     gaps: list[float] = []
-    for done in range(1, max_iter + 1):
+    for _ in range(max_iter):
         product = rows.times(rows.transposed(direction))
         product += alpha * direction
         curvature = np.einsum("ij,ij->j", direction, product)
@@ -107,15 +107,22 @@ def _descend(
         if not step.any():
             return Status.STALLED
         gaps.append(gap)
-        if hopeless and done in (-(-max_iter // 3), -(-2 * max_iter // 3)):
-            # What a step of the last half has gained, of residuals that do not fall at every step.
-            gained = np.log(min(gaps[: done - done // 2]) / min(gaps)) / max(1, done // 2)
-            if not np.log(min(gaps) / (tol * max(value, _TINY))) < (max_iter - done) * gained:
-                return Status.MAX_ITER
+        if hopeless and too_slow(gaps, max_iter, tol * max(value, _TINY)):
+            return Status.MAX_ITER
         direction *= np.divide(left, energy, out=np.zeros_like(energy), where=energy > 0)
         direction += residual
         energy = left
     return Status.MAX_ITER
+
+
+def too_slow(gaps: list[float], max_iter: int, goal: float) -> bool:
+    """Whether one or two thirds of the steps show, by their gaps, that all of them are too few to reach the goal."""
+    done = len(gaps)
+    if done not in (-(-max_iter // 3), -(-2 * max_iter // 3)):
+        return False
+    # What a step of the last half has gained, of residuals that do not fall at every step.
+    gained = np.log(min(gaps[: done - done // 2]) / min(gaps)) / max(1, done // 2)
+    return not np.log(min(gaps) / goal) < (max_iter - done) * gained
 
 
 def duality_gap(rows: WeightedRows, alpha: Float, u: Float, w: Float, published: Float) -> tuple[float, float, Float]:

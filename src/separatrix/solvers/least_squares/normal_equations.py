@@ -42,6 +42,8 @@ _EXACT_FITTED = 1e-18
 _DIGITS = 1e-9
 _LARGEST_RATIO = 100.0
 _PROVES = 0.1
+# Share of the squares of the targets that the gap of an answer may be before its last step, and of the gap before it after one.
+_LEFT, _GAIN = 1e-22, 1e-2
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] =
     d, m = equations.cross.shape
     coef, wide, parts = np.empty((m, d)), np.empty((m, d)), []
     by_rows = equations.scatter.thin
-    for penalty in np.unique(alpha):
+    for penalty in np.unique(alpha) if m > 1 else alpha:
         targets = alpha == penalty
         part = (_part_of_rows if by_rows else _part_of_matrix)(equations, float(penalty), targets, dtype)
         coef[targets], wide[targets] = part.coef, part.coef_before_rounding
@@ -136,7 +138,7 @@ def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] =
         rank,
         Certificate(gap + extra, value, method, max(part.stationarity for part in parts)),
         float(equations.target_squares.sum()),
-        before + rounding_of_intercept(equations, coef, DOUBLE),
+        before + (extra if dtype == DOUBLE else rounding_of_intercept(equations, coef, DOUBLE)),
         error=_error(equations, coef, max(part.condition for part in parts)),
         established=by_rows or rank == int((equations.column_squares > 0).sum()),
     )
@@ -148,8 +150,11 @@ def _as_published(coef: Float, dtype: np.dtype[Any]) -> list[Float]:
 
 
 def _part_of_matrix(equations: NormalEquations, alpha: float, targets: Any, dtype: np.dtype[Any]) -> _Part:
-    metric = penalised_metric(equations, alpha) or ridge_metric(equations, alpha)
-    coef = _solve(equations, metric, alpha, targets)
+    metric: Metric | None = penalised_metric(equations, alpha)
+    coef = None if metric is None else _refined(equations, metric, alpha, targets)
+    if metric is None or coef is None:
+        metric = ridge_metric(equations, alpha)
+        coef = _solve(equations, metric, alpha, targets)
     off = _unit(equations) * len(coef.T) * metric.condition
     slack = 1.0 / np.sqrt(1.0 - off) if off < _PROVES else np.inf
     gaps, residual, enough = [], coef, _EXACT_FITTED * float(equations.target_squares[targets].sum())
@@ -275,6 +280,21 @@ def rounding_of_intercept(equations: NormalEquations, coef: Float, dtype: np.dty
     y_size = np.abs(equations.y_mean) + EPS / step * np.sqrt(equations.target_squares / equations.total)
     error = step * (y_size + np.abs(coef) @ x_size)
     return equations.total * float(np.square(error).sum())
+
+
+def _refined(equations: NormalEquations, metric: Metric, alpha: float, targets: Any) -> Float | None:
+    """The coefficients by steps in about the metric of S + αI; None where they gain little."""
+    cross, before = equations.cross.T[targets], np.inf
+    coef, enough = metric.solve(cross), _LEFT * float(equations.target_squares[targets].sum())
+    while True:
+        half = metric.half(cross - _normal_product(equations, coef, alpha))
+        left = float(np.square(half).sum())
+        coef += metric.back(half)
+        if left <= enough:
+            return coef
+        if not left <= _GAIN * before:
+            return None
+        before = left
 
 
 def _solve(equations: NormalEquations, metric: Metric, alpha: float, targets: Any) -> Float:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Float
 from separatrix.data.source import Source, in_parallel, ordered
+from separatrix.data.sparse import SparseBlock
 
 # Entries of a part: worth a thread, and for sparse rows more than the sums over parts cost.
 _ENTRIES, _ENTRIES_A_COLUMN = 1 << 20, 8
@@ -122,6 +123,8 @@ class SparseRows(WeightedRows):
     def _read(self, weights: Float) -> None:
         entries = max(_ENTRIES, _ENTRIES_A_COLUMN * self.source.n_features)
         self._blocks = [block.counted() for block in self.source.coarse(entries).blocks()]
+        if (self.source.entries or 0) <= _WHOLE:  # other types are read as float64 once, not in every product
+            self._blocks = [block.doubled() if isinstance(block, SparseBlock) else block for block in self._blocks]
         ends = np.cumsum([0] + [block.n for block in self._blocks])
         self._at = [slice(int(a), int(b)) for a, b in pairwise(ends)]
         self.sums = self._transposed(weights[:, None])[:, 0]
