@@ -22,7 +22,7 @@ import numpy as np
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
 from separatrix.dual.active_set import newton_steps, row_newton
-from separatrix.dual.centred_rows import CentredRows, DenseCopy
+from separatrix.dual.centred_rows import CentredRows, DenseCopy, stored_parts
 from separatrix.dual.interior import interior_points, on_the_margin, with_intercept
 from separatrix.dual.interior_batch import hinge_gaps, interior_optima
 from separatrix.dual.linear_proof import Sides
@@ -36,6 +36,10 @@ _INNER = 0.1
 _SURE, _SELDOM = 0.2, 3.0
 # Numbers that are kept with all rows, of machines that are solved at once.
 _TOGETHER = 16_384
+# Products with a Hessian that a machine is worth before other methods have their turn.
+_PRODUCTS = 400
+# The entries that may be read before Ctrl-C is looked at.
+_UNINTERRUPTED = 1e8
 # The gap, of the objective, at which it is plain which rows are on the margin.
 _PLAIN = 1e-9
 
@@ -96,12 +100,13 @@ def _together(machines: Sequence[LinearMachine]) -> Sides:
 
 
 def near_optima(
-    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, *, fine: bool
+    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, *, fine: bool, conjugate: bool = False
 ) -> list[tuple[ProvenPoint, int]]:
     """Points that are likely to be optimal, with their proofs, of machines on the same rows; and the steps that led there.
 
     By Newton's method for the squared hinge, by interior points for the hinge, and on the rows' side where the rows are few;
-    there are none where these are not to be had. `fine` asks for the last digits; Ctrl-C sets `stop`.
+    there are none where these are not to be had. `conjugate` gradients take Newton's steps for the squared hinge on sparse rows
+    as they are stored. `fine` asks for the last digits; Ctrl-C sets `stop`.
     """
     rows, power, factor = machines[0].rows, machines[0].power, machines[0].rows.factor
     inner = machines if factor is None else [replace(machine, rows=factor.rows) for machine in machines]
@@ -109,8 +114,10 @@ def near_optima(
     found: list[list[tuple[Point, int]]] = [[] for _ in parts]
     goal = 0.0 if fine and power == 2 else _PLAIN if fine else _INNER * tol
 
+    method = _conjugate_points if conjugate else _newton_points if power == 2 else _interior_points
+
     def search(at: int) -> None:
-        found[at] = (_newton_points if power == 2 else _interior_points)(parts[at], goal, max_iter, stop, fine)
+        found[at] = method(parts[at], goal, max_iter, stop, fine)
 
     in_parallel(search, range(len(parts)), stop)
     points = [each for part in found for each in part]
@@ -157,6 +164,33 @@ def _newton_points(
         inner, beta = (theta, 0.0) if X is copy.A else (theta[:-1], float(theta[-1]))
         found.append(((*copy.back(inner, beta), alpha), int(steps)))
     return found
+
+
+def _conjugate_points(
+    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, fine: bool
+) -> list[tuple[Point, int]]:
+    """Where Newton's method ends by conjugate gradients, for machines of the squared hinge on sparse rows."""
+    from separatrix.kernels.support_vectors.squared_hinge import squared_hinge_newton  # numba takes a while to import
+
+    first, found = machines[0], []
+    d, (values, indices, indptr, _) = first.rows.X.shape[1], stored_parts(first.rows.X, first.rows.centre)
+    rho, ones = np.ones(d + 1), 0.0 if first.scaling == 0.0 else 1.0
+    rho[d] = first.pull if ones else 1.0
+    costs, most = 2.0 * first.price, min(max_iter, _PRODUCTS)
+    at_once = max(1, int(_UNINTERRUPTED / max(1, len(indices))))
+    try:
+        for machine in machines:
+            theta, alpha, steps, left = np.zeros(d + 1), np.zeros(len(costs)), 0, most
+            while left > 0 and not stop.is_set():
+                ends = (tol, min(left, at_once), theta, alpha)
+                taken, products = squared_hinge_newton(
+                    values[0], indices, indptr, ones, rho, machine.signs, costs, *ends
+                )
+                steps, left = steps + int(taken), left - products if products == ends[1] else 0
+            found.append(((theta[:d], float(theta[d]), alpha), steps))
+    except KeyboardInterrupt:
+        stop.set()
+    return found if np.all([np.isfinite(point[0]).all() for point, _ in found]) else []
 
 
 def _interior_points(

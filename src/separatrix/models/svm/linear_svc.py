@@ -159,6 +159,8 @@ class LinearSVC(SparseCoefficients, LinearRule):
             return
         rows = memory_rows(source, self.class_weight)
         machines = self._machines(rows, source)
+        if way == "conjugate" and _few_sweeps(machines[0]):
+            way = "dual"
         progress = Progress(type(self).__name__, int(self.verbose))
         self._solve_dual(machines, call.watch, progress, way)
         progress.close()
@@ -232,7 +234,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         # Few dense rows are done by then, and without compiled code.
         if (
             pairs
-            and way != "dual"
+            and way not in ("dual", "conjugate")
             and (sp.issparse(frame.X) or (way == "interior" and not fine and frame.gram is None))
         ):
             for at, machine in enumerate(pairs):
@@ -241,14 +243,17 @@ class LinearSVC(SparseCoefficients, LinearRule):
                 if duals[at] is None or stop.is_set():
                     break  # nor are they enough for the others
         rest = [at for at, dual in enumerate(duals) if dual is None]
-        if rest and pairs and (way in ("newton", "interior") or frame.gram is not None):
-            optima = near_optima([pairs[at] for at in rest], self.tol, int(self.max_iter), stop, fine=fine)
+        if rest and pairs and (way in ("newton", "interior", "conjugate") or frame.gram is not None):
+            settings = (self.tol, int(self.max_iter), stop)
+            optima = near_optima([pairs[at] for at in rest], *settings, fine=fine, conjugate=way == "conjugate")
             near = dict(zip(rest, optima, strict=False))
 
         def solve(at: int) -> None:
             seed = at if at in near else int(seeds()[at])  # hardly ever needed, and dear to draw
             settings = (self.tol, int(self.max_iter), seed, callback)
-            duals[at] = machines[at].solve(*settings, direct=way != "dual", stop=stop, near=near.get(at))
+            duals[at] = machines[at].solve(
+                *settings, direct=way not in ("dual", "conjugate"), stop=stop, near=near.get(at)
+            )
 
         try:
             if near:  # there is hardly more to do than to prove them
@@ -275,6 +280,11 @@ class _Primal(LinearClassifier):
 
     def _intercept_scaling(self) -> float | None:
         return self.scaling
+
+
+def _few_sweeps(machine: DualMachine) -> bool:
+    """Whether the ridge 1/2C of the squared hinge's dual outweighs ‖x‖²: its coordinates hardly depend on each other then."""
+    return bool(2.0 * (machine.price @ machine.rows.squares) <= len(machine.price))
 
 
 def _too_large(frame: CentredRows, source: Source) -> str:
