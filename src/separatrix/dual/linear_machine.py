@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 import numpy as np
+import scipy.sparse as sp
 
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
@@ -26,9 +27,10 @@ from separatrix.dual.centred_rows import CentredRows, DenseCopy, stored_parts
 from separatrix.dual.interior import interior_points, on_the_margin, with_intercept
 from separatrix.dual.interior_batch import hinge_gaps, interior_optima
 from separatrix.dual.linear_proof import Sides
-from separatrix.dual.linear_search import Ascent, DualMachine, Point
+from separatrix.dual.linear_search import Ascent, DualMachine, LinearDual, Point, try_together
 from separatrix.dual.record import ProvenPoint, Record
 from separatrix.dual.sweeps import ActiveRows, Swept, Until
+from separatrix.lazy import compiled_pays
 
 # The gap to reach on the rows' side, of what is asked for.
 _INNER = 0.1
@@ -38,6 +40,8 @@ _SURE, _SELDOM = 0.2, 3.0
 _TOGETHER = 16_384
 # Products with a Hessian that a machine is worth before other methods have their turn.
 _PRODUCTS = 400
+# Products of two columns in all rows up to which compiled loops are quicker than calls, and the steps that they may take.
+_NARROW, _NARROW_STEPS = 1_000_000, 50
 # The entries that may be read before Ctrl-C is looked at.
 _UNINTERRUPTED = 1e8
 # The gap, of the objective, at which it is plain which rows are on the margin.
@@ -69,6 +73,12 @@ class LinearMachine(DualMachine):
 
     def interior_points(self, copy: DenseCopy) -> Iterator[Point]:
         return interior_points(copy.A, copy.penalty, self.signs, self.price, self.power, self.scaling)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether dense rows have so few columns that a step takes longer to call than to compute."""
+        (n, d), X = self.rows.X.shape, self.rows.X
+        return not sp.issparse(X) and n * (d + 1) ** 2 <= _NARROW
 
     @property
     def _on_rows(self) -> bool:
@@ -127,11 +137,28 @@ def near_optima(
     if factor is not None:
         W = np.ascontiguousarray(rows.products(factor.multipliers(W.T)).T)
     beta, alpha = np.array([point[1] for point, _ in points]), np.array([point[2] for point, _ in points])
+    return list(zip(_proven(machines, W, beta, alpha), steps, strict=True))
+
+
+def _proven(machines: Sequence[LinearMachine], W: Float, beta: Float, alpha: Float) -> list[ProvenPoint]:
+    """The proofs of machines on the same rows, at points (K, d), (K,), (K, n)."""
     proven: list[ProvenPoint] = []
     for part in _parts(machines):
         at = slice(len(proven), len(proven) + len(part))
         proven += _together(part).prove(W[at], beta[at], alpha[at])
-    return list(zip(proven, steps, strict=True))
+    return proven
+
+
+def try_sweeps(
+    machines: Sequence[LinearMachine], tol: float, max_iter: int, seeds: Sequence[int], stop: Event
+) -> list[LinearDual | None]:
+    """The fits of machines on the same rows for which a few sweeps are enough."""
+
+    def prove(points: list[Point]) -> list[ProvenPoint]:
+        W, beta, alpha = (np.array(part) for part in zip(*points, strict=True))
+        return _proven(machines, W, beta, alpha)
+
+    return try_together(machines, prove, tol, max_iter, seeds, stop)
 
 
 def _parts(machines: Sequence[LinearMachine]) -> list[Sequence[LinearMachine]]:
@@ -145,6 +172,8 @@ def _newton_points(
 ) -> list[tuple[Point, int]]:
     """Where Newton's method ends for machines of the squared hinge, and its steps."""
     first = machines[0]
+    if compiled_pays(0.0) and first.is_narrow and (narrow := _narrow_points(machines, tol, max_iter, stop)):
+        return narrow
     copy, last = first.rows.dense_copy, None
     if copy is None or stop.is_set():
         return []
@@ -163,6 +192,28 @@ def _newton_points(
     for theta, alpha, steps in zip(last.theta, last.alpha, last.steps, strict=True):
         inner, beta = (theta, 0.0) if X is copy.A else (theta[:-1], float(theta[-1]))
         found.append(((*copy.back(inner, beta), alpha), int(steps)))
+    return found
+
+
+def _narrow_points(
+    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event
+) -> list[tuple[Point, int]]:
+    """`_newton_points` on dense rows with few columns, in compiled code; none where one machine did not end by itself."""
+    from separatrix.kernels.support_vectors.squared_hinge import squared_hinge_factor  # numba takes a while to import
+
+    first, found = machines[0], []
+    (n, d), rows = first.rows.X.shape, first.rows
+    rho, A = np.ones(d + (first.scaling != 0.0)), np.ones((n, d + (first.scaling != 0.0)))
+    np.subtract(rows.X, rows.centre, out=A[:, :d])
+    rho[d:] = first.pull
+    costs = 2.0 * first.price
+    for machine in machines:
+        theta, alpha = np.zeros(len(rho)), np.zeros(n)
+        ends = (tol, min(max_iter, _NARROW_STEPS), theta, alpha)
+        steps, ended = squared_hinge_factor(A, rho, machine.signs, costs, *ends)
+        if not (ended and np.isfinite(theta).all()):
+            return []
+        found.append(((theta[:d], float(theta[d]) if len(theta) > d else 0.0, alpha), int(steps)))
     return found
 
 
