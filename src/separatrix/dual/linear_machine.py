@@ -142,11 +142,16 @@ def near_optima(
 
 def _proven(machines: Sequence[LinearMachine], W: Float, beta: Float, alpha: Float) -> list[ProvenPoint]:
     """The proofs of machines on the same rows, at points (K, d), (K,), (K, n)."""
-    proven: list[ProvenPoint] = []
-    for part in _parts(machines):
-        at = slice(len(proven), len(proven) + len(part))
-        proven += _together(part).prove(W[at], beta[at], alpha[at])
-    return proven
+    parts = _parts(machines)
+    size = len(parts[0])
+    proven: list[list[ProvenPoint]] = [[] for _ in parts]
+
+    def prove(part: int) -> None:
+        at = slice(part * size, (part + 1) * size)
+        proven[part] = _together(parts[part]).prove(W[at], beta[at], alpha[at])
+
+    in_parallel(prove, range(len(parts)))
+    return [point for part in proven for point in part]
 
 
 def try_sweeps(
