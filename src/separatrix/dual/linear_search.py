@@ -32,6 +32,9 @@ Point = tuple[Float, Any, Float]
 
 _FIRST_PROOF, _LONG_SINCE = 3, 1.5
 _ARRIVES_AT_ONCE, _STIFF, _TINY = 300.0, 1e200, 1e-150
+# An intercept's column that is no longer than this many times the rows', squared, is swept like another one where the
+# proximal term would leave no more than this share of its way to a sweep.
+_NO_LONGER, _SOFT = 4.0, 0.25
 # Sweeps before Newton's steps may take over, how many of these a fit takes, and what one flop of a sweep costs of theirs.
 _FIRST_SWEEPS, _NEWTON_STEPS, _SLOWER = 20, 30, 10.0
 # What a step costs beside its arithmetic, and what one may cost.
@@ -145,7 +148,11 @@ class DualMachine(ABC):
         """
         if self.scaling == 0.0:
             return 0.0, 0.0
-        r = min(float(self.rows.squares.mean()) or 1.0, _ARRIVES_AT_ONCE / float(self.price.sum()))
+        size = float(self.rows.squares.mean()) or 1.0
+        r = min(size, _ARRIVES_AT_ONCE / float(self.price.sum()))
+        # Beside a proximal term that holds b much faster than the penalty does, b would need many sweeps to arrive.
+        if self.scaling and self.pull * r <= _SOFT and self.pull * _NO_LONGER * size >= 1.0:
+            return 1.0 / self.pull, 0.0
         return r / (1.0 + self.pull * r), 1.0 / (1.0 + self.pull * r)
 
     def patience(self, max_iter: int) -> int:
