@@ -18,17 +18,19 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 import numpy as np
+import scipy.sparse as sp
 
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
 from separatrix.dual.active_set import newton_steps, row_newton
-from separatrix.dual.centred_rows import CentredRows, DenseCopy
+from separatrix.dual.centred_rows import CentredRows, DenseCopy, stored_parts
 from separatrix.dual.interior import interior_points, on_the_margin, with_intercept
 from separatrix.dual.interior_batch import hinge_gaps, interior_optima
 from separatrix.dual.linear_proof import Sides
-from separatrix.dual.linear_search import Ascent, DualMachine, Point
+from separatrix.dual.linear_search import Ascent, DualMachine, LinearDual, Point, try_together
 from separatrix.dual.record import ProvenPoint, Record
 from separatrix.dual.sweeps import ActiveRows, Swept, Until
+from separatrix.lazy import compiled_pays
 
 # The gap to reach on the rows' side, of what is asked for.
 _INNER = 0.1
@@ -36,6 +38,12 @@ _INNER = 0.1
 _SURE, _SELDOM = 0.2, 3.0
 # Numbers that are kept with all rows, of machines that are solved at once.
 _TOGETHER = 16_384
+# Products with a Hessian that a machine is worth before other methods have their turn.
+_PRODUCTS = 400
+# Products of two columns in all rows up to which compiled loops are quicker than calls, and the steps that they may take.
+_NARROW, _NARROW_STEPS = 1_000_000, 50
+# The entries that may be read before Ctrl-C is looked at.
+_UNINTERRUPTED = 1e8
 # The gap, of the objective, at which it is plain which rows are on the margin.
 _PLAIN = 1e-9
 
@@ -67,6 +75,12 @@ class LinearMachine(DualMachine):
         return interior_points(copy.A, copy.penalty, self.signs, self.price, self.power, self.scaling)
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether dense rows have so few columns that a step takes longer to call than to compute."""
+        (n, d), X = self.rows.X.shape, self.rows.X
+        return not sp.issparse(X) and n * (d + 1) ** 2 <= _NARROW
+
+    @property
     def _on_rows(self) -> bool:
         return self.power == 2 and self.rows.has_row_gram
 
@@ -96,12 +110,13 @@ def _together(machines: Sequence[LinearMachine]) -> Sides:
 
 
 def near_optima(
-    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, *, fine: bool
+    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, *, fine: bool, conjugate: bool = False
 ) -> list[tuple[ProvenPoint, int]]:
     """Points that are likely to be optimal, with their proofs, of machines on the same rows; and the steps that led there.
 
     By Newton's method for the squared hinge, by interior points for the hinge, and on the rows' side where the rows are few;
-    there are none where these are not to be had. `fine` asks for the last digits; Ctrl-C sets `stop`.
+    there are none where these are not to be had. `conjugate` gradients take Newton's steps for the squared hinge on sparse rows
+    as they are stored. `fine` asks for the last digits; Ctrl-C sets `stop`.
     """
     rows, power, factor = machines[0].rows, machines[0].power, machines[0].rows.factor
     inner = machines if factor is None else [replace(machine, rows=factor.rows) for machine in machines]
@@ -109,8 +124,10 @@ def near_optima(
     found: list[list[tuple[Point, int]]] = [[] for _ in parts]
     goal = 0.0 if fine and power == 2 else _PLAIN if fine else _INNER * tol
 
+    method = _conjugate_points if conjugate else _newton_points if power == 2 else _interior_points
+
     def search(at: int) -> None:
-        found[at] = (_newton_points if power == 2 else _interior_points)(parts[at], goal, max_iter, stop, fine)
+        found[at] = method(parts[at], goal, max_iter, stop, fine)
 
     in_parallel(search, range(len(parts)), stop)
     points = [each for part in found for each in part]
@@ -120,11 +137,33 @@ def near_optima(
     if factor is not None:
         W = np.ascontiguousarray(rows.products(factor.multipliers(W.T)).T)
     beta, alpha = np.array([point[1] for point, _ in points]), np.array([point[2] for point, _ in points])
-    proven: list[ProvenPoint] = []
-    for part in _parts(machines):
-        at = slice(len(proven), len(proven) + len(part))
-        proven += _together(part).prove(W[at], beta[at], alpha[at])
-    return list(zip(proven, steps, strict=True))
+    return list(zip(_proven(machines, W, beta, alpha), steps, strict=True))
+
+
+def _proven(machines: Sequence[LinearMachine], W: Float, beta: Float, alpha: Float) -> list[ProvenPoint]:
+    """The proofs of machines on the same rows, at points (K, d), (K,), (K, n)."""
+    parts = _parts(machines)
+    size = len(parts[0])
+    proven: list[list[ProvenPoint]] = [[] for _ in parts]
+
+    def prove(part: int) -> None:
+        at = slice(part * size, (part + 1) * size)
+        proven[part] = _together(parts[part]).prove(W[at], beta[at], alpha[at])
+
+    in_parallel(prove, range(len(parts)))
+    return [point for part in proven for point in part]
+
+
+def try_sweeps(
+    machines: Sequence[LinearMachine], tol: float, max_iter: int, seeds: Sequence[int], stop: Event
+) -> list[LinearDual | None]:
+    """The fits of machines on the same rows for which a few sweeps are enough."""
+
+    def prove(points: list[Point]) -> list[ProvenPoint]:
+        W, beta, alpha = (np.array(part) for part in zip(*points, strict=True))
+        return _proven(machines, W, beta, alpha)
+
+    return try_together(machines, prove, tol, max_iter, seeds, stop)
 
 
 def _parts(machines: Sequence[LinearMachine]) -> list[Sequence[LinearMachine]]:
@@ -138,6 +177,8 @@ def _newton_points(
 ) -> list[tuple[Point, int]]:
     """Where Newton's method ends for machines of the squared hinge, and its steps."""
     first = machines[0]
+    if compiled_pays(0.0) and first.is_narrow and (narrow := _narrow_points(machines, tol, max_iter, stop)):
+        return narrow
     copy, last = first.rows.dense_copy, None
     if copy is None or stop.is_set():
         return []
@@ -157,6 +198,55 @@ def _newton_points(
         inner, beta = (theta, 0.0) if X is copy.A else (theta[:-1], float(theta[-1]))
         found.append(((*copy.back(inner, beta), alpha), int(steps)))
     return found
+
+
+def _narrow_points(
+    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event
+) -> list[tuple[Point, int]]:
+    """`_newton_points` on dense rows with few columns, in compiled code; none where one machine did not end by itself."""
+    from separatrix.kernels.support_vectors.squared_hinge import squared_hinge_factor  # numba takes a while to import
+
+    first, found = machines[0], []
+    (n, d), rows = first.rows.X.shape, first.rows
+    rho, A = np.ones(d + (first.scaling != 0.0)), np.ones((n, d + (first.scaling != 0.0)))
+    np.subtract(rows.X, rows.centre, out=A[:, :d])
+    rho[d:] = first.pull
+    costs = 2.0 * first.price
+    for machine in machines:
+        theta, alpha = np.zeros(len(rho)), np.zeros(n)
+        ends = (tol, min(max_iter, _NARROW_STEPS), theta, alpha)
+        steps, ended = squared_hinge_factor(A, rho, machine.signs, costs, *ends)
+        if not (ended and np.isfinite(theta).all()):
+            return []
+        found.append(((theta[:d], float(theta[d]) if len(theta) > d else 0.0, alpha), int(steps)))
+    return found
+
+
+def _conjugate_points(
+    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, fine: bool
+) -> list[tuple[Point, int]]:
+    """Where Newton's method ends by conjugate gradients, for machines of the squared hinge on sparse rows."""
+    from separatrix.kernels.support_vectors.squared_hinge import squared_hinge_newton  # numba takes a while to import
+
+    first, found = machines[0], []
+    d, (values, indices, indptr, _) = first.rows.X.shape[1], stored_parts(first.rows.X, first.rows.centre)
+    rho, ones = np.ones(d + 1), 0.0 if first.scaling == 0.0 else 1.0
+    rho[d] = first.pull if ones else 1.0
+    costs, most = 2.0 * first.price, min(max_iter, _PRODUCTS)
+    at_once = max(1, int(_UNINTERRUPTED / max(1, len(indices))))
+    try:
+        for machine in machines:
+            theta, alpha, steps, left = np.zeros(d + 1), np.zeros(len(costs)), 0, most
+            while left > 0 and not stop.is_set():
+                ends = (tol, min(left, at_once), theta, alpha)
+                taken, products = squared_hinge_newton(
+                    values[0], indices, indptr, ones, rho, machine.signs, costs, *ends
+                )
+                steps, left = steps + int(taken), left - products if products == ends[1] else 0
+            found.append(((theta[:d], float(theta[d]), alpha), steps))
+    except KeyboardInterrupt:
+        stop.set()
+    return found if np.all([np.isfinite(point[0]).all() for point, _ in found]) else []
 
 
 def _interior_points(

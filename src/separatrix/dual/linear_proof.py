@@ -41,7 +41,9 @@ class Sides:
         with np.errstate(over="ignore", invalid="ignore"):
             scores = _each(self.rows.scores, W)
             if self.scaling != 0.0:
-                beta = best_intercepts(self.signs - scores, self.signs, self.price, self.power, self.pull)
+                v, given = self.signs - scores, (self.signs, self.price, self.power, self.pull)
+                refined = refined_intercepts(beta, v, self.signs, self.price, self.pull) if self.power == 2 else None
+                beta = best_intercepts(v, *given) if refined is None else refined
             b, there = self.rows.intercepts(W, beta)
             most = np.maximum(np.abs(beta), np.abs(there))
             rounding = self.rows.score_rounding(W[0], most) if len(W) == 1 else self.rows.score_rounding(W.T, most)
@@ -124,6 +126,16 @@ class Sides:
 def _each(product: Callable[[Float], Float], M: Float) -> Float:
     """A product with each row of a matrix."""
     return product(M[0])[None] if len(M) == 1 else np.ascontiguousarray(product(M.T).T)
+
+
+def refined_intercepts(near: Float, v: Float, signs: Float, price: Float, pull: float) -> Float | None:
+    """`best_intercepts` for p = 2 by a step of Newton's method from `near`; ``None`` where that changes the rows inside the
+    margin, so that it does not end there.
+    """
+    inside = signs * (v - near[:, None]) > 0.0
+    masses = inside * price
+    found: Float = np.einsum("ij,ij->i", masses, v) / (masses.sum(axis=1) + 0.5 * pull)
+    return found if np.array_equal(signs * (v - found[:, None]) > 0.0, inside) else None
 
 
 def best_intercepts(v: Float, signs: Float, price: Float, power: int, pull: float = 0.0) -> Float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Event
@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.block import Float
+from separatrix.data.source import in_parallel
 from separatrix.dual.centred_rows import CentredRows, DenseCopy
 from separatrix.dual.record import ProvenPoint, Record
 from separatrix.dual.sweeps import Swept
@@ -31,6 +32,9 @@ Point = tuple[Float, Any, Float]
 
 _FIRST_PROOF, _LONG_SINCE = 3, 1.5
 _ARRIVES_AT_ONCE, _STIFF, _TINY = 300.0, 1e200, 1e-150
+# An intercept's column that is no longer than this many times the rows', squared, is swept like another one where the
+# proximal term would leave no more than this share of its way to a sweep.
+_NO_LONGER, _SOFT = 4.0, 0.25
 # Sweeps before Newton's steps may take over, how many of these a fit takes, and what one flop of a sweep costs of theirs.
 _FIRST_SWEEPS, _NEWTON_STEPS, _SLOWER = 20, 30, 10.0
 # What a step costs beside its arithmetic, and what one may cost.
@@ -144,7 +148,11 @@ class DualMachine(ABC):
         """
         if self.scaling == 0.0:
             return 0.0, 0.0
-        r = min(float(self.rows.squares.mean()) or 1.0, _ARRIVES_AT_ONCE / float(self.price.sum()))
+        size = float(self.rows.squares.mean()) or 1.0
+        r = min(size, _ARRIVES_AT_ONCE / float(self.price.sum()))
+        # Beside a proximal term that holds b much faster than the penalty does, b would need many sweeps to arrive.
+        if self.scaling and self.pull * r <= _SOFT and self.pull * _NO_LONGER * size >= 1.0:
+            return 1.0 / self.pull, 0.0
         return r / (1.0 + self.pull * r), 1.0 / (1.0 + self.pull * r)
 
     def patience(self, max_iter: int) -> int:
@@ -198,15 +206,18 @@ class DualMachine(ABC):
             status = Status.INTERRUPTED
         return search.ended(status)
 
+    def few_sweeps(self, max_iter: int) -> int:
+        """A quarter of the sweeps that are worth a try, or some."""
+        return min(max_iter, max(_FIRST_SWEEPS, self.patience(max_iter) // 4))
+
     def try_sweeps(self, tol: float, max_iter: int, seed: int, stop: Event) -> LinearDual | None:
-        """The fit, if a few sweeps are enough: a quarter of what is given to them before Newton's steps, or less.
+        """The fit, if `few_sweeps` are enough.
 
         Where slack is cheap nearly all α end at their bounds, and sweeps find that at once.
         """
-        most = min(max_iter, max(_FIRST_SWEEPS, self.patience(max_iter) // 4))
-        search = _Search(self, Record(tol), most, None, stop)
+        search = _Search(self, Record(tol), self.few_sweeps(max_iter), None, stop)
         try:
-            status = search.sweep(most, np.random.default_rng(seed), hopeful=True)
+            status = search.sweep(search.max_iter, np.random.default_rng(seed), hopeful=True)
         except KeyboardInterrupt:
             stop.set()
             status = Status.INTERRUPTED
@@ -219,6 +230,10 @@ class _Search:
     def __init__(self, machine: DualMachine, record: Record, max_iter: int, callback: Any, stop: Event) -> None:
         self.machine, self.record, self.max_iter, self.callback, self.stop = machine, record, max_iter, callback, stop
         self.iterations, self.passes = 0, 1
+        self.value, self.proven = (
+            0.0,
+            10,
+        )  # of the dual; the last proof's sweep, the first being due by its rise or by then
 
     @cached_property
     def ascent(self) -> Ascent:
@@ -235,9 +250,13 @@ class _Search:
         """Look at the data from a point."""
         w, beta, alpha = point
         proven = self.machine.prove(w.copy(), beta, alpha)
-        self.record.add(proven)
-        self.passes += 2
+        self.look_at(proven)
         return proven
+
+    def look_at(self, point: ProvenPoint) -> None:
+        """Take a point that was proven by two passes."""
+        self.record.add(point)
+        self.passes += 2
 
     def ended(self, status: Status) -> LinearDual:
         """The best point so far, or where there is none, zero or the last one."""
@@ -249,28 +268,23 @@ class _Search:
     def sweep(self, limit: int, rng: np.random.Generator, *, hopeful: bool = False) -> Status:
         """Sweeps of dual coordinate ascent; `hopeful` ones end with the first proof that they did not come near."""
         ascent, record, status = self.ascent, self.record, Status.MAX_ITER
-        value, proven, gap = 0.0, 10, np.inf  # the last proof's sweep; the first is due by its rise, or somewhat later
+        gap = np.inf
         while self.iterations < limit:
             if self.stop.is_set():
                 status = Status.INTERRUPTED
                 break
-            late = max(_FIRST_PROOF, math.ceil(ascent.long_since * proven))
-            most = 1 if self.callback else max(1, min(limit, late) - self.iterations)
-            swept = ascent.sweeps(rng, value, most, _FIRST_PROOF - self.iterations)
-            rise, value = swept.rise, value + swept.total
-            self.iterations, self.passes = self.iterations + swept.count, self.passes + swept.count
-            due = ascent.is_due(rise, value) or self.iterations >= ascent.long_since * proven
-            if ascent.settled or (self.iterations >= _FIRST_PROOF and due):
-                since, proven = self.iterations - proven, self.iterations
+            rise, due = self._sweep_on(limit, rng)
+            if due:
+                since, self.proven = self.iterations - self.proven, self.iterations
                 point = self.prove(ascent.point)
-                if record.finished or ascent.after_proof(point, rise, value):
+                if record.finished or ascent.after_proof(point, rise, self.value):
                     return Status.STALLED
                 if hopeful and record.gap > _NEAR * record.goal:
                     return Status.MAX_ITER
-                if limit < self.max_iter and proven >= _FIRST_SWEEPS and math.isfinite(gap) and record.goal > 0.0:
+                if limit < self.max_iter and self.proven >= _FIRST_SWEEPS and math.isfinite(gap) and record.goal > 0.0:
                     # At the rate of the last sweeps there is more to go than they are given.
                     rate = math.log(max(gap / record.gap, 1.0 + 1e-9)) / max(1, since)
-                    if math.log(record.gap / record.goal) > rate * (limit - proven):
+                    if math.log(record.gap / record.goal) > rate * (limit - self.proven):
                         return Status.MAX_ITER
                 gap = record.gap
             else:
@@ -278,6 +292,24 @@ class _Search:
             record.note(self.iterations, self.callback)
         self.prove(ascent.point)
         return status
+
+    def _sweep_on(self, limit: int, rng: np.random.Generator) -> tuple[float, bool]:
+        """The rise of the dual in the last of some sweeps, and whether a proof is due."""
+        ascent = self.ascent
+        late = max(_FIRST_PROOF, math.ceil(ascent.long_since * self.proven))
+        most = 1 if self.callback else max(1, min(limit, late) - self.iterations)
+        swept = ascent.sweeps(rng, self.value, most, _FIRST_PROOF - self.iterations)
+        self.value += swept.total
+        self.iterations, self.passes = self.iterations + swept.count, self.passes + swept.count
+        due = ascent.is_due(swept.rise, self.value) or self.iterations >= ascent.long_since * self.proven
+        return swept.rise, ascent.settled or (self.iterations >= _FIRST_PROOF and due)
+
+    def sweep_until_due(self, rng: np.random.Generator) -> None:
+        """Sweeps before the first proof."""
+        while self.iterations < self.max_iter and not self.stop.is_set():
+            if self._sweep_on(self.max_iter, rng)[1]:
+                break
+            self.ascent.without_proof()
 
     def step(self, fine: bool) -> Status:
         """Newton's steps between the bounds; at last the equations of the margin, where `fine` digits are asked for."""
@@ -307,3 +339,26 @@ class _Search:
         if copy is not None and exact is not None and all(np.isfinite(part).all() for part in exact):
             record.prefer(machine.prove(*copy.back(exact[0], exact[1]), exact[2]))
         return Status.STALLED
+
+
+def try_together(
+    machines: Sequence[DualMachine],
+    prove: Callable[[list[Point]], list[ProvenPoint]],
+    tol: float,
+    max_iter: int,
+    seeds: Sequence[int],
+    stop: Event,
+) -> list[LinearDual | None]:
+    """`DualMachine.try_sweeps` of several machines, with one proof for all of them."""
+    searches = [_Search(machine, Record(tol), machine.few_sweeps(max_iter), None, stop) for machine in machines]
+
+    def sweep(at: int) -> None:
+        searches[at].sweep_until_due(np.random.default_rng(seeds[at]))
+
+    try:
+        in_parallel(sweep, range(len(searches)), stop)
+    except KeyboardInterrupt:
+        stop.set()
+    for search, point in zip(searches, prove([search.ascent.point for search in searches]), strict=True):
+        search.look_at(point)
+    return [search.ended(Status.STALLED) if search.record.finished else None for search in searches]

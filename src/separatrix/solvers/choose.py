@@ -215,6 +215,8 @@ _SWEEP_ENTRY, _PRODUCT, _INTERIOR_ROW, _ROW, _PASS_VALUE, _STEP_VALUE, _COPY_VAL
 )
 # Sweeps of sparse rows with many columns, and of others, whose columns are rarely as independent. Steps of interior points.
 _SPARSE_SWEEPS, _DENSE_SWEEPS, _INTERIOR_STEPS = 60, 400, 18
+# Nanoseconds per entry and row of Newton's method by conjugate gradients: some 40 products with Hessians.
+_CONJUGATE = 80.0
 # What a pass of the primal takes beside its arithmetic.
 _PASS = 0.5e6
 
@@ -230,14 +232,18 @@ def svm_costs(n_rows: int, n_features: int, loss: str, entries: int | None = Non
     ``newton``       (5 + min(15, 30 r)) (h + f + 6np + 60 n) + 8np                                   n p ≤ 3·10⁷
     ``primal``       hinge (25 + min(100, 900 r)) (h + 2e + 60 n + 0.5 ms),                                d ≤ 1000
                      squared (8 + min(30, 100 r)) (h/2 + 2e + 60 n + 0.5 ms)
+    ``conjugate``    80 (e + n), squared, of sparse rows                                              d ≤ n
     ``dual``         120 e of sparse rows with d ≥ n/4, 800 e of others
     ===============  ===============================================================================  ==============
     """
     n, d, p = float(n_rows), float(n_features), float(min(n_rows, n_features))
     stored = n * d if entries is None else float(entries)
-    sparse = stored <= _FULL * n * d and 4 * d >= n
+    few_entries = stored <= _FULL * n * d
+    sparse = few_entries and 4 * d >= n
     hessian, factor, few = _PRODUCT * n * p**2 / 2.0, _PRODUCT * p**3 / 3.0, d / n
     costs = {"dual": _SWEEP_ENTRY * stored * (_SPARSE_SWEEPS if sparse else _DENSE_SWEEPS)}
+    if loss != "hinge" and few_entries and d <= n:
+        costs["conjugate"] = _CONJUGATE * (stored + n)
     if n * p <= _COPY_ENTRIES:
         copy = _COPY_VALUE * n * p + (_PRODUCT * n * stored if n < d else 0.0)
         if loss == "hinge":
@@ -266,7 +272,8 @@ def choose_svm(n_rows: int | None, n_features: int, loss: str, *, entries: int |
     rows ≤ 200 (`few_rows`)         ``"interior"`` for the hinge, ``"newton"`` for the squared hinge: to the last digits
     rows that are not counted yet   ``"primal"`` up to 1000 columns, ``"dual"`` beyond
     else                            what costs least by `svm_costs`: ``"interior"`` points, ``"newton"``'s method on the rows
-                                    inside the margin, ``"primal"``: a few passes, or ``"dual"`` coordinate ascent
+                                    inside the margin, by ``"conjugate"`` gradients on sparse ones, ``"primal"``: a few passes,
+                                    or ``"dual"`` coordinate ascent
     ==============================  ====================================================================================
 
     Parameters

@@ -23,13 +23,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.source import in_parallel
 from separatrix.dual.centred_rows import CentredRows
 from separatrix.dual.crammer_singer import CrammerSinger
-from separatrix.dual.linear_machine import LinearMachine, near_optima
+from separatrix.dual.linear_machine import LinearMachine, near_optima, try_sweeps
 from separatrix.dual.linear_search import DualMachine, LinearDual
 from separatrix.dual.record import ProvenPoint
 from separatrix.models.base import FitCall
@@ -43,8 +44,8 @@ from separatrix.models.stopwatch import Stopwatch
 from separatrix.models.svm.machines import joined_fit
 from separatrix.solvers.choose import choose_svm, few_rows
 
-# What few rows are solved to.
-_FINE = 1e-10
+# What few rows are solved to; entries that are swept in less time than it takes to prove a point.
+_FINE, _SMALL = 1e-10, 200_000
 
 
 class LinearSVC(SparseCoefficients, LinearRule):
@@ -159,6 +160,8 @@ class LinearSVC(SparseCoefficients, LinearRule):
             return
         rows = memory_rows(source, self.class_weight)
         machines = self._machines(rows, source)
+        if way == "conjugate" and _few_sweeps(machines[0]):
+            way = "dual"
         progress = Progress(type(self).__name__, int(self.verbose))
         self._solve_dual(machines, call.watch, progress, way)
         progress.close()
@@ -203,9 +206,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         self.n_iter_, self.fit_ = int(model.n_iter_.max()), model.fit_
 
     def _seeds(self, count: int) -> Any:
-        given = self.random_state
-        generator = given if hasattr(given, "randint") else np.random.RandomState(given)
-        return generator.randint(2**31 - 1, size=count)
+        return check_random_state(self.random_state).randint(2**31 - 1, size=count)
 
     def _machines(self, rows: MemoryRows, source: Source) -> Sequence[DualMachine]:
         """One machine, one per class against the rest, or one for all classes, on the rows from their centre."""
@@ -232,23 +233,27 @@ class LinearSVC(SparseCoefficients, LinearRule):
         # Few dense rows are done by then, and without compiled code.
         if (
             pairs
-            and way != "dual"
+            and way not in ("dual", "conjugate")
             and (sp.issparse(frame.X) or (way == "interior" and not fine and frame.gram is None))
         ):
-            for at, machine in enumerate(pairs):
-                tol = min(self.tol, _FINE) if fine else self.tol
-                duals[at] = machine.try_sweeps(tol, int(self.max_iter), int(seeds()[at]), stop)
-                if duals[at] is None or stop.is_set():
-                    break  # nor are they enough for the others
+            settings = (min(self.tol, _FINE) if fine else self.tol, int(self.max_iter))
+            duals[0] = pairs[0].try_sweeps(*settings, int(seeds()[0]), stop)
+            if duals[0] is not None and len(pairs) > 1 and not stop.is_set():  # so they may be enough for the others
+                duals[1:] = try_sweeps(pairs[1:], *settings, seeds()[1:], stop)
+        elif len(pairs) > 1 and way == "dual" and frame.X.size <= _SMALL:
+            duals[:] = try_sweeps(pairs, self.tol, int(self.max_iter), seeds(), stop)
         rest = [at for at, dual in enumerate(duals) if dual is None]
-        if rest and pairs and (way in ("newton", "interior") or frame.gram is not None):
-            optima = near_optima([pairs[at] for at in rest], self.tol, int(self.max_iter), stop, fine=fine)
+        if rest and pairs and (way in ("newton", "interior", "conjugate") or frame.gram is not None):
+            asked = (self.tol, int(self.max_iter), stop)
+            optima = near_optima([pairs[at] for at in rest], *asked, fine=fine, conjugate=way == "conjugate")
             near = dict(zip(rest, optima, strict=False))
 
         def solve(at: int) -> None:
             seed = at if at in near else int(seeds()[at])  # hardly ever needed, and dear to draw
             settings = (self.tol, int(self.max_iter), seed, callback)
-            duals[at] = machines[at].solve(*settings, direct=way != "dual", stop=stop, near=near.get(at))
+            duals[at] = machines[at].solve(
+                *settings, direct=way not in ("dual", "conjugate"), stop=stop, near=near.get(at)
+            )
 
         try:
             if near:  # there is hardly more to do than to prove them
@@ -275,6 +280,11 @@ class _Primal(LinearClassifier):
 
     def _intercept_scaling(self) -> float | None:
         return self.scaling
+
+
+def _few_sweeps(machine: DualMachine) -> bool:
+    """Whether the ridge 1/2C of the squared hinge's dual outweighs ‖x‖²: its coordinates hardly depend on each other then."""
+    return bool(2.0 * (machine.price @ machine.rows.squares) <= len(machine.price))
 
 
 def _too_large(frame: CentredRows, source: Source) -> str:

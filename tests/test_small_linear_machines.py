@@ -1,0 +1,107 @@
+"""Linear machines solved by compiled code on the rows as they are stored: the optimum of other methods, and true proofs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import separatrix.kernels.support_vectors.squared_hinge  # noqa: F401  # loads numba: compiled steps are taken from then on
+from separatrix import LinearSVC, Status
+from separatrix.dual import linear_machine
+from separatrix.models.svm import linear_svc
+
+INTERCEPTS: dict[str, dict[str, Any]] = {
+    "free": {},
+    "penalised": {"intercept_scaling": 2.0},
+    "none": {"fit_intercept": False},
+}
+
+
+def text(n: int, d: int, classes: int, seed: int, scales: float = 0.0) -> tuple[Any, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, d), density=8 / d, rng=rng, format="csr") * 10.0 ** rng.uniform(-scales, scales, d)
+    scores = X @ rng.standard_normal((d, classes)) + 0.3 * rng.standard_normal((n, classes))
+    return sp.csr_array(X), np.argmax(scores, axis=1)
+
+
+def values(model: LinearSVC, X: Any, y: np.ndarray) -> np.ndarray:
+    """The objectives of the machines."""
+    classes = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
+    signs = np.where(y[:, None] == classes, 1.0, -1.0)
+    slack = np.maximum(0.0, 1.0 - signs * (X @ model.coef_.T + model.intercept_))
+    held = np.square(model.coef_).sum(axis=1)
+    if model.intercept_scaling is not None and model.fit_intercept:
+        held = held + np.square(model.intercept_ / model.intercept_scaling)
+    power = 1 if model.loss == "hinge" else 2
+    return 0.5 * held + model.C * (slack**power).sum(axis=0)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [0.003, 1.0, 300.0])
+@pytest.mark.parametrize(("classes", "scales"), [(2, 0.0), (2, 2.0), (4, 0.0)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_conjugate_gradients_find_the_optimum_of_sparse_machines(intercept, C, classes, scales, dtype):
+    X, y = text(700, 90, classes, 1, scales)
+    X = X.astype(dtype)
+    settings = {"C": C, "random_state": 0, **INTERCEPTS[intercept]}
+    model = LinearSVC(**settings)
+    model.fit(X, y)
+    best = LinearSVC(tol=1e-10, **settings).fit(X.toarray().astype(np.float64), y)
+    assert model.fit_.status is Status.CONVERGED
+    found, least = values(model, X.astype(np.float64), y).sum(), values(best, X.astype(np.float64), y).sum()
+    assert found - least <= model.fit_.certificate.gap + 1e-12 * least
+    assert found <= least * (1.0 + 1e-4)
+
+
+def test_sparse_machines_take_conjugate_gradients_or_sweeps(monkeypatch):
+    X, y = text(700, 90, 2, 2)
+    seen = []
+    inner = linear_svc.near_optima
+
+    def watched(*args, **kwargs):
+        seen.append(kwargs["conjugate"])
+        return inner(*args, **kwargs)
+
+    monkeypatch.setattr(linear_svc, "near_optima", watched)
+    LinearSVC(C=10.0).fit(X, y)
+    assert seen == [True]
+    LinearSVC(C=1e-4).fit(X, y)
+    assert seen == [True]
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [0.003, 1.0, 1e4])
+@pytest.mark.parametrize(("n", "d", "classes"), [(60, 30, 2), (300, 4, 5), (900, 12, 2)])
+@pytest.mark.parametrize("centre", [0.0, 1e3])
+def test_compiled_steps_on_few_columns_end_where_the_others_do(monkeypatch, intercept, C, n, d, classes, centre):
+    rng = np.random.default_rng(n)
+    X = (rng.standard_normal((n, d)) + centre) * 10.0 ** rng.uniform(-2, 2, d)
+    y = np.argmax(
+        (X - X.mean(axis=0)) / X.std(axis=0) @ rng.standard_normal((d, classes)) + rng.standard_normal((n, classes)),
+        axis=1,
+    )
+    models = []
+    for narrow in (1_000_000, 0):
+        monkeypatch.setattr(linear_machine, "_NARROW", narrow)
+        models.append(LinearSVC(C=C, random_state=0, **INTERCEPTS[intercept]).fit(X, y))
+    found, other = (values(model, X, y).sum() for model in models)
+    assert models[0].fit_.status is Status.CONVERGED
+    assert found - other <= models[0].fit_.certificate.gap + 1e-10 * other
+    np.testing.assert_allclose(found, other, rtol=1e-6)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("C", [1e-3, 0.1, 30.0])
+def test_machines_that_are_swept_together_end_as_each_alone(intercept, loss, C):
+    X, y = text(500, 700, 5, 3)
+    settings = {"loss": loss, "C": C, "random_state": 0, **INTERCEPTS[intercept]}
+    model = LinearSVC(**settings).fit(X, y)
+    assert model.fit_.status is Status.CONVERGED
+    least = [values(LinearSVC(tol=1e-9, **settings).fit(X, y == k), X, y == k)[0] for k in range(5)]
+    found = values(model, X, y)
+    assert (found <= np.array(least) * (1.0 + 1e-4)).all()
+    assert found.sum() - np.sum(least) <= model.fit_.certificate.gap + 1e-8 * np.sum(least)
