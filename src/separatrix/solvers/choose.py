@@ -127,7 +127,7 @@ def solver_costs(n_rows: int, n_features: int, n_scores: int = 1) -> dict[str, f
 # What a step on rows at hand costs beside its arithmetic, in multiplications.
 _CALL = 150_000
 # What a multiplication costs in a product of large matrices on one thread, as a share of one in a pass.
-_LARGE = 0.55
+_LARGE = 0.7
 # Numbers up to which all rows are worth having at hand, and as a dense array; entries from which on the threads of a pass gain
 # more than they cost.
 _AT_HAND, _AT_HAND_DENSE, _AT_HAND_ENTRIES = 1 << 25, 1 << 21, 1_500_000
@@ -142,14 +142,14 @@ def direct_costs(n_rows: int, n_features: int, entries: int | None = None, n_sco
     ``small_newton``     6 steps: n p²/2 for the Hessian, p³/3 for its factor
     ``row_newton``       n² p/2 for the Gram matrix of the rows; 9 steps: n³/3 and two products of n²
     ``sparse_newton``    sparse rows, 30 products that read every entry twice
-    ``small_softmax``    6 steps: n m² p²/2 + n m p² for the Hessian, (mp)³/3 for its factor, in large products
+    ``small_softmax``    6 steps: n (m² − 1) p²/2 for the Hessian, (mp)³/3 for its factor, in large products
     ===================  ==================================================================================
     """
     n, p, m = n_rows, n_features, n_scores
     costs: dict[str, float] = {}
     if m > 1:
         if n * p * m <= _AT_HAND_DENSE:
-            hessian, factor = n * m * (m / 2.0 + 1.0) * p**2, (m * p) ** 3 / 3.0
+            hessian, factor = n * (m**2 - 1) * p**2 / 2.0, (m * p) ** 3 / 3.0
             arithmetic = _LARGE * (hessian + factor) + 6.0 * n * m * p
             costs["small_softmax"] = 6.0 * (arithmetic + 2.0 * _CALL)
         return costs

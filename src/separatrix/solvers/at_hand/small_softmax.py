@@ -4,10 +4,10 @@
     H = Σ s (diag π − ππᵀ) ⊗ aaᵀ + diag q,      π the posteriors,   a = (x, 1)
 
 The same steps as in newton.py, of which one costs there what ten cost here. Numbers lie class by class, (K, n): sums over
-classes run along the rows. The second term of H is one product, GGᵀ with the (Kp, n) matrix G = √s π ⊗ a; the blocks of the
-first are another, with √s a. Adding one number to all intercepts changes nothing: H is filled in that direction, which no
-gradient has a part in. The proof is the closed form of bounds.py. Where rounding stands in the way of a step or of the proof
-the method gives up, and another goes on from its point.
+classes run along the rows. The second term of H is one product, GGᵀ with the matrix G = √s π ⊗ a; the blocks of the first are
+another, with √s a; both for all classes but the last, since blocks of one row add up to nothing. Adding one number to all
+intercepts changes nothing: H is filled in that direction, which no gradient has a part in. The proof is the closed form of
+bounds.py. Where rounding stands in the way of a step or of the proof the method gives up, and another goes on from its point.
 
 **Complexity** O(nK²p² + K³p³) per step. **Passes over the data** one per step, two for the last.
 """
@@ -149,20 +149,26 @@ def _bound(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> Softm
 
 
 def _factor(state: SoftmaxState) -> Float | None:
-    """Cholesky's factor of the Hessian at the point; ``None`` where rounding leaves none."""
+    """Cholesky's factor of the Hessian at the point, from its upper half; ``None`` where rounding leaves none."""
     table, posteriors = state.table, state.posteriors
     (K, n), p = posteriors.shape, len(table.columns)
-    hessian, blocks = np.zeros((K * p, K * p)), np.zeros((K * p, p))
+    first = (K - 1) * p
+    products, blocks = np.zeros((first, first)), np.zeros((first, p))
     for start in range(0, n, width := max(64, _ENTRIES // (K * p))):
         columns = table.columns[:, start : start + width]
         if table.weights is not None:
             columns = columns * np.sqrt(table.weights[start : start + width])
-        G = (posteriors[:, None, start : start + width] * columns).reshape(K * p, -1)
-        hessian -= G @ G.T
+        G = (posteriors[:-1, None, start : start + width] * columns).reshape(first, -1)
+        products += G @ G.T
         blocks += G @ columns.T
-    for k in range(K):
-        own = slice(k * p, (k + 1) * p)
-        hessian[own, own] += blocks[own]
+    hessian = np.zeros((K * p, K * p))
+    hessian[:first, :first] -= products
+    for at in range(0, first, p):
+        hessian[at : at + p, at : at + p] += blocks[at : at + p]
+    # The blocks of a row of them add up to nothing, and so do those of a column.
+    last = hessian[:first, :first].reshape(first, K - 1, p).sum(axis=1)
+    hessian[:first, first:] = -last
+    hessian[first:, first:] = last.reshape(K - 1, p, p).sum(axis=0)
     hessian.flat[:: K * p + 1] += table.quadratic.ravel()
     if table.held < p:
         intercepts = slice(table.held, None, p)
