@@ -127,7 +127,7 @@ def solver_costs(n_rows: int, n_features: int, n_scores: int = 1) -> dict[str, f
 # What a step on rows at hand costs beside its arithmetic, in multiplications.
 _CALL = 150_000
 # What a multiplication costs in a product of large matrices on one thread, as a share of one in a pass.
-_LARGE = 0.7
+_LARGE = 0.5
 # Numbers up to which all rows are worth having at hand, and as a dense array; entries from which on the threads of a pass gain
 # more than they cost.
 _AT_HAND, _AT_HAND_DENSE, _AT_HAND_ENTRIES = 1 << 25, 1 << 21, 1_500_000
