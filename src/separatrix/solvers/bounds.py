@@ -84,32 +84,56 @@ def strong_convexity(problem: LinearProblem, gradient: Float) -> Bound:
 def product_gap(problem: LinearProblem, evaluation: Evaluation, squares: Float) -> Bound:
     """The closed form above, for a quadratic penalty of everything but the intercept; infinite where it does not hold.
 
-    `squares` (p,) are Σ s x_j². One product with the Hessian. The condition is met by the exact c, which differs from ours by
-    rounding; kept curvatures may be of single precision.
+    `squares` (p,) are Σ s x_j². One product with the Hessian; kept curvatures may be of single precision.
     """
-    penalty, gradient, C = problem.objective.penalty, evaluation.gradient, evaluation.total_curvature
-    nothing = Bound(np.inf, method="dual point")
+    penalty, gradient, C, times = (
+        problem.objective.penalty,
+        evaluation.gradient,
+        evaluation.total_curvature,
+        evaluation.times,
+    )
     quadratic = penalty.quadratic[:, :-1]
-    if not (penalty.smooth and penalty.matrix is None and (quadratic > 0).all()):
+    closed = penalty.smooth and penalty.matrix is None and (quadratic > 0).all()
+    if not closed or problem.objective.loss.concordance is None or C is None or times is None:
+        return Bound(np.inf, method="dual point")
+
+    def product(shift: Float) -> Float:
+        direction = np.zeros_like(gradient)
+        direction[:, -1] = shift
+        return times(direction)[:, :-1]
+
+    return shift_gap(quadratic, squares[:-1], evaluation, C, product, _SINGLE)
+
+
+def shift_gap(
+    quadratic: Float,
+    squares: Float,
+    evaluation: Evaluation,
+    C: Float,
+    product: Callable[[Float], Float],
+    precision: float = ROUNDING,
+) -> Bound:
+    """The closed form, from q (m, d), Σ s x_j² (d,), C and c → K (m, d), both of which have errors of this relative size.
+
+    The condition is met by the exact c, which differs from ours by rounding.
+    """
+    gradient = evaluation.gradient
+    nothing = Bound(np.inf, method="dual point")
+    values, vectors = np.linalg.eigh(C)
+    kept = values > _FLAT * max(values[-1], np.finfo(np.float64).tiny)
+    shift = vectors[:, kept] @ ((vectors[:, kept].T @ gradient[:, -1]) / values[kept])
+    least = values[kept].min(initial=np.inf)
+    blurred = precision * values[-1] / least  # relative error of C⁻¹
+    if not (np.isfinite(blurred) and blurred < 0.1 and max(shift.max(), 0.0) - min(shift.min(), 0.0) < 1.0):
         return nothing
-    if problem.objective.loss.concordance is None or C is None or evaluation.times is None:
-        return nothing
-    shift, values = intercept_shift(gradient[:, -1], C), np.linalg.eigvalsh(C)
-    least = values[values > _FLAT * values[-1]].min(initial=np.inf)
-    single = _SINGLE * values[-1] / least  # relative error of C⁻¹
-    if not (np.isfinite(single) and single < 0.1 and max(shift.max(), 0.0) - min(shift.min(), 0.0) < 1.0):
-        return nothing
-    direction = np.zeros_like(gradient)
-    direction[:, -1] = shift
-    left = (gradient - evaluation.times(direction))[:, :-1]
+    left = gradient[:, :-1] - product(shift)
     coarse = evaluation.precision / EPS * ROUNDING
     noise = coarse * np.sqrt(len(shift) * evaluation.residual * evaluation.total)
-    missed = noise / least + (2.0 * single + _SINGLE) * np.abs(shift).sum()
-    roots = np.sqrt(squares[:-1])
-    error = (coarse * np.sqrt(evaluation.residual) + missed * np.sqrt(evaluation.total)) * roots
+    missed = noise / least + (2.0 * blurred + precision) * np.abs(shift).sum()
+    error = (coarse * np.sqrt(evaluation.residual) + missed * np.sqrt(evaluation.total)) * np.sqrt(squares)
     with np.errstate(over="ignore"):  # columns of extreme size: no bound
         gap = 0.5 * float((np.square(np.abs(left) + error) / quadratic).sum())
-    bent = (1.01 + 4.0 * single) * abs(float(shift @ gradient[:, -1])) + 101.0 * noise**2 / least
+    bent = (1.01 + 4.0 * blurred) * abs(float(shift @ gradient[:, -1])) + 101.0 * noise**2 / least
     return Bound(gap + bent + coarse * abs(evaluation.value), method="dual point")
 
 

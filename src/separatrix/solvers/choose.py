@@ -126,13 +126,15 @@ def solver_costs(n_rows: int, n_features: int, n_scores: int = 1) -> dict[str, f
 
 # What a step on rows at hand costs beside its arithmetic, in multiplications.
 _CALL = 150_000
+# What a multiplication costs in a product of large matrices on one thread, as a share of one in a pass.
+_LARGE = 0.5
 # Numbers up to which all rows are worth having at hand, and as a dense array; entries from which on the threads of a pass gain
 # more than they cost.
 _AT_HAND, _AT_HAND_DENSE, _AT_HAND_ENTRIES = 1 << 25, 1 << 21, 1_500_000
 
 
-def direct_costs(n_rows: int, n_features: int, entries: int | None = None) -> dict[str, float]:
-    """The same for two classes, an L2 penalty of every coefficient, and rows that lie in memory at once.
+def direct_costs(n_rows: int, n_features: int, entries: int | None = None, n_scores: int = 1) -> dict[str, float]:
+    """The same for an L2 penalty of every coefficient and rows that lie in memory at once, with two classes or a softmax.
 
     p columns with the intercept's; the methods look at their own rows, on one thread.
 
@@ -140,10 +142,17 @@ def direct_costs(n_rows: int, n_features: int, entries: int | None = None) -> di
     ``small_newton``     6 steps: n p²/2 for the Hessian, p³/3 for its factor
     ``row_newton``       n² p/2 for the Gram matrix of the rows; 9 steps: n³/3 and two products of n²
     ``sparse_newton``    sparse rows, 30 products that read every entry twice
+    ``small_softmax``    6 steps: n (m² − 1) p²/2 for the Hessian in large products, (mp)³/3 for its factor
     ===================  ==================================================================================
     """
-    n, p = n_rows, n_features
+    n, p, m = n_rows, n_features, n_scores
     costs: dict[str, float] = {}
+    if m > 1:
+        if n * p * m <= _AT_HAND_DENSE:
+            hessian, factor = n * (m**2 - 1) * p**2 / 2.0, (m * p) ** 3 / 3.0
+            arithmetic = _LARGE * hessian + factor + 6.0 * n * m * p
+            costs["small_softmax"] = 6.0 * (arithmetic + 2.0 * _CALL)
+        return costs
     if entries is not None and entries <= _AT_HAND_ENTRIES:
         costs["sparse_newton"] = 60.0 * _ENTRY * entries + 30.0 * (n + p) + 5.0 * _CALL
     if n * p <= (_AT_HAND if entries is None else _AT_HAND_DENSE):

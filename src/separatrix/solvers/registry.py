@@ -17,6 +17,7 @@ from separatrix.settings import one_blas_thread
 from separatrix.solvers.at_hand.row_newton import ROW_NEWTON
 from separatrix.solvers.at_hand.rows import offered
 from separatrix.solvers.at_hand.small_newton import SMALL_NEWTON
+from separatrix.solvers.at_hand.small_softmax import SMALL_SOFTMAX, small_softmax_offered
 from separatrix.solvers.at_hand.sparse_newton import SPARSE_NEWTON
 from separatrix.solvers.choose import choose_solver, direct_costs, solver_costs
 from separatrix.solvers.driver import Trace, run
@@ -35,7 +36,12 @@ METHODS: dict[str, Method] = {
     method.name: method for method in (NEWTON, LBFGS, NEWTON_CG, PROX_NEWTON, GRADIENT, SGD, DUAL)
 }
 # Newton's method for problems whose rows are at hand: taken where it costs least, not asked for by name.
-_DIRECT = {"small_newton": SMALL_NEWTON, "row_newton": ROW_NEWTON, "sparse_newton": SPARSE_NEWTON}
+_DIRECT = {
+    "small_newton": SMALL_NEWTON,
+    "row_newton": ROW_NEWTON,
+    "sparse_newton": SPARSE_NEWTON,
+    "small_softmax": SMALL_SOFTMAX,
+}
 # scikit-learn's names for solvers whose problems are better left to the table of choose.py.
 _LEFT_TO_CHOICE = ("liblinear", "sag", "saga")
 # Newton's method is asked for a proof that another method could not give up to this many parameters.
@@ -70,19 +76,22 @@ def pick(problem: LinearProblem, asked: str = "auto") -> Method:
 
 def _direct(problem: LinearProblem, asked: str) -> Method | None:
     """A method for rows at hand, where the choice is ours and it costs less than those that read them in passes."""
-    source, p = problem.source, problem.shape[1]
-    if asked not in ("auto", *_LEFT_TO_CHOICE) or source.n_rows is None or not offered(problem):
+    source, (m, p) = problem.source, problem.shape
+    if asked not in ("auto", *_LEFT_TO_CHOICE) or source.n_rows is None:
+        return None
+    if not (offered(problem) if m == 1 else small_softmax_offered(problem)):
         return None
     block = source.one_block()
     if block is None:
         return None
     sparse = block.sparse_rows()
     entries = None if sparse is None else len(sparse[0][0])
-    costs = direct_costs(source.n_rows, p, entries)
+    costs = direct_costs(source.n_rows, p, entries, m)
     if not compiled_pays(0.0):
         costs.pop("sparse_newton", None)
     name = min(costs, key=lambda name: costs[name], default="")
-    if not name or (entries is None and costs[name] > min(solver_costs(source.n_rows, p).values())):
+    passes = entries is None or m > 1  # what reads in passes is an alternative
+    if not name or (passes and costs[name] > min(solver_costs(source.n_rows, p, m).values())):
         return None
     return _DIRECT[name]
 

@@ -62,10 +62,9 @@ class RowsAtHand:
         small = np.exp(-size)
         high = 1.0 / (1.0 + small)
         right = small * high
-        losses = np.log1p(small)
-        wrong = margins < 0
-        losses[wrong] += size[wrong]
-        slopes = np.where(wrong, high, right)
+        losses = _log1p(small)
+        losses -= np.minimum(margins, 0.0)
+        slopes = np.where(margins < 0, high, right)
         bends, squares = right * high, slopes
         if self.weights is not None:
             losses *= self.weights
@@ -73,6 +72,19 @@ class RowsAtHand:
             squares = slopes * self.weights
         residual = float(squares @ slopes)
         return Losses(float(losses.sum()), -self.signs * squares, bends, residual, float(size.max(initial=0.0)))
+
+
+def _log1p(small: Float) -> Float:
+    """log(1 + x) for x in [0, 1] to a few units of rounding, by the logarithm that NumPy has vectorised.
+
+    With u = 1 + x as it is rounded, log u is right for u − 1, and log(1 + x)/x hardly differs between the two.
+    """
+    near = 1.0 + small
+    added = near - 1.0
+    far = added > 0
+    np.log(near, out=near)
+    near *= small
+    return np.divide(near, added, out=small.copy(), where=far)
 
 
 def offered(problem: LinearProblem) -> bool:

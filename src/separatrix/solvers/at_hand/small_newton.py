@@ -29,14 +29,16 @@ _HALVINGS = 40
 # A point whose gap is below this share of the target needs no further step.
 _FAR_BELOW = 1e-3
 _LAST_DIGITS = 1e-7
+# Rows so short that nothing is vectorised along them are laid column by column, and half a Hessian costs more than all of it.
+_NARROW = 10
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """A = [X, 1], q with a 0 for the intercept, and Σ s x_j²/q_j over all penalised columns."""
+    """Aᵀ = [X, 1]ᵀ, q with a 0 for the intercept, and Σ s x_j²/q_j over all penalised columns."""
 
     rows: RowsAtHand
-    A: Float
+    transposed: Float
     quadratic: Float
     held: int
     size: float
@@ -44,13 +46,16 @@ class _Columns:
     @classmethod
     def of(cls, problem: LinearProblem) -> _Columns:
         rows = RowsAtHand.of(problem)
-        A, quadratic, held = rows.block.dense(), problem.objective.penalty.quadratic[0], len(problem.scale)
-        weights = np.ones(len(A)) if rows.weights is None else rows.weights
-        size = float(((weights @ np.square(A))[:held] / quadratic[:held]).sum())
-        return cls(rows, A, quadratic, held, size)
+        transposed = rows.block.dense().T
+        if len(transposed) <= _NARROW:
+            transposed = np.ascontiguousarray(transposed)
+        quadratic, held = problem.objective.penalty.quadratic[0], len(problem.scale)
+        weights = np.ones(rows.block.n) if rows.weights is None else rows.weights
+        size = float(((np.square(transposed) @ weights)[:held] / quadratic[:held]).sum())
+        return cls(rows, transposed, quadratic, held, size)
 
     def scores(self, theta: Float) -> Float:
-        scores = self.A @ theta
+        scores = theta @ self.transposed
         return scores if self.rows.offset is None else scores + self.rows.offset
 
 
@@ -69,7 +74,7 @@ def _state(problem: LinearProblem, columns: _Columns, theta: Float, factor: Floa
     problem.source.count_pass()
     with np.errstate(invalid="ignore", over="ignore"):  # found below, and reported by column
         at = columns.rows.losses(columns.scores(theta))
-        sums, pull = np.stack([at.slopes, at.bends]) @ columns.A, columns.quadratic * theta
+        sums, pull = np.stack([at.slopes, at.bends]) @ columns.transposed.T, columns.quadratic * theta
         gradient = sums[0] + pull
         value = at.value + 0.5 * float(pull @ theta)
     problem.source.check_finite(np.asarray(value), gradient)
@@ -98,8 +103,11 @@ def _gap(state: SmallState) -> Bound:
 def _factor(state: SmallState) -> Float | None:
     """Cholesky's factor of the Hessian at the point; ``None`` where rounding leaves none."""
     columns = state.columns
-    scaled = columns.A * np.sqrt(state.at.bends)[:, None]
-    hessian = scaled.T @ scaled
+    if len(columns.transposed) <= _NARROW:
+        hessian = (columns.transposed * state.at.bends) @ columns.transposed.T
+    else:
+        scaled = columns.transposed * np.sqrt(state.at.bends)
+        hessian = scaled @ scaled.T
     hessian.flat[:: len(hessian) + 1] += columns.quadratic
     factor, failed = lapack.dpotrf(hessian.T, lower=1, clean=0, overwrite_a=1)
     return None if failed else factor

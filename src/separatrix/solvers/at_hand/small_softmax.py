@@ -1,0 +1,220 @@
+"""Newton's method for a softmax regression with few rows, columns and classes: all of it in a few products of matrices.
+
+    F(W, b) = Σ s (log Σ_k e^{η_k} − η_y) + ½ Σ_kj q_kj w_kj²,      η = o + Wx + b,   q > 0,   the intercepts b are free
+    H = Σ s (diag π − ππᵀ) ⊗ aaᵀ + diag q,      π the posteriors,   a = (x, 1)
+
+The same steps as in newton.py, of which one costs there what ten cost here. Numbers lie class by class, (K, n): sums over
+classes run along the rows. The second term of H is one product, GGᵀ with the matrix G = √s π ⊗ a; the blocks of the first are
+another, with √s a; both for all classes but the last, since blocks of one row add up to nothing. Adding one number to all
+intercepts changes nothing: H is filled in that direction, which no gradient has a part in. The proof is the closed form of
+bounds.py. Where rounding stands in the way of a step or of the proof the method gives up, and another goes on from its point.
+
+**Complexity** O(nK²p² + K³p³) per step. **Passes over the data** one per step, two for the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from separatrix.data.block import Float
+from separatrix.objectives.linear import Evaluation
+from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.losses import Softmax
+from separatrix.objectives.rounding import EPS, ROUNDING
+from separatrix.result import Status
+from separatrix.solvers.bounds import Bound, least_bound, shift_gap
+from separatrix.solvers.method import Budget, Method, Start, State
+
+_HALVINGS = 40
+# A point whose gap is below this share of the target needs no further step.
+_FAR_BELOW = 1e-3
+_LAST_DIGITS = 1e-7
+# Numbers of G that stay in cache while they are multiplied.
+_ENTRIES = 1 << 17
+
+
+@dataclass(frozen=True)
+class _Table:
+    """(p, n) the rows and a 1 each as columns, where in (K, n) their classes are, what they weigh, and (K, p) q."""
+
+    columns: Float
+    own: NDArray[np.intp]
+    weights: Float | None
+    offset: Float | None
+    total: float
+    quadratic: Float
+    held: int
+    squares: Float
+    """(p,) Σ s x_j²."""
+
+    @classmethod
+    def of(cls, problem: LinearProblem) -> _Table:
+        block = problem.source.one_block()
+        assert block is not None, "the rows are not at hand"
+        rows, offset = problem.objective.counted(block)
+        columns, n = np.ascontiguousarray(rows.dense().T), rows.n
+        own = rows.codes.astype(np.intp) * n + np.arange(n)
+        total = float(n) if rows.weights is None else float(rows.weights.sum())
+        squares = np.square(columns)
+        squares = squares.sum(axis=1) if rows.weights is None else squares @ rows.weights
+        quadratic = problem.objective.penalty.quadratic
+        shifts = None if offset is None else np.ascontiguousarray(offset.T)
+        return cls(columns, own, rows.weights, shifts, total, quadratic, len(problem.scale), squares)
+
+    def weighed(self, values: Float) -> Float:
+        """The values (K, n) or (n,) times the weights of the rows."""
+        return values if self.weights is None else values * self.weights
+
+
+@dataclass(frozen=True)
+class SoftmaxState(State):
+    """(K, n) posteriors at the point, and the last factor of a Hessian."""
+
+    table: _Table
+    posteriors: Float
+    factor: Float | None = None
+
+    @cached_property
+    def gap(self) -> Bound:
+        """The closed form of bounds.py."""
+        table, held = self.table, self.table.held
+        quadratic, squares = table.quadratic[:, :held], table.squares[:held]
+        if held == self.theta.shape[1]:
+            left, error = self.evaluation.gradient, ROUNDING * np.sqrt(self.evaluation.residual * squares)
+            with np.errstate(over="ignore"):  # columns of extreme size: no bound
+                gap = 0.5 * float((np.square(np.abs(left) + error) / quadratic).sum())
+            return Bound(gap + ROUNDING * abs(self.value), method="strong convexity of the penalty")
+        posteriors = self.posteriors
+        weighed = table.weighed(posteriors)
+        curvature = np.diag(weighed.sum(axis=1)) - weighed @ posteriors.T
+
+        def product(shift: Float) -> Float:
+            along = weighed * (shift[:, None] - shift @ posteriors)
+            moved: Float = (along @ table.columns.T)[:, :held]
+            return moved
+
+        return shift_gap(quadratic, squares, self.evaluation, curvature, product)
+
+
+def small_softmax_offered(problem: LinearProblem) -> bool:
+    """Whether a problem is of this kind: a softmax, a quadratic penalty about 0 of everything but free intercepts."""
+    objective, d = problem.objective, len(problem.scale)
+    loss, penalty = objective.loss, objective.penalty
+    plain = type(loss) is Softmax and loss.baseline is None and penalty.smooth and penalty.matrix is None
+    held = bool((penalty.quadratic[:, :d] > 0).all()) and not penalty.mean.any()
+    return plain and held and penalty.quadratic.size > 0 and objective.free_intercept == problem.fit_intercept
+
+
+def _state(problem: LinearProblem, table: _Table, theta: Float, factor: Float | None = None) -> SoftmaxState:
+    problem.source.count_pass()
+    with np.errstate(invalid="ignore", over="ignore"):  # found below, and reported by column
+        scores = theta @ table.columns
+        if table.offset is not None:
+            scores += table.offset
+        steepest = max(float(scores.max()), -float(scores.min()))
+        scores -= scores.max(axis=0)
+        right = scores.ravel()[table.own]
+        parts = np.exp(scores, out=scores)
+        mine = parts.ravel()[table.own]
+        parts.ravel()[table.own] = 0.0
+        others = parts.sum(axis=0)
+        # One of `others` and `mine` is large, or `mine` is exactly 1: nothing cancels, and small losses keep their digits.
+        losses = table.weighed(np.log1p(others + (mine - 1.0)) - right)
+        parts /= others + mine
+        posteriors = parts.copy()
+        posteriors.ravel()[table.own] = mine / (others + mine)
+        parts.ravel()[table.own] = -others / (others + mine)
+        slopes = table.weighed(parts)
+        pull = table.quadratic * theta
+        gradient = slopes @ table.columns.T + pull
+        loss = float(losses.sum())
+        value = loss + 0.5 * float(np.vdot(pull, theta))
+    problem.source.check_finite(np.asarray(value), gradient)
+    residual = float(np.vdot(slopes, parts))
+    evaluation = Evaluation(value, loss, gradient, residual, table.total, steepest=steepest)
+    return SoftmaxState(theta, evaluation, table, posteriors, factor)
+
+
+def _init(problem: LinearProblem, start: Start, budget: Budget) -> SoftmaxState:
+    return _state(problem, _Table.of(problem), start.theta.copy())
+
+
+def _bound(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> SoftmaxState:
+    return replace(state, bound=least_bound(state.trivial, state.gap))
+
+
+def _factor(state: SoftmaxState) -> Float | None:
+    """Cholesky's factor of the Hessian at the point, from its upper half; ``None`` where rounding leaves none."""
+    table, posteriors = state.table, state.posteriors
+    (K, n), p = posteriors.shape, len(table.columns)
+    first = (K - 1) * p
+    products, blocks = np.zeros((first, first)), np.zeros((first, p))
+    for start in range(0, n, width := max(64, _ENTRIES // (K * p))):
+        columns = table.columns[:, start : start + width]
+        if table.weights is not None:
+            columns = columns * np.sqrt(table.weights[start : start + width])
+        G = (posteriors[:-1, None, start : start + width] * columns).reshape(first, -1)
+        products += G @ G.T
+        blocks += G @ columns.T
+    hessian = np.zeros((K * p, K * p))
+    hessian[:first, :first] -= products
+    for at in range(0, first, p):
+        hessian[at : at + p, at : at + p] += blocks[at : at + p]
+    # The blocks of a row of them add up to nothing, and so do those of a column.
+    last = hessian[:first, :first].reshape(first, K - 1, p).sum(axis=1)
+    hessian[:first, first:] = -last
+    hessian[first:, first:] = last.reshape(K - 1, p, p).sum(axis=0)
+    hessian.flat[:: K * p + 1] += table.quadratic.ravel()
+    if table.held < p:
+        intercepts = slice(table.held, None, p)
+        hessian[intercepts, intercepts] += float(hessian[intercepts, intercepts].trace()) / K
+    factor, failed = lapack.dpotrf(hessian.T, lower=1, clean=0, overwrite_a=1)
+    return None if failed else factor
+
+
+def _solved(factor: Float, gradient: Float) -> Float:
+    solved: Float = lapack.dpotrs(factor, gradient.ravel(), lower=1)[0].reshape(gradient.shape)
+    return solved
+
+
+def _step(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> SoftmaxState:
+    factor, gradient = _factor(state), state.evaluation.gradient
+    if factor is None:
+        return replace(state, verdict=Status.UNPROVEN)
+    step = -_solved(factor, gradient)
+    promise, t = float(np.vdot(gradient, step)), 1.0
+    for _ in range(_HALVINGS):
+        moved = _state(problem, state.table, state.theta + t * step, factor)
+        if moved.value <= state.value + 1e-4 * t * promise + 4.0 * EPS * abs(state.value):
+            if moved.value >= state.value and not moved.gap.gap < 0.5 * state.gap.gap:  # rounding is all that is left
+                break
+            return moved
+        t *= 0.5
+    return replace(state, verdict=Status.UNPROVEN)
+
+
+def _polish(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> SoftmaxState:
+    """A last step with the last factor, or a full one where the last digits are asked for: see small_newton.py."""
+    asked = budget.tol <= _LAST_DIGITS
+    factor = _factor(state) if asked else state.factor
+    if factor is None or (not asked and state.bound.gap <= _FAR_BELOW * budget.target):
+        return state
+    gradient = state.evaluation.gradient
+    step = -_solved(factor, gradient)
+    moved = _bound(problem, _state(problem, state.table, state.theta + step, factor), budget)
+    if not asked:
+        return moved if moved.bound.gap < state.bound.gap else state
+    # The bound may be all rounding already, while the gradient still falls.
+    left = moved.evaluation.gradient
+    nearer = float(np.vdot(left, _solved(factor, left))) < -0.5 * float(np.vdot(gradient, step))
+    return moved if nearer and moved.bound.gap <= budget.target else state
+
+
+SMALL_SOFTMAX = Method(
+    "newton", frozenset({"gradient", "hessian", "smooth", "held"}), _init, _step, _bound, polish=_polish
+)
