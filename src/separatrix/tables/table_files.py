@@ -18,8 +18,10 @@ from separatrix.data.readers import named
 from separatrix.data.text_files import NO_ROWS, UnreadableFile
 from separatrix.tables.reading import DELIMITER, coded_batches
 
-ROWS = 16_384
+ROWS = 65_536
 """Rows of a batch, at most."""
+# Fewer where there are many columns: the threads hold a batch each. Batches of few entries keep them waiting for each other.
+_ENTRIES, _FEW_ROWS = 1 << 20, 16_384
 _FIRST_ROWS = 10_000  # that show the decimal mark of a text file
 
 
@@ -41,10 +43,12 @@ class TableFiles:
                 self._stats[path] = os.stat(path)
         self.n_rows: int | None = None
         """Rows with a label, once all have been read."""
+        self._rows = min(ROWS, _FEW_ROWS)
         first = self._first()
         apart = [name for name in (target, weight) if name is not None]
         self.names = [name for name in first.schema.names if name not in apart] if features is None else list(features)
         """The columns that may be features."""
+        self._rows = min(ROWS, max(_FEW_ROWS, _ENTRIES // max(1, len(self.names))))
         self._kinds = {name: kind(first.schema.field(name).type) for name in first.schema.names}
         self._check_names(first.schema.names, [*self.names, *apart], self.paths[0])
         self.types = {name: str(first.schema.field(name).type) for name in self.names}
@@ -82,7 +86,7 @@ class TableFiles:
         with named(path):
             check_unchanged(path, self._stats[path])
             try:
-                yield from coded_batches(path, ROWS, columns, self.delimiter)
+                yield from coded_batches(path, self._rows, columns, self.delimiter)
             except UnreadableFile as error:
                 if error.what != NO_ROWS:
                     raise
