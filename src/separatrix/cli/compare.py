@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from separatrix.cli.progress import ProgressLine
+from separatrix.cli.progress import FileProgress, ProgressLine
 from separatrix.cli.streaming import is_streamed, table_source
 from separatrix.comparison.comparison import Comparison, compare
 from separatrix.comparison.listing import measured_scores
@@ -40,8 +40,9 @@ def run(
         options: dict[str, Any] = {"families": families or None, "loss": loss, "cv": folds, "random_state": seed}
         comparison: Comparison | StreamedComparison
         if is_streamed(data, stream):
-            source = table_source(data, target)
-            comparison = compare_stream(source, table_name=data.name, progress=progress, **options)
+            of_files = FileProgress(progress)
+            source = table_source(data, target, of_files)
+            comparison = compare_stream(source, table_name=data.name, progress=of_files, **options)
         else:
             comparison = compare(data, target, progress=progress, **options)
         progress("writing the report", None)

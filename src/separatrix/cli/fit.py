@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.cli.progress import ProgressLine
+from separatrix.cli.progress import FileProgress, ProgressLine
 from separatrix.cli.streaming import is_streamed, table_source
 from separatrix.comparison.costs import read_loss
 from separatrix.comparison.families import FAMILIES, build
@@ -74,7 +74,7 @@ def _of_stream(
     """The model of a table that is read in a stream, and how it is fitted."""
     if name in ROWS_AT_HAND:
         raise ValueError(f"{FAMILIES[name].label} cannot be fitted in a stream: {ROWS_AT_HAND[name]}")
-    source = table_source(data, target)
+    source = table_source(data, target, FileProgress(progress))
     encoding = source.labelled().encoding
     encoder = encoding.encoder if FAMILIES[name].encoded else None
     model = _model(encoding.schema, encoder, name, parameters, loss)

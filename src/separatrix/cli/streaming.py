@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from separatrix.cli.progress import FileProgress
 from separatrix.data.readers import expand
 from separatrix.tables.table_files import TableFiles
 from separatrix.tables.table_source import TableSource
@@ -25,15 +26,17 @@ def is_streamed(data: Path, asked: bool) -> bool:
     return data.is_file() and memory is not None and _COPIES * _decoded_bytes(data) > memory
 
 
-def table_source(data: Path, target: str) -> TableSource:
+def table_source(data: Path, target: str, progress: FileProgress | None = None) -> TableSource:
     """A file, or a folder of Parquet files or else of text files, as a source."""
-    if not data.is_dir():
-        return TableSource(TableFiles([str(data.expanduser())], target, None, None))
-    try:
-        files = expand(data, ".parquet")
-    except FileNotFoundError:
-        files = expand(data, ".csv")
-    return TableSource(TableFiles(files, target, None, None))
+    paths = [str(data.expanduser())]
+    if data.is_dir():
+        try:
+            paths = expand(data, ".parquet")
+        except FileNotFoundError:
+            paths = expand(data, ".csv")
+    files = TableFiles(paths, target, None, None)
+    files.follow = None if progress is None else progress.read
+    return TableSource(files)
 
 
 def _decoded_bytes(file: Path) -> int:
