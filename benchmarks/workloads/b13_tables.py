@@ -86,7 +86,7 @@ def fit(folder: str, name: str) -> dict[str, Any]:
     return {
         "seconds": seconds,
         "reading": reading,
-        "passes": model.fit_.passes + 1,
+        "passes": model.fit_.passes,
         "peak": peak,
         "certificate": "" if certificate is None else str(certificate),
     }

@@ -8,10 +8,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from separatrix.cli.progress import ProgressLine
+from separatrix.cli.progress import FileProgress, ProgressLine
+from separatrix.cli.streaming import is_streamed, table_source
 from separatrix.comparison.comparison import Comparison, compare
 from separatrix.comparison.listing import measured_scores
 from separatrix.comparison.scores import SCORE_LABELS
+from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.data.text import printable
 from separatrix.data.writing import replacing_folder
 from separatrix.export.model_file import save_model
@@ -23,13 +25,26 @@ _WIDE = 120
 
 
 def run(
-    data: Path, target: str, loss: Path | None, families: str | None, folds: int, seed: int, out: Path, quiet: bool
+    data: Path,
+    target: str,
+    loss: Path | None,
+    families: str | None,
+    folds: int,
+    seed: int,
+    out: Path,
+    stream: bool,
+    quiet: bool,
 ) -> None:
     """Compare, show, and write the report and the recommended model to `out`."""
     with replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
-        comparison = compare(
-            data, target, families=families or None, loss=loss, cv=folds, random_state=seed, progress=progress
-        )
+        options: dict[str, Any] = {"families": families or None, "loss": loss, "cv": folds, "random_state": seed}
+        comparison: Comparison | StreamedComparison
+        if is_streamed(data, stream):
+            of_files = FileProgress(progress)
+            source = table_source(data, target, of_files)
+            comparison = compare_stream(source, table_name=data.name, progress=of_files, **options)
+        else:
+            comparison = compare(data, target, progress=progress, **options)
         progress("writing the report", None)
         write_report(comparison, part / REPORT)
         save_model(comparison.best, part / MODEL)
@@ -37,14 +52,14 @@ def run(
     print(f"Report: {out / REPORT}\nModel:  {out / MODEL}")
 
 
-def show(comparison: Comparison) -> None:
+def show(comparison: Comparison | StreamedComparison) -> None:
     """Print the ranked table, the recommendation with its reason, and what was found in the data."""
     console = Console(markup=False, highlight=False, emoji=False)  # names of columns and classes are text, not markup
     wide = console.width >= _WIDE
-    n_folds = int(comparison.folds.max()) + 1
     console.print(
-        f"{comparison.table_name}: {len(comparison.codes)} rows, {len(comparison.rows.columns)} columns, "
-        f"{len(comparison.classes)} classes of {comparison.schema.target!r}; {n_folds} folds, mean ± standard error.\n"
+        f"{comparison.table_name}: {comparison.n_rows} rows, {len(comparison.schema.used)} columns, "
+        f"{len(comparison.classes)} classes of {comparison.schema.target!r}; {comparison.n_folds} folds, "
+        "mean ± standard error.\n"
     )
     console.print(_ranking(comparison, wide))
     console.print("* recommended   = tied with the best, within one standard error\n")
@@ -59,7 +74,7 @@ def show(comparison: Comparison) -> None:
     console.print()
 
 
-def _ranking(comparison: Comparison, wide: bool) -> Any:
+def _ranking(comparison: Comparison | StreamedComparison, wide: bool) -> Any:
     """The candidates best first. A narrow terminal has no room for more than three scores."""
     measured = measured_scores(comparison)[: None if wide else 3]
     heads = [SCORE_LABELS[name].replace("calibration error", "calibration") for name in measured]
@@ -76,7 +91,7 @@ def _ranking(comparison: Comparison, wide: bool) -> Any:
     return table
 
 
-def _fits(comparison: Comparison) -> Any:
+def _fits(comparison: Comparison | StreamedComparison) -> Any:
     """What did not fit into a narrow ranking: the proof of every fit, and whether the data can be separated."""
     table = _table("model", "certificate", "separability")
     for one in comparison.candidates:
@@ -84,11 +99,15 @@ def _fits(comparison: Comparison) -> Any:
     return table
 
 
-def _remarks(comparison: Comparison) -> dict[str, list[str]]:
+def _remarks(comparison: Comparison | StreamedComparison) -> dict[str, list[str]]:
     fits = [f"{one.family}: {note}" for one in comparison.candidates for note in one.notes]
     left_out = [f"{column.name}: {column.reason}" for column in comparison.schema.columns if column.kind == "left_out"]
     return {
-        "Findings in the data": [*comparison.schema.findings, comparison.separability, *comparison.notes],
+        "Findings in the data": [
+            *comparison.schema.findings,
+            *filter(None, [comparison.separability]),
+            *comparison.notes,
+        ],
         "Columns left out": list(few(left_out)),
         "Remarks on the fits": fits,
         "Families left out": [f"{name}: {reason}" for name, reason in comparison.failures.items()],

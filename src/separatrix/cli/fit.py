@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from separatrix.cli.progress import FileProgress, ProgressLine
+from separatrix.cli.streaming import is_streamed, table_source
 from separatrix.comparison.costs import read_loss
 from separatrix.comparison.families import FAMILIES, build
 from separatrix.comparison.fitting import by_name, fit_sentence, in_words
+from separatrix.comparison.streamed_rows import ROWS_AT_HAND, TrainingRows, fit_shares
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.writing import destination
 from separatrix.export.model_file import save_model
@@ -21,20 +25,29 @@ from separatrix.tables.reading import read_table
 from separatrix.tables.schema import TableSchema
 
 
-def run(data: Path, target: str, name: str, settings: list[str], loss: Path | None, output: Path) -> None:
+def run(
+    data: Path,
+    target: str,
+    name: str,
+    settings: list[str],
+    loss: Path | None,
+    output: Path,
+    stream: bool,
+    quiet: bool,
+) -> None:
     """Fit a model to a table and save it."""
     parameters = _parameters(settings)
     destination(output)  # before the work
     build(name, **parameters)  # a wrong name is refused before the table is read
-    schema, rows, codes = TableSchema.infer_and_read(read_table(data), target)
-    costs, actions = (None, None) if loss is None else read_loss(loss, schema.classes)
-    estimator = build(name, **_by_code(parameters, schema.classes))
-    encoder = TableEncoder(schema).fit(rows) if FAMILIES[name].encoded else None
-    model = TableModel(schema, encoder, estimator, family=name, loss=costs, actions=actions)
-    try:
-        estimator.fit(model.encode(rows), codes)
-    except ValueError as error:  # the estimator has the classes by number
-        raise ValueError(in_words(error, np.asarray(schema.classes))) from error
+    with ProgressLine(quiet) as progress:
+        if is_streamed(data, stream):
+            model, fitted = _of_stream(data, target, name, parameters, loss, progress)
+        else:
+            model, fitted = _in_memory(data, target, name, parameters, loss)
+        try:
+            fitted()
+        except ValueError as error:  # the estimator has the classes by number
+            raise ValueError(in_words(error, np.asarray(model.schema.classes))) from error
     save_model(model, output)
     fit = getattr(model.estimator, "fit_", None)
     print(f"Fitted {FAMILIES[name].label}." if fit is None else by_name(fit_sentence(fit), model.classes_))
@@ -43,6 +56,40 @@ def run(data: Path, target: str, name: str, settings: list[str], loss: Path | No
     for finding in model.schema.findings:
         print(f"- {finding}")
     print(f"Wrote {output}.")
+
+
+def _in_memory(
+    data: Path, target: str, name: str, parameters: dict[str, Any], loss: Path | None
+) -> tuple[TableModel, Callable[[], Any]]:
+    """The model of a table that is held, and how it is fitted."""
+    schema, rows, codes = TableSchema.infer_and_read(read_table(data), target)
+    encoder = TableEncoder(schema).fit(rows) if FAMILIES[name].encoded else None
+    model = _model(schema, encoder, name, parameters, loss)
+    return model, lambda: model.estimator.fit(model.encode(rows), codes)
+
+
+def _of_stream(
+    data: Path, target: str, name: str, parameters: dict[str, Any], loss: Path | None, progress: ProgressLine
+) -> tuple[TableModel, Callable[[], Any]]:
+    """The model of a table that is read in a stream, and how it is fitted."""
+    if name in ROWS_AT_HAND:
+        raise ValueError(f"{FAMILIES[name].label} cannot be fitted in a stream: {ROWS_AT_HAND[name]}")
+    source = table_source(data, target, FileProgress(progress))
+    encoding = source.labelled().encoding
+    encoder = encoding.encoder if FAMILIES[name].encoded else None
+    model = _model(encoding.schema, encoder, name, parameters, loss)
+    rows = TrainingRows(source)
+    if name == "baseline":
+        return model, lambda: fit_shares(model.estimator, rows.count())
+    return model, lambda: model.estimator.fit(rows)
+
+
+def _model(
+    schema: TableSchema, encoder: TableEncoder | None, name: str, parameters: dict[str, Any], loss: Path | None
+) -> TableModel:
+    costs, actions = (None, None) if loss is None else read_loss(loss, schema.classes)
+    estimator = build(name, **_by_code(parameters, schema.classes))
+    return TableModel(schema, encoder, estimator, family=name, loss=costs, actions=actions)
 
 
 def _parameters(settings: list[str]) -> dict[str, Any]:

@@ -29,6 +29,12 @@ Loss = Annotated[
         help="What each decision costs: one row per true class (its name in the first column), one column per action.",
     ),
 ]
+Stream = Annotated[
+    bool,
+    typer.Option(
+        "--stream", help="Never hold the table, whatever its size; one that is too large for memory never is."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
@@ -79,11 +85,12 @@ def compare(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for report.html and model.safetensors.")
     ] = Path("separatrix-out"),
+    stream: Stream = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Compare the whole family by cross-validation; write a report and the recommended model."""
-    _run("compare", data, target, loss, families, folds, seed, out, quiet)
+    _run("compare", data, target, loss, families, folds, seed, out, stream, quiet)
 
 
 @app.command()
@@ -98,10 +105,12 @@ def fit(
         typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the model; may be given several times."),
     ] = None,
     loss: Loss = None,
+    stream: Stream = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Fit one model and write it to a file."""
-    _run("fit", data, target, model, settings or [], loss, output)
+    _run("fit", data, target, model, settings or [], loss, output, stream, quiet)
 
 
 @app.command()

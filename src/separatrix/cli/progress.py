@@ -44,3 +44,28 @@ class ProgressLine:
             done = "" if fraction is None else f"{fraction:4.0%} "
             print(f"{done}{label}", file=sys.stderr, flush=True)
             self._due = perf_counter() + _SECONDS_BETWEEN_LINES
+
+
+class FileProgress:
+    """A progress line of work on files: which step, which pass over the files, and how much of them it has read."""
+
+    def __init__(self, line: ProgressLine) -> None:
+        self._line, self._step = line, ""
+        self._fraction: float | None = None
+
+    def __call__(self, label: str, fraction: float | None) -> None:
+        """A step of the work."""
+        self._step, self._fraction = label, fraction
+        self._line(label, fraction)
+
+    def read(self, number: int, done: int, total: int) -> None:
+        """How far a pass is; without steps the bar shows the pass."""
+        words = f"pass {number}, {_size(done, total)} of {_size(total, total)}"
+        if self._step:
+            self._line(f"{self._step}: {words}", self._fraction)
+        else:
+            self._line(words, done / max(1, total))
+
+
+def _size(n: int, total: int) -> str:
+    return f"{n / 1e9:.2f} GB" if total >= 1e9 else f"{n / 1e6:.1f} MB"

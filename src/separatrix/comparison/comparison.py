@@ -42,7 +42,7 @@ from separatrix.comparison.validation import (
     start_trials,
     stratified_folds,
 )
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_names
 from separatrix.decide.calibration import reliability_diagram
 from separatrix.decide.losses import best_actions
@@ -131,6 +131,21 @@ class Comparison:
     def best(self) -> TableModel:
         """The recommended model, fitted to all rows."""
         return self.recommended.model
+
+    @property
+    def n_rows(self) -> int:
+        """Rows with a class."""
+        return len(self.codes)
+
+    @property
+    def n_folds(self) -> int:
+        """Of each repeat."""
+        return int(self.folds.max()) + 1
+
+    @property
+    def class_counts(self) -> Codes:
+        """(n_classes,) rows of every class."""
+        return np.bincount(self.codes, minlength=len(self.classes))
 
     def table(self) -> list[dict[str, Any]]:
         """One dictionary of plain values per candidate, the best first.

@@ -50,12 +50,23 @@ def train(
     parameters: dict[str, Any] | None = None,
 ) -> Trained:
     """Choose the parameters of a family, unless they are given, and fit it."""
+    tune = family.tune if build is family.build else family.tune_beyond
+
+    chosen: dict[str, Any] = {}
+
+    def fit() -> Any:
+        chosen.update(tune(X, y, seed) if parameters is None else parameters)
+        return build(**chosen).fit(X, y)
+
+    return recorded(fit, chosen)
+
+
+def recorded(fit_model: Callable[[], Any], chosen: dict[str, Any]) -> Trained:
+    """A fit that gives an estimator, with its parameters, how long it takes and what it warns of."""
     start = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tune = family.tune if build is family.build else family.tune_beyond
-        chosen = tune(X, y, seed) if parameters is None else parameters
-        estimator = build(**chosen).fit(X, y)
+        estimator = fit_model()
     seconds, fit = perf_counter() - start, getattr(estimator, "fit_", None)
     return Trained(estimator, chosen, seconds, [_note(one.message, fit) for one in caught])
 

@@ -11,20 +11,21 @@ from separatrix.data.text import printable
 
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
+    from separatrix.comparison.streamed import StreamedComparison
 
 
-def measured_scores(comparison: Comparison) -> list[str]:
+def measured_scores(comparison: Comparison | StreamedComparison) -> list[str]:
     """The scores that some candidate has, the one that ranks first."""
     known = [name for name in SCORE_LABELS if any(name in one.scores for one in comparison.candidates)]
     return sorted(known, key=lambda name: name != comparison.ranked_by)
 
 
-def ranking(comparison: Comparison) -> list[dict[str, Any]]:
+def ranking(comparison: Comparison | StreamedComparison) -> list[dict[str, Any]]:
     """One dictionary per candidate, the best first: the one table that text, HTML, the report and the command line show."""
     return [_row(comparison, candidate) for candidate in comparison.candidates]
 
 
-def _row(comparison: Comparison, candidate: Candidate) -> dict[str, Any]:
+def _row(comparison: Comparison | StreamedComparison, candidate: Candidate) -> dict[str, Any]:
     row: dict[str, Any] = {"rank": candidate.rank, "family": candidate.family, "label": candidate.label}
     for name in measured_scores(comparison):
         score = candidate.scores.get(name)
@@ -66,10 +67,9 @@ def _sentences(comparison: Comparison) -> list[str]:
 
 
 def _title(comparison: Comparison) -> str:
-    n_folds = int(comparison.folds.max()) + 1
     return (
-        f"{len(comparison.codes)} rows, {len(comparison.rows.columns)} columns, {len(comparison.classes)} classes of "
-        f"{comparison.schema.target!r}; {n_folds} stratified folds; ranked by {SCORE_LABELS[comparison.ranked_by]} "
+        f"{comparison.n_rows} rows, {len(comparison.rows.columns)} columns, {len(comparison.classes)} classes of "
+        f"{comparison.schema.target!r}; {comparison.n_folds} stratified folds; ranked by {SCORE_LABELS[comparison.ranked_by]} "
         "(mean ± standard error)."
     )
 

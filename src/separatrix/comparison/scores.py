@@ -88,6 +88,7 @@ class Candidate:
     coefficients: CoefficientIntervals | None = None  # of a model that is linear in the encoded columns
     outliers: Outliers | None = None  # the rows farthest from every class, by a model that has densities
     plane_model: PlaneModel | str | None = None  # a sentence where that failed; None where there is no plane
+    confusion: Codes | None = None  # (n_classes, n_classes) counts, where the predictions of single rows are not kept
     notes: list[str] = field(default_factory=list)  # what the fits warned of
     tied: bool = False  # whether it is as good as the best
     rank: int = 0  # 1 for the best

@@ -141,8 +141,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
 
     def _train(self, call: FitCall) -> None:
         """Read the rows, label them, solve and publish."""
-        source = self._read_rows(call)
-        call.watch.start_at(source.passes)
+        before = call.X.passes if isinstance(call.X, Source) else None
+        source = self._read_rows(
+            call
+        )  # of a table in files this may take a pass: the one that tells what its columns are
+        call.watch.start_at(source.passes if before is None else min(before, source.passes))
         self._solve(self._label(source), call)
         if source.place != "memory":
             self.fit_ = replace(self.fit_, engine=source.place)

@@ -15,6 +15,7 @@ from separatrix.report.tables import PageTable, count, fixed, number, percent
 
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
+    from separatrix.comparison.streamed import StreamedComparison
     from separatrix.tables.columns import ColumnSchema
     from separatrix.tables.rows import TableRows
 
@@ -22,18 +23,18 @@ MOST_LISTED = 300
 _KINDS = {"left_out": "left out"}
 
 
-def class_table(comparison: Comparison) -> PageTable:
+def class_table(comparison: Comparison | StreamedComparison) -> PageTable:
     """How many rows each class has."""
-    counts = np.bincount(comparison.codes, minlength=len(comparison.classes))
+    counts = comparison.class_counts
     cells = [[str(name), str(n), percent(n / counts.sum())] for name, n in zip(comparison.classes, counts, strict=True)]
     return PageTable(f"Classes of {comparison.schema.target}.", ["class", "rows", "share"], cells, [False, True, True])
 
 
-def column_table(comparison: Comparison) -> PageTable:
+def column_table(comparison: Comparison | StreamedComparison) -> PageTable:
     """Every column: what it was taken for, why, and what is in it."""
-    columns = comparison.schema.columns
+    columns, rows = comparison.schema.columns, getattr(comparison, "rows", None)
     cells = [
-        [c.name, _KINDS.get(c.kind, c.kind), _contents(c, comparison.rows), str(c.missing), c.reason]
+        [c.name, _KINDS.get(c.kind, c.kind), _contents(c, rows), str(c.missing), c.reason]
         for c in columns[:MOST_LISTED]
     ]
     more = "" if len(columns) <= MOST_LISTED else f" The first {MOST_LISTED} of {len(columns)}."
@@ -41,18 +42,18 @@ def column_table(comparison: Comparison) -> PageTable:
     return PageTable(f"Columns and what they were taken for.{more}", head, cells, [False, False, False, True, False])
 
 
-def _contents(column: ColumnSchema, rows: TableRows) -> str:
+def _contents(column: ColumnSchema, rows: TableRows | None) -> str:
     if column.kind in ("boolean", "categorical"):
         n, some = len(column.categories), ", ".join(map(str, column.categories[:4]))
         return some if n <= 4 else f"{some}, … ({count(n, 'category', 'categories')})"
-    given = rows.columns[column.name] if column.kind == "numeric" else np.empty(0)
+    given = rows.columns[column.name] if rows is not None and column.kind == "numeric" else np.empty(0)
     given = given[~np.isnan(given)]
     if not len(given):
         return "–"
     return f"{number(given.min())} to {number(given.max())}, median {number(np.median(given))}"
 
 
-def ranking_table(comparison: Comparison) -> PageTable:
+def ranking_table(comparison: Comparison | StreamedComparison) -> PageTable:
     """The models, best first, with the standard errors of their scores."""
     rows, names = comparison.table(), measured_scores(comparison)
     cells = [
@@ -74,7 +75,7 @@ def ranking_table(comparison: Comparison) -> PageTable:
     )
 
 
-def loss_table(comparison: Comparison) -> PageTable | None:
+def loss_table(comparison: Comparison | StreamedComparison) -> PageTable | None:
     """What each action costs under each truth, when losses were given."""
     if comparison.loss is None:
         return None
@@ -86,7 +87,7 @@ def loss_table(comparison: Comparison) -> PageTable | None:
     return PageTable("What an action costs, by the true class.", head, cells, [False, *[True] * len(actions)])
 
 
-def ranking_drawing(comparison: Comparison) -> Drawing:
+def ranking_drawing(comparison: Comparison | StreamedComparison) -> Drawing:
     """The ranking as a figure."""
     return figures.ranking("ranking", comparison.candidates, comparison.ranked_by, SCORE_LABELS[comparison.ranked_by])
 
@@ -101,6 +102,6 @@ def learning_drawing(comparison: Comparison) -> Drawing | None:
     return figures.learning_curve("learning", np.array(curve["sizes"]), lines, SCORE_LABELS[curve["score"]])
 
 
-def failures(comparison: Comparison) -> list[tuple[str, str]]:
+def failures(comparison: Comparison | StreamedComparison) -> list[tuple[str, str]]:
     """The families that could not be fitted, by the names of the ranking, and why."""
     return [(FAMILIES[name].label, why) for name, why in comparison.failures.items()]

@@ -16,13 +16,14 @@ from separatrix.report.tables import count
 
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
+    from separatrix.comparison.streamed import StreamedComparison
 
 POINTS, POINTS_OF_OTHERS = 2_000, 400
 # More are folded away.
 MANY_COLUMNS = 30
 
 
-def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> None:
+def write_report(comparison: Comparison | StreamedComparison, path: str | os.PathLike[str]) -> None:
     """Write the report of a comparison: the data, the ranking, and every model with its evidence, in one HTML file.
 
     The file is written under another name beside its place and then renamed, so that there is never half a report.
@@ -52,7 +53,7 @@ def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> None:
         part.write_bytes(html)
 
 
-def render_report(comparison: Comparison) -> str:
+def render_report(comparison: Comparison | StreamedComparison) -> str:
     """The report as a string of HTML."""
     import jinja2
 
@@ -70,30 +71,55 @@ def render_report(comparison: Comparison) -> str:
     return for_html(environment.get_template("report.html.j2").render(context))
 
 
-def _context(comparison: Comparison) -> dict[str, Any]:
+def _context(comparison: Comparison | StreamedComparison) -> dict[str, Any]:
     """Everything the template shows."""
+    from separatrix.comparison.streamed import StreamedComparison
     from separatrix.report import overview
-    from separatrix.report.sections import model_section, outlier_table
 
-    schema, best, far = comparison.schema, comparison.recommended, comparison.outliers
-    metric = "Mahalanobis distance under the pooled covariance of the encoded columns"
-    others = [candidate for candidate in comparison.candidates if candidate is not best]
+    schema = comparison.schema
+    about = _without_rows(comparison) if isinstance(comparison, StreamedComparison) else _with_rows(comparison)
     return {
         "version": version("separatrix"),
         "comparison": comparison,
         "summary": (
-            f"{count(len(comparison.codes), 'row')}, {count(len(schema.used), 'column')} used of {len(schema.columns)}, "
+            f"{count(comparison.n_rows, 'row')}, {count(len(schema.used), 'column')} used of {len(schema.columns)}, "
             f"{count(len(comparison.classes), 'class', 'classes')}"
         ),
         "classes": overview.class_table(comparison),
         "columns": overview.column_table(comparison),
         "many_columns": len(schema.columns) > MANY_COLUMNS,
-        "outliers": far if isinstance(far, str) else outlier_table(comparison, far, metric),
         "ranking": overview.ranking_table(comparison),
         "ranking_drawing": overview.ranking_drawing(comparison),
         "failures": overview.failures(comparison),
         "loss": overview.loss_table(comparison),
+        **about,
+    }
+
+
+def _with_rows(comparison: Comparison) -> dict[str, Any]:
+    """What is about single rows, and the models."""
+    from separatrix.report import overview
+    from separatrix.report.sections import model_section, outlier_table
+
+    best, far = comparison.recommended, comparison.outliers
+    metric = "Mahalanobis distance under the pooled covariance of the encoded columns"
+    others = [candidate for candidate in comparison.candidates if candidate is not best]
+    return {
+        "outliers": far if isinstance(far, str) else outlier_table(comparison, far, metric),
         "learning": overview.learning_drawing(comparison),
         "best": model_section(comparison, best, POINTS),
         "others": [model_section(comparison, candidate, POINTS_OF_OTHERS) for candidate in others],
+    }
+
+
+def _without_rows(comparison: StreamedComparison) -> dict[str, Any]:
+    """The models of a table that was not held."""
+    from separatrix.report.sections import streamed_section
+
+    best = comparison.recommended
+    return {
+        "outliers": "They were not looked for: the table was read in a stream.",
+        "learning": None,
+        "best": streamed_section(comparison, best),
+        "others": [streamed_section(comparison, one) for one in comparison.candidates if one is not best],
     }

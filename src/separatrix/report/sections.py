@@ -23,6 +23,7 @@ from separatrix.tables.findings import joined
 
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
+    from separatrix.comparison.streamed import StreamedComparison
 
 CONFUSED = 0.2
 UNDECIDED = 0.05
@@ -71,6 +72,8 @@ class ModelSection:
     mistakes: PageTable | None
     outliers: PageTable | None
     notes: list[str] = field(default_factory=list)
+    of_rows: bool = True
+    """Whether single rows were looked at."""
 
 
 def model_section(comparison: Comparison, candidate: Candidate, most_points: int) -> ModelSection:
@@ -83,9 +86,7 @@ def model_section(comparison: Comparison, candidate: Candidate, most_points: int
     return ModelSection(
         anchor,
         candidate.label[:1].upper() + candidate.label[1:],
-        "; ".join(
-            f"{SCORE_LABELS[name]} {fixed(s.mean)} ± {fixed(s.standard_error)}" for name, s in candidate.scores.items()
-        ),
+        _scores(candidate),
         [(str(name), _setting(given)) for name, given in candidate.tuned.items()],
         _fit_facts(candidate, comparison.classes),
         drawings,
@@ -96,6 +97,34 @@ def model_section(comparison: Comparison, candidate: Candidate, most_points: int
         None if candidate.outliers is None else outlier_table(comparison, candidate.outliers, metric),
         _doubts(comparison, candidate) + candidate.notes + notes,
     )
+
+
+def streamed_section(comparison: StreamedComparison, candidate: Candidate) -> ModelSection:
+    """What is known of one candidate where no rows were kept."""
+    classes = [str(name) for name in comparison.classes]
+    confusion = (
+        None if candidate.confusion is None else _count_table(candidate.confusion, classes, classes, "predicted")
+    )
+    return ModelSection(
+        f"model-{candidate.family}",
+        candidate.label[:1].upper() + candidate.label[1:],
+        _scores(candidate),
+        [],
+        _fit_facts(candidate, comparison.classes),
+        [],
+        confusion,
+        None,
+        None,
+        None,
+        None,
+        candidate.notes,
+        of_rows=False,
+    )
+
+
+def _scores(candidate: Candidate) -> str:
+    given = candidate.scores.items()
+    return "; ".join(f"{SCORE_LABELS[name]} {fixed(s.mean)} ± {fixed(s.standard_error)}" for name, s in given)
 
 
 def _drawings(
@@ -139,10 +168,16 @@ def cross_table(
     codes: NDArray[np.intp], given: NDArray[np.intp], classes: Sequence[str], answers: Sequence[str], verb: str
 ) -> PageTable | None:
     """True classes by what was predicted or done, out of fold; None where there are so many that nobody would read it."""
-    if max(len(classes), len(answers)) > MOST_CLASSES:
-        return None
     counts = np.zeros((len(classes), len(answers)), dtype=np.intp)
     np.add.at(counts, (codes, given), 1)
+    return _count_table(counts, classes, answers, verb)
+
+
+def _count_table(
+    counts: NDArray[np.intp], classes: Sequence[str], answers: Sequence[str], verb: str
+) -> PageTable | None:
+    if max(len(classes), len(answers)) > MOST_CLASSES:
+        return None
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     cells = [[name, *(str(n) for n in row)] for name, row in zip(classes, counts, strict=True)]
     what = "Confusion matrix" if verb == "predicted" else "What is done at least expected cost"

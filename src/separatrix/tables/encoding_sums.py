@@ -95,7 +95,7 @@ class CategorySums:
         """The counts of some rows; `marks` are the hashes of their places."""
         absent = text.places < 0
         counts = Counter(text.counts())
-        bits = np.array([*map(_text_bits, text.levels), 0], dtype=np.uint64)[text.places]
+        bits = np.array([*map(text_bits, text.levels), 0], dtype=np.uint64)[text.places]
         return cls(int(absent.sum()), int(marks[absent].sum()), counts, int((marks * bits).sum()))
 
     def merge(self, other: CategorySums) -> CategorySums:
@@ -151,7 +151,8 @@ def share_moments(count: int, n: int) -> tuple[float, float]:
     return share, sqrt(share * (1.0 - share)) if 0 < count < n else 1.0
 
 
-def _text_bits(level: str | None) -> int:
+def text_bits(level: str | None) -> int:
+    """64 well mixed bits of a text, 0 of none."""
     return 0 if level is None else int.from_bytes(blake2b(level.encode(errors="replace"), digest_size=8).digest())
 
 

@@ -45,10 +45,11 @@ class QuantileSketch:
         """Add values, none of them NaN."""
         self.n += len(values)
         pending = np.concatenate([self._loose, values])
-        whole = len(pending) // _SIZE * _SIZE
-        for start in range(0, whole, _SIZE):
-            self._push(np.sort(pending[start : start + _SIZE]), 0)
-        self._loose = pending[whole:]
+        while len(pending) >= _SIZE:  # as many buffers as are one of a higher level, sorted at once
+            level = int(np.log2(len(pending) // _SIZE))
+            run, pending = pending[: _SIZE << level], pending[_SIZE << level :]
+            self._push(np.sort(run)[(1 << level) // 2 :: 1 << level], level)
+        self._loose = pending
 
     def _push(self, buffer: NDArray[np.float64], level: int) -> None:
         while len(self._levels) <= level:

@@ -7,7 +7,7 @@ another kind than in the files before, a file that has changed or is gone, and w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from separatrix.data.arrow_columns import kind, plain
@@ -18,8 +18,10 @@ from separatrix.data.readers import named
 from separatrix.data.text_files import NO_ROWS, UnreadableFile
 from separatrix.tables.reading import DELIMITER, coded_batches
 
-ROWS = 16_384
+ROWS = 65_536
 """Rows of a batch, at most."""
+# Fewer where there are many columns: the threads hold a batch each. Batches of few entries keep them waiting for each other.
+_ENTRIES, _FEW_ROWS = 1 << 20, 16_384
 _FIRST_ROWS = 10_000  # that show the decimal mark of a text file
 
 
@@ -39,12 +41,17 @@ class TableFiles:
         for path in self.paths:
             with named(path):
                 self._stats[path] = os.stat(path)
+        self.follow: Callable[[int, int, int], None] | None = None
+        """Called after every batch and file with the number of the pass, the bytes of the files read in it (about), and all."""
+        self._passes, self._file_rows = 0, dict[str, int]()
         self.n_rows: int | None = None
         """Rows with a label, once all have been read."""
+        self._rows = min(ROWS, _FEW_ROWS)
         first = self._first()
         apart = [name for name in (target, weight) if name is not None]
         self.names = [name for name in first.schema.names if name not in apart] if features is None else list(features)
         """The columns that may be features."""
+        self._rows = min(ROWS, max(_FEW_ROWS, _ENTRIES // max(1, len(self.names))))
         self._kinds = {name: kind(first.schema.field(name).type) for name in first.schema.names}
         self._check_names(first.schema.names, [*self.names, *apart], self.paths[0])
         self.types = {name: str(first.schema.field(name).type) for name in self.names}
@@ -82,7 +89,7 @@ class TableFiles:
         with named(path):
             check_unchanged(path, self._stats[path])
             try:
-                yield from coded_batches(path, ROWS, columns, self.delimiter)
+                yield from coded_batches(path, self._rows, columns, self.delimiter)
             except UnreadableFile as error:
                 if error.what != NO_ROWS:
                     raise
@@ -91,12 +98,24 @@ class TableFiles:
 
     def batches(self, columns: list[str]) -> Iterator[tuple[str, Any]]:
         """The named columns of all files in turn, with the file."""
+        self._passes += 1
+        number, behind, total = self._passes, 0, sum(stat.st_size for stat in self._stats.values())
         for path in self.paths:
+            size, rows, n_bytes = self._stats[path].st_size, 0, 0
             for at, batch in enumerate(self._batches_of(path, columns)):
                 if not at:
                     self._check_names(batch.schema.names, columns, path)
                     self._check_kinds(path, batch)
                 yield path, batch
+                rows, n_bytes = rows + batch.num_rows, n_bytes + batch.nbytes
+                if self.follow is not None:
+                    known = self._file_rows.get(path)
+                    inside = n_bytes if known is None else size * rows // known
+                    self.follow(number, behind + min(size, inside), total)
+            self._file_rows[path] = rows
+            behind += size
+            if self.follow is not None:
+                self.follow(number, behind, total)
 
     def _check_kinds(self, path: str, batch: Any) -> None:
         for name in batch.schema.names:

@@ -48,7 +48,7 @@ class TableBlock(DenseBlock):
         columns = self.batch.num_columns if self._encoding is None else len(self._encoding.encoder.features_)
         return self.batch.num_rows, columns
 
-    @property
+    @cached_property
     def rows(self) -> TableRows:
         """The columns of the schema, read."""
         assert self._encoding is not None, "the source has learnt how to encode by now"
