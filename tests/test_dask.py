@@ -131,6 +131,19 @@ def test_collections_are_taken_by_fit_and_answered_lazily(cluster: Any) -> None:
     np.testing.assert_array_equal(model.predict(sx.as_source(frame)), model.predict(frame.compute()))
 
 
+@pytest.mark.parametrize("kind", ["dask array", "dask data frame", "dask blocks"])
+def test_a_sample_is_that_of_the_array(kind: str, tmp_path: Path) -> None:
+    """Rows from all partitions, in memory, with their targets and weights: a solver starts from the same point."""
+    X, labels, _, weights = draw()
+    there, here = (STORAGES[name](X, labels, weights, tmp_path).labelled() for name in (kind, "array"))
+    (some, which), (expected, rows) = there.sample(50), here.sample(50)
+    np.testing.assert_array_equal(which, rows)
+    found = some.matrix()
+    np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else found, expected.matrix())
+    np.testing.assert_array_equal(some.targets(), expected.targets())
+    assert some.engine is None and there.sample(50)[0] is some and some.classes.tolist() == there.classes.tolist()
+
+
 def test_unknown_sizes_bags_and_sparse_blocks() -> None:
     X, labels, _, _ = draw()
     plain = sx.LinearDiscriminantAnalysis().fit(X, labels)

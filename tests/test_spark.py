@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,27 +66,46 @@ def rows() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def frame(spark: Any, rows: pd.DataFrame) -> Any:
-    whole = spark.createDataFrame(rows).repartition(4)
+    whole = spark.createDataFrame(rows).repartition(2)
     return whole.union(whole.limit(0)).cache()  # one partition without rows
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_model_is_that_of_the_array(name: str, frame: Any, rows: pd.DataFrame) -> None:
-    there = clone(MODELS[name]).fit(as_source(frame, "label", "w"))
+    there = clone(MODELS[name]).fit(frame, "label", "w")
     here = clone(MODELS[name]).fit(rows[NAMES], rows["label"], sample_weight=rows["w"])
     assert list(there.classes_) == ["a", "b", "c"] and list(there.feature_names_in_) == NAMES
     method = "predict_proba" if hasattr(here, "predict_proba") else "decision_function"
     found, expected = (getattr(model, method)(rows[NAMES]) for model in (there, here))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-    if np.isfinite(here.fit_.certificate.gap):
+    if here.fit_.certificate is not None and np.isfinite(here.fit_.certificate.gap):
         above = there.fit_.certificate.objective - here.fit_.certificate.objective
         assert above <= there.fit_.certificate.gap + 1e-12 * abs(here.fit_.certificate.objective)
 
 
+def test_a_hinge_is_fitted_though_workers_keep_nothing(frame: Any, rows: pd.DataFrame) -> None:
+    """Its multipliers are made again, problem after problem, from the rows."""
+    model = sx.LinearClassifier("hinge", tol=0.01)
+    two, known = ["p", "q"], rows["label"] != "c"
+    there = clone(model).fit(frame.where("label != 'c'").select(*two, "label"), "label")
+    here = clone(model).fit(rows.loc[known, two], rows.loc[known, "label"])
+    for one, other in ((there, here), (here, there)):
+        proof, known = one.fit_.certificate, other.fit_.certificate
+        assert proof.objective - proof.gap <= known.objective * (1 + 1e-12)
+
+
+def test_a_sample_is_that_of_the_array(frame: Any, rows: pd.DataFrame) -> None:
+    source = as_source(frame, "label", "w").labelled()
+    drawn = source.sample(60)
+    assert drawn is not None
+    some, which = drawn
+    X, codes = source.matrix(), source.targets()
+    np.testing.assert_array_equal(some.matrix(), X[which])
+    np.testing.assert_array_equal(some.targets(), codes[which])
+
+
 def test_columns_of_vectors_and_tables_by_name(spark: Any, frame: Any, rows: pd.DataFrame) -> None:
     from pyspark.ml.feature import VectorAssembler
-
-    from separatrix.data.engines.spark_source import scan_spark
 
     vectors = VectorAssembler(inputCols=NAMES, outputCol="x").transform(frame).select("x", "label")
     there = sx.LinearDiscriminantAnalysis().fit(as_source(vectors, "label"))
@@ -93,7 +114,7 @@ def test_columns_of_vectors_and_tables_by_name(spark: Any, frame: Any, rows: pd.
     scored = there.transform(vectors).toPandas()
     assert {"prediction", "probability_a"} <= set(scored.columns)
     frame.createOrReplaceTempView("flowers")
-    source = scan_spark("flowers", "label", weight="w", features=["p", "q"])
+    source = sx.scan_spark("flowers", "label", weight="w", features=["p", "q"])
     assert (source.n_rows, source.n_features) == (len(rows), 2)
     assert "900 rows" in repr(source)
 
@@ -107,6 +128,12 @@ def test_scores_are_columns_beside_the_others(frame: Any, rows: pd.DataFrame) ->
     assert list(found.columns[: len(frame.columns)]) == frame.columns
     with pytest.raises(ValueError, match="'prediction' already"):
         model.predict(model.predict(frame))
+
+
+def test_the_example_of_the_documentation_runs(spark: Any) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "scaling.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```py\n(.*?)```", page, flags=re.S)
+    exec(compile(example, "docs/scaling.md", "exec"), {})
 
 
 def test_what_is_wrong_is_said_in_words(spark: Any, frame: Any, rows: pd.DataFrame) -> None:

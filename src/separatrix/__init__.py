@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from separatrix.result import Certificate, Fit, Status
     from separatrix.settings import config
     from separatrix.statistics import condition_gaussian
-    from separatrix.tables import read_table, scan_csv, scan_parquet
+    from separatrix.tables import read_table, scan_csv, scan_parquet, scan_spark
 else:
     _MODULES = ["comparison", "data", "decide", "export", "geometry", "inference", "models", "plots", "tables"]
     _MODULES += ["dual", "objectives", "solvers", "statistics"]  # what the models are made of
@@ -96,7 +96,7 @@ __all__ += [
 __all__ += ["SVC", "LinearClassifier", "LinearSVC", "Perceptron"]
 __all__ += ["Kernel", "LaplacianKernel", "LinearKernel", "PolynomialKernel", "RBFKernel", "SigmoidKernel"]
 __all__ += ["BayesRule", "FeatureMap", "OneVsOneClassifier", "OneVsRestClassifier", "TableModel"]
-__all__ += ["Source", "as_source", "read_table", "scan_csv", "scan_parquet"]
+__all__ += ["Source", "as_source", "read_table", "scan_csv", "scan_parquet", "scan_spark"]
 __all__ += ["Certificate", "Fit", "Status", "config"]
 __all__ += ["Comparison", "compare", "write_report"]
 __all__ += ["inspect_model", "load_model", "save_model", "to_json", "to_onnx", "to_sql"]

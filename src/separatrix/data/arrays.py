@@ -29,6 +29,12 @@ _MANY_ENTRIES = 1_000_000
 _SPARSE_BLOCKS = 16
 
 
+def spread(n_rows: int, rows: int) -> NDArray[np.intp]:
+    """Fixed random rows, one of every run of so many: the same in every run, without a period that the data may share."""
+    edges = np.linspace(0, n_rows, min(rows, n_rows) + 1).astype(np.intp)
+    return np.random.default_rng(0).integers(edges[:-1], edges[1:])
+
+
 class MemorySource(Source):
     """Rows that are all there: slices of them are blocks."""
 
@@ -105,15 +111,18 @@ class MemorySource(Source):
         """A source of copies of some rows, without targets."""
 
     def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
-        # Fixed random rows, one of every run of so many: the same in every run, without a period that the data may share.
-        edges = np.linspace(0, self.n_rows, min(rows, self.n_rows) + 1).astype(np.intp)
-        which = np.random.default_rng(0).integers(edges[:-1], edges[1:])
+        which = spread(self.n_rows, rows)
         drawn = self._rows(which)
         drawn._rows_per_block = max(512, min(drawn._rows_per_block, -(-len(which) // 8)))  # enough blocks to share
         drawn.classes = self.classes
         drawn._y = None if self._y is None else self._y[which]
         drawn._weights = None if self._weights is None else self._weights[which]
         return drawn, which
+
+    def picked(self, which: NDArray[np.intp]) -> tuple[Any, NDArray[Any] | None, Float | None]:
+        """Some rows as they are stored, their targets and weights."""
+        y, weights = (None if values is None else values[which] for values in (self._y, self._weights))
+        return self._rows(which).matrix(), y, weights
 
 
 class ArraySource(MemorySource):

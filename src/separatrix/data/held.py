@@ -27,13 +27,13 @@ class Held(Generic[Value]):
     Parameters
     ----------
     make : callable, optional
-        make(block) gives the value again, bit for bit, where it is not there. Without it all values are kept.
+        make(block) gives the value again where it is not there.
     room : int, optional
-        Bytes up to which values are kept in one process; ``None`` for all.
+        Bytes up to which values are kept in one process; ``None`` for all, wherever values can be kept.
     """
 
     lasting: ClassVar[int] = 0
-    """Grows with every value that is put and could not be made again: the pass that put it has to be repeated for it."""
+    """Grows with every value that is put to be kept: the pass that put it has to be repeated for it."""
 
     def __init__(self, make: Callable[[Block], Value] | None = None, room: int | None = None) -> None:
         self.make, self.room = make, room
@@ -47,7 +47,7 @@ class Held(Generic[Value]):
         """Keep the value of a block, of `size` bytes, if there is room."""
         if self.make is not None and self.room is not None and self._size + size > self.room:
             return
-        if self.make is None:
+        if self.make is None or self.room is None:
             Held.lasting += 1
         self._size += size  # of several threads one may be missed: the room is a matter of megabytes
         self.values[block.start] = value
@@ -83,10 +83,12 @@ class HeldRows:
     @property
     def here(self) -> bool:
         """Whether the numbers of all rows are in this process."""
-        return self._held.elsewhere is None
+        return bool(self._held.values)
 
     def of(self, block: Block) -> Float:
-        """(n,) numbers of the rows of a block."""
+        """(n,) numbers of the rows of a block; made again by an engine whose workers keep nothing."""
+        if self._held.make is not None and not self._held.values:
+            return self._factor * self._held.make(block)
         first, numbers = self._rows()
         return numbers[block.start - first : block.start - first + block.n]
 

@@ -26,7 +26,7 @@ from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.checks import check_rows, real_numbers
 from separatrix.data.device import beside, moved, on_device
-from separatrix.data.dispatch import answered_elsewhere, array_source, is_elsewhere, source_of
+from separatrix.data.dispatch import answered_elsewhere, array_source, is_elsewhere, is_spark, source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
@@ -344,9 +344,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             return ["prediction"]
         word = {"predict_proba": "probability", "predict_log_proba": "log_probability"}.get(method, "score")
         classes = getattr(self, "classes_", None)
-        if method == "transform" or classes is None or (method == "decision_function" and len(classes) == 2):
+        if classes is None or (method == "decision_function" and len(classes) == 2):
             return [word]
         return [f"{word}_{label}" for label in classes.tolist()]
+
+    def _beside(self, X: Any) -> Any:
+        """What `transform` means in Spark: the data frame with columns of answers beside its own."""
+        frame: Any = self.predict(X)
+        return self.predict_proba(frame) if hasattr(self, "predict_proba") else frame
 
     def _column(self, j: int) -> str:
         names = getattr(self, "feature_names_in_", None)
@@ -363,6 +368,8 @@ def answers_elsewhere(method: Callable[..., Any]) -> Callable[..., Any]:
         if not is_elsewhere(X):
             return method(self, X, *more, **options)
         self._check_ready()
+        if method.__name__ == "transform" and is_spark(X):
+            return self._beside(X)
         asked = partial(_answer_of, copy(self), method.__name__, more, options)  # of the model as it is now
         columns = getattr(self, "feature_names_in_", None)
         return answered_elsewhere(asked, X, columns, self._answer_names(method.__name__))

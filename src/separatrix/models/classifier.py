@@ -72,8 +72,7 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
         """
         if not is_spark(X):
             raise TypeError(f"transform takes a Spark data frame; for {type(X).__name__} use predict or predict_proba.")
-        frame = self.predict(X)
-        return self.predict_proba(frame) if hasattr(self, "predict_proba") else frame
+        return self._beside(X)
 
     def decision_function(self, X: Any) -> Float:
         """Score of every row for every class.

@@ -20,7 +20,8 @@ problem of the sequence.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,6 +49,14 @@ _PROBLEMS, _STEPS, _FEW_STEPS, _IN_VAIN = 80, 50, 20, 6
 _NEARBY = 1e-2
 
 
+class _Rounding(NamedTuple):
+    """The loss of one problem of the sequence, its optimum, and what the slopes of the problem before shift its scores by."""
+
+    loss: Any
+    theta: Float
+    factor: float
+
+
 @dataclass(frozen=True)
 class _Judged:
     """A point under the loss itself, with the dual point that the slopes of the smoothed loss give."""
@@ -60,6 +69,8 @@ class _Judged:
     """A lower bound of F*."""
     slopes: HeldRows
     """One per row: the dual point."""
+    made: tuple[_Rounding, ...]
+    """How they came about."""
     kink: float
     """Σ s (ℓ(m) + ℓ*(a) − aη): what the difference of F and the bound owes to the smoothing."""
 
@@ -120,7 +131,7 @@ def _init(problem: LinearProblem, start: Start, budget: Budget, method: Method) 
     squares = column_squares(problem.source)
     problem.source.check_finite(squares)
     squares = np.where(squares > 0, squares, 1.0)
-    point = _judge(problem, problem.objective, theta, squares)
+    point = _judge(problem, problem.objective, theta, squares, (_Rounding(loss, theta, 0.0),))
     accuracy = max(budget.tol, 0.0 if loss.smooth else _FIRST_ACCURACY)
     limits: dict[str, Any] = {"accuracy": accuracy, "convex": convex, "width": 0.0 if loss.smooth else 1.0}
     lower = max(0.0, point.lower)
@@ -151,7 +162,9 @@ def _step(problem: LinearProblem, state: SmoothedState, budget: Budget, method: 
     steps = min(budget.left, _STEPS if state.convex else _FEW_STEPS)
     near = Start(theta, state.found is not None, None if state.found is None else state.found.loss_gradient)
     found = run(method, replace(problem, objective=rounded), near, tol=state.accuracy, max_iter=steps)
-    point = _judge(problem, rounded, found.theta, state.squares)
+    before = state.point.made if rounded.shifts is not None else ()
+    made = (*before, _Rounding(rounded.loss, found.theta, state.width))
+    point = _judge(problem, rounded, found.theta, state.squares, made)
     fall = state.value - point.evaluation.value
     better = point.evaluation.value < state.value
     theta, evaluation = (point.theta, point.evaluation) if better else (state.theta, state.evaluation)
@@ -211,7 +224,9 @@ def _still(
     return promise <= 0.01 * target and point.kink <= 0.5 * target
 
 
-def _judge(problem: LinearProblem, rounded: LinearObjective, theta: Float, squares: Float) -> _Judged:
+def _judge(
+    problem: LinearProblem, rounded: LinearObjective, theta: Float, squares: Float, made: tuple[_Rounding, ...]
+) -> _Judged:
     """F, and the lower bound that the slopes of another problem's loss give. One pass.
 
     A score of p terms is off by at most (p + 2)u Σ_j |θ_j x_j|, which moves the loss by its slope ℓ' times as much. Over all
@@ -219,7 +234,7 @@ def _judge(problem: LinearProblem, rounded: LinearObjective, theta: Float, squar
     """
     objective, source, intercept = problem.objective, problem.source, problem.objective.free_intercept
     loss, penalty, p = objective.loss, objective.penalty, theta.shape[1]
-    slopes = Held[Float]()
+    slopes = Held[Float](partial(_slopes, made))
 
     def of_block(block: Block) -> tuple[Float, Float, float]:
         sums, products, steepest = np.zeros((2, 6)), np.zeros((p, 2)), 0.0
@@ -262,8 +277,18 @@ def _judge(problem: LinearProblem, rounded: LinearObjective, theta: Float, squar
         value + ROUNDING * abs(value) + score_rounding(p) * moved,
         lower if proven else -np.inf,
         HeldRows(slopes),
+        made,
         float(losses + conjugates - (slope * theta).sum()) if np.isfinite(conjugates) else 0.0,
     )
+
+
+def _slopes(made: tuple[_Rounding, ...], block: Block) -> Float:
+    """The slopes again from the rows, problem after problem: for engines whose workers keep nothing between passes."""
+    rows, a = block.counted(), np.zeros((0, 1))
+    for at, (loss, theta, factor) in enumerate(made):
+        eta = rows.matvec(theta.T)
+        a = loss.gradient(rows.codes, eta + factor * a if at else eta)
+    return _spread(a[:, 0], block)
 
 
 def _spread(values: Float, piece: Block) -> Float:

@@ -2,6 +2,7 @@
 
 - `read_table`, `table_batches`: a CSV or Parquet file, all of it or batch by batch.
 - `scan_csv`, `scan_parquet`: files of any size as a source for `fit` and `predict`.
+- `scan_spark`: a Spark data frame, or a table of a session by its name, as a source.
 - `TableSchema`, `ColumnSchema`: what the columns are.
 - `TableEncoder`: columns as a matrix of numbers.
 """
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from separatrix.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from separatrix.data.engines.spark_source import scan_spark
     from separatrix.tables.columns import ColumnSchema
     from separatrix.tables.encoder import TableEncoder
     from separatrix.tables.reading import read_table, table_batches
@@ -19,6 +21,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = ["read_table", "scan_csv", "scan_parquet", "table_batches"]
+__all__ = ["read_table", "scan_csv", "scan_parquet", "scan_spark", "table_batches"]
 __all__ += ["ColumnSchema", "TableSchema"]
 __all__ += ["TableEncoder"]

@@ -147,10 +147,13 @@ class DaskEngine:
         return [task[0] for task in tasks], [task[1] for task in tasks], [mentioned[at] for at in fills]
 
     def _threads(self) -> int:
-        """Threads inside a pass over one partition: several where partitions are fewer than the threads of all workers."""
+        """Threads inside a pass over one partition: several where partitions are fewer than the threads of all workers.
+
+        They are never more than any worker has, on which it may be run.
+        """
         client = current_client()
-        total = config.threads if client is None else sum(client.nthreads().values())
-        return max(1, total // max(1, len(self.parts)))
+        threads = [config.threads] if client is None else list(client.nthreads().values())
+        return max(1, min([*threads, sum(threads) // max(1, len(self.parts))]))
 
     def _run(self, tasks: Sequence[Any], held: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """`computed`, with errors of the storage and of the cluster said in words."""

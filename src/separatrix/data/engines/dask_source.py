@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -15,20 +14,19 @@ from numpy.typing import NDArray
 from separatrix.data.arrays import MemorySource
 from separatrix.data.block import Block
 from separatrix.data.engines.dask_engine import DaskEngine, computed, kept_there
-from separatrix.data.engines.partition import Reading
+from separatrix.data.engines.partition import Failed, Reading
+from separatrix.data.engines.remote import Part, PartitionedSource, by_partition, pick
 from separatrix.data.engines.target_facts import facts_of, union
-from separatrix.data.engines.travel import RemoteSource
 from separatrix.data.source import Engine
 
 
-class DaskSource(RemoteSource):
+class DaskSource(PartitionedSource):
     """Rows of Dask partitions with their targets and weights.
 
     They are kept in the memory of the workers for as long as the source is there, if they take less than 40 % of it (20 %
     of this machine's, without a cluster); otherwise every pass has them computed or read again.
     """
 
-    shared_out = True
     place = "dask"
 
     def __init__(
@@ -42,7 +40,7 @@ class DaskSource(RemoteSource):
     ) -> None:
         self.n_rows, self.n_features = shape
         self.dtype, self.feature_names, self._target_ndim = np.dtype(dtype), feature_names, target_ndim
-        self._engine = engine.kept(size)
+        self._engine, self._drawn = engine.kept(size), {}
 
     @property
     def engine(self) -> Engine:
@@ -61,7 +59,7 @@ class DaskSource(RemoteSource):
         """The same rows with class codes; without given classes the targets are looked at once for them."""
         if self.target_ndim != 1:
             raise ValueError("y should be a 1d array of labels, got a matrix of targets instead.")
-        view, everything = copy(self), None
+        view, everything = self._view(), None
         if classes is None:
             facts = facts_of(self._engine.reading(role="labels").ask(Reading.facts))
             classes = union([fact.classes for fact in facts])
@@ -73,7 +71,7 @@ class DaskSource(RemoteSource):
         return view
 
     def valued(self) -> Self:
-        view = copy(self)
+        view = self._view()
         assert self.target_ndim
         view._engine = self._engine.reading(role="values")
         facts_of(view._engine.ask(Reading.facts))
@@ -97,10 +95,7 @@ class DaskSource(RemoteSource):
             return sp.vstack(parts, format="csr")
         return np.concatenate(parts) if parts else np.empty((0, self.n_features))
 
-    def targets(self) -> NDArray[Any]:
-        return np.concatenate(list(self.each(_targets)))
-
-
-def _targets(block: Block) -> NDArray[Any]:
-    assert block.y is not None
-    return block.y
+    def _picked(self, which: NDArray[np.intp]) -> list[Part | Failed | None]:
+        engine, picked = self._engine, delayed(pick, pure=False)
+        given = zip(engine.readings, engine.parts, engine.codes, by_partition(engine.readings, which), strict=True)
+        return computed([picked(reading, *part, codes, own) for reading, part, codes, own in given if len(own)])[0]

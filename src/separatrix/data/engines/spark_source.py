@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -12,10 +11,10 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block
 from separatrix.data.checks import nearest_name
-from separatrix.data.engines.partition import Reading, Size, names_of, rows_of
+from separatrix.data.engines.partition import Failed, Reading, Size, names_of, rows_of
+from separatrix.data.engines.remote import Part, PartitionedSource, by_partition, pick
 from separatrix.data.engines.spark_engine import SparkEngine, checked, rows_of_table
 from separatrix.data.engines.target_facts import facts_of, union
-from separatrix.data.engines.travel import RemoteSource
 from separatrix.data.source import Engine
 
 
@@ -70,10 +69,9 @@ def spark_source(frame: Any, y: Any, sample_weight: Any) -> SparkSource:
     return scan_spark(frame, y, weight=sample_weight)
 
 
-class SparkSource(RemoteSource):
+class SparkSource(PartitionedSource):
     """Rows of a Spark data frame with their targets and weights, cached by Spark while the source is there."""
 
-    shared_out = True
     place = "spark"
 
     def __init__(
@@ -88,7 +86,7 @@ class SparkSource(RemoteSource):
         self.n_rows, self.n_features = int(starts[-1]), there[0].columns
         self.dtype = np.dtype(np.float32 if all(size.single for size in there) else np.float64)
         self.feature_names = None if names is None else np.asarray(names, dtype=object)
-        self._engine, self._target = SparkEngine(rows, readings, vector), target
+        self._engine, self._target, self._drawn = SparkEngine(rows, readings, vector), target, {}
 
     @property
     def engine(self) -> Engine:
@@ -105,7 +103,7 @@ class SparkSource(RemoteSource):
 
     def labelled(self, classes: NDArray[Any] | None = None) -> Self:
         """The same rows with class codes; without given classes the targets are looked at once for them."""
-        view, everything = copy(self), None
+        view, everything = self._view(), None
         assert self.target_ndim
         if classes is None:
             facts = facts_of(self._engine.reading(role="labels").ask(Reading.facts))
@@ -117,7 +115,7 @@ class SparkSource(RemoteSource):
         return view
 
     def valued(self) -> Self:
-        view = copy(self)
+        view = self._view()
         assert self.target_ndim
         view._engine = self._engine.reading(role="values")
         facts_of(view._engine.ask(Reading.facts))
@@ -132,18 +130,21 @@ class SparkSource(RemoteSource):
     def matrix(self) -> Any:
         return np.concatenate([block.dense() for block in self.blocks()])
 
-    def targets(self) -> NDArray[Any]:
-        return np.concatenate(list(self.each(_targets)))
+    def _picked(self, which: NDArray[np.intp]) -> list[Part | Failed | None]:
+        own = by_partition(self._engine.readings, which)
+
+        def picked(reading: Reading, X: Any, y: Any, weights: Any) -> Part | Failed | None:
+            if not len(own[reading.number]):
+                return None
+            codes = reading.codes(X, y, weights) if reading.role == "labels" else None
+            return pick(reading, X, y, weights, codes, own[reading.number])
+
+        return self._engine.ask(picked)
 
 
 def _rows_here(reading: Reading, X: Any, y: Any, weights: Any) -> Any:
     codes = reading.codes(X, y, weights) if reading.role == "labels" else None
     return reading.rows(X, y, weights, codes)
-
-
-def _targets(block: Block) -> NDArray[Any]:
-    assert block.y is not None
-    return block.y
 
 
 def _size(reading: Reading, X: Any, y: Any, weights: Any) -> Size:

@@ -36,7 +36,8 @@ def pack(things: Any) -> tuple[bytes, list[Held[Any]]]:
                 if not any(thing is other for other in mentioned):
                     mentioned.append(thing)
                 at = next(at for at, other in enumerate(mentioned) if other is thing)
-                return ("held", at, thing.make, thing.room)
+                all_there = thing.elsewhere is not None and thing.room is None
+                return ("held", at, None if all_there else thing.make, thing.room)
             return None
 
     buffer = BytesIO()
