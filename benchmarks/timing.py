@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SLOW_SECONDS = 5.0
 SLOW_REPEATS = 2
-HOPELESS = 5.0  # times the best first run: not repeated, its first run stands
+HOPELESS = 10.0  # times the best first run: not repeated, its first run stands
 BATCH_SECONDS = 0.02
 # Idle BLAS threads spin for some milliseconds before they sleep; without a pause one contender's would slow the next.
 PAUSE_SECONDS = 0.05

@@ -144,7 +144,17 @@ def test_the_pass_that_learns_the_encoding_counts(tmp_path):
 def test_a_streamed_fit_shows_its_passes_and_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr("separatrix.cli.progress._SECONDS_BETWEEN_LINES", 0.0)
     written(people(300), tmp_path / "t")
-    command = ["fit", str(tmp_path / "t"), "--target", "ill", "--model", "lda", "-o", str(tmp_path / "m.safetensors")]
+    command = [
+        "fit",
+        "--stream",
+        str(tmp_path / "t"),
+        "--target",
+        "ill",
+        "--model",
+        "lda",
+        "-o",
+        str(tmp_path / "m.safetensors"),
+    ]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     size = sum(file.stat().st_size for file in (tmp_path / "t").iterdir()) / 1e6

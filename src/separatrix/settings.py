@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import RLock, get_ident
+from types import EllipsisType
 from typing import Any
 
 _ENVIRONMENT = "SEPARATRIX_THREADS"
@@ -62,10 +63,10 @@ class Config:
         return _device.get()
 
     @contextmanager
-    def __call__(self, *, threads: int | None = None, device: str | None = None) -> Iterator[Config]:
+    def __call__(self, *, threads: int | EllipsisType = ..., device: str | None = None) -> Iterator[Config]:
         """Use `threads` threads, or a device such as ``"cuda"`` for dense arrays, inside the ``with`` block."""
         tokens: list[tuple[ContextVar[Any], Any]] = []
-        if threads is not None:
+        if threads is not ...:
             tokens.append((_threads, _threads.set(_checked(threads, "threads"))))
         if device is not None:
             tokens.append((_device, _device.set(device)))

@@ -19,8 +19,8 @@ _UNPACKED = {".gz": 5, ".arrow": 1, ".feather": 2, ".ipc": 1}  # bytes of a tabl
 
 
 def is_streamed(data: Path, asked: bool) -> bool:
-    """Whether to read a table in a stream: if it was asked for, for a folder of files, and where memory is too small."""
-    if asked or data.is_dir():
+    """Whether to read a table in a stream: if it was asked for, and where memory is too small."""
+    if asked:
         return True
     memory = _memory_at_hand()
     return data.is_file() and memory is not None and _COPIES * _decoded_bytes(data) > memory

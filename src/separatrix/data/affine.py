@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Centred, Codes, Entries, Float, RowSums
 from separatrix.data.dense import DenseBlock
-from separatrix.data.device import DeviceBlock
 from separatrix.data.source import Source
 from separatrix.data.sparse import SparseBlock
 from separatrix.data.views import View
@@ -142,8 +141,8 @@ class Standardised(View):
         if isinstance(block, DenseBlock):  # centred entry by entry: Xv − cv would cancel far from the origin
             rows = (block.X - centre) / scale
             return DenseBlock(rows, block.y, block.weights, block.start)
-        if isinstance(block, DeviceBlock):
-            return block.standardised(centre, scale)
+        if (view := block.standardised(centre, scale)) is not None:
+            return view
         if isinstance(block, SparseBlock) and block.X.nnz > 0.5 * block.n * block.shape[1]:
             return Standardised.block(DenseBlock(block.dense(), block.y, block.weights, block.start), centre, scale)
         return _Affine(block, centre, np.broadcast_to(np.asarray(scale, dtype=np.float64), centre.shape), ones=False)

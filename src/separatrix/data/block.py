@@ -242,6 +242,10 @@ class Block(ABC):
         """Rows less their own class's mean, or less the mean of all where there is one class."""
         return self.centre(self.codes if n_classes > 1 else np.zeros(self.n, dtype=np.intp), n_classes)
 
+    def standardised(self, centre: Float, scale: Float | float) -> Block | None:
+        """(X − 1cᵀ)D⁻¹ where the rows can be seen so without a copy; else ``None``."""
+        return None
+
     def row_sums(self) -> tuple[RowSums, bool] | None:
         """Rows that make the sums of a loss themselves, where they lie, and whether a column of ones follows; else ``None``."""
         return None

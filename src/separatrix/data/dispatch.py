@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from separatrix.data.arrays import ArraySource, SparseSource
 from separatrix.data.checks import check_rows, real_numbers
-from separatrix.data.device import device_source, on_device
+from separatrix.data.device.tensors import on_device
 from separatrix.data.frames import FrameSource, is_frame
 from separatrix.data.labels import as_target, as_weights
 from separatrix.data.source import Source
@@ -111,6 +111,12 @@ class Kind(NamedTuple):
     """(X, y, sample_weight, whether columns that are not numbers are refused)."""
 
 
+def _device(X: Any, y: Any, sample_weight: Any, numeric: bool) -> Source:
+    from separatrix.data.device.source import device_source  # with its kernels it takes a while to import
+
+    return device_source(X, y, sample_weight)
+
+
 def _sparse(X: Any, y: Any, sample_weight: Any, numeric: bool) -> Source:
     return SparseSource(X, *_per_row(y, sample_weight, X.shape[0]))
 
@@ -139,7 +145,7 @@ def _per_row(y: Any, sample_weight: Any, n_rows: int) -> tuple[Any, Any]:
 
 # To add a kind of storage, write a file with its Source and name it here; the first that matches is taken.
 KINDS = [
-    Kind(on_device, device_source),
+    Kind(on_device, _device),
     Kind(sp.issparse, _sparse),
     Kind(is_frame, _frame),
     Kind(lambda X: True, array_source),

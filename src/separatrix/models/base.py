@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.checks import check_rows, real_numbers
-from separatrix.data.device import beside, moved, on_device
+from separatrix.data.device.tensors import beside, moved, on_device
 from separatrix.data.dispatch import answered_elsewhere, array_source, is_elsewhere, is_spark, source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
@@ -147,7 +147,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         )  # of a table in files this may take a pass: the one that tells what its columns are
         call.watch.start_at(source.passes if before is None else min(before, source.passes))
         self._solve(self._label(source), call)
-        if source.place != "memory":
+        if isinstance(source, Source) and source.place != "memory" and "fit_" in vars(self):
             self.fit_ = replace(self.fit_, engine=source.place)
 
     @contextmanager

@@ -174,7 +174,7 @@ def labels_there(y: Any) -> tuple[NDArray[Any], Any] | None:
     return known, shifted.to(torch.uint8) if len(found) <= 256 else shifted
 
 
-def device_source(X: Any, y: Any, sample_weight: Any, numeric: bool = True) -> Source:
+def device_source(X: Any, y: Any, sample_weight: Any) -> Source:
     """`source_of` of a tensor, with targets and weights from the host or from the same device."""
     tensor = as_tensor(X)
     if tensor.ndim != 2:
