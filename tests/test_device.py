@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import separatrix as sx
+from separatrix.data.device.block import DeviceBlock
 from tests.estimators import REGISTRY, having, tight
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-engines sets it up")
@@ -110,6 +111,49 @@ def test_answers_stay_on_the_device_and_rows_are_left_as_they_were(device: str) 
     assert bool((rows == before).all())
     named = sx.LinearDiscriminantAnalysis().fit(rows, np.array(["a", "b", "c"])[y])
     assert named.predict(rows).dtype.kind == "U"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "n, d, classes", [(1001, 100, 10), (5003, 7, 3), (777, 33, 2), (64, 128, 12), (9, 100, 4), (2000, 200, 2)]
+)
+def test_sums_in_single_precision_are_those_in_double(
+    n: int, d: int, classes: int, weighted: bool, device: str
+) -> None:
+    rng = np.random.default_rng(n)
+    X = torch.as_tensor(rng.standard_normal((n, d)) + 3.0, dtype=torch.float32).to(device)
+    weights = rng.integers(0, 3, n).astype(float) if weighted else None
+    rows = 1 if classes == 2 else classes
+    W, b, metric = 0.3 * rng.standard_normal((rows, d)), rng.standard_normal(rows), rng.uniform(size=d)
+    block = DeviceBlock(X, rng.integers(0, classes, n), weights)
+    block.near(np.full(d, 3.0))
+    for view in (block, block.standardised(rng.standard_normal(d), rng.uniform(1.0, 3.0, d))):
+        kind = "logistic" if classes == 2 else "softmax"
+        quick = view.loss_sums(kind, W, b, None, metric, False)
+        view.precise = True
+        exact = view.loss_sums(kind, W, b, None, metric, False)
+        for name in ("loss", "gradient", "slopes", "squares", "steepest", "total"):
+            expected = np.asarray(getattr(exact, name))
+            np.testing.assert_allclose(getattr(quick, name), expected, rtol=2e-6, atol=1e-6 * np.abs(expected).max())
+        assert exact.largest <= quick.largest * (1 + 1e-6) <= 1.02 * exact.largest
+        dense, s = view.dense(), np.ones(n) if weights is None else weights
+        np.testing.assert_allclose(view.gram(s), (dense * s[:, None]).T @ dense, rtol=1e-11, atol=1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_weights_in_double_precision(device: str) -> None:
+    """Weights are read in the precision of the arithmetic, in the first passes and in those that make the proof."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((4000, 12))
+    y = (X[:, 0] + rng.logistic(size=4000) > 0).astype(int)
+    s = rng.uniform(0.0, 3.0, 4000)
+    expected = sx.LogisticRegression(tol=1e-11).fit(X, y, sample_weight=s)
+    for kind, tol in ((torch.float64, 1e-9), (torch.float32, 1e-11)):
+        there = torch.as_tensor(X, dtype=kind).to(device)
+        model = sx.LogisticRegression(tol=tol).fit(there, y, sample_weight=s)
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-4 if kind == torch.float64 else 1e-6)
+        assert model.fit_.certificate.gap >= 0
 
 
 def test_a_device_that_is_asked_for() -> None:

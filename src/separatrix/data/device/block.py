@@ -17,11 +17,14 @@ from separatrix.data.block import Block, Centred, Codes, Entries, Float, RowSums
 from separatrix.data.dense import DenseBlock
 from separatrix.data.device.centred import DeviceCentred
 from separatrix.data.device.tensors import Twin, code_type, pytorch
-from separatrix.kernels.device import cuda
+from separatrix.kernels.device import cuda, softmax
+from separatrix.kernels.device.gram import gram
 from separatrix.kernels.device.torch_losses import DeviceSums, curve, loss_sums, runs, weighted_gram
 
 # Rows of a piece, where sums that are not made on the device are made piece by piece.
 _PIECE = 1 << 20
+# Classes that are counted one after the other.
+_FEW_CLASSES = 16
 
 
 class DeviceBlock(Block):
@@ -84,7 +87,11 @@ class DeviceBlock(Block):
         return self._held["weights"].there(self.X.device, lambda values: np.float64)
 
     def class_rows(self, n_classes: int) -> Codes:
-        counts = pytorch().bincount(self.device_codes().int(), minlength=n_classes)
+        torch, codes = pytorch(), self.device_codes()
+        if n_classes <= _FEW_CLASSES and len(codes):  # many threads that add to few numbers wait for each other
+            counts = torch.stack([(codes == k).sum() for k in range(n_classes)])
+        else:
+            counts = torch.bincount(codes.int(), minlength=n_classes)
         result: Codes = counts.cpu().numpy().astype(np.intp)
         return result
 
@@ -135,9 +142,28 @@ class DeviceBlock(Block):
         return result
 
     def gram(self, weights: Float | None = None) -> Float:
-        given = None if weights is None else self._tensor(weights)
-        result: Float = weighted_gram(self._whole(), given, False, pytorch())
-        return result
+        return self._gram(None if weights is None else self._tensor(weights), False)
+
+    def _gram(self, weights: Any, ones: bool) -> Float:
+        """Σ s [x, 1][x, 1]ᵀ of tensors of weights; the last row and column only with `ones`."""
+        if not self._read_in_rows():
+            result: Float = weighted_gram(self._whole(), weights, ones, pytorch())
+            return result
+        total = gram(
+            self.X, weights, None if self._centre is None else self._tensor(self._centre), bool(self._held["weights"])
+        )
+        if self._scale is not None:
+            units = np.append(self._scale, 1.0)
+            total /= np.outer(units, units)
+        return total if ones else np.ascontiguousarray(total[:-1, :-1])
+
+    def about(self, centre: Float, weights: Any, hidden: bool) -> Float | None:
+        """Σ s(x − centre)(x − centre)ᵀ of rows as stored, weights as a tensor; ``None`` where no compiled loop reads them."""
+        plain = self._centre is None and self._scale is None
+        if not (plain and self._read_in_rows()):
+            return None
+        total: Float = gram(self.X, weights, self._tensor(centre), hidden)[:-1, :-1]
+        return total
 
     def column_squares(self, weights: Float | None = None) -> Float:
         torch = pytorch()
@@ -177,8 +203,7 @@ class DeviceBlock(Block):
         return DeviceCentred(self, self._tensor(codes, pytorch().int32), n_classes)
 
     def join(self, columns: Float) -> Block:
-        joined = np.concatenate([self.dense(), columns], axis=1)
-        return DenseBlock(joined, self.y, self.weights, self.start, scratch=True)
+        return JoinedBlock(self, self._tensor(columns))
 
     def non_finite(self) -> NDArray[np.bool_]:
         result: NDArray[np.bool_] = (~pytorch().isfinite(self.X)).cpu().numpy()
@@ -244,39 +269,50 @@ class DeviceBlock(Block):
     ) -> DeviceSums | None:
         if kind == "logistic" and self._compiled():
             return self._logistic_sums(W[0], float(b[0]), own, metric, keep)
+        if kind == "softmax" and not keep and own is None and self._softmax_compiled(len(W)):
+            return self._softmax_sums(W, b, metric)
         offset = None if own is None else self._tensor(np.broadcast_to(own, (self.n, len(W))))
         measure = None if metric is None else self._tensor(metric)
         given = (self.device_codes(), self.device_weights(), offset, self._tensor(W), self._tensor(b), measure, keep)
         return loss_sums(kind, self._whole(), *given, pytorch())
 
-    def _compiled(self) -> bool:
-        in_rows = self.X.stride(1) == 1 and (self.X.stride(0) == self.shape[1] or self.shape[1] > cuda.MOST_IN_ONE)
-        return self.X.is_cuda and in_rows and 0 < self.shape[1] <= cuda.MOST_COLUMNS and self.n > 0 and cuda.available()
+    def _read_in_rows(self) -> bool:
+        here = self.X.is_cuda and self.X.stride(1) == 1 and self.n > 0
+        return here and 0 < self.shape[1] <= cuda.MOST_COLUMNS and cuda.available()
 
-    def _logistic_sums(self, w: Float, b: float, own: Float | None, metric: Float | None, keep: bool) -> DeviceSums:
-        """Σ over η = b + Σ_j w_j (x_j − c_j)/D_j, by the kernel that takes x relative to a shift m of the stored numbers."""
+    def _compiled(self) -> bool:
+        return self._read_in_rows() and (self.X.stride(0) == self.shape[1] or self.shape[1] > cuda.MOST_IN_ONE)
+
+    def _softmax_compiled(self, n_classes: int) -> bool:
+        quick = self.X.element_size() == 4 and not self.precise and softmax.fits(self.shape[1], n_classes)
+        return quick and self._read_in_rows() and self.device_codes().element_size() == 1
+
+    def _relative(self, W: Float, metric: Float | None) -> tuple[Float, Float, Float]:
+        """Rows for the kernels that take x relative to a shift m of the stored numbers, where η = b + Σ_j w_j (x_j − c_j)/D_j.
+
+        (·, d) W/D, m and, where there is one, metric/D²; (d,) D; (d,) m − c.
+        """
         centre = np.zeros(self.shape[1]) if self._centre is None else self._centre
         scale = np.ones(self.shape[1]) if self._scale is None else self._scale
         shift = self._near if self._centre is None else centre
         shift = shift.astype(np.float32 if self.X.element_size() == 4 else np.float64).astype(np.float64)
-        steps, apart = w / scale, shift - centre
-        measure = None if metric is None else self._tensor(metric / np.square(scale))
+        rows = [W / scale, shift[None]]
+        if metric is not None:
+            rows.append((metric / np.square(scale))[None])
+        return np.concatenate(rows), scale, shift - centre
+
+    def _logistic_sums(self, w: Float, b: float, own: Float | None, metric: Float | None, keep: bool) -> DeviceSums:
+        columns, scale, apart = self._relative(w[None], metric)
         offset = None if own is None else self._tensor(own[:, 0])
-        sums = cuda.logistic_sums(
-            self.X,
-            self.device_codes(),
-            self.device_weights(),
-            offset,
-            self._tensor(steps),
-            b + float(steps @ apart),
-            self._tensor(shift),
-            measure,
-            self._centre is not None,
-            keep,
-            self.precise,
-        )
-        gradient = (sums.gradient + apart * sums.slopes[0]) / scale
-        return replace(sums, gradient=gradient)
+        given = (self.X, self.device_codes(), self.device_weights(), offset, columns, b + float(columns[0] @ apart))
+        sums = cuda.logistic_sums(*given, self._centre is not None, keep, self.precise)
+        return replace(sums, gradient=(sums.gradient + apart * sums.slopes[0]) / scale)
+
+    def _softmax_sums(self, W: Float, b: Float, metric: Float | None) -> DeviceSums:
+        columns, scale, apart = self._relative(W, metric)
+        given = (self.X, self.device_codes(), self.device_weights(), columns, b + columns[: len(W)] @ apart, len(W))
+        sums = softmax.softmax_sums(*given, self._centre is not None)
+        return replace(sums, gradient=(sums.gradient + np.outer(sums.slopes, apart)) / scale)
 
     def loss_curve(self, curvatures: Any, V: Float, last: Float) -> tuple[Float, Float]:
         weights = self.device_weights()
@@ -284,8 +320,7 @@ class DeviceBlock(Block):
 
     def loss_hessian(self, curvatures: Any, ones: bool) -> Float:
         weights, s = self.device_weights(), curvatures[:, 0]
-        result: Float = weighted_gram(self._whole(), s if weights is None else s * weights, ones, pytorch())
-        return result
+        return self._gram(s if weights is None else s * weights, ones)
 
     def standardised(self, centre: Float, scale: Float | float) -> Block:
         given = np.broadcast_to(np.asarray(scale, dtype=np.float64), centre.shape)
@@ -294,3 +329,29 @@ class DeviceBlock(Block):
         view = copy(self)
         view._centre, view._scale = centre, np.array(given)
         return view
+
+
+class JoinedBlock(DeviceBlock):
+    """Rows of a block with columns of double precision beside them, joined where they are read."""
+
+    def __init__(self, block: DeviceBlock, columns: Any) -> None:
+        super().__init__(block.X, None, None, block.start)
+        self._held = {**block._held, "y": Twin(None)}
+        self._inner, self._columns = block, columns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, d = self._inner.shape
+        return n, d + int(self._columns.shape[1])
+
+    def doubles(self, at: Any) -> Any:
+        return pytorch().cat([self._inner.doubles(at), self._columns[at]], dim=1)
+
+    def _whole(self) -> Any:
+        return self.doubles(slice(None))
+
+    def whole_rows(self) -> bool:
+        return False
+
+    def _read_in_rows(self) -> bool:
+        return False

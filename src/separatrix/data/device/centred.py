@@ -103,6 +103,13 @@ class DeviceCentred(Centred):
     def _product(self, chosen: int | None, centre: Float) -> Float:
         """Σ s(x − centre)(x − centre)ᵀ over the rows of a class, or of all."""
         torch, block = pytorch(), self._block
+        chosen_weights = self._weights
+        if chosen is not None:
+            own = (self._codes == chosen).double()
+            chosen_weights = own if self._weights is None else own * self._weights
+        quick = block.about(centre, chosen_weights, self._weights is not None)
+        if quick is not None:
+            return quick
         d = block.shape[1]
         total, about = torch.zeros((d, d), dtype=torch.float64, device=block.X.device), block.on_device(centre)
         for at in runs(*block.shape):

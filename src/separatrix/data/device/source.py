@@ -37,6 +37,7 @@ class DeviceSource(MemorySource):
         self.device = self.place = str(X.device)
         self._block_of_all = DeviceBlock(X, None, weights)
         self._block_of_all.near(some_means(X))
+        self._seen_by: DeviceSource | None = None
 
     def _with(self, y: Any) -> Self:
         view = copy(self)
@@ -94,6 +95,7 @@ class DeviceSource(MemorySource):
         places = torch.as_tensor(starts).to(self._X.device)[:, None] + torch.arange(run, device=self._X.device)
         which = places.ravel()
         drawn = copy(self)
+        drawn._seen_by = None
         drawn._X, drawn.n_rows = self._X[which], int(which.numel())
         drawn._block_of_all = self._block_of_all.taken(drawn._X, which, 0)
         return drawn, Spread(starts, run)  # type: ignore[return-value]  # an array where it is asked for one
@@ -105,10 +107,10 @@ class DeviceSource(MemorySource):
         return type(self)(self._X[pytorch().as_tensor(which).to(self._X.device)], None, None)
 
     def share(self, work: Callable[[int, Block], None], rows: int | None = None) -> None:
-        """As everywhere, with a sentence where the device has no memory left; what was taken there is let go of."""
+        """All rows at once, with a sentence where the device has no memory left; what was taken there is let go of."""
         torch = pytorch()
         try:
-            super().share(work, rows)
+            super().share(work)
         except torch.cuda.OutOfMemoryError as error:
             torch.cuda.empty_cache()
             raise MemoryError(
@@ -122,7 +124,13 @@ class DeviceSource(MemorySource):
         view = copy(self)
         view._block_of_all = copy(self._block_of_all)
         view._block_of_all.precise = True
+        view._seen_by = self
         return view
+
+    def count_pass(self) -> None:
+        super().count_pass()
+        if self._seen_by is not None:  # a pass in double precision is one over the same rows
+            self._seen_by.count_pass()
 
     def matrix(self) -> Any:
         return self._X.cpu().numpy()
@@ -165,7 +173,7 @@ def labels_there(y: Any) -> tuple[NDArray[Any], Any] | None:
         return np.array([0, 1], dtype=values[:1].cpu().numpy().dtype), numbers.to(torch.uint8)
     shifted = numbers if low == 0 and numbers.dtype == torch.uint8 else (numbers.to(torch.int64) - low).to(torch.int32)
     found = np.flatnonzero(torch.bincount(shifted, minlength=high - low + 1).cpu().numpy())
-    known = (found + low).astype(values.cpu()[:1].numpy().dtype)
+    known = (found + low).astype(values[:1].cpu().numpy().dtype)
     if len(found) <= high - low:
         place = torch.zeros(high - low + 1, dtype=torch.int32, device=values.device)
         codes = torch.arange(len(found), dtype=torch.int32, device=values.device)

@@ -69,6 +69,11 @@ def to_host(values: Any) -> NDArray[Any]:
     return there(values).cpu().numpy() if on_device(values) else np.asarray(values)
 
 
+def vector_or_host(values: Any) -> Any:
+    """A vector on a device as it is, anything else as a NumPy array."""
+    return values if on_device(values) and values.ndim == 1 else to_host(values)
+
+
 def there(values: Any) -> Any:
     """Values on a device as a tensor that shares their memory."""
     torch = pytorch()

@@ -24,7 +24,7 @@ _SUMS, _REST = 5, 7
 # The unit of rounding in the arithmetic of a row.
 _UNIT = {"float": 2.0**-24, "double": 2.0**-52}
 # The largest row is a bound, and was measured in single precision about a rounded centre.
-_ROUNDED_UP = 1.01
+ROUNDED_UP = 1.01
 
 
 @cache
@@ -80,7 +80,7 @@ def _kernels(d: int, stored: str, used: str, measured: int) -> tuple[Any, Any, i
     return run, gather, shared
 
 
-def _stream(cupy: Any, torch: Any, device: Any) -> Any:
+def stream(cupy: Any, torch: Any, device: Any) -> Any:
     """PyTorch's current stream, for CuPy: kernels run after what was asked for before them."""
     place = torch.cuda.current_stream(device).cuda_stream
     return cupy.cuda.ExternalStream(place) if place else cupy.cuda.Stream.null
@@ -91,32 +91,32 @@ def logistic_sums(
     codes: Any,
     weights: Any,
     offset: Any,
-    w: Any,
+    columns: Any,
     b: float,
-    shift: Any,
-    metric: Any,
     centred: bool,
     keep: bool,
     precise: bool,
 ) -> DeviceSums:
-    """The sums of one pass at η = o + b + wᵀ(x − shift); every array is a tensor on the device of X.
+    """The sums of one pass at η = o + b + wᵀ(x − shift); arrays are tensors on the device of X but `columns`, from the host.
 
-    The gradient is of x − shift; `metric` measures x, or x − shift where `centred`. The arithmetic is that of X, or of double
-    precision where `precise`.
+    `columns` are w, shift and, where the size of rows is asked for, the metric, which measures x, or x − shift where `centred`.
+    The gradient is of x − shift. The arithmetic is that of X, or of double precision where `precise`.
     """
     cupy, torch = import_module("cupy"), import_module("torch")
     n, d = X.shape
     stored = "float" if X.dtype == torch.float32 else "double"
     used = "double" if precise else stored
-    run, gather, shared = _kernels(d, stored, used, 0 if metric is None else 2 if centred else 1)
+    run, gather, shared = _kernels(d, stored, used, 0 if len(columns) == 2 else 2 if centred else 1)
     kind, real = (torch.float32, np.float32) if used == "float" else (torch.float64, np.float64)
-    held = [None if a is None else a.to(kind).contiguous() for a in (weights, offset, w, shift, metric)]
-    weights_, offset_, w_, shift_, metric_ = (np.uint64(0 if a is None else a.data_ptr()) for a in held)
+    held = [None if a is None else a.to(kind).contiguous() for a in (weights, offset)]
+    weights_, offset_ = (np.uint64(0 if a is None else a.data_ptr()) for a in held)
+    moved = torch.as_tensor(columns.astype(real)).to(X.device)  # one copy for all
+    w_, shift_, metric_ = (np.uint64(moved[k].data_ptr() if k < len(columns) else 0) for k in range(3))
     width = d + _REST
     partial = torch.empty((_BLOCKS, width), dtype=torch.float64, device=X.device)
     sums = torch.empty(width, dtype=torch.float64, device=X.device)
     bends = torch.empty(n if keep else 0, dtype=kind, device=X.device)
-    with cupy.cuda.Device(X.device.index), _stream(cupy, torch, X.device):
+    with cupy.cuda.Device(X.device.index), stream(cupy, torch, X.device):
         rows = (np.uint64(X.data_ptr()), np.int64(X.stride(0)), np.uint64(codes.data_ptr()), weights_, offset_)
         given = (w_, shift_, metric_, real(b), np.int64(n), np.uint64(partial.data_ptr()))
         run((_BLOCKS,), (_THREADS,), (*rows, *given, np.uint64(bends.data_ptr() if keep else 0)), shared_mem=shared)
@@ -131,7 +131,7 @@ def logistic_sums(
         squares,
         steepest,
         total,
-        _ROUNDED_UP * largest,
+        ROUNDED_UP * largest,
         bends.double()[:, None] if keep else None,
         np.array([[bend]]) if keep else None,
         _UNIT[used],
@@ -171,7 +171,7 @@ def class_sums(X: Any, codes: Any, weights: Any, guess: Any, n_classes: int) -> 
     out = torch.empty(width, dtype=torch.float64, device=X.device)
     held = [None if a is None else a.float().contiguous() for a in (weights, guess)]
     weights_, guess_ = (np.uint64(0 if a is None else a.data_ptr()) for a in held)
-    with cupy.cuda.Device(X.device.index), _stream(cupy, torch, X.device):
+    with cupy.cuda.Device(X.device.index), stream(cupy, torch, X.device):
         rows = (np.uint64(X.data_ptr()), np.int64(X.stride(0)), np.uint64(codes.data_ptr()), weights_, guess_)
         run((blocks,), (_THREADS,), (*rows, np.int64(n), np.uint64(partial.data_ptr())), shared_mem=shared)
         parts = (np.uint64(partial.data_ptr()), np.int32(blocks), np.uint64(out.data_ptr()))

@@ -57,8 +57,8 @@ struct Totals {
     }
 };
 
-#define ARGUMENTS const T* __restrict__ X, long long stride, const u8* __restrict__ y, const float* __restrict__ weights, \
-    const float* __restrict__ offset, const F* __restrict__ w, const F* __restrict__ m, const F* __restrict__ metric, F b, long long n, \
+#define ARGUMENTS const T* __restrict__ X, long long stride, const u8* __restrict__ y, const F* __restrict__ weights, \
+    const F* __restrict__ offset, const F* __restrict__ w, const F* __restrict__ m, const F* __restrict__ metric, F b, long long n, \
     double* __restrict__ partial, F* __restrict__ bends
 
 template <int N, int S> struct Fold {   // sums of N values over 32 lanes; lane l is left with value l / (32 / N)

@@ -88,9 +88,10 @@ def loss_sums(
         facts[0] += s @ losses
         facts[1] += (sloped * slopes).sum()
         facts[2] += s.sum()
-        facts[3] = torch.maximum(facts[3], eta.abs().max())
+        none = torch.zeros_like(s)
+        facts[3] = torch.maximum(facts[3], torch.where(s > 0, eta.abs().amax(dim=1), none).max())
         if metric is not None:
-            facts[4] = torch.maximum(facts[4], (torch.square(rows) @ metric).max())
+            facts[4] = torch.maximum(facts[4], torch.where(s > 0, torch.square(rows) @ metric, none).max())
         if kept is not None:
             kept[at] = curvatures
             weighted = curvatures * s[:, None]

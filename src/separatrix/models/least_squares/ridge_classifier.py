@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.data.device.tensors import to_host
+from separatrix.data.device.tensors import vector_or_host
 from separatrix.data.source import cut_finer
 from separatrix.data.views import Coded, Signed
 from separatrix.errors import Message
@@ -158,7 +158,7 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
     _of_some_fits: ClassVar[tuple[str, ...]] = ("_moments", "masked_classes_")
 
     def _read_rows(self, call: FitCall) -> Source:
-        X, y = call.X, None if call.y is None else to_host(call.y)
+        X, y = call.X, None if call.y is None else vector_or_host(call.y)
         if isinstance(X, Source) and y is None and X.target_ndim == 2:
             y = X.valued().targets()
         self._multi_label = y is not None and y.ndim == 2 and y.shape[1] > 1

@@ -1,0 +1,250 @@
+"""B15: rows of float32 on a GPU. Every time includes everything but the first fit, which compiles; beside each its share of the
+time of a plain read of the rows.
+
+A million rows and a scale below one make a smoke run. Without a CUDA device nothing is measured, and that is said.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from statistics import median
+from typing import Any
+
+from benchmarks.children import ChildFailed, call
+from benchmarks.result import FAILED, NOT_INSTALLED, Result, Row, Verdict, one_line
+from benchmarks.workload import Settings
+
+ROWS, COLUMNS, CLASSES = 50_000_000, 100, 10
+# Seconds at 50 million rows.
+GOALS = {
+    "logistic to a proven 1e-6": 0.012,
+    "logistic to a proven 1e-10": 0.018,
+    "softmax gradient, 10 classes": 0.007,
+    "LDA, 10 classes": 0.008,
+    "GaussianNB, 10 classes": 0.005,
+}
+SHARES = {f"logistic gradient, {d} columns": 0.9 for d in (8, 16, 32, 100, 300, 1000)} | {
+    "logistic gradient, 100 columns of float64": 0.9
+}
+FLOOR = "plain read"
+
+
+def timed(work: Callable[[], Any], repeats: int) -> list[float]:
+    torch: Any = import_module("torch")
+    work()
+    seconds = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def rows_there(n: int, d: int, dtype: Any) -> Any:
+    torch: Any = import_module("torch")
+    made = torch.Generator("cuda").manual_seed(0)
+    X = torch.empty((n, d), dtype=dtype, device="cuda")
+    for start in range(0, n, 5_000_000):
+        X[start : start + 5_000_000].normal_(generator=made)
+    return X
+
+
+def two_classes(X: Any) -> Any:
+    torch: Any = import_module("torch")
+    made = torch.Generator("cuda").manual_seed(1)
+    w = torch.randn(X.shape[1], generator=made, device="cuda", dtype=X.dtype) / 10
+    noise = torch.empty(len(X), device="cuda", dtype=X.dtype).uniform_(1e-6, 1 - 1e-6, generator=made).logit()
+    return (X @ w + noise > 0).to(torch.uint8)
+
+
+def lbfgs(X: Any, y: Any, target: float) -> tuple[float, float]:
+    """Seconds of torch.optim.LBFGS to an objective, C = 1, and the objective it reached."""
+    torch: Any = import_module("torch")
+    w = torch.zeros(X.shape[1], device="cuda", requires_grad=True)
+    b = torch.zeros(1, device="cuda", requires_grad=True)
+    signs, n = 1.0 - 2.0 * y.float(), len(X)
+    optimiser = torch.optim.LBFGS(
+        [w, b], max_iter=1, history_size=20, line_search_fn="strong_wolfe", tolerance_grad=0, tolerance_change=0
+    )
+
+    def loss() -> Any:
+        optimiser.zero_grad()
+        value = torch.nn.functional.softplus(signs * (X @ w + b)).sum(dtype=torch.float64) / n + 0.5 * (w @ w) / n
+        value.backward()
+        return value
+
+    torch.cuda.synchronize()
+    start, value = time.perf_counter(), float("inf")
+    for _ in range(50):
+        optimiser.step(loss)
+        value = float(loss().detach()) * n
+        if value <= target:
+            break
+    torch.cuda.synchronize()
+    return time.perf_counter() - start, value
+
+
+def gradients(rows: int, repeats: int) -> dict[str, list[float]]:
+    """Seconds of one pass for as many bytes in rows of other lengths, and of a plain read of them."""
+    import numpy as np
+
+    torch: Any = import_module("torch")
+    from separatrix.data.device.block import DeviceBlock
+
+    seconds = {}
+    for d, kind in (
+        (8, torch.float32),
+        (16, torch.float32),
+        (32, torch.float32),
+        (100, torch.float32),
+        (300, torch.float32),
+        (1000, torch.float32),
+        (100, torch.float64),
+    ):
+        n = rows * COLUMNS // d // (2 if kind == torch.float64 else 1)
+        X = rows_there(n, d, kind)
+        block = DeviceBlock(X, torch.randint(0, 2, (n,), device="cuda", dtype=torch.uint8))
+        W, b = np.full((1, d), 0.01), np.zeros(1)
+        name = f"logistic gradient, {d} columns" + (" of float64" if kind == torch.float64 else "")
+        seconds[name] = timed(partial(block.loss_sums, "logistic", W, b, None, None, False), repeats)
+        if d == COLUMNS:
+            seconds[f"{FLOOR} of {name.partition(', ')[2]}"] = timed(X.sum, repeats)
+        del X, block
+    return seconds
+
+
+def fit_into(fits: list[Any], tol: float, X: Any, y: Any) -> None:
+    import separatrix as sx
+
+    fits.append(sx.LogisticRegression(tol=tol).fit(X, y))
+
+
+def in_child(rows: int, repeats: int) -> dict[str, Any]:
+    """Seconds of everything, and what the fits proved."""
+    import numpy as np
+
+    torch: Any = import_module("torch")
+    import separatrix as sx
+    from separatrix.data.device.block import DeviceBlock
+
+    if not torch.cuda.is_available():
+        raise RuntimeError("no CUDA device")
+    seconds: dict[str, list[float]] = gradients(rows, repeats)
+    X = rows_there(rows, COLUMNS, torch.float32)
+    y = two_classes(X)
+    many = torch.randint(0, CLASSES, (rows,), device="cuda", dtype=torch.uint8)
+    block = DeviceBlock(X, many)
+    W, b = np.full((CLASSES, COLUMNS), 0.01), np.zeros(CLASSES)
+    seconds["softmax gradient, 10 classes"] = timed(
+        lambda: block.loss_sums("softmax", W, b, None, None, False), repeats
+    )
+    proven = {}
+    for tol in (1e-6, 1e-10):
+        name = f"logistic to a proven {tol:g}".replace("e-0", "e-")
+        fits: list[Any] = []
+        seconds[name] = timed(partial(fit_into, fits, tol, X, y), repeats)
+        proof = fits[-1].fit_.certificate
+        proven[name] = f"gap {proof.gap / proof.objective:.1e} in {fits[-1].fit_.passes} passes"
+    models = {
+        "LDA": sx.LinearDiscriminantAnalysis,
+        "GaussianNB": sx.GaussianNB,
+        "RidgeClassifier": sx.RidgeClassifier,
+        "QDA": sx.QuadraticDiscriminantAnalysis,
+    }
+    for name, model in models.items():
+        seconds[f"{name}, 10 classes"] = timed(partial(model().fit, X, many), repeats)
+    seconds["softmax to a proven 1e-4"] = timed(lambda: sx.LogisticRegression(tol=1e-4).fit(X, many), 2)
+    best = fits[-1].fit_.certificate.objective
+    took, reached = lbfgs(X, y, best * (1 + 1e-6))
+    seconds["PyTorch L-BFGS to 1e-6"] = [took]
+    proven["PyTorch L-BFGS to 1e-6"] = f"relative gap {reached / best - 1:.1e}"
+    return {"seconds": seconds, "proven": proven, "device": torch.cuda.get_device_name(0)}
+
+
+def on_the_host(rows: int) -> list[float]:
+    """Seconds of our fit of the same rows on the CPU of the machine."""
+    import separatrix as sx
+
+    torch: Any = import_module("torch")
+
+    X = rows_there(rows, COLUMNS, torch.float32)
+    labels = two_classes(X).cpu().numpy()
+    numbers = X.cpu().numpy()
+    del X
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        sx.LogisticRegression(tol=1e-6).fit(numbers, labels)
+        seconds.append(time.perf_counter() - start)
+    return seconds[1:]
+
+
+@dataclass(frozen=True)
+class DeviceWorkload:
+    id: str = "B15"
+    title: str = "rows of float32 on a GPU, 50 million × 100"
+
+    def run(self, settings: Settings) -> Result:
+        rows = max(1_000_000, int(ROWS * settings.scale))
+        result = Result(
+            [],
+            quality="gaps are proven by our own certificate, in the same fit",
+            data=f"{rows:,} × {COLUMNS}".replace(",", " "),
+        )
+        try:
+            found = call(f"{__name__}:in_child", rows=rows, repeats=max(3, settings.repeats))
+        except ChildFailed as error:
+            missing = "CUDA" in str(error) or "torch" in str(error)
+            result.verdicts.append(Verdict("a fit on a GPU", one_line(str(error)), None if missing else False))
+            result.rows.append(
+                Row("GPU", "context", status=NOT_INSTALLED if missing else FAILED, note=one_line(str(error)))
+            )
+            return result
+        result.data += f" on one {found['device']}"
+        seconds = {name: [float(t) for t in times] for name, times in found["seconds"].items()}
+        floors = {
+            False: median(seconds[f"{FLOOR} of 100 columns"]),
+            True: median(seconds[f"{FLOOR} of 100 columns of float64"]),
+        }
+        for name, times in seconds.items():
+            share = floors["float64" in name] / median(times)
+            note = f"{share:.0%} of a plain read's speed"
+            result.rows.append(
+                Row(name, "context", seconds=times, note="; ".join(filter(None, [found["proven"].get(name), note])))
+            )
+            if name in GOALS and rows == ROWS:
+                result.verdicts.append(
+                    Verdict(
+                        f"{name}: ≤ {1000 * GOALS[name]:g} ms",
+                        f"{1000 * median(times):.1f} ms",
+                        median(times) <= GOALS[name],
+                    )
+                )
+            if name in SHARES:
+                result.verdicts.append(
+                    Verdict(
+                        f"{name}: ≥ {SHARES[name]:.0%} of a plain read's speed", f"{share:.0%}", share >= SHARES[name]
+                    )
+                )
+        for threads in (1, 4, 16):
+            if threads <= len(os.sched_getaffinity(0)):
+                chosen = dict.fromkeys(
+                    ("SEPARATRIX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), str(threads)
+                )
+                row = Row(f"our fit on the CPU to 1e-6, {threads} threads", "context")
+                try:
+                    row.seconds = call(f"{__name__}:on_the_host", chosen, rows=rows)
+                except ChildFailed as error:
+                    row.status, row.note = FAILED, one_line(str(error))
+                result.rows.append(row)
+        return result
+
+
+WORKLOAD = DeviceWorkload()
