@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import separatrix as sx
+from separatrix.data.device import streamed
 from separatrix.data.device.block import DeviceBlock
 from tests.estimators import REGISTRY, having, tight
 
@@ -154,6 +155,30 @@ def test_weights_in_double_precision(device: str) -> None:
         model = sx.LogisticRegression(tol=tol).fit(there, y, sample_weight=s)
         np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-4 if kind == torch.float64 else 1e-6)
         assert model.fit_.certificate.gap >= 0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64])
+def test_rows_that_are_too_many_for_the_device(kind: Any, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read piece by piece, with the sums of the whole."""
+    X, y = data(5000)
+    X = np.round(4 * X).astype(kind)
+    s = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    monkeypatch.setattr(streamed, "too_large", lambda n_bytes, device: True)
+    monkeypatch.setattr(streamed, "PIECE", 700 * 5 * 8)
+    for model in (
+        sx.LogisticRegression(tol=1e-9),
+        sx.LinearDiscriminantAnalysis(),
+        sx.GaussianNB(),
+        sx.LinearSVC(tol=1e-9),
+        sx.Ridge(),
+    ):
+        here = clone(model).fit(X.astype(np.float64), y, sample_weight=s)
+        with sx.config(device=device):
+            there_ = clone(model).fit(X, y, sample_weight=s)
+        assert there_.fit_.engine.startswith(device)
+        close = 1e-4 if kind == np.float32 else 1e-6
+        np.testing.assert_allclose(answers(there_, X[:200]), answers(here, X[:200]), rtol=close, atol=close)
 
 
 def test_a_device_that_is_asked_for() -> None:

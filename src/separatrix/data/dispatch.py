@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.arrays import ArraySource, SparseSource
 from separatrix.data.checks import check_rows, real_numbers
-from separatrix.data.device.tensors import on_device
+from separatrix.data.device.tensors import moved, on_device, to_host
 from separatrix.data.frames import FrameSource, is_frame
 from separatrix.data.labels import as_target, as_weights
 from separatrix.data.source import Source
@@ -115,6 +115,18 @@ def _device(X: Any, y: Any, sample_weight: Any, numeric: bool) -> Source:
     from separatrix.data.device.source import device_source  # with its kernels it takes a while to import
 
     return device_source(X, y, sample_weight)
+
+
+def moved_source(X: NDArray[Any], y: Any, sample_weight: Any, device: str) -> Source:
+    """The rows of an array on a device, or on their way there piece by piece where they are too many for it."""
+    from separatrix.data.device.streamed import StreamedSource, too_large
+
+    if not too_large(X.nbytes, device):
+        return _device(moved(X, device), y, sample_weight, True)
+    target = None if y is None else as_target(to_host(y), len(X))
+    return StreamedSource(
+        X, target, None if sample_weight is None else as_weights(to_host(sample_weight), len(X)), device
+    )
 
 
 def _sparse(X: Any, y: Any, sample_weight: Any, numeric: bool) -> Source:

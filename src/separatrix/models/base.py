@@ -25,8 +25,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.checks import check_rows, real_numbers
-from separatrix.data.device.tensors import beside, moved, on_device
-from separatrix.data.dispatch import answered_elsewhere, array_source, is_elsewhere, is_spark, source_of
+from separatrix.data.device.tensors import beside, on_device
+from separatrix.data.dispatch import answered_elsewhere, array_source, is_elsewhere, is_spark, moved_source, source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
@@ -223,10 +223,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             return as_source(X, y, sample_weight)
         if reset:
             self._encoding = None
-        if config.device is not None and is_plain(X):
-            X = moved(X, config.device)
-        if on_device(X):
-            source = source_of(X, y, sample_weight, numeric=numeric)
+        chosen = config.device if is_plain(X) else None
+        if chosen is not None or on_device(X):
+            source = source_of(X, y, sample_weight) if chosen is None else moved_source(X, y, sample_weight, chosen)
             self._check_source(source, reset)
             return source
         plain = is_plain(X)

@@ -39,7 +39,8 @@ class DeviceSource(MemorySource):
         self._block_of_all.near(some_means(X))
         self._seen_by: DeviceSource | None = None
 
-    def _with(self, y: Any) -> Self:
+    def with_targets(self, y: Any) -> Self:
+        """The same rows with other targets."""
         view = copy(self)
         view._block_of_all = copy(self._block_of_all)
         view._block_of_all.y = y
@@ -63,12 +64,12 @@ class DeviceSource(MemorySource):
         quick = labels_there(self._given) if classes is None and weights.weights is None else None
         if quick is not None:
             known, codes = quick
-            view = self._with(codes)
+            view = self.with_targets(codes)
             view.classes = view.all_classes = known
             return view
         target = self._target()
         known, codes = encode(target, classes, weights.weights)
-        view = self._with(codes)
+        view = self.with_targets(codes)
         view.classes = known
         view.all_classes = known_labels(target, known, weights.weights) if classes is None else None
         return view
@@ -78,7 +79,7 @@ class DeviceSource(MemorySource):
         check_numbers(target, "y")
         numbers = target.astype(np.float64)
         check_finite_target(numbers)
-        return self._with(numbers.reshape(self.n_rows, -1))
+        return self.with_targets(numbers.reshape(self.n_rows, -1))
 
     def targets(self) -> NDArray[Any]:
         held = self._block_of_all.y
@@ -87,10 +88,7 @@ class DeviceSource(MemorySource):
 
     def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
         """Rows spread over the data in runs, each at a random place of its stretch: they are read at the speed of memory."""
-        run = min(_SAMPLED_RUN, max(1, rows // 256))
-        count = min(-(-rows // run), self.n_rows // run)
-        edges = np.linspace(0, self.n_rows - run + 1, count + 1).astype(np.intp)
-        starts = np.random.default_rng(0).integers(edges[:-1], np.maximum(edges[1:], edges[:-1] + 1))
+        starts, run = spread_runs(self.n_rows, rows)
         torch = pytorch()
         places = torch.as_tensor(starts).to(self._X.device)[:, None] + torch.arange(run, device=self._X.device)
         which = places.ravel()
@@ -147,6 +145,14 @@ class Spread:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         return (self._starts[:, None] + np.arange(self._run)).ravel().astype(dtype or np.intp)
+
+
+def spread_runs(n_rows: int, rows: int) -> tuple[NDArray[np.intp], int]:
+    """Where runs of rows begin that are spread over all rows, and their length: the same in every run."""
+    run = min(_SAMPLED_RUN, max(1, rows // 256))
+    count = min(-(-rows // run), n_rows // run)
+    edges = np.linspace(0, n_rows - run + 1, count + 1).astype(np.intp)
+    return np.random.default_rng(0).integers(edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)), run
 
 
 def some_means(X: Any) -> Float:
