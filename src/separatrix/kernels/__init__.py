@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
+COMPILER: Any = global_compiler_lock  # numba has no types
+LOOK = 0.2  # seconds between looks at signals, for systems whose waiting main thread does not hear them
 
 
 def compiled(**options: Any) -> Callable[[Loop], Loop]:
@@ -15,7 +21,55 @@ def compiled(**options: Any) -> Callable[[Loop], Loop]:
 
     ``inline="always"`` puts a helper into the loop that calls it, so that it has that loop's floating-point options.
     """
-    return njit(nogil=True, cache=True, **options)
+
+    def decorate(loop: Loop) -> Loop:
+        dispatcher = njit(nogil=True, cache=True, **options)(loop)
+        dispatcher.compile = partial(_undisturbed, dispatcher.compile)
+        return dispatcher
+
+    return decorate
+
+
+def _undisturbed(compile_: Callable[[Any], Any], signature: Any) -> Any:
+    """Compile for a signature, or load what was compiled, where no signal can break it off.
+
+    Handlers run in the main thread, and one that raises (Ctrl-C, an alarm) in the middle of numba's compiler leaves it unfit
+    for the rest of the process. So the main thread only waits; broken off, it leaves the compilation to go on, and the next
+    call finds its result. A thread that compiles already holds the lock: what its loop calls is compiled in it.
+    """
+    if threading.current_thread() is not threading.main_thread() or COMPILER.is_locked():
+        return compile_(signature)
+    done = threading.Event()
+    outcome: list[Any] = [None, None]
+
+    def work() -> None:
+        try:
+            outcome[0] = compile_(signature)
+        except BaseException as problem:  # it belongs to the caller
+            outcome[1] = problem
+        done.set()
+
+    thread = threading.Thread(target=work, name="separatrix-compiler")
+    try:
+        thread.start()
+    except RuntimeError:  # no threads to be had, as at the interpreter's end
+        if thread.is_alive():  # it is a signal's
+            raise
+        return compile_(signature)
+    while not done.wait(LOOK):
+        pass
+    result, problem = outcome
+    if problem is not None:
+        raise problem
+    return result
+
+
+if hasattr(os, "register_at_fork"):  # a child would wait for ever for a compilation that only its parent goes on with
+    os.register_at_fork(
+        before=COMPILER.acquire,
+        after_in_parent=COMPILER.release,
+        after_in_child=COMPILER.release,
+    )
 
 
 @compiled()
