@@ -183,7 +183,7 @@ class SparseSource(MemorySource):
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        self._X = sp.csr_array(X)  # shares the three arrays
+        self._X = X if type(X) is sp.csr_array else sp.csr_array(X)  # shares the three arrays
         self.entries = int(self._X.nnz)
         self._parts: dict[tuple[int, int], Any] = {}
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
@@ -201,6 +201,8 @@ class SparseSource(MemorySource):
 
     def _slice(self, rows: slice) -> Any:
         X = self._X
+        if rows.start == 0 and rows.stop >= X.shape[0]:
+            return X
         start, stop = X.indptr[rows.start], X.indptr[rows.stop]
         pointers = X.indptr[rows.start : rows.stop + 1] - start
         # Slices of the three arrays, put in by hand: SciPy's slicing and its constructor copy them.

@@ -23,6 +23,8 @@ from separatrix.lazy import compiled_pays
 _CANCELLATION = 1e3
 # From this many stored entries on compiled products are worth the import of numba, from the second on where it is there.
 _CURVED_FROM, _FEW_ENTRIES = 100_000, 2_000
+# Up to this many SciPy takes longer to make the matrix of a product than NumPy for the product.
+_COUNTED = 10_000
 # Nanoseconds of a product of two dense entries, of two sparse ones in a compiled loop, and in SciPy; making rows dense takes
 # as long as products with so many columns.
 _DENSE_PRODUCT, _COMPILED_PRODUCT, _PRODUCT, _DENSE_OVERHEAD = 0.02, 0.6, 3.5, 20
@@ -159,7 +161,14 @@ class SparseBlock(StoredBlock):
     def _across(self) -> Any:
         return self._as_double.T
 
+    def _summed(self, each: Float, values: Any) -> Float:
+        """(d,) Σ_i each_i · values_ij over the stored entries."""
+        terms = np.repeat(each, np.diff(self.X.indptr)) * values
+        return np.bincount(self.X.indices, terms, self.shape[1]).astype(np.float64, copy=False)
+
     def rmatvec(self, r: Float) -> Float:
+        if r.ndim == 1 and self.X.nnz <= _COUNTED:
+            return self._summed(r, self.X.data)
         if self.X.nnz < _CURVED_FROM:
             product: Float = self._across @ r
             return product
@@ -226,6 +235,8 @@ class SparseBlock(StoredBlock):
 
     def column_squares(self, weights: Float | None = None) -> Float:
         each = np.ones(self.n) if weights is None else weights
+        if self.X.nnz <= _COUNTED:
+            return self._summed(each, np.square(self.X.data.astype(np.float64, copy=False)))
         if self.X.nnz < _CURVED_FROM:
             return self._squared().T @ each
         from separatrix.kernels.sparse_rows import add_squares

@@ -76,6 +76,6 @@ def _some_rows(source: Source) -> Block | None:
     few = source.n_rows is not None and source.n_rows <= _SAMPLE
     drawn = None if few else source.sample(_SAMPLE)
     for block in (source if drawn is None else drawn[0]).blocks():
-        part = block.part(slice(0, min(block.n, _SAMPLE))).counted()
+        part = (block if block.n <= _SAMPLE else block.part(slice(0, _SAMPLE))).counted()
         return part if part.n else None
     return None

@@ -131,6 +131,8 @@ _LARGE = 0.5
 # Numbers up to which all rows are worth having at hand, and as a dense array; entries from which on the threads of a pass gain
 # more than they cost.
 _AT_HAND, _AT_HAND_DENSE, _AT_HAND_ENTRIES = 1 << 25, 1 << 21, 1_500_000
+# The same for columns that are swept one by one on one thread: rows, and numbers of which a copy is made.
+_SWEPT_ROWS, _SWEPT_NUMBERS = 12_000, 1 << 24
 
 
 def direct_costs(n_rows: int, n_features: int, entries: int | None = None, n_scores: int = 1) -> dict[str, float]:
@@ -160,6 +162,16 @@ def direct_costs(n_rows: int, n_features: int, entries: int | None = None, n_sco
     if n * p <= _AT_HAND_DENSE:
         costs["small_newton"] = 6.0 * (n * p**2 / 2.0 + p**3 / 3.0 + 4.0 * n * p + 40.0 * n + _CALL)
     return costs
+
+
+def prox_at_hand(n_rows: int, n_features: int, entries: int | None = None) -> bool:
+    """Whether a fit with absolute values on rows in memory is better made on one thread than in passes.
+
+    Many rows have many exponentials, and dense ones many products, which threads share out.
+    """
+    if entries is not None:
+        return entries <= _AT_HAND_ENTRIES
+    return n_rows <= _SWEPT_ROWS and n_rows * n_features <= _SWEPT_NUMBERS
 
 
 def choose_solver(

@@ -29,10 +29,11 @@ _FACTORISATIONS, _FEW = 3e7, 3
 
 def minimise_quadratic(
     H: Float, slope: Float, theta: Float, absolute: Float, low: Float, high: Float, tol: float
-) -> None:
-    """Change `theta` in place to the minimiser; `slope` becomes the slope of the smooth part there.
+) -> bool:
+    """Change `theta` in place to the minimiser; `slope` becomes the slope of the smooth part there. Whether it was found.
 
-    Ends when no coordinate can lower the quadratic by more than `tol` over their number, nor all of them together by `tol`.
+    That is so when no coordinate can lower the quadratic by more than `tol` over their number, nor all of them together by
+    `tol`; else the work ends after so many rounds.
     """
     from separatrix.kernels.coordinate import descend  # numba takes a while to import
 
@@ -45,7 +46,8 @@ def minimise_quadratic(
             # No coordinate alone may help where all together would: nearly dependent columns.
             lowered = _finish(H, slope, theta, absolute, low, high)
             if settled and lowered <= tol:
-                return
+                return True
+    return False
 
 
 def _finish(H: Float, slope: Float, theta: Float, absolute: Float, low: Float, high: Float) -> float:

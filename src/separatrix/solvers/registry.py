@@ -14,12 +14,13 @@ from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.solution import Solution
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread
+from separatrix.solvers.at_hand.prox import SMALL_PROX, offered_prox
 from separatrix.solvers.at_hand.row_newton import ROW_NEWTON
 from separatrix.solvers.at_hand.rows import offered
 from separatrix.solvers.at_hand.small_newton import SMALL_NEWTON
 from separatrix.solvers.at_hand.small_softmax import SMALL_SOFTMAX, small_softmax_offered
 from separatrix.solvers.at_hand.sparse_newton import SPARSE_NEWTON
-from separatrix.solvers.choose import choose_solver, direct_costs, solver_costs
+from separatrix.solvers.choose import choose_solver, direct_costs, prox_at_hand, solver_costs
 from separatrix.solvers.driver import Trace, run
 from separatrix.solvers.dual_ascent import DUAL
 from separatrix.solvers.gradient import GRADIENT
@@ -46,6 +47,8 @@ _DIRECT = {
 _LEFT_TO_CHOICE = ("liblinear", "sag", "saga")
 # Newton's method is asked for a proof that another method could not give up to this many parameters.
 _SMALL_HESSIAN = 1000
+# The least tolerance that is left to coordinate descent.
+_SWEPT_DIGITS = 1e-7
 # Steps that it may take where the other method estimates that it is there.
 _LAST_STEPS = 10
 
@@ -79,13 +82,16 @@ def _direct(problem: LinearProblem, asked: str) -> Method | None:
     source, (m, p) = problem.source, problem.shape
     if asked not in ("auto", *_LEFT_TO_CHOICE) or source.n_rows is None:
         return None
-    if not (offered(problem) if m == 1 else small_softmax_offered(problem)):
+    prox = m == 1 and offered_prox(problem)
+    if not (prox or (offered(problem) if m == 1 else small_softmax_offered(problem))):
         return None
     block = source.one_block()
     if block is None:
         return None
     sparse = block.sparse_rows()
     entries = None if sparse is None else len(sparse[0][0])
+    if prox:
+        return SMALL_PROX if prox_at_hand(source.n_rows, p, entries) else None
     costs = direct_costs(source.n_rows, p, entries, m)
     if not compiled_pays(0.0):
         costs.pop("sparse_newton", None)
@@ -136,6 +142,8 @@ def minimise(
     start = Start(theta, previous is not None, None if previous is None else previous.loss_gradient)
     trace = Trace(callback)
     direct = _direct(problem, solver)
+    if direct is SMALL_PROX and tol < _SWEPT_DIGITS:  # sweeps end at the tolerance, factorisations far below it
+        direct = None
     if direct is not None:
         found = run(direct, problem, start, tol=tol, max_iter=max_iter, trace=trace)
         if found.status is not Status.UNPROVEN:
