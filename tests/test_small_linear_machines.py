@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import separatrix.kernels.support_vectors.squared_hinge  # noqa: F401  # loads numba: compiled steps are taken from then on
 from separatrix import LinearSVC, Status
-from separatrix.dual import linear_machine
+from separatrix.dual import interior_batch, linear_machine
 from separatrix.models.svm import linear_svc
 
 INTERCEPTS: dict[str, dict[str, Any]] = {
@@ -105,3 +105,78 @@ def test_machines_that_are_swept_together_end_as_each_alone(intercept, loss, C):
     found = values(model, X, y)
     assert (found <= np.array(least) * (1.0 + 1e-4)).all()
     assert found.sum() - np.sum(least) <= model.fit_.certificate.gap + 1e-8 * np.sum(least)
+
+
+def rows_of(n: int, d: int, classes: int, seed: int, centre: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 2, d) + centre
+    scores = (X - centre) / X.std(axis=0) @ rng.standard_normal((d, classes)) + rng.standard_normal((n, classes))
+    return X, np.argmax(scores, axis=1)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [0.001, 1.0, 300.0])
+@pytest.mark.parametrize(("n", "d", "classes"), [(90, 3, 2), (150, 40, 3), (700, 5, 4), (400, 60, 2)])
+def test_compiled_interior_points_end_where_the_others_do(monkeypatch, intercept, C, n, d, classes):
+    X, y = rows_of(n, d, classes, 3)
+    settings = {"C": C, "loss": "hinge", "tol": 1e-6, "random_state": 0, **INTERCEPTS[intercept]}
+    model = LinearSVC(**settings).fit(X, y)
+    monkeypatch.setattr(linear_machine, "is_looped", lambda *shape: False)
+    best = LinearSVC(**{**settings, "tol": 1e-10}).fit(X, y)
+    assert model.fit_.status is Status.CONVERGED
+    found, least = values(model, X, y).sum(), values(best, X, y).sum()
+    assert abs(found - least) <= model.fit_.certificate.gap + best.fit_.certificate.gap + 1e-12 * least
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize(
+    ("C", "centre", "dtype"), [(1e-4, 0.0, np.float64), (1.0, 50.0, np.float32), (200.0, 0.0, np.float64)]
+)
+@pytest.mark.parametrize("without_numba", [False, True])
+def test_many_rows_are_solved_near_the_margin(monkeypatch, intercept, C, centre, dtype, without_numba):
+    X, y = rows_of(13_000, 4, 3, 4, centre)
+    X = X.astype(dtype)
+    assert interior_batch.is_looped(*X.shape)
+    settings = {"C": C, "loss": "hinge", "random_state": 0, **INTERCEPTS[intercept]}
+    if without_numba:
+        monkeypatch.setattr(interior_batch, "compiled_pays_by_now", lambda seconds: False)
+    model = LinearSVC(**settings).fit(X, y)
+    monkeypatch.setattr(interior_batch, "WORTH_SAMPLING", np.inf)
+    best = LinearSVC(**{**settings, "tol": 1e-9}).fit(X, y)
+    X = X.astype(np.float64)
+    assert model.fit_.status is Status.CONVERGED
+    found, least = values(model, X, y).sum(), values(best, X, y).sum()
+    assert abs(found - least) <= model.fit_.certificate.gap + best.fit_.certificate.gap + 1e-12 * least
+
+
+@pytest.mark.parametrize("sorted_rows", [False, True])
+def test_a_sample_that_misleads_is_no_matter(sorted_rows):
+    """Rows that the sample does not meet, or that are heavy, move the margin out of the band."""
+    X, y = rows_of(13_000, 4, 2, 5)
+    order = np.argsort(X[:, 0]) if sorted_rows else np.arange(len(X))
+    X, y = X[order], y[order]
+    weights = np.where(np.arange(len(X)) % 6 == 1, 500.0, 0.01)
+    model = LinearSVC(C=0.1, loss="hinge").fit(X, y, weights)
+    best = LinearSVC(C=0.1, loss="hinge", tol=1e-9, dual=True).fit(X, y, weights)
+    assert model.fit_.status is Status.CONVERGED
+    assert model.fit_.certificate.objective - model.fit_.certificate.gap <= best.fit_.certificate.objective * (
+        1 + 1e-12
+    )
+    assert model.fit_.certificate.objective <= best.fit_.certificate.objective * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(("n", "classes"), [(90, 2), (700, 3), (13_000, 3)])
+def test_an_interrupt_between_interior_points(monkeypatch, n, classes):
+    X, y = rows_of(n, 4, classes, 6)
+    inner, seen = linear_machine.hinge_optimum, []
+
+    def interrupted(*args):
+        seen.append(inner(*args))
+        if len(seen) == classes - 1:
+            raise KeyboardInterrupt
+        return seen[-1]
+
+    monkeypatch.setattr(linear_machine, "hinge_optimum", interrupted)
+    model = LinearSVC(loss="hinge").fit(X, y)
+    assert model.fit_.status is Status.INTERRUPTED
+    assert np.isfinite(model.coef_).all() and np.isfinite(model.fit_.certificate.gap)

@@ -1,4 +1,6 @@
-"""Small machines of the hinge by interior points, all at once: the steps of interior.py, with one call for K machines.
+"""Machines of the hinge by interior points: small ones all at once, and those of many rows near their margin.
+
+The steps of interior.py, with one call for K machines:
 
     min ½ Σ ρ_j θ_j² + Σ Cᵢ max(0, 1 − ỹᵢθᵀxᵢ)        z − q = m − 1,  m = ỹ(Xθ),    αz = μ,  (C − α)q = μ,    μ → 0
 
@@ -11,6 +13,18 @@ second one is s = zu(1 + u) and t = qv(1 − v), and
 Nothing is proven here. The gap is about Σ αz + Σ (C − α)q once the equations hold, and that says when to stop.
 
 **Complexity** O(K(n p² + p³)) per step; memory O(K(n + p²)).
+
+Many rows of few columns: at the optimum no more rows than columns lie on the margin; α = C for those inside, α = 0 for those
+outside. The optimum of a sample tells for most rows on which side they are: with B those further inside than some width,
+k = Σ_B Cᵢỹᵢxᵢ,
+
+    min ½ Σ ρ_j θ_j² − kᵀθ + Σ_band Cᵢ max(0, 1 − ỹᵢθᵀxᵢ)
+
+has the same optimum if nobody outside the band changes sides, which all scores tell: with m = ỹθᵀx the gap is
+Σ α max(0, m − 1) + Σ (C − α) max(0, 1 − m). If somebody does, the band is drawn around the new margin.
+
+**Complexity** O(np) per round and O(mp²) per step, m = n/8 rows in the band. **Passes over the data** four per round; memory
+O(np).
 """
 
 from __future__ import annotations
@@ -23,20 +37,42 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from separatrix.data.block import Float
+from separatrix.lazy import compiled_pays_by_now
 
 # The share of the way to the nearest bound that a step goes; products of two columns that are kept.
 _SHARE, _PAIRS = 0.99, 200_000
 # What is added to a unit diagonal until there is a factor.
 _SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)
 
+# Rows of a sample, and per column; so many times as many are worth one, and a sample is one in so many; its gap.
+_SAMPLE, _TALL, WORTH_SAMPLING, _ONE_IN, _ROUGHLY = 2000, 50, 6, 16, 1e-4
+# The share of the rows that a band has, and how often one is drawn. The share of the gap that is left to interior points.
+BAND, _ROUNDS, _OWN = 0.125, 4, 0.3
+# Of that share: enough around a margin that a band has told. Steps of interior points that find a way at all: in a band, ever.
+_CLOSER, _STEPS, _MOST = 0.4, 35, 100
+# Columns, and products of two in all rows, up to which loops are quicker than calls.
+_COLUMNS, _PRODUCTS = 64, 2e7
+
+Optimum = tuple[Float, Float, int]
+"""θ (p,), α (n,), and the steps to them."""
+
 
 def interior_optima(
-    X: Float, rho: Float, signs: Float, price: Float, tol: float, most: int, stop: Event
+    X: Float,
+    rho: Float,
+    signs: Float,
+    price: Float,
+    tol: float,
+    most: int,
+    stop: Event,
+    pulled: Float | float = 0.0,
+    besides: float = 0.0,
 ) -> tuple[Float, Float, NDArray[np.int64]]:
     """θ (K, p), α (K, n) with gaps of about `tol` of the objectives, and the steps to each; not a number where a machine found
     no way.
 
-    X (n, p) with the column of the intercept, rho its penalties, signs (K, n) = ±1 with a row for each machine.
+    X (n, p) with the column of the intercept, rho its penalties, signs (K, n) = ±1 with a row for each machine. Rows that are
+    not here add `besides` − kᵀθ to the objective, k being what they have `pulled`.
     """
     (n, p), K = X.shape, len(signs)
     pairs = (X[:, :, None] * X[:, None, :]).reshape(n, p * p) if n * p * p <= _PAIRS else None
@@ -48,7 +84,7 @@ def interior_optima(
     down, up = alpha * z, room * q
     for count in range(1, most + 1):
         mu = (down.sum(axis=1) + up.sum(axis=1)) / (2 * n)
-        short, force = 1.0 - margins, (own * alpha) @ X - rho * theta
+        short, force = 1.0 - margins, (own * alpha) @ X - rho * theta + pulled
         by_alpha, by_room = 1.0 / alpha, 1.0 / room
         z_alpha, q_room = z * by_alpha, q * by_room
         weights = 1.0 / (z_alpha + q_room)
@@ -79,7 +115,8 @@ def interior_optima(
         room = price - alpha
         down, up = alpha * z, room * q
         gap = down.sum(axis=1) + up.sum(axis=1) + left
-        ended = ~(gap > tol * (0.5 * np.square(theta) @ rho + q @ price))
+        value = 0.5 * np.square(theta) @ rho - (theta * pulled).sum(axis=1) + q @ price + besides
+        ended = ~(gap > tol * value)
         if ended.any():
             at, keep = live[ended], ~ended
             ends[at], duals[at], steps[at] = theta[ended], alpha[ended], count
@@ -152,3 +189,86 @@ def _factor(matrix: Float, at: NDArray[np.intp]) -> Float:
         factor = np.full_like(matrix, np.nan)
     found: Float = factor
     return found
+
+
+def sample_size(n_columns: int) -> int:
+    """Rows of a sample that tell where the margin is about."""
+    return max(_SAMPLE, _TALL * n_columns)
+
+
+def is_looped(n_rows: int, n_features: int, saved: float = 0.0) -> bool:
+    """Whether `hinge_optimum` is quicker than interior points on all machines and rows at once; compiled, it saves seconds."""
+    tall = n_rows >= WORTH_SAMPLING * sample_size(n_features + 1)
+    return tall or (n_features < _COLUMNS and compiled_pays_by_now(saved))
+
+
+def hinge_optimum(
+    A: Float, rho: Float, signs: Float, price: Float, tol: float, most: int, stop: Event
+) -> Optimum | None:
+    """Where the gap is about `tol` of the objective, of one machine; ``None`` where interior points find no way.
+
+    A (n, p) with the column of the intercept, rho its penalties.
+    """
+    n, p = A.shape
+    apart = min(_ONE_IN, n // sample_size(p))
+    if apart < WORTH_SAMPLING:
+        return interior(A, rho, signs, price, tol, most, stop)
+    every, share = slice(None, None, apart), BAND
+    sampled = hinge_optimum(
+        np.ascontiguousarray(A[every]), rho, signs[every], apart * price[every], _ROUGHLY, most, stop
+    )
+    if sampled is None:
+        return None
+    theta, _, steps = sampled
+    short = 1.0 - signs * (A @ theta)
+    for _ in range(_ROUNDS):
+        if stop.is_set():
+            return None
+        width, size = np.abs(short), min(n - 1, int(share * n))
+        near = width <= np.partition(width, size)[size]
+        alpha = np.where(near | (short < 0.0), 0.0, price)
+        pulled = (signs * alpha) @ A
+        band = (A[near], rho, signs[near], price[near])
+        if rho[-1] == 0.0 and band[3][band[2] * pulled[-1] < 0.0].sum() <= abs(pulled[-1]):
+            share *= 2.0  # too few rows to hold an intercept that the others pull to one side
+            continue
+        found = interior(*band, _OWN * tol, min(most, _STEPS), stop, pulled, float(alpha.sum()))
+        if found is None:
+            share *= 2.0
+            continue
+        theta, alpha[near], steps = found[0], found[1], steps + found[2]
+        short = 1.0 - signs * (A @ theta)
+        outside, inside = np.maximum(-short, 0.0), np.maximum(short, 0.0)
+        value = 0.5 * float(np.square(theta) @ rho) + float(price @ inside)
+        if float(alpha @ outside + (price - alpha) @ inside) <= tol * value:
+            return theta, alpha, steps
+        share *= _CLOSER
+    return interior(A, rho, signs, price, tol, most, stop)
+
+
+def interior(
+    A: Float,
+    rho: Float,
+    signs: Float,
+    price: Float,
+    tol: float,
+    most: int,
+    stop: Event,
+    pulled: Float | None = None,
+    far: float = 0.0,
+) -> Optimum | None:
+    """Interior points on all these rows, in compiled loops where these are quicker."""
+    n, p = A.shape
+    pull = np.zeros(p) if pulled is None else pulled
+    if p <= _COLUMNS and n * p**2 <= _PRODUCTS and compiled_pays_by_now(0.0):
+        from separatrix.kernels.support_vectors.hinge_interior import hinge_interior  # numba takes a while to import
+
+        theta, alpha, limits = np.empty(p), np.empty(n), (tol, min(most, _MOST))
+        steps, ended = hinge_interior(A, rho, signs, price, pull, far, *limits, theta, alpha)
+        if ended or pulled is not None:
+            return (theta, alpha, int(steps)) if ended else None
+    with np.errstate(all="ignore"):  # what is not finite is left to other methods
+        thetas, alphas, counts = interior_optima(A, rho, signs[None], price, tol, most, stop, pull, far)
+    if not (np.isfinite(thetas).all() and np.isfinite(alphas).all()):
+        return None
+    return thetas[0], alphas[0], int(counts[0])

@@ -13,7 +13,7 @@ Reference: Hsieh et al. (2008), ICML; Rockafellar (1976), Mathematics of Operati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 
@@ -25,27 +25,31 @@ from separatrix.data.source import in_parallel
 from separatrix.dual.active_set import newton_steps, row_newton
 from separatrix.dual.centred_rows import CentredRows, DenseCopy, stored_parts
 from separatrix.dual.interior import interior_points, on_the_margin, with_intercept
-from separatrix.dual.interior_batch import hinge_gaps, interior_optima
+from separatrix.dual.interior_batch import hinge_gaps, hinge_optimum, interior_optima, is_looped
 from separatrix.dual.linear_proof import Sides
 from separatrix.dual.linear_search import Ascent, DualMachine, LinearDual, Point, try_together
 from separatrix.dual.record import ProvenPoint, Record
 from separatrix.dual.sweeps import ActiveRows, Swept, Until
-from separatrix.lazy import compiled_pays
+from separatrix.lazy import compiled_pays_by_now
 
-# The gap to reach on the rows' side, of what is asked for.
-_INNER = 0.1
+# The gap to reach on the rows' side, of what is asked for; another step of interior points is a tenth of their cost.
+_INNER, _INNER_HINGE = 0.1, 0.01
 # Of the rise of the dual at which a proof may be expected to pass.
-_SURE, _SELDOM = 0.2, 3.0
+_SURE, _SELDOM, _LATE = 0.2, 3.0, 1e9
 # Numbers that are kept with all rows, of machines that are solved at once.
 _TOGETHER = 16_384
+# The share of rows outside the margin of the weights with all α at their bounds, up to which sweeps are worth a try.
+_CHEAP = 0.2
 # Products with a Hessian that a machine is worth before other methods have their turn.
 _PRODUCTS = 400
 # Products of two columns in all rows up to which compiled loops are quicker than calls, and the steps that they may take.
 _NARROW, _NARROW_STEPS = 1_000_000, 50
+# Seconds that they save at least, of a fit by Newton's method and by interior points.
+_SAVED_SQUARED, _SAVED_HINGE = 0.5e-3, 1.5e-3
 # The entries that may be read before Ctrl-C is looked at.
 _UNINTERRUPTED = 1e8
-# The gap, of the objective, at which it is plain which rows are on the margin.
-_PLAIN = 1e-9
+# The gap, of the objective, at which it is plain which rows are on the margin; and one that is nothing but rounding.
+_PLAIN, _ROUNDED = 1e-9, 1e-13
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,12 @@ class LinearMachine(DualMachine):
         """Whether dense rows have so few columns that a step takes longer to call than to compute."""
         (n, d), X = self.rows.X.shape, self.rows.X
         return not sp.issparse(X) and n * (d + 1) ** 2 <= _NARROW
+
+    @property
+    def has_cheap_slack(self) -> bool:
+        """Whether most rows are inside the margin even of w = Σ Cᵢỹᵢxᵢ: nearly all α end at C then, and sweeps find that."""
+        heights = self.rows.scores(self.rows.products(self.price * self.signs))
+        return bool((self.signs * heights > 1.0).mean() <= _CHEAP)
 
     @property
     def _on_rows(self) -> bool:
@@ -122,7 +132,15 @@ def near_optima(
     inner = machines if factor is None else [replace(machine, rows=factor.rows) for machine in machines]
     parts = _parts(inner)
     found: list[list[tuple[Point, int]]] = [[] for _ in parts]
-    goal = 0.0 if fine and power == 2 else _PLAIN if fine else _INNER * tol
+    goal = (
+        0.0
+        if fine and power == 2
+        else _PLAIN
+        if fine
+        else _INNER * tol
+        if power == 2
+        else max(_ROUNDED, _INNER_HINGE * tol)
+    )
 
     method = _conjugate_points if conjugate else _newton_points if power == 2 else _interior_points
 
@@ -177,7 +195,11 @@ def _newton_points(
 ) -> list[tuple[Point, int]]:
     """Where Newton's method ends for machines of the squared hinge, and its steps."""
     first = machines[0]
-    if compiled_pays(0.0) and first.is_narrow and (narrow := _narrow_points(machines, tol, max_iter, stop)):
+    if (
+        first.is_narrow
+        and compiled_pays_by_now(_SAVED_SQUARED)
+        and (narrow := _narrow_points(machines, tol, max_iter, stop))
+    ):
         return narrow
     copy, last = first.rows.dense_copy, None
     if copy is None or stop.is_set():
@@ -207,11 +229,8 @@ def _narrow_points(
     from separatrix.kernels.support_vectors.squared_hinge import squared_hinge_factor  # numba takes a while to import
 
     first, found = machines[0], []
-    (n, d), rows = first.rows.X.shape, first.rows
-    rho, A = np.ones(d + (first.scaling != 0.0)), np.ones((n, d + (first.scaling != 0.0)))
-    np.subtract(rows.X, rows.centre, out=A[:, :d])
-    rho[d:] = first.pull
-    costs = 2.0 * first.price
+    A, rho, _ = _dense_rows(first)
+    n, d, costs = len(A), first.rows.X.shape[1], 2.0 * first.price
     for machine in machines:
         theta, alpha = np.zeros(len(rho)), np.zeros(n)
         ends = (tol, min(max_iter, _NARROW_STEPS), theta, alpha)
@@ -220,6 +239,44 @@ def _narrow_points(
             return []
         found.append(((theta[:d], float(theta[d]) if len(theta) > d else 0.0, alpha), int(steps)))
     return found
+
+
+def _looped_points(
+    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event
+) -> list[tuple[Point, int]]:
+    """`_interior_points` machine by machine: in compiled code on few columns, near the margin of many rows; none where one
+    machine found no way.
+    """
+    first, found = machines[0], []
+    if sp.issparse(first.rows.X) and first.rows.dense_copy is None:
+        return []
+    A, rho, back = _dense_rows(first)
+    d = A.shape[1] - (first.scaling != 0.0)
+    try:
+        for machine in machines:
+            ends = hinge_optimum(A, rho, machine.signs, first.price, tol, max_iter, stop)
+            if ends is None or stop.is_set():
+                return []
+            theta, alpha, steps = ends
+            found.append(((*back(theta[:d], float(theta[d]) if len(theta) > d else 0.0), alpha), steps))
+    except KeyboardInterrupt:
+        stop.set()
+        return []
+    return found
+
+
+def _dense_rows(machine: LinearMachine) -> tuple[Float, Float, Callable[[Float, float], tuple[Float, float]]]:
+    """The rows with the column of the intercept, their penalties, and how weights and an intercept of theirs are those of X."""
+    rows, scaling = machine.rows, machine.scaling
+    if sp.issparse(rows.X):
+        copy = rows.dense_copy
+        assert copy is not None
+        return *with_intercept(copy.A, copy.penalty, scaling), copy.back
+    n, d = rows.X.shape
+    rho, A = np.ones(d + (scaling != 0.0)), np.ones((n, d + (scaling != 0.0)))
+    np.subtract(rows.X, rows.centre, out=A[:, :d])
+    rho[d:] = machine.pull
+    return A, rho, lambda theta, beta: (theta, beta)
 
 
 def _conjugate_points(
@@ -253,7 +310,12 @@ def _interior_points(
     machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, fine: bool
 ) -> list[tuple[Point, int]]:
     """Where interior points end for machines of the hinge, or `fine` the equations of their margins where these are better."""
-    first, copy = machines[0], machines[0].rows.dense_copy
+    first, (n, d) = machines[0], machines[0].rows.X.shape
+    if is_looped(n, d, _SAVED_HINGE) and (
+        looped := _looped_points(machines, _ROUNDED if fine else tol, max_iter, stop)
+    ):
+        return looped
+    copy = first.rows.dense_copy
     if copy is None or stop.is_set():
         return []
     X, rho = with_intercept(copy.A, copy.penalty, first.scaling)
@@ -290,18 +352,27 @@ class _HingeAscent(Ascent):
         self._all = self._active = ActiveRows(rows.X, rows.centre, *per_row)
         # Proofs that cost more than a few sweeps are for points that are likely to pass.
         self._sure, self.long_since = (1.0, self.long_since) if self._all.is_large else (_SURE, _SELDOM)
+        self._pull, self._aim = machine.pull, 0.9 * record.tol
         self._trigger, self._since = self._sure * record.tol, 1  # sweeps since rows were called back
+        if self._all.is_looped:  # no proof before these have seen that it is due
+            self.long_since = _LATE
 
     @property
     def point(self) -> Point:
         return self._w, self._beta, self._all.alpha
 
     def sweeps(self, rng: np.random.Generator, value: float, most: int, begun: int) -> Swept:
+        seed = int(rng.integers(1 << 62))
+        if self._all.is_looped and most > 1:
+            intercept, until = (self._reach, self._kept, self._pull), Until(most, value, 0.0, begun)
+            swept, self._beta = self._all.sweeps_to_a_gap(self._w, self._beta, intercept, seed, until, self._aim)
+            self.settled, self._since, self._aim = self._all.settled, 1, 0.3 * self._aim
+            return swept
         inactive = self._all.alpha.copy()
         inactive[self._active.which] = 0.0
         intercept = (self._reach, self._kept, float(inactive @ self._signs))
         until = Until(most, value, self._trigger, begun)
-        swept, self._beta = self._active.sweeps(self._w, self._beta, intercept, int(rng.integers(1 << 62)), until)
+        swept, self._beta = self._active.sweeps(self._w, self._beta, intercept, seed, until)
         if self._active is not self._all:
             self._all.alpha[self._active.which] = self._active.alpha
         self._since, self.settled = self._since + swept.count, self._active.settled

@@ -85,6 +85,11 @@ class ActiveRows:
         return self._entries > _SMALL
 
     @property
+    def is_looped(self) -> bool:
+        """Whether sweeps go on in compiled code until the gap is small."""
+        return sp.issparse(self.X) and not self.is_large
+
+    @property
     def violation(self) -> float:
         """The largest projected gradient of the last sweep."""
         finite = self._bounds[np.isfinite(self._bounds)]
@@ -115,6 +120,19 @@ class ActiveRows:
         found = loop(*rows, sides, intercept, self._order, self.active, *state, np.uint64(seed), limits)
         self.active, self.settled = found[1], bool(found[5])
         return Swept(int(found[0]), float(found[2]), float(found[3])), float(found[4])
+
+    def sweeps_to_a_gap(
+        self, w: Float, b: float, intercept: tuple[float, float, float], seed: int, until: Until, tol: float
+    ) -> tuple[Swept, float]:
+        """Visit all rows of a small sparse matrix until the gap is about `tol` of the objective, or `until.most` times."""
+        from separatrix.kernels.support_vectors.dual_hinge import sweeps_to_a_gap  # numba takes a while to import
+
+        rows, sides = stored_parts(self.X, self.centre), (self.signs, self.upper, self.ridge, self.squares)
+        most = max(1, min(until.most, int(_UNINTERRUPTED / max(1, self._entries))))
+        state = (self._order, self._bounds, self.alpha, w, b, until.value)
+        count, total, b, still = sweeps_to_a_gap(*rows, sides, intercept, *state, np.uint64(seed), most, tol)
+        self.active, self.settled = len(self.which), bool(still)
+        return Swept(int(count), 0.0, float(total)), float(b)
 
     def gathered(self) -> ActiveRows:
         """The active rows, in memory of their own, where that is worth it."""

@@ -228,7 +228,7 @@ _COPY_ENTRIES, _PRIMAL_COLUMNS = 30_000_000, 1000
 _SWEEP_ENTRY, _PRODUCT, _INTERIOR_ROW, _ROW, _PASS_VALUE, _STEP_VALUE, _COPY_VALUE = (
     2.0,
     0.06,
-    250.0,
+    100.0,
     60.0,
     2.0,
     6.0,
@@ -236,6 +236,10 @@ _SWEEP_ENTRY, _PRODUCT, _INTERIOR_ROW, _ROW, _PASS_VALUE, _STEP_VALUE, _COPY_VAL
 )
 # Sweeps of sparse rows with many columns, and of others, whose columns are rarely as independent. Steps of interior points.
 _SPARSE_SWEEPS, _DENSE_SWEEPS, _INTERIOR_STEPS = 60, 400, 18
+# Interior points look at all rows up to so many, and per column; of more, at the share near the margin, found in a few passes.
+_ALL_ROWS, _ALL_ROWS_A_COLUMN, _NEAR_MARGIN, _BAND_PASSES = 12_000, 300, 0.2, 3.0
+# Nanoseconds of a sweep per row.
+_VISIT = 15.0
 # Nanoseconds per entry and row of Newton's method by conjugate gradients: some 40 products with Hessians.
 _CONJUGATE = 80.0
 # What a pass of the primal takes beside its arithmetic.
@@ -249,12 +253,13 @@ def svm_costs(n_rows: int, n_features: int, loss: str, entries: int | None = Non
     more steps: r = d/n.
 
     ===============  ===============================================================================  ==============
-    ``interior``     18 (2h + f + 250 n) + 8np                                                        n p ≤ 3·10⁷
+    ``interior``     18 (2h + f + 100 n) + 8np; of n > 12 000 and 300 d rows a fifth in each          n p ≤ 3·10⁷
+                     step, and 3 (2np + 60 n) to find them
     ``newton``       (5 + min(15, 30 r)) (h + f + 6np + 60 n) + 8np                                   n p ≤ 3·10⁷
     ``primal``       hinge (25 + min(100, 900 r)) (h + 2e + 60 n + 0.5 ms),                                d ≤ 1000
                      squared (8 + min(30, 100 r)) (h/2 + 2e + 60 n + 0.5 ms)
     ``conjugate``    80 (e + n), squared, of sparse rows                                              d ≤ n
-    ``dual``         120 e of sparse rows with d ≥ n/4, 800 e of others
+    ``dual``         60 (2e + 15 n) of sparse rows with d ≥ n/4, 400 (2e + 15 n) of others
     ===============  ===============================================================================  ==============
     """
     n, d, p = float(n_rows), float(n_features), float(min(n_rows, n_features))
@@ -262,13 +267,16 @@ def svm_costs(n_rows: int, n_features: int, loss: str, entries: int | None = Non
     few_entries = stored <= _FULL * n * d
     sparse = few_entries and 4 * d >= n
     hessian, factor, few = _PRODUCT * n * p**2 / 2.0, _PRODUCT * p**3 / 3.0, d / n
-    costs = {"dual": _SWEEP_ENTRY * stored * (_SPARSE_SWEEPS if sparse else _DENSE_SWEEPS)}
+    costs = {"dual": (_SWEEP_ENTRY * stored + _VISIT * n) * (_SPARSE_SWEEPS if sparse else _DENSE_SWEEPS)}
     if loss != "hinge" and few_entries and d <= n:
         costs["conjugate"] = _CONJUGATE * (stored + n)
     if n * p <= _COPY_ENTRIES:
         copy = _COPY_VALUE * n * p + (_PRODUCT * n * stored if n < d else 0.0)
         if loss == "hinge":
-            costs["interior"] = copy + _INTERIOR_STEPS * (2.0 * hessian + factor + _INTERIOR_ROW * n)
+            tall = n >= max(_ALL_ROWS, _ALL_ROWS_A_COLUMN * (d + 1.0))
+            share, passes = (_NEAR_MARGIN, _BAND_PASSES) if tall else (1.0, 0.0)
+            steps = _INTERIOR_STEPS * (share * (2.0 * hessian + _INTERIOR_ROW * n) + factor)
+            costs["interior"] = copy + steps + passes * (_PASS_VALUE * n * p + _ROW * n)
         else:
             step = hessian + factor + _STEP_VALUE * n * p + _ROW * n
             costs["newton"] = copy + (5.0 + min(15.0, 30.0 * few)) * step

@@ -21,6 +21,8 @@ import numpy as np
 from separatrix.kernels import compiled, row_entry, row_span
 
 _EPS = float(np.finfo(np.float64).eps)
+# Of the rise of the dual at which a gap may be expected to be small; sweeps before it is looked at; before their rate is known.
+_SURE, _FIRST, _KNOWN = 0.2, 3, 20
 
 
 @compiled()
@@ -135,3 +137,84 @@ def _sweeps(
 
 sweeps_sparse = compiled()(_sweeps)
 sweeps_dense = compiled(fastmath={"reassoc", "contract"})(_sweeps)
+
+
+@compiled()
+def _gap(data: Any, indices: Any, indptr: Any, centre: Any, sides: Any, alpha: Any, w: Any, b: Any, pull: Any) -> Any:
+    """About the primal at (w, b) less the dual at α, and the primal."""
+    signs, upper, ridge, _ = sides
+    squared, primal, dual, balance = 0.0, 0.0, 0.0, 0.0
+    for j in range(len(w)):
+        squared += w[j] * w[j]
+    for i in range(len(signs)):
+        first, last = row_span(indptr, i, len(w))
+        score = b
+        for p in range(first, last):
+            j, x = row_entry(data, indices, centre, i, p)
+            score += w[j] * x
+        slack = 1.0 - signs[i] * score
+        if slack > 0.0:
+            primal += upper[i] * slack if ridge[i] == 0.0 else 0.5 * slack * slack / ridge[i]
+        dual += alpha[i] - 0.5 * ridge[i] * alpha[i] * alpha[i]
+        balance += signs[i] * alpha[i]
+    primal += 0.5 * squared + 0.5 * pull * b * b
+    # A penalised intercept has pull·b = Σ αỹ, a free one Σ αỹ = 0.
+    dual -= 0.5 * squared + 0.5 * pull * b * b
+    return max(0.0, primal - dual) + abs(balance - pull * b) * max(1.0, abs(b)), primal
+
+
+@compiled()
+def sweeps_to_a_gap(
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    centre: Any,
+    sides: Any,
+    intercept: Any,
+    order: Any,
+    bounds: Any,
+    alpha: Any,
+    w: Any,
+    b: Any,
+    value: Any,
+    seed: Any,
+    most: Any,
+    tol: Any,
+) -> tuple[Any, Any, Any, Any]:
+    """(sweeps, rise of the dual, b, whether nothing moved) of sweeps until the gap is about `tol` of the primal.
+
+    All rows are called back whenever the gap is looked at. Sweeps end early where, at the rate of the last ones, `most` are
+    not enough. `intercept` is (reach, the share of b that a sweep's end keeps, the curvature of its penalty); the rest is as
+    above.
+    """
+    reach, kept, pull = intercept
+    done, rose, share, before, since = 0, 0.0, _SURE * tol, np.inf, 0
+    while True:
+        bounds[0], bounds[1] = np.inf, -np.inf
+        limits = (min(most - done, max(_FIRST, done)), 0, value + rose, share, _FIRST)
+        count, _, rise, total, b, settled = sweeps_sparse(
+            data,
+            indices,
+            indptr,
+            centre,
+            sides,
+            (reach, kept, 0.0),
+            order,
+            len(order),
+            bounds,
+            alpha,
+            w,
+            b,
+            seed,
+            limits,
+        )
+        done, rose, seed = done + count, rose + total, seed + np.uint64(count)
+        gap, primal = _gap(data, indices, indptr, centre, sides, alpha, w, b, pull)
+        still = settled and count == 1
+        if gap <= tol * primal or done >= most or still or not np.isfinite(gap):
+            return done, rose, b, still
+        rate = np.log(max(before / gap, 1.0 + 1e-9)) / (done - since)
+        if done >= _KNOWN and np.log(gap / (tol * primal)) > rate * (most - done):
+            return done, rose, b, still
+        before, since = gap, done
+        share = rise / (value + rose) * min(0.7, _SURE * tol * primal / gap) if value + rose > 0.0 else 0.0

@@ -189,9 +189,9 @@ def _curvature(A: Any, rho: Any, signs: Any, costs: Any, scores: Any, theta: Any
 
 
 @compiled()
-def _solve(H: Any, unit: Any, step: Any, shift: Any) -> bool:
-    """Hs = s by a factor in place of the lower half, with a unit diagonal and `shift` added; whether there is one."""
-    p = len(step)
+def factor(H: Any, unit: Any, shift: Any) -> bool:
+    """A factor in place of the lower half of H, with a unit diagonal and `shift` added; whether there is one."""
+    p = len(unit)
     for j in range(p):
         for k in range(j + 1):
             total = H[j, k] * unit[j] * unit[k] if k < j else 1.0 + shift
@@ -203,6 +203,13 @@ def _solve(H: Any, unit: Any, step: Any, shift: Any) -> bool:
                 H[j, j] = np.sqrt(total)
             else:
                 return False
+    return True
+
+
+@compiled()
+def substitute(H: Any, unit: Any, step: Any) -> None:
+    """Hs = s by what `factor` left."""
+    p = len(step)
     for j in range(p):
         total = unit[j] * step[j]
         for m in range(j):
@@ -215,7 +222,6 @@ def _solve(H: Any, unit: Any, step: Any, shift: Any) -> bool:
         step[j] = total / H[j, j]
     for j in range(p):
         step[j] *= unit[j]
-    return True
 
 
 @compiled()
@@ -237,8 +243,9 @@ def squared_hinge_factor(
         last = value
         for j in range(p):
             unit[j], step[j] = 1.0 / np.sqrt(H[j, j]) if H[j, j] > 0.0 else 0.0, -g[j]
-        if not _solve(H, unit, step, _SHIFT):
+        if not factor(H, unit, _SHIFT):
             return steps, False
+        substitute(H, unit, step)
         promise = 0.0
         for j in range(p):
             promise -= g[j] * step[j]

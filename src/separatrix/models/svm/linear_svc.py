@@ -30,9 +30,11 @@ from separatrix.data import Source
 from separatrix.data.source import in_parallel
 from separatrix.dual.centred_rows import CentredRows
 from separatrix.dual.crammer_singer import CrammerSinger
+from separatrix.dual.interior_batch import is_looped
 from separatrix.dual.linear_machine import LinearMachine, near_optima, try_sweeps
 from separatrix.dual.linear_search import DualMachine, LinearDual
 from separatrix.dual.record import ProvenPoint
+from separatrix.lazy import compiled_pays
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.linear_rule import LinearRule
@@ -230,12 +232,10 @@ class LinearSVC(SparseCoefficients, LinearRule):
         n, d = frame.X.shape
         fine = few_rows(n, d, frame.X.nnz if sp.issparse(frame.X) else None)
         seeds = cache(partial(self._seeds, len(machines)))
-        # Few dense rows are done by then, and without compiled code.
-        if (
-            pairs
-            and way not in ("dual", "conjugate")
-            and (sp.issparse(frame.X) or (way == "interior" and not fine and frame.gram is None))
-        ):
+        # Few dense rows are done by then, and without compiled code, unless sweeps settle them at once.
+        slow = not fine and not is_looped(n, d) and (frame.gram is None or compiled_pays(0.0))
+        swept = way == "interior" and (slow or (bool(pairs) and compiled_pays(0.0) and pairs[0].has_cheap_slack))
+        if pairs and way not in ("dual", "conjugate") and (sp.issparse(frame.X) or swept):
             settings = (min(self.tol, _FINE) if fine else self.tol, int(self.max_iter))
             duals[0] = pairs[0].try_sweeps(*settings, int(seeds()[0]), stop)
             if duals[0] is not None and len(pairs) > 1 and not stop.is_set():  # so they may be enough for the others
