@@ -4,7 +4,8 @@
 
 A reading decodes all columns once, batch by batch, and does nothing with them. The passes of a fit are those of its solver and
 the one that finds out what the columns are. Each fit runs in a process of its own; the peak is that of the whole process. This
-file imports no numerical library: a child's peak begins with what its parent held. `--scale 0.01` is 100 MB.
+file imports no numerical library: a child's peak begins with what its parent held. `--scale 0.01` is 100 MB. Passes that repeat
+are served from kept blocks where the disk of temporary files has room, as by default.
 """
 
 from __future__ import annotations

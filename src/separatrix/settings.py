@@ -20,6 +20,7 @@ _ENVIRONMENT = "SEPARATRIX_THREADS"
 _BLAS_NAMES = ("blas", "blis", "mkl")
 _threads: ContextVar[int | None] = ContextVar("separatrix_threads", default=None)
 _device: ContextVar[str | None] = ContextVar("separatrix_device", default=None)
+_cache: ContextVar[int | None] = ContextVar("separatrix_cache", default=None)
 
 
 def _checked(threads: Any, where: str) -> int:
@@ -62,14 +63,27 @@ class Config:
         """The device that dense arrays are moved to for a fit, as PyTorch names it; ``None`` for none."""
         return _device.get()
 
+    @property
+    def cache(self) -> int | None:
+        """Bytes that blocks of files may take on the disk of temporary files; ``None``: as its free room allows."""
+        return _cache.get()
+
     @contextmanager
-    def __call__(self, *, threads: int | EllipsisType = ..., device: str | None = None) -> Iterator[Config]:
-        """Use `threads` threads, or a device such as ``"cuda"`` for dense arrays, inside the ``with`` block."""
+    def __call__(
+        self, *, threads: int | EllipsisType = ..., device: str | None = None, cache: int | None = None
+    ) -> Iterator[Config]:
+        """Use `threads` threads, a device such as ``"cuda"`` for dense arrays, or so many bytes of `cache` for passes over
+        files that repeat (0 for none), inside the ``with`` block.
+        """
         tokens: list[tuple[ContextVar[Any], Any]] = []
         if threads is not ...:
             tokens.append((_threads, _threads.set(_checked(threads, "threads"))))
         if device is not None:
             tokens.append((_device, _device.set(device)))
+        if cache is not None:
+            if isinstance(cache, bool) or int(cache) != cache or cache < 0:
+                raise ValueError(f"cache is {cache!r}; give a whole number of bytes, 0 for none.")
+            tokens.append((_cache, _cache.set(int(cache))))
         try:
             yield self
         finally:

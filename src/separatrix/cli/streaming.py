@@ -35,7 +35,7 @@ def table_source(data: Path, target: str, progress: FileProgress | None = None) 
         except FileNotFoundError:
             paths = expand(data, ".csv")
     files = TableFiles(paths, target, None, None)
-    files.follow = None if progress is None else progress.read
+    files.meter.follow = None if progress is None else progress.read
     return TableSource(files)
 
 

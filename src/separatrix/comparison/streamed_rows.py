@@ -42,7 +42,7 @@ class _CodedRows(View):
     """A table whose classes are numbers, as the estimators of a `TableModel` have them; encoded unless read as a `table`."""
 
     def __init__(self, source: TableSource) -> None:
-        super().__init__(source.labelled())
+        super().__init__(source.table().labelled())
         self.classes, self.feature_names = np.arange(len(source.encoding.schema.classes)), None
         self._as_table = False
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from copy import copy
 from itertools import product
 from typing import Any, Self
@@ -23,6 +24,7 @@ from separatrix.data.arrow_columns import NUMERIC, coded, decoded, kind, numbers
 from separatrix.data.block import Block, Codes, Float, StoredBlock
 from separatrix.data.checks import DATES, nearest_name
 from separatrix.data.dense import DenseBlock
+from separatrix.data.kept import Arrays, BlockCache, PassMeter, following
 from separatrix.data.labels import check_weights, encode
 from separatrix.data.readers import CsvReader, Names, ParquetReader, Paths, expand, index_columns, named
 from separatrix.data.source import Source, rows_per_block
@@ -49,11 +51,26 @@ def is_number_type(dtype: Any) -> bool:
     return kind(dtype) in NUMERIC and not hasattr(dtype, "value_type")
 
 
+def _stored(block: Any) -> Arrays:
+    return {"X": block.X}
+
+
+def _loaded(arrays: Arrays) -> NDArray[Any]:
+    return arrays["X"]
+
+
 def check_unchanged(path: str, then: os.stat_result) -> None:
     """Refuse a file that is not the one that was scanned."""
     now = os.stat(path)
     if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
         raise ValueError("the file has changed since it was scanned; scan it again.")
+
+
+def check_files(stats: Mapping[str, os.stat_result]) -> None:
+    """Refuse files of which one has changed, or is gone: what was kept of them is of other rows."""
+    for path, then in stats.items():
+        with named(path):
+            check_unchanged(path, then)
 
 
 def described_files(kind: str, files: list[str], target: Any, n_rows: int | None, columns: list[str]) -> str:
@@ -71,6 +88,7 @@ class FileSource(Source):
     place = "files"
 
     _role = ""  # what the targets are read as: "labels", "values" or not at all
+    _cache: BlockCache | None = None
 
     def __init__(
         self,
@@ -97,6 +115,7 @@ class FileSource(Source):
                     self._features = [name for name in schema.names if name not in apart]
                 self._types[path] = self._check(schema)
             self.n_rows = None if n_rows is None or self.n_rows is None else self.n_rows + n_rows
+        self._meter = PassMeter({path: stat.st_size for path, stat in self._stats.items()})
         self.n_features = len(self._features)
         self.feature_names = np.asarray(self._features, dtype=object)
         if all(types[name] == "float32" for types in self._types.values() for name in self._features):
@@ -147,6 +166,7 @@ class FileSource(Source):
         """Record batches of every file in turn, each with the place where it stands."""
         total, rows = 0, rows_per_block(self.n_features, target=_BLOCK_BYTES)
         labels = self._targets if self._role == "labels" else []
+        self._meter.begin()
         for path in self._files:
             with named(path):
                 check_unchanged(path, self._stats[path])
@@ -155,7 +175,12 @@ class FileSource(Source):
                 for batch in self._reader.read(path, types, labels, rows):
                     yield f"{path}, rows {total - first} to {total - first + batch.num_rows - 1}", batch
                     total += batch.num_rows
+                    self._meter.batch(path, batch.num_rows, batch.nbytes)
+            self._meter.end(path)
         self.n_rows = total
+
+    def followed(self, follow: Callable[[int, int, int], None]) -> AbstractContextManager[None]:
+        return following(self._meter, follow)
 
     def blocks(self) -> Iterator[Block]:
         """The rows as blocks in order, decoded one after another."""
@@ -174,6 +199,11 @@ class FileSource(Source):
             yield block.part(slice(0, filled))
         if self.n_rows and not counts:
             raise ValueError(f"All weights in column {self._weights[0]!r} are zero; give at least one positive weight.")
+
+    def _pieces(self) -> Iterator[Block]:
+        if self._cache is None:
+            return self.blocks()
+        return self._cache.pieces(self.blocks, self.n_features, lambda: check_files(self._stats), self._meter)
 
     def _empty(self, n: int, start: int) -> DenseBlock:
         # Columns are contiguous, as in the file. Bringing rows together is left to the workers, who sort them anyway.
@@ -245,6 +275,7 @@ class FileSource(Source):
                 raise ValueError(f"{path}: the target {self._target!r} is of type {dtype}; {advice}.")
         view = copy(self)
         view._role, view.classes = role, None
+        view._cache = BlockCache(_stored, _loaded)
         return view
 
     def labelled(self, classes: NDArray[Any] | None = None) -> Self:

@@ -111,7 +111,8 @@ def parquet_batches(path: str, rows: int, columns: list[str] | None = None, *, c
             index = index_columns(file.schema_arrow)
             columns = [name for name in file.schema_arrow.names if name not in index]
         # Decoding on Arrow's threads as well is no faster beside our workers, and each of them keeps some memory.
-        yield from file.iter_batches(min(rows, max(4096, rows // 4)), columns=columns, use_threads=False)
+        rows = rows if coded else min(rows, max(4096, rows // 4))
+        yield from file.iter_batches(rows, columns=columns, use_threads=False)
 
 
 def arrow_batches(path: str) -> Iterator[Any]:

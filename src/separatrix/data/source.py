@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, islice
 from threading import Event
 from typing import Any, Protocol, Self, TypeVar
@@ -219,6 +220,10 @@ class Source(ABC):
     def targets(self) -> NDArray[Any]:
         """Targets of all rows, as the blocks carry them; the features are not made."""
         return np.concatenate([piece.y for piece in self._pieces()])
+
+    def followed(self, follow: Callable[[int, int, int], None]) -> AbstractContextManager[None]:
+        """While inside, `follow` hears how far passes over files are: their number, bytes read, and all bytes."""
+        return nullcontext()
 
     def count_pass(self) -> None:
         """Count a look at all rows that was not made by `map`."""

@@ -32,6 +32,7 @@ from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
 from separatrix.models.checkpoint import Checkpoint, checkpointed
 from separatrix.models.docstrings import described
+from separatrix.models.progress import shown_passes
 from separatrix.models.scikit_learn import check_parameters
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import ConvergenceWarning, Fit
@@ -121,7 +122,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             call = FitCall(X, y, sample_weight, options, watch, self._before())
             for name in self._of_some_fits:
                 self.__dict__.pop(name, None)
-            with checkpointed(checkpoint, self, X, options):
+            with checkpointed(checkpoint, self, X, options), shown_passes(self, X):
                 self._train(call)
             self._warn()
         return self

@@ -22,6 +22,7 @@ from separatrix.data.labels import listed
 from separatrix.data.source import in_parallel
 from separatrix.models.base import Estimator, OptionalArray
 from separatrix.models.counted_classes import CountedClasses
+from separatrix.models.source_scores import share_of_right
 
 _ROWS_AT_ONCE = 8192
 
@@ -113,12 +114,7 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
         self._check_target(X, y)
         if not isinstance(X, Source):
             return float(super().score(X, y, sample_weight))
-        rows = as_source(self._columns_of(X), y, sample_weight).labelled()
-        assert rows.classes is not None
-        targets = [(block.codes, block.weights) for block in rows.blocks()]
-        right = rows.classes[np.concatenate([codes for codes, _ in targets])] == self.predict(rows)
-        given = [weights for _, weights in targets if weights is not None]
-        return float(np.average(right, weights=np.concatenate(given) if given else None))
+        return share_of_right(self.predict, as_source(self._columns_of(X), y, sample_weight).labelled())
 
     def _code(self, label: Any) -> int:
         found = np.flatnonzero(self.classes_ == label)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 
 from separatrix.data import Source, as_source
 from separatrix.data.block import Float
 from separatrix.models.base import Estimator, OptionalArray, is_single
+from separatrix.models.source_scores import share_of_variance
 
 
 class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -43,13 +43,4 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
         self._check_target(X, y)
         if not isinstance(X, Source):
             return float(super().score(X, y, sample_weight))
-        rows = as_source(self._columns_of(X), y, sample_weight).valued()
-        targets = [(block.y, block.weights) for block in rows.blocks()]
-        given = [weights for _, weights in targets if weights is not None]
-        return float(
-            r2_score(
-                np.concatenate([values for values, _ in targets]),
-                self.predict(rows),
-                sample_weight=np.concatenate(given) if given else None,
-            )
-        )
+        return share_of_variance(self.predict, as_source(self._columns_of(X), y, sample_weight).valued())

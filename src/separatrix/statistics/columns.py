@@ -44,6 +44,15 @@ class ColumnMoments(Statistic):
             mean = mean + weights_by_class(codes, weights * (values - mean[codes]), n_classes) / size
             return cls(n, mean, weights_by_class(codes, weights * np.square(values - mean[codes]), n_classes))
 
+    @classmethod
+    def of_run(cls, values: Float, codes: Codes, weights: Float, n_classes: int) -> ColumnMoments:
+        """The same of many values, NaN where nothing is known, by compiled loops."""
+        from separatrix.kernels.table_columns import class_moments  # numba takes a while to import
+
+        found = cls.empty(n_classes)
+        class_moments(np.ascontiguousarray(values), codes, weights, found.counts, found.mean, found.square)
+        return found
+
     @property
     def n_features(self) -> int:
         return 1

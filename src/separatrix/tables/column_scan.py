@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import sqrt
 from typing import Any
 
@@ -32,6 +33,7 @@ MOST_TEXTS = 20_000
 """Different texts beyond which a column is no category."""
 _ODD = 100  # different texts among numbers beyond which a column is no column of numbers
 _ENOUGH = 0.8
+_FEW_TEXTS = 1000  # whose numbers are remembered
 
 
 @dataclass(frozen=True)
@@ -91,22 +93,30 @@ class ColumnScan:
 
     @classmethod
     def of(
-        cls, name: str, column: Any, decimal: Mark, known: NDArray[np.bool_], marks: NDArray[np.uint64]
+        cls,
+        name: str,
+        column: Any,
+        decimal: Mark,
+        known: NDArray[np.bool_] | slice,
+        marks: NDArray[np.uint64],
+        long: bool = False,
     ) -> ColumnScan:
-        """The rows of an Arrow array; the encoder learns from the `known` ones, and `marks` are hashes of their places."""
+        """The rows of an Arrow array; the encoder learns from the `known` ones, and `marks` are hashes of their places.
+
+        `long`: the rows are deep inside a long column.
+        """
         from pyarrow.types import is_integer
 
         if kind(column.type) == "text":
             text = coded_text(column)
-            texts, found = _texts(text, known, marks), _numbers_in(text, decimal, known, marks)
+            texts, found = _texts(text, known, marks), _numbers_in(text, decimal, known, marks, long)
             return cls(name, "text", len(text), int((text.places < 0).sum()), found, texts)
         values = plain(column)
         what, missing = kind(values.type), values.null_count
         scan = cls(name, what, len(values), missing)
         if what in ("numeric", "boolean", "empty"):
             x = numbers(values.cast("uint8") if what == "boolean" else values)
-            check_finite(x)
-            read = _Numbers(NumberFacts.of(x), NumberSums.of(x[known], marks))
+            read = _Numbers(*_facts_and_sums(x, known, marks, long))
             return replace(scan, numbers=read, whole=what == "empty" or is_integer(values.type))
         return scan
 
@@ -173,33 +183,73 @@ def _is_time(what: str) -> bool:
     return what.startswith(("timestamp", "date", "time", "duration"))
 
 
-def _texts(text: CodedText, known: NDArray[np.bool_], marks: NDArray[np.uint64]) -> _Texts | None:
+def _facts_and_sums(
+    x: NDArray[np.float64], known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64], long: bool
+) -> tuple[NumberFacts, NumberSums]:
+    """Facts of all rows, and sums of those that are known."""
+    if not long:
+        check_finite(x)
+        return NumberFacts.of(x), NumberSums.of(x[known], marks)
+    facts = NumberFacts.of_run(x)
+    if facts.missing < facts.n and not np.isfinite([facts.low, facts.high]).all():
+        check_finite(x)
+    learnt = x[known]
+    return facts, NumberSums.of_run(learnt, marks, facts if len(learnt) == len(x) else NumberFacts.of_run(learnt))
+
+
+def _texts(text: CodedText, known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64]) -> _Texts | None:
     if len(text.levels) > MOST_TEXTS:
         return None
     return _Texts(TextFacts.of(text.levels, text.places), CategorySums.of(text[known], marks))
 
 
-def _numbers_in(text: CodedText, decimal: Mark, known: NDArray[np.bool_], marks: NDArray[np.uint64]) -> _Numbers | None:
-    """The numbers of a column of text, what is none a hole; None where most of it is none. Each different text is read once."""
+@dataclass(frozen=True)
+class _Parsed:
+    """Texts read as numbers, NaN for those that are none."""
+
+    values: NDArray[np.float64]
+    odd: NDArray[np.intp]
+    """Which are none."""
+    padded: bool
+
+
+def _parsed(levels: tuple[str, ...], decimal: Mark) -> _Parsed | None:
+    """Different texts as numbers; None where what looks like a number is none after all."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    levels, odd = pa.array(text.levels, pa.string()), Counter[str]()
-    column = NumberText(levels)
+    texts, odd = pa.array(levels, pa.string()), np.empty(0, dtype=np.intp)
+    column = NumberText(texts)
     found = column.parsed(decimal)
     if found is None:
         fits = pc.match_substring_regex(column.bare, number_form(decimal))
-        counts = np.bincount(text.places[text.places >= 0], minlength=len(levels))
-        rest = ~np.array(fits.to_pylist(), dtype=bool)
-        if counts[rest].sum() > (1 - _ENOUGH) * max(10, counts.sum()) or rest.sum() > _ODD:
-            return None
-        odd.update({text.levels[at]: int(counts[at]) for at in np.flatnonzero(rest)})  # type: ignore[misc]  # no level is None
-        found = NumberText(pc.if_else(fits, levels, pa.scalar(None, levels.type))).parsed(decimal)
+        odd = np.flatnonzero(~np.array(fits.to_pylist(), dtype=bool))
+        found = NumberText(pc.if_else(fits, texts, pa.scalar(None, texts.type))).parsed(decimal)
         if found is None:
             return None
-    x = np.array([*numbers(found), np.nan])[text.places]
-    check_finite(x)
-    return _Numbers(NumberFacts.of(x), NumberSums.of(x[known], marks), odd, is_padded(levels))
+    return _Parsed(np.array(numbers(found)), odd, is_padded(texts))
+
+
+_parsed_before = lru_cache(maxsize=64)(_parsed)
+
+
+def _numbers_in(
+    text: CodedText, decimal: Mark, known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64], long: bool
+) -> _Numbers | None:
+    """The numbers of a column of text, what is none a hole; None where most of it is none. Each different text is read once."""
+    levels: tuple[Any, ...] = tuple(text.levels)
+    # One batch after another has the same few texts.
+    parsed = (_parsed_before if len(levels) <= _FEW_TEXTS else _parsed)(levels, decimal)
+    if parsed is None:
+        return None
+    odd = Counter[str]()
+    if len(parsed.odd):
+        counts = np.bincount(text.places[text.places >= 0], minlength=len(levels))
+        if counts[parsed.odd].sum() > (1 - _ENOUGH) * max(10, counts.sum()) or len(parsed.odd) > _ODD:
+            return None
+        odd.update({levels[at]: int(counts[at]) for at in parsed.odd})
+    x = np.append(parsed.values, np.nan)[text.places]
+    return _Numbers(*_facts_and_sums(x, known, marks, long), odd, parsed.padded)
 
 
 def _flag_sums(sums: CategorySums, schema: ColumnSchema) -> NumberSums:

@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from math import hypot, sqrt
+from math import frexp, hypot, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.tables.facts import NumberFacts
 from separatrix.tables.quantiles import QuantileSketch
 from separatrix.tables.rows import CodedText, TableRows
 
@@ -55,6 +56,22 @@ class NumberSums:
         seen = marks[~absent] if missing else marks
         bits = int((seen * np.ascontiguousarray(x).view(np.uint64)).sum())
         return cls(len(x), missing, holes, mean * peak, spread, low, high, QuantileSketch.of(x), bits)
+
+    @classmethod
+    def of_run(cls, values: NDArray[np.float64], marks: NDArray[np.uint64], facts: NumberFacts) -> NumberSums:
+        """The same of a run of a long column that has these facts, by compiled loops; one value in eight is ranked."""
+        from separatrix.kernels.table_columns import number_sums  # numba takes a while to import
+
+        if facts.missing == len(values):
+            return cls.of(values, marks)
+        exponent = frexp(max(abs(facts.low), abs(facts.high)))[1]
+        unit = 2.0 ** max(-1000, exponent - 1)  # so that no square overflows or vanishes
+        x, n = np.ascontiguousarray(values), facts.n - facts.missing
+        mean, squares, holes, bits = number_sums(x, x.view(np.uint64), marks, 1.0 / unit, n)
+        sketch = QuantileSketch.drawn(x[~np.isnan(x)] if facts.missing else x, marks)
+        return cls(
+            n, facts.missing, int(holes), mean * unit, unit * sqrt(squares), facts.low, facts.high, sketch, int(bits)
+        )
 
     def merge(self, other: NumberSums) -> NumberSums:
         """Add another's rows to this, in place (Chan's formula for roots)."""

@@ -69,6 +69,18 @@ class NumberFacts:
             distinct,
         )
 
+    @classmethod
+    def of_run(cls, x: NDArray[np.float64]) -> NumberFacts:
+        """The same of a run of a long column, by compiled loops."""
+        from separatrix.kernels.table_columns import number_facts  # numba takes a while to import
+
+        x = np.ascontiguousarray(x)
+        missing, low, high, whole, increasing, counting = number_facts(x, x.view(np.int64))
+        if missing == len(x) or abs(low) in _NINES or abs(high) in _NINES:
+            return cls.of(x)
+        ends = float(x[0]), float(x[-1])
+        return cls(len(x), missing, low, high, 0, 0, np.inf, -np.inf, whole, *ends, whole and counting, increasing)
+
     def merge(self, after: NumberFacts) -> NumberFacts:
         """The facts of these rows and of those that come after them."""
         if not self.n or not after.n:

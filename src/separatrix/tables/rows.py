@@ -180,14 +180,15 @@ def _series(series: Any) -> Any:
     return series.cast(nw.String).to_arrow() if has_nested_levels(array.type) else array
 
 
-def read_numeric(column: Any, decimal: str, absent: str = "") -> NDArray[Any]:
+def read_numeric(column: Any, decimal: str, absent: str = "", copy: bool = True) -> NDArray[Any]:
     """An Arrow array as float64, NaN for what is missing, which the text `absent` is too."""
     if kind(column.type) == "text":
         read = read_floats(column, decimal, (*MISSING, absent))
     else:
         values = plain(column)
         _check_kind(values, NUMERIC, "a number")
-        read = np.array(numbers(values))  # a copy: rows outlive the table they were read from
+        read = numbers(values)
+        read = np.array(read) if copy else np.asarray(read)  # copied where rows outlive the table they were read from
     check_finite(read)
     return read
 
@@ -245,7 +246,7 @@ def coded_text(column: Any, missing: tuple[str, ...] = MISSING) -> CodedText:
     if not given:
         return text
     first = np.full(len(text.levels) + 1, len(places))  # a dictionary may have any order, and texts of no row
-    np.minimum.at(first, text.places, np.arange(len(places)))
+    first[text.places[::-1]] = np.arange(len(places))[::-1]  # the first row of every text is written last
     order = np.argsort(first[:-1], kind="stable")[: int((first[:-1] < len(places)).sum())]
     rank = np.full(len(first), -1)
     rank[order] = np.arange(len(order))

@@ -149,13 +149,15 @@ class TableSchema:
         ]
         return replace(schema, findings=tuple(findings)), rows.of([column.name for column in schema.used]), codes
 
-    def read(self, table: Any) -> TableRows:
+    def read(self, table: Any, *, copy: bool = True) -> TableRows:
         """The rows of a table or of a batch of it, by the names of its columns.
 
         Parameters
         ----------
         table : pandas, polars or pyarrow table, or pyarrow.RecordBatch
             Columns that the schema does not know, or leaves out, are not looked at.
+        copy : bool, default=True
+            False: numbers may be those of the table itself, read-only.
 
         Returns
         -------
@@ -165,7 +167,7 @@ class TableSchema:
         self._check_names(table, [column.name for column in self.used])
         columns = {}
         for column in self.used:
-            parts = list(_chunks(table, column.name, partial(self._read, column)))
+            parts = list(_chunks(table, column.name, partial(self._read, column, copy)))
             columns[column.name] = parts[0] if len(parts) == 1 else _joined(column, parts)
         flags = frozenset(column.name for column in self.used if column.kind == "boolean")
         return TableRows(columns, flags, table.num_rows)
@@ -229,9 +231,9 @@ class TableSchema:
                 "columns that the schema was inferred from, in any order."
             )
 
-    def _read(self, column: ColumnSchema, chunk: Any) -> Any:
+    def _read(self, column: ColumnSchema, copy: bool, chunk: Any) -> Any:
         if column.kind == "numeric":
-            return read_numeric(chunk, self.decimal, column.absent)
+            return read_numeric(chunk, self.decimal, column.absent, copy)
         if column.kind == "boolean":
             return read_boolean(chunk, column.categories, column.true)
         return read_categorical(chunk)

@@ -7,12 +7,13 @@ another kind than in the files before, a file that has changed or is gone, and w
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from separatrix.data.arrow_columns import kind, plain
 from separatrix.data.checks import nearest_name
-from separatrix.data.files import check_unchanged
+from separatrix.data.files import check_files, check_unchanged
+from separatrix.data.kept import PassMeter
 from separatrix.data.number_text import NumberText, decimal_mark
 from separatrix.data.readers import named
 from separatrix.data.text_files import NO_ROWS, UnreadableFile
@@ -41,9 +42,7 @@ class TableFiles:
         for path in self.paths:
             with named(path):
                 self._stats[path] = os.stat(path)
-        self.follow: Callable[[int, int, int], None] | None = None
-        """Called after every batch and file with the number of the pass, the bytes of the files read in it (about), and all."""
-        self._passes, self._file_rows = 0, dict[str, int]()
+        self.meter = PassMeter({path: stat.st_size for path, stat in self._stats.items()})
         self.n_rows: int | None = None
         """Rows with a label, once all have been read."""
         self._rows = min(ROWS, _FEW_ROWS)
@@ -64,6 +63,10 @@ class TableFiles:
         """What tells these files from others: names, sizes, times of the last change, and the columns read."""
         files = [[os.path.abspath(path), stat.st_size, stat.st_mtime_ns] for path, stat in self._stats.items()]
         return [files, self.target, self.weight, self.delimiter, self.names]
+
+    def check(self) -> None:
+        """Refuse files of which one has changed since they were scanned, or is gone."""
+        check_files(self._stats)
 
     def _is_text(self, name: str) -> bool:
         return self._kinds[name] == "text"
@@ -98,24 +101,15 @@ class TableFiles:
 
     def batches(self, columns: list[str]) -> Iterator[tuple[str, Any]]:
         """The named columns of all files in turn, with the file."""
-        self._passes += 1
-        number, behind, total = self._passes, 0, sum(stat.st_size for stat in self._stats.values())
+        self.meter.begin()
         for path in self.paths:
-            size, rows, n_bytes = self._stats[path].st_size, 0, 0
             for at, batch in enumerate(self._batches_of(path, columns)):
                 if not at:
                     self._check_names(batch.schema.names, columns, path)
                     self._check_kinds(path, batch)
                 yield path, batch
-                rows, n_bytes = rows + batch.num_rows, n_bytes + batch.nbytes
-                if self.follow is not None:
-                    known = self._file_rows.get(path)
-                    inside = n_bytes if known is None else size * rows // known
-                    self.follow(number, behind + min(size, inside), total)
-            self._file_rows[path] = rows
-            behind += size
-            if self.follow is not None:
-                self.follow(number, behind, total)
+                self.meter.batch(path, batch.num_rows, batch.nbytes)
+            self.meter.end(path)
 
     def _check_kinds(self, path: str, batch: Any) -> None:
         for name in batch.schema.names:

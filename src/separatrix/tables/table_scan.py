@@ -17,6 +17,7 @@ import numpy as np
 
 from separatrix.data.arrow_columns import NUMERIC, UnreadableValue, coded, kind, plain
 from separatrix.data.number_text import Mark
+from separatrix.tables.coded_rows import RowCoding
 from separatrix.tables.column_scan import MOST_TEXTS, ColumnScan
 from separatrix.tables.columns import ColumnSchema, InferredColumn
 from separatrix.tables.encoder import TableEncoder
@@ -26,6 +27,9 @@ from separatrix.tables.reading import FIRST_ROW
 from separatrix.tables.rows import coded_text
 from separatrix.tables.schema import TableSchema
 from separatrix.tables.target import classes_of, is_no_label, label_codes
+
+LONG = 1 << 18
+"""Rows from this one on are read by compiled loops, and their quantiles from a draw."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +56,19 @@ class TableScan:
         else:
             levels, places = coded(plain(column, ()))
         counts = np.bincount(places[places >= 0], minlength=len(levels)).tolist()
-        known = np.array([*(not is_no_label(level) for level in levels), False])[places]
+        known: Any = np.array([*(not is_no_label(level) for level in levels), False])[places]
+        n_known = int(known.sum())
+        known = slice(None) if n_known == batch.num_rows else known
         marks = hashed_places(start, batch.num_rows)[known]
         columns = {}
         for name in names:
             try:
-                columns[name] = ColumnScan.of(name, batch.column(name), decimal, known, marks)
+                columns[name] = ColumnScan.of(name, batch.column(name), decimal, known, marks, start >= LONG)
             except UnreadableValue as error:
                 before = int((batch.schema.metadata or {}).get(FIRST_ROW, start))
                 raise ValueError(error.sentence(name, before)) from None
         labels = Counter(dict(zip(levels, counts, strict=True)))
-        return cls(target, what, batch.num_rows, int(known.sum()), labels, columns)
+        return cls(target, what, batch.num_rows, n_known, labels, columns)
 
     def merge(self, after: TableScan) -> TableScan:
         """The rows of both, these first."""
@@ -140,6 +146,10 @@ class TableEncoding:
     """Why the target has no classes, if that is so."""
     bits: tuple[str, ...] = ()
     """Columns of whole numbers that are all 0 or 1."""
+
+    def coding(self) -> RowCoding:
+        """The encoder as arrays; made anew, so that a fitted model is plain values."""
+        return RowCoding(self.encoder)
 
     @classmethod
     def of_columns(cls, columns: tuple[ColumnSchema, ...], classes: tuple[Any, ...]) -> TableEncoding:

@@ -1,0 +1,132 @@
+"""Columns of a table in one sweep: what a run of numbers holds, its sums, and rows of an encoded matrix.
+
+    facts     holes, extremes, whether the numbers are whole, and whether each is more than the one before, by 1 or at all
+    sums      Σ u, Σ(u − m)², Σ h(row) over holes, Σ h(row)·bits(x)          u = x/unit, the unit a power of two
+    encode    (x − centre)/scale, holes filled, and a one at the place of each row's category
+    moments   n, mean and Σ(x − m)² of every class
+
+Each loop does little, so that the compiler runs it in the lanes of the processor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from separatrix.kernels import compiled
+
+# Sums in any order, so that they run in the lanes of the processor; a hole stays one.
+_IN_LANES = {"reassoc", "nsz", "contract"}
+_TOP, _BOTTOM = np.int64(2**63 - 1), np.int64(-(2**63))
+# Rows whose encoded features stay in cache while the columns are written one after another.
+_TILE = 256
+
+
+@compiled()
+def number_facts(x: Any, bits: Any) -> Any:
+    """(holes, least, largest, whole, increasing, counting) of numbers, NaN a hole; `bits` are those of x, as signed integers.
+
+    Numbers are compared as integers of the same order.
+    """
+    holes, low, high = 0, _TOP, _BOTTOM
+    for i in range(len(x)):
+        seen = x[i] == x[i]
+        holes += not seen
+        key = bits[i] ^ ((bits[i] >> 63) & _TOP)
+        low = min(low, key if seen else _TOP)
+        high = max(high, key if seen else _BOTTOM)
+    whole, increasing, counting = True, True, True
+    for i in range(len(x)):
+        if x[i] == x[i] and np.floor(x[i]) != x[i]:
+            whole = False
+            break
+    for i in range(1, len(x)):
+        if not x[i] > x[i - 1]:
+            increasing = False
+            break
+    for i in range(1, len(x)):
+        if x[i] - x[i - 1] != 1.0:
+            counting = False
+            break
+    ends = np.array([low ^ ((low >> 63) & _TOP), high ^ ((high >> 63) & _TOP)]).view(np.float64)
+    return holes, ends[0], ends[1], whole, increasing, counting
+
+
+@compiled(fastmath=_IN_LANES)
+def _total(x: Any, per_unit: Any) -> Any:
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * per_unit if x[i] == x[i] else 0.0
+    return total
+
+
+@compiled(fastmath=_IN_LANES)
+def _squares(x: Any, per_unit: Any, mean: Any) -> Any:
+    total = 0.0
+    for i in range(len(x)):
+        gap = x[i] * per_unit - mean
+        total += gap * gap if gap == gap else 0.0
+    return total
+
+
+@compiled()
+def number_sums(x: Any, bits: Any, marks: Any, per_unit: Any, observed: Any) -> Any:
+    """(mean of u, Σ(u − mean)², Σ marks of holes, Σ marks·bits) of numbers u = x·per_unit, of which so many are no holes."""
+    holes, values = np.uint64(0), np.uint64(0)
+    for i in range(len(x)):
+        seen = x[i] == x[i]
+        holes += np.uint64(0) if seen else marks[i]
+        values += marks[i] * bits[i] if seen else np.uint64(0)
+    mean = _total(x, per_unit) / observed
+    return mean, _squares(x, per_unit, mean), holes, values
+
+
+@compiled()
+def encode_rows(
+    values: Any, places: Any, value_at: Any, hole_at: Any, fill: Any, centre: Any, scale: Any, out: Any
+) -> None:
+    """out (n, d): features of numbers `values` (p, n) and of categories, whose feature is `places` (q, n), −1 for none.
+
+    `value_at` and `hole_at` (p,) are the features of a number and of its mark of a hole, −1 for none.
+    """
+    base, ones = (0.0 - centre) / scale, (1.0 - centre) / scale
+    n = len(out)
+    for start in range(0, n, _TILE):
+        stop = min(n, start + _TILE)
+        for i in range(start, stop):
+            out[i] = base
+        for p in range(len(values)):
+            j, mark = value_at[p], hole_at[p]
+            for i in range(start, stop):
+                v = values[p, i]
+                out[i, j] = ((v if v == v else fill[p]) - centre[j]) / scale[j]
+            if mark >= 0:
+                for i in range(start, stop):
+                    out[i, mark] = ones[mark] if values[p, i] != values[p, i] else base[mark]
+        for q in range(len(places)):
+            for i in range(start, stop):
+                j = places[q, i]
+                if j >= 0:
+                    out[i, j] = ones[j]
+
+
+@compiled()
+def class_moments(x: Any, codes: Any, weights: Any, counts: Any, mean: Any, square: Any) -> None:
+    """counts (K,) Σ s, mean Σ s·x/Σ s and square Σ s(x − mean)² of the numbers of every class that are no holes."""
+    for i in range(len(x)):
+        if x[i] == x[i]:
+            counts[codes[i]] += weights[i]
+            mean[codes[i]] += weights[i] * x[i]
+    low = np.zeros_like(mean)
+    for k in range(len(mean)):
+        mean[k] = mean[k] / counts[k] if counts[k] > 0.0 else 0.0
+    for i in range(len(x)):
+        if x[i] == x[i]:
+            gap = x[i] - mean[codes[i]]
+            low[codes[i]] += weights[i] * gap
+            square[codes[i]] += weights[i] * gap * gap
+    for k in range(len(mean)):  # the mean's own rounding
+        if counts[k] > 0.0:
+            mean[k] += low[k] / counts[k]
+            square[k] = max(0.0, square[k] - low[k] * low[k] / counts[k])

@@ -1,0 +1,86 @@
+"""Scores of a source that brings its own targets: one pass, in which rows are predicted where they are and only sums remain.
+
+classifiers     Σ s·1[ŷ = y] / Σ s
+regressors      1 − Σ s(y − ŷ)² / Σ s(y − ȳ)²      ȳ and the sum of squares merged by Chan's formula, mean over targets
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.block import Block, Float
+from separatrix.data.source import Source
+
+Predict = Callable[[Any], NDArray[Any]]
+
+
+class RowsOfBlock(Source):
+    """One block of a source as a source of its own, for methods that take one."""
+
+    def __init__(self, block: Block, source: Source) -> None:
+        self._block, self.n_rows, self.n_features = block, block.n, source.n_features
+        self.feature_names, self.dtype, self.device = source.feature_names, source.dtype, source.device
+
+    def blocks(self) -> Iterator[Block]:
+        yield self._block
+
+    def table(self) -> Source:
+        return self
+
+    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
+        return self
+
+    def valued(self) -> Self:
+        return self
+
+    @property
+    def target_ndim(self) -> int:
+        return 1
+
+
+def share_of_right(predict: Predict, rows: Source) -> float:
+    """The weighted share of the rows of a labelled source whose class is predicted."""
+    classes = rows.classes
+    assert classes is not None, "label the rows first"
+
+    def of_block(block: Block) -> Float:
+        right = classes[block.codes] == predict(RowsOfBlock(block, rows))
+        weights = np.ones(block.n) if block.weights is None else block.weights
+        return np.array([weights[right].sum(), weights.sum()])
+
+    hits, total = rows.reduce(of_block, np.add)
+    return float(hits / total)
+
+
+class _Errors(NamedTuple):
+    weight: float
+    mean: Float
+    squares: Float
+    errors: Float
+
+    def merge(self, other: _Errors) -> _Errors:
+        weight = self.weight + other.weight
+        share, gap = other.weight / weight if weight else 0.0, other.mean - self.mean
+        squares = self.squares + other.squares + self.weight * share * np.square(gap)
+        return _Errors(weight, self.mean + share * gap, squares, self.errors + other.errors)
+
+
+def share_of_variance(predict: Predict, rows: Source) -> float:
+    """R² over the rows of a source with values, the mean over targets; 1 or 0 where a target does not vary, as scikit-learn."""
+
+    def of_block(block: Block) -> _Errors:
+        y = np.asarray(block.y, dtype=np.float64).reshape(block.n, -1)
+        weights = np.ones(block.n) if block.weights is None else block.weights
+        total = float(weights.sum())
+        mean = weights @ y / (total or 1.0)
+        gaps = y - np.asarray(predict(RowsOfBlock(block, rows)), dtype=np.float64).reshape(y.shape)
+        return _Errors(total, mean, weights @ np.square(y - mean), weights @ np.square(gaps))
+
+    found = rows.reduce(of_block, _Errors.merge)
+    flat = found.squares == 0.0
+    left = np.where(flat, (found.errors > 0.0).astype(np.float64), found.errors / np.where(flat, 1.0, found.squares))
+    return float(np.mean(1.0 - left))
