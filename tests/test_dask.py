@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -278,3 +282,66 @@ def test_a_worker_killed_on_the_way_changes_nothing() -> None:
             model = sx.LogisticRegression(solver="newton-cg", tol=1e-12).fit(source)
     assert len(passes) > 6
     np.testing.assert_array_equal(model.coef_, alone.coef_)
+
+
+def test_a_worker_out_of_memory_is_a_sentence_that_names_the_partition() -> None:
+    """A real one: the nanny kills the worker, Dask tries again elsewhere, and gives up."""
+
+    def part(i: int) -> Any:
+        if i == 3:
+            hog = [np.ones((1 << 20, 8)) for _ in range(20)]
+            time.sleep(2.0 * len(hog))  # until the nanny looks
+        return np.full((4, 2), float(i)), np.array([0, 1, 0, 1])
+
+    options = {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.worker.memory.pause": False,
+        "distributed.worker.memory.spill": False,
+        "distributed.worker.memory.target": False,
+    }
+    quiet = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
+    with (
+        dask.config.set(options),
+        Client(processes=True, n_workers=1, threads_per_worker=1, memory_limit="700MB", **quiet),
+    ):
+        sentence = said(lambda: sx.as_source([delayed(part)(i) for i in range(4)]))
+    assert "died again and again at partition 3 of 4" in sentence and "more memory" in sentence
+
+
+KILLED = """
+import os, signal, sys
+import dask.array as da, numpy as np
+import separatrix as sx
+from separatrix.data.engines.dask_engine import DaskEngine
+
+folder, at = sys.argv[1], int(sys.argv[2])
+once, passes = DaskEngine.reduce, []
+
+def reduce(*given):
+    passes.append(1)
+    if len(passes) == at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return once(*given)
+
+DaskEngine.reduce = reduce
+X = np.load(os.path.join(folder, "X.npy"))
+array = da.from_array(X[:, :-1], chunks=(70, -1))
+model = sx.LogisticRegression(solver="newton-cg", tol=1e-12)
+model.fit(array, da.from_array(X[:, -1], chunks=70), checkpoint=os.path.join(folder, "checkpoint"))
+np.save(os.path.join(folder, "coef.npy"), model.coef_)
+print(len(passes))
+"""
+
+
+def test_a_driver_that_was_killed_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    X, labels, _, _ = draw()
+    np.save(tmp_path / "X.npy", np.column_stack([X, labels == "ash"]))
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    killed = subprocess.run([*command, "9"], capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL and any((tmp_path / "checkpoint").glob("pass-*"))
+    done = subprocess.run([*command, "0"], capture_output=True, text=True, check=True)
+    alone = sx.LogisticRegression(solver="newton-cg", tol=1e-12)
+    array, y = da.from_array(X, chunks=(70, -1)), da.from_array((labels == "ash").astype(float), chunks=70)
+    np.testing.assert_array_equal(np.load(tmp_path / "coef.npy"), alone.fit(array, y).coef_)
+    assert int(done.stdout) < alone.fit_.passes
+    assert "other data" in said(lambda: clone(alone).fit(array + 1.0, y, checkpoint=tmp_path / "checkpoint"))

@@ -57,6 +57,7 @@ def test_ctrl_c_leaves_the_best_model_so_far_with_its_certificate():
         rng = np.random.default_rng(0)
         X = rng.standard_normal((20_000, 50)) * np.geomspace(1, 1e4, 50)
         y = rng.integers(0, 2, 20_000)
+        sx.LogisticRegression(solver="gradient").fit(X[:100], y[:100])  # everything is imported
         print("ready", flush=True)
         model = sx.LogisticRegression(solver="gradient", tol=1e-300, max_iter=10**9).fit(X, y)
         c = model.fit_.certificate

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from separatrix.cli.progress import FileProgress
 from separatrix.data.readers import expand
-from separatrix.tables.table_files import TableFiles
-from separatrix.tables.table_source import TableSource
+from separatrix.tables.table_files import FileTable, TableFiles
 
 _COPIES = 5  # of the decoded bytes, in a comparison
 _UNPACKED = {".gz": 5, ".arrow": 1, ".feather": 2, ".ipc": 1}  # bytes of a table for one in its file
@@ -26,7 +25,7 @@ def is_streamed(data: Path, asked: bool) -> bool:
     return data.is_file() and memory is not None and _COPIES * _decoded_bytes(data) > memory
 
 
-def table_source(data: Path, target: str, progress: FileProgress | None = None) -> TableSource:
+def table_source(data: Path, target: str, progress: FileProgress | None = None) -> FileTable:
     """A file, or a folder of Parquet files or else of text files, as a source."""
     paths = [str(data.expanduser())]
     if data.is_dir():
@@ -36,7 +35,7 @@ def table_source(data: Path, target: str, progress: FileProgress | None = None) 
             paths = expand(data, ".csv")
     files = TableFiles(paths, target, None, None)
     files.meter.follow = None if progress is None else progress.read
-    return TableSource(files)
+    return FileTable(files)
 
 
 def _decoded_bytes(file: Path) -> int:

@@ -31,6 +31,7 @@ from separatrix.comparison.inspection import (
 from separatrix.comparison.listing import as_html, as_text, ranking
 from separatrix.comparison.planes import MOST_CURVES, Plane, fit_in_plane
 from separatrix.comparison.scores import Candidate, measure, rank, recommend
+from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import (
     LEARNING_SHARES,
@@ -43,7 +44,9 @@ from separatrix.comparison.validation import (
     stratified_folds,
 )
 from separatrix.data.block import Codes, Float
+from separatrix.data.dispatch import is_elsewhere
 from separatrix.data.labels import as_names
+from separatrix.data.source import Source
 from separatrix.decide.calibration import reliability_diagram
 from separatrix.decide.losses import best_actions
 from separatrix.geometry.separation import separability
@@ -51,6 +54,7 @@ from separatrix.tables.columns import ColumnSchema
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.reading import read_table
 from separatrix.tables.rows import TableRows
+from separatrix.tables.scan_engines import table_of
 from separatrix.tables.schema import TableSchema
 
 # A linear programme of so many unknowns takes about a second for two classes and ten for twelve.
@@ -126,6 +130,7 @@ class Comparison:
     outliers: Outliers | str
     table_name: str
     notes: list[str] = field(default_factory=list)
+    fold_kind = "stratified"
 
     @property
     def best(self) -> TableModel:
@@ -176,13 +181,14 @@ def compare(
     n_repeats: int = 1,
     random_state: int = 0,
     progress: Callable[[str, float], None] | None = None,
-) -> Comparison:
+) -> Comparison | StreamedComparison:
     """Compare all families of linear classifiers on a table, and recommend one.
 
     Parameters
     ----------
-    data : pandas, polars or pyarrow table, or path of a file
-        Numbers, flags, categories, and holes.
+    data : pandas, polars or pyarrow table, or path of a file; data frame of Dask or Spark, or source of a table
+        Numbers, flags, categories, and holes. Tables of Dask and Spark, and sources (`scan_parquet`), are never held: folds are
+        drawn by a hash of the row, sums by fold are merged where the rows are, and what is about single rows is left out.
     target : str
         The column to predict. Rows without it do not count.
     families : sequence of str, or names in a string with commas between them, optional
@@ -204,7 +210,7 @@ def compare(
 
     Returns
     -------
-    Comparison
+    Comparison, or StreamedComparison of a table that is never held
 
     Examples
     --------
@@ -217,6 +223,11 @@ def compare(
     >>> found.recommended.family, found.best.predict(iris.head(2)).tolist()
     ('lda', [0, 0])
     """
+    if isinstance(data, Source) or is_elsewhere(data):
+        if n_repeats != 1:
+            raise ValueError(f"n_repeats={n_repeats}: the folds of a table that is never held are drawn once.")
+        options: dict[str, Any] = {"loss": loss, "actions": actions, "cv": cv, "random_state": random_state}
+        return compare_stream(table_of(data, target), families=families, progress=progress, **options)
     if isinstance(families, str):
         families = [name.strip() for name in families.split(",")]
     wanted = [find_family(name) for name in dict.fromkeys(FAMILIES if families is None else families) if name]

@@ -42,7 +42,7 @@ def _row(comparison: Comparison | StreamedComparison, candidate: Candidate) -> d
     }
 
 
-def _cells(comparison: Comparison, rows: list[dict[str, Any]]) -> list[list[str]]:
+def _cells(comparison: Comparison | StreamedComparison, rows: list[dict[str, Any]]) -> list[list[str]]:
     measured = measured_scores(comparison)
     cells = [["", "model", *(SCORE_LABELS[name] for name in measured), "fit", "chosen", "certificate"]]
     for row in rows:
@@ -58,7 +58,7 @@ def _short(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _sentences(comparison: Comparison) -> list[str]:
+def _sentences(comparison: Comparison | StreamedComparison) -> list[str]:
     found = [f"Recommended: {comparison.recommended.label}. {comparison.reason}", comparison.separability]
     found += comparison.notes
     found += [f"{candidate.label}: {note}" for candidate in comparison.candidates for note in candidate.notes]
@@ -66,15 +66,15 @@ def _sentences(comparison: Comparison) -> list[str]:
     return [printable(sentence) for sentence in found if sentence]
 
 
-def _title(comparison: Comparison) -> str:
+def _title(comparison: Comparison | StreamedComparison) -> str:
     return (
-        f"{comparison.n_rows} rows, {len(comparison.rows.columns)} columns, {len(comparison.classes)} classes of "
-        f"{comparison.schema.target!r}; {comparison.n_folds} stratified folds; ranked by {SCORE_LABELS[comparison.ranked_by]} "
-        "(mean ± standard error)."
+        f"{comparison.n_rows} rows, {len(comparison.schema.used)} columns, {len(comparison.classes)} classes of "
+        f"{comparison.schema.target!r}; {comparison.n_folds} {comparison.fold_kind} folds; ranked by "
+        f"{SCORE_LABELS[comparison.ranked_by]} (mean ± standard error)."
     )
 
 
-def as_text(comparison: Comparison) -> str:
+def as_text(comparison: Comparison | StreamedComparison) -> str:
     """A table in columns; * is the recommended candidate, = one that is as good as the best."""
     cells = _cells(comparison, ranking(comparison))
     widths = [max(len(row[j]) for row in cells) for j in range(len(cells[0]))]
@@ -83,7 +83,7 @@ def as_text(comparison: Comparison) -> str:
     return "\n".join([_title(comparison), "", *lines, key, "", *_sentences(comparison)])
 
 
-def as_html(comparison: Comparison) -> str:
+def as_html(comparison: Comparison | StreamedComparison) -> str:
     """The same as a table for notebooks."""
     rows = ranking(comparison)
     head, *body = _cells(comparison, rows)

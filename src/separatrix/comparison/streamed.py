@@ -13,7 +13,7 @@ rows at hand is left out, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,9 +36,9 @@ from separatrix.comparison.fitting import (
     recorded,
     stoppable,
 )
-from separatrix.comparison.listing import ranking
+from separatrix.comparison.listing import as_html, as_text, ranking
 from separatrix.comparison.scores import Candidate, Score, rank, recommend, standard_error
-from separatrix.comparison.streamed_rows import ROWS_AT_HAND, RowsByFold, TrainingRows, fit_shares, folds_of
+from separatrix.comparison.streamed_rows import ROWS_AT_HAND, RowsByFold, TrainingRows, counts_of, fit_shares, folds_of
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.labels import as_names
@@ -63,7 +63,7 @@ _NOTES = (
 
 @dataclass(repr=False)
 class StreamedComparison:
-    """What a comparison of a table in files found: a `Comparison` without all that is about single rows."""
+    """What a comparison of a table that was never held found: a `Comparison` without all that is about single rows."""
 
     schema: TableSchema
     classes: NDArray[Any]
@@ -79,6 +79,7 @@ class StreamedComparison:
     table_name: str
     notes: list[str] = field(default_factory=list)
     separability: str = ""
+    fold_kind = "hashed"
 
     @property
     def n_rows(self) -> int:
@@ -104,6 +105,14 @@ class StreamedComparison:
         """One dictionary of plain values per candidate, the best first."""
         return ranking(self)
 
+    def __str__(self) -> str:
+        return as_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
 
 @dataclass
 class _Trial:
@@ -120,12 +129,13 @@ def compare_stream(
     *,
     families: Sequence[str] | str | None = None,
     loss: Any = None,
+    actions: Iterable[Any] | None = None,
     cv: int = 5,
     random_state: int = 0,
     progress: Callable[[str, float], None] | None = None,
     table_name: str = "",
 ) -> StreamedComparison:
-    """`compare` for a table in files that is not held: the parameters are those of `compare`."""
+    """`compare` for a table in files, or of Dask or Spark, that is not held: the parameters are those of `compare`."""
     if isinstance(families, str):
         families = [name.strip() for name in families.split(",")]
     wanted = [find_family(name) for name in dict.fromkeys(FAMILIES if families is None else families) if name]
@@ -138,7 +148,7 @@ def compare_stream(
         steps("what the columns are")
         schema = source.labelled().encoding.schema
         classes = as_names(schema.classes)
-        matrix, actions = as_loss(loss, classes, None)
+        matrix, names = as_loss(loss, classes, actions)
         work = _Work(source, classes, cv, random_state, steps)
         trials = []
         for family in wanted:
@@ -152,14 +162,14 @@ def compare_stream(
             raise ValueError(f"No family could be fitted to these data. {reasons}")
         steps("scores of the rows left out")
         found = work.scored(trials, matrix)
-        candidates = [work.candidate(trial, *found[trial.family.name], matrix, actions) for trial in trials]
+        candidates = [work.candidate(trial, *found[trial.family.name], matrix, names) for trial in trials]
         steps.end()
     by = "cost" if matrix is not None else "log_loss"
     by = by if any(by in candidate.scores for candidate in candidates) else "accuracy"
     ordered = rank(candidates, by, cv)
     chosen, reason = recommend(ordered, by, cv)
     return StreamedComparison(
-        schema, classes, work.counts, ordered, failures, chosen, reason, by, matrix, actions, table_name, list(_NOTES)
+        schema, classes, work.counts, ordered, failures, chosen, reason, by, matrix, names, table_name, list(_NOTES)
     )
 
 
@@ -225,21 +235,19 @@ class _Work:
 
     def scored(self, trials: list[_Trial], loss: Float | None) -> dict[str, tuple[Float, Codes]]:
         """Of every family sums over the rows of each fold (right, −log p, cost), (n_folds, 3), and the confusion matrix."""
-        n_classes = len(self._codes)
+        n_classes, n_folds, seed = len(self._codes), self._n_folds, self._seed
+        models = {one.family.name: (one.models, one.family.encoded) for one in trials}
 
         def of_block(block: Block) -> dict[str, tuple[Float, Codes]]:
             assert isinstance(block, TableBlock)
-            folds = folds_of(block, self._n_folds, self._seed)
-            found = {
-                one.family.name: (np.zeros((self._n_folds, 3)), np.zeros((n_classes, n_classes), np.intp))
-                for one in trials
-            }
-            for k in np.unique(folds):
+            folds = np.where(counts_of(block), folds_of(block, n_folds, seed), -1)
+            found = {name: (np.zeros((n_folds, 3)), np.zeros((n_classes, n_classes), np.intp)) for name in models}
+            for k in np.unique(folds[folds >= 0]):
                 at = np.flatnonzero(folds == k)
-                codes, encoded, frame = block.codes[at], block.X[at], block.rows.take(at).frame()
-                for one in trials:
-                    sums, confusion = found[one.family.name]
-                    predicted, proba = predictions(one.models[k], encoded if one.family.encoded else frame)
+                codes, rows, frame = block.codes[at], block.X[at], block.rows.take(at).frame()
+                for name, (fitted, encoded) in models.items():
+                    sums, confusion = found[name]
+                    predicted, proba = predictions(fitted[k], rows if encoded else frame)
                     np.add.at(confusion, (codes, predicted), 1)
                     sums[k] = _sums(codes, predicted, proba, loss)
             return found

@@ -1,4 +1,4 @@
-"""The rows of a table in files as a streamed comparison reads them: classes by number, and folds by a hash of the row.
+"""The rows of a table that is not held as a streamed comparison reads them: classes by number, and folds by a hash of the row.
 
 TrainingRows   all rows but those of one fold, which have weight zero
 RowsByFold     class k of fold f is called f·K + k: one statistic of these classes has those of every fold in it
@@ -38,6 +38,11 @@ def folds_of(block: Block, n_folds: int, seed: int) -> Codes:
     return hashed_folds(block.rows, n_folds, seed)
 
 
+def counts_of(block: Block) -> NDArray[np.bool_]:
+    """(n,) whether a row counts: those without a label that stay in their block have weight zero."""
+    return np.ones(block.n, dtype=bool) if block.weights is None else block.weights > 0.0
+
+
 class _CodedRows(View):
     """A table whose classes are numbers, as the estimators of a `TableModel` have them; encoded unless read as a `table`."""
 
@@ -64,7 +69,7 @@ class _CodedRows(View):
     def count(self) -> Codes:
         """(n_classes,) rows of every class: one pass."""
         width = len(self.classes) if self.classes is not None else 0
-        return self.reduce(lambda block: np.bincount(block.codes, minlength=width), np.add)
+        return self.reduce(lambda block: np.bincount(block.codes[counts_of(block)], minlength=width), np.add)
 
 
 class TrainingRows(_CodedRows):

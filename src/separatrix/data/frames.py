@@ -7,6 +7,7 @@ never copied to a matrix.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -74,6 +75,10 @@ class FrameBlock(DenseBlock):
     def native(self) -> Any:
         """The rows as the frame they came in."""
         return self._frame.to_native()
+
+    def named(self, names: Sequence[Any]) -> Any:
+        """Some columns of the rows, in a frame of the kind they came in."""
+        return self._frame.select(*names).to_native()
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial, wraps
 from inspect import isfunction
 from threading import Lock
 from typing import Any, ClassVar, Self
@@ -25,13 +23,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.checks import check_rows, real_numbers
-from separatrix.data.device.tensors import beside, on_device
-from separatrix.data.dispatch import answered_elsewhere, array_source, is_elsewhere, is_spark, moved_source, source_of
+from separatrix.data.device.tensors import on_device
+from separatrix.data.dispatch import array_source, is_elsewhere, moved_source, source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
 from separatrix.models.checkpoint import Checkpoint, checkpointed
 from separatrix.models.docstrings import described
+from separatrix.models.elsewhere import answers_elsewhere
 from separatrix.models.progress import shown_passes
 from separatrix.models.scikit_learn import check_parameters
 from separatrix.models.stopwatch import Stopwatch
@@ -118,7 +117,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             self._check_parameters()
             if is_elsewhere(X):
                 self._check_target(X, y)
-                X, y, sample_weight = as_source(X, y, sample_weight), None, None
+                X, y, sample_weight = self._elsewhere(X, y, sample_weight), None, None
             call = FitCall(X, y, sample_weight, options, watch, self._before())
             for name in self._of_some_fits:
                 self.__dict__.pop(name, None)
@@ -132,9 +131,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         with one_blas_thread(), self._unchanged_if_refused():
             self._check_parameters()
             if is_elsewhere(X):
-                X, y, sample_weight = as_source(X, y, sample_weight), None, None
+                X, y, sample_weight = self._elsewhere(X, y, sample_weight), None, None
             self._add_rows(FitCall(X, y, sample_weight, options, Stopwatch(), None))
         return self
+
+    def _elsewhere(self, X: Any, y: Any, sample_weight: Any) -> Source:
+        """Rows that an engine has, as a source."""
+        return as_source(X, y, sample_weight)
 
     def _add_rows(self, call: FitCall) -> None:
         """Learn from more rows, after those of earlier calls."""
@@ -224,6 +227,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             return as_source(X, y, sample_weight)
         if reset:
             self._encoding = None
+        elif self._encoding is not None and is_frame(X):
+            from separatrix.tables.frame_table import read_frame  # of models that were fitted to a table
+
+            return self._read(read_frame(X, self._encoding), reset=False)
         chosen = config.device if is_plain(X) else None
         if chosen is not None or on_device(X):
             source = source_of(X, y, sample_weight) if chosen is None else moved_source(X, y, sample_weight, chosen)
@@ -356,29 +363,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     def _column(self, j: int) -> str:
         names = getattr(self, "feature_names_in_", None)
         return f"column {j}" if names is None else f"column {names[j]!r}"
-
-
-def answers_elsewhere(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of rows that answers those of an engine lazily, in their own partitions."""
-
-    @wraps(method)
-    def answer(self: Any, X: Any, *more: Any, **options: Any) -> Any:
-        if on_device(X):
-            return beside(method(self, X, *more, **options), X)
-        if not is_elsewhere(X):
-            return method(self, X, *more, **options)
-        self._check_ready()
-        if method.__name__ == "transform" and is_spark(X):
-            return self._beside(X)
-        asked = partial(_answer_of, copy(self), method.__name__, more, options)  # of the model as it is now
-        columns = getattr(self, "feature_names_in_", None)
-        return answered_elsewhere(asked, X, columns, self._answer_names(method.__name__))
-
-    return answer
-
-
-def _answer_of(model: Any, method: str, more: tuple[Any, ...], options: dict[str, Any], rows: Any) -> Any:
-    return getattr(model, method)(rows, *more, **options)
 
 
 def is_plain(X: Any) -> bool:

@@ -26,7 +26,8 @@ def checkpointed(
     data = X.identity if isinstance(X, Source) else None
     if data is None:
         raise ValueError(
-            "checkpoint= is for rows in files (scan_csv, scan_parquet), which can be told from others when the fit goes on."
+            "checkpoint= is for rows in files (scan_csv, scan_parquet) and in Dask collections, which can be told from "
+            "others when the fit goes on."
         )
     given = {**model.get_params(deep=True), **{f"fit: {name}": value for name, value in options.items()}}
     fit = [type(model).__qualname__, {name: _words(value) for name, value in sorted(given.items())}]

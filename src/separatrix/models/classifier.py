@@ -15,7 +15,7 @@ from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from separatrix.data import Source, as_source
+from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.dispatch import is_spark
 from separatrix.data.labels import listed
@@ -136,6 +136,10 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
                     f"Class {self.classes_.tolist()[code]!r} has no rows of positive weight, so no boundary."
                 )
         return first, second
+
+
+def _codes_and_weights(block: Block) -> tuple[NDArray[np.intp], Float]:
+    return block.codes, np.ones(block.n) if block.weights is None else block.weights
 
 
 def class_pair(model: Classifier, k: Any, l: Any) -> tuple[int, int]:  # noqa: E741  # names of the formulas

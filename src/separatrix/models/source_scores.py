@@ -18,12 +18,25 @@ from separatrix.data.source import Source
 Predict = Callable[[Any], NDArray[Any]]
 
 
+class ColumnFacts(NamedTuple):
+    """What a block does not know of its source, which stays where it is while the work travels to the rows."""
+
+    n_features: int
+    feature_names: NDArray[Any] | None
+    dtype: np.dtype[Any]
+    device: str | None
+
+    @classmethod
+    def of(cls, source: Source) -> ColumnFacts:
+        return cls(source.n_features, source.feature_names, source.dtype, source.device)
+
+
 class RowsOfBlock(Source):
     """One block of a source as a source of its own, for methods that take one."""
 
-    def __init__(self, block: Block, source: Source) -> None:
-        self._block, self.n_rows, self.n_features = block, block.n, source.n_features
-        self.feature_names, self.dtype, self.device = source.feature_names, source.dtype, source.device
+    def __init__(self, block: Block, columns: ColumnFacts) -> None:
+        self._block, self.n_rows = block, block.n
+        self.n_features, self.feature_names, self.dtype, self.device = columns
 
     def blocks(self) -> Iterator[Block]:
         yield self._block
@@ -44,11 +57,11 @@ class RowsOfBlock(Source):
 
 def share_of_right(predict: Predict, rows: Source) -> float:
     """The weighted share of the rows of a labelled source whose class is predicted."""
-    classes = rows.classes
+    classes, columns = rows.classes, ColumnFacts.of(rows)
     assert classes is not None, "label the rows first"
 
     def of_block(block: Block) -> Float:
-        right = classes[block.codes] == predict(RowsOfBlock(block, rows))
+        right = classes[block.codes] == predict(RowsOfBlock(block, columns))
         weights = np.ones(block.n) if block.weights is None else block.weights
         return np.array([weights[right].sum(), weights.sum()])
 
@@ -71,13 +84,14 @@ class _Errors(NamedTuple):
 
 def share_of_variance(predict: Predict, rows: Source) -> float:
     """R² over the rows of a source with values, the mean over targets; 1 or 0 where a target does not vary, as scikit-learn."""
+    columns = ColumnFacts.of(rows)
 
     def of_block(block: Block) -> _Errors:
         y = np.asarray(block.y, dtype=np.float64).reshape(block.n, -1)
         weights = np.ones(block.n) if block.weights is None else block.weights
         total = float(weights.sum())
         mean = weights @ y / (total or 1.0)
-        gaps = y - np.asarray(predict(RowsOfBlock(block, rows)), dtype=np.float64).reshape(y.shape)
+        gaps = y - np.asarray(predict(RowsOfBlock(block, columns)), dtype=np.float64).reshape(y.shape)
         return _Errors(total, mean, weights @ np.square(y - mean), weights @ np.square(gaps))
 
     found = rows.reduce(of_block, _Errors.merge)

@@ -11,9 +11,8 @@ from separatrix.data.arrow_columns import kind
 from separatrix.data.files import FileSource, is_number_type
 from separatrix.data.readers import CsvReader, Names, ParquetReader, Paths, expand, index_columns, named
 from separatrix.data.source import Source
-from separatrix.tables.table_files import TableFiles
+from separatrix.tables.table_files import FileTable, TableFiles
 from separatrix.tables.table_scan import TableEncoding
-from separatrix.tables.table_source import TableSource
 
 _Reader = Callable[[], ParquetReader | CsvReader]
 
@@ -34,7 +33,7 @@ class NumericFiles(FileSource):
         return MixedFiles(self._files, self._scan, self._features)
 
 
-class MixedFiles(TableSource):
+class MixedFiles(FileTable):
     """A table of mixed columns, of which a model that was fitted to numbers reads its columns as they are."""
 
     def __init__(
@@ -60,7 +59,7 @@ class _Scan:
     def __init__(self, reader: _Reader, target: Names | None, weight: str | None, delimiter: str | None) -> None:
         self.reader, self.target, self.weight, self.delimiter = reader, target, weight, delimiter
 
-    def source(self, paths: Paths, features: Names | None, encode: bool | None) -> FileSource | TableSource:
+    def source(self, paths: Paths, features: Names | None, encode: bool | None) -> FileSource | FileTable:
         reader = self.reader()
         files = expand(paths, reader.suffix)
         mixed = self._is_mixed(reader, files, features) if encode is None else encode
@@ -90,7 +89,7 @@ def scan_parquet(
     features: Names | None = None,
     weight: str | None = None,
     encode: bool | None = None,
-) -> FileSource | TableSource:
+) -> FileSource | FileTable:
     """Parquet files as a source of rows that are read when needed and never all at once.
 
     Parameters
@@ -138,7 +137,7 @@ def scan_csv(
     weight: str | None = None,
     delimiter: str | None = None,
     encode: bool | None = None,
-) -> FileSource | TableSource:
+) -> FileSource | FileTable:
     r"""CSV files with a header line as a source of rows that are read when needed and never all at once.
 
     The encoding (UTF-8 or UTF-16), the delimiter, the decimal mark and quotation marks are found as by `read_table`. Empty

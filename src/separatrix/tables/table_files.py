@@ -7,26 +7,31 @@ another kind than in the files before, a file that has changed or is gone, and w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Self
 
 from separatrix.data.arrow_columns import kind, plain
+from separatrix.data.block import Block
 from separatrix.data.checks import nearest_name
-from separatrix.data.files import check_files, check_unchanged
-from separatrix.data.kept import PassMeter
+from separatrix.data.files import check_files, check_unchanged, described_files
+from separatrix.data.kept import BlockCache, PassMeter, following
 from separatrix.data.number_text import NumberText, decimal_mark
 from separatrix.data.readers import named
 from separatrix.data.text_files import NO_ROWS, UnreadableFile
 from separatrix.tables.reading import DELIMITER, coded_batches
+from separatrix.tables.table_scan import TableEncoding
+from separatrix.tables.table_source import TableBlock, TableColumns, TableSource
 
 ROWS = 65_536
 """Rows of a batch, at most."""
 # Fewer where there are many columns: the threads hold a batch each. Batches of few entries keep them waiting for each other.
 _ENTRIES, _FEW_ROWS = 1 << 20, 16_384
-_FIRST_ROWS = 10_000  # that show the decimal mark of a text file
+FIRST_ROWS = 10_000
+"""Rows that show the decimal mark of numbers in text."""
 
 
-class TableFiles:
+class TableFiles(TableColumns):
     """Files of one table; one object for all views of a source."""
 
     def __init__(
@@ -37,25 +42,22 @@ class TableFiles:
         weight: str | None,
         delimiter: str | None = None,
     ) -> None:
-        self.paths, self.target, self.weight, self.delimiter = list(paths), target, weight, delimiter
+        super().__init__(target, weight)
+        self.paths, self.delimiter = list(paths), delimiter
         self._stats = {}
         for path in self.paths:
             with named(path):
                 self._stats[path] = os.stat(path)
         self.meter = PassMeter({path: stat.st_size for path, stat in self._stats.items()})
-        self.n_rows: int | None = None
-        """Rows with a label, once all have been read."""
         self._rows = min(ROWS, _FEW_ROWS)
         first = self._first()
         apart = [name for name in (target, weight) if name is not None]
         self.names = [name for name in first.schema.names if name not in apart] if features is None else list(features)
-        """The columns that may be features."""
         self._rows = min(ROWS, max(_FEW_ROWS, _ENTRIES // max(1, len(self.names))))
         self._kinds = {name: kind(first.schema.field(name).type) for name in first.schema.names}
         self._check_names(first.schema.names, [*self.names, *apart], self.paths[0])
         self.types = {name: str(first.schema.field(name).type) for name in self.names}
-        """Their Arrow types in the first file; columns of text files are text."""
-        texts = [NumberText(plain(first.column(name)[:_FIRST_ROWS])) for name in self.names if self._is_text(name)]
+        texts = [NumberText(plain(first.column(name)[:FIRST_ROWS])) for name in self.names if self._is_text(name)]
         self.decimal = decimal_mark(texts, (first.schema.metadata or {}).get(DELIMITER, b"").decode())
 
     @property
@@ -121,3 +123,45 @@ class TableFiles:
                 )
             if before == "empty":
                 self._kinds[name] = what
+
+
+class FileTable(TableSource):
+    """A table in files."""
+
+    place = "files"
+    _cache: BlockCache | None = None
+    _where = "files were"
+
+    def __init__(self, files: TableFiles, encoding: TableEncoding | None = None) -> None:
+        super().__init__(files, encoding)
+        self.files = files
+
+    @property
+    def identity(self) -> list[Any]:
+        return ["table", *self.files.identity]
+
+    def blocks(self) -> Iterator[Block]:
+        start, encoding = 0, None if self._role == "raw" else self.encoding
+        for path, batch in self.files.batches(self._wanted()):
+            with named(path):
+                block = self._block(batch, path, encoding, start)
+            if block.n:
+                start += block.n
+                yield block
+
+    def _keeping(self) -> Self:
+        """With a cache, unless columns are read as they are."""
+        self._cache = None if self._as_table else BlockCache(TableBlock.kept, self.encoding.coding().features)
+        return self
+
+    def _pieces(self) -> Iterator[Block]:
+        if self._cache is None:
+            return self.blocks()
+        return self._cache.pieces(self.blocks, self.n_features, self.files.check, self.files.meter)
+
+    def followed(self, follow: Callable[[int, int, int], None]) -> AbstractContextManager[None]:
+        return following(self.files.meter, follow)
+
+    def __repr__(self) -> str:
+        files = self.files
+        return described_files(type(self).__name__, files.paths, files.target, files.n_rows, self._described())

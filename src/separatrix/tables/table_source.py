@@ -1,14 +1,16 @@
-"""A table in files as a source: columns of every kind, encoded as numbers block by block, never all at once.
+"""A table as a source: columns of every kind, encoded as numbers block by block, never all at once.
 
-The first use reads all rows once to learn what the columns are and how to encode them (see table_scan.py), unless a fitted
-model brings its own encoding. Rows without a label are left out.
+Where its rows are is a subclass: in files (table_files.py), or in frames, here or in other processes (frame_table.py). The
+first use reads all rows once to learn what the columns are and how to encode them (see table_scan.py), unless a
+fitted model brings its own encoding. Rows without a label do not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from abc import abstractmethod
+from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
@@ -18,15 +20,13 @@ from numpy.typing import NDArray
 from separatrix.data.arrow_columns import kind, numbers, plain
 from separatrix.data.block import Block, Float
 from separatrix.data.dense import WORTH_COMPILING, DenseBlock
-from separatrix.data.files import described_files
-from separatrix.data.kept import Arrays, BlockCache, following
+from separatrix.data.kept import Arrays
 from separatrix.data.labels import check_weights, encode
-from separatrix.data.number_text import read_floats
+from separatrix.data.number_text import Mark, read_floats
 from separatrix.data.readers import named
 from separatrix.data.source import Source
 from separatrix.tables.coded_rows import CodedRows, RowCoding
 from separatrix.tables.rows import TableRows
-from separatrix.tables.table_files import TableFiles
 from separatrix.tables.table_scan import LONG, TableEncoding, TableScan
 
 
@@ -87,21 +87,34 @@ class TableBlock(DenseBlock):
         return TableBlock(batch, self.path, self._encoding, y, weights, start, self._coding, self._compiled)
 
 
+@dataclass
+class TableColumns:
+    """Which columns of a table are read, and what has been found out about them; one object for all views of a source."""
+
+    target: str | None
+    weight: str | None
+    names: Sequence[str] = ()
+    """The columns that may be features."""
+    types: dict[str, str] = field(default_factory=dict)
+    """Their Arrow types in the first rows; columns of text files are text."""
+    decimal: Mark = "."
+    n_rows: int | None = None
+    """Rows with a label, once all have been read."""
+
+
 class TableSource(Source):
-    """Rows of a table in files, encoded as numbers. `encoding` is learnt in a first pass unless it is given."""
+    """Rows of a table, encoded as numbers. `encoding` is learnt in a first pass unless it is given."""
+
+    _where = "table was"
 
     _role = ""  # what the targets are read as: "labels", "values", "raw" (the batches as they are) or not at all
+    _in_place = False
+    """Whether rows without a label stay where they are, of weight zero, instead of being left out."""
 
-    place = "files"
-    _cache: BlockCache | None = None
     _as_table = False
 
-    def __init__(self, files: TableFiles, encoding: TableEncoding | None = None) -> None:
-        self.files, self._learnt = files, [] if encoding is None else [encoding]  # shared with views of this source
-
-    @property
-    def identity(self) -> list[Any]:
-        return ["table", *self.files.identity]
+    def __init__(self, columns: TableColumns, encoding: TableEncoding | None = None) -> None:
+        self.columns, self._learnt = columns, [] if encoding is None else [encoding]  # shared with views of this source
 
     @property
     def encoding(self) -> TableEncoding:
@@ -111,29 +124,29 @@ class TableSource(Source):
         return self._learnt[0]
 
     def _learn(self) -> TableEncoding:
-        files, target = self.files, self._named_target()
+        columns, target = self.columns, self._named_target()
         view = copy(self)
         view._role = "raw"
 
         def scan(block: Block) -> TableScan:
             assert isinstance(block, TableBlock)
             with named(block.path):
-                return TableScan.of(block.batch, target, files.names, files.decimal, block.start)
+                return TableScan.of(block.batch, target, columns.names, columns.decimal, block.start)
 
         found = view.reduce(scan, TableScan.merge)
         self.passes += 1
-        files.n_rows = found.known
-        return found.encoding(files.decimal)
+        columns.n_rows = found.known
+        return found.encoding(columns.decimal)
 
     def _named_target(self) -> str:
-        if self.files.target is None:
-            raise ValueError("The files were scanned without a target: name its column with target=.")
-        return self.files.target
+        if self.columns.target is None:
+            raise ValueError(f"The {self._where} scanned without a target: name its column with target=.")
+        return self.columns.target
 
     @property
     def n_rows(self) -> int | None:  # type: ignore[override]  # known after the first pass
         """Rows with a label, once they have been counted; None where rows without one are read too."""
-        return self.files.n_rows if self._role == "labels" else None
+        return self.columns.n_rows if self._role == "labels" else None
 
     @property
     def n_features(self) -> int:  # type: ignore[override]  # known after the first pass
@@ -163,50 +176,46 @@ class TableSource(Source):
         view._as_table = True
         return view
 
-    def blocks(self) -> Iterator[Block]:
-        files, start = self.files, 0
-        encoding = None if self._role == "raw" else self.encoding
-        coding = None if encoding is None or self._as_table else encoding.coding()
-        used = files.names if encoding is None else [column.name for column in encoding.schema.used]
-        targets = [] if self._role == "" else [self._named_target()]
-        weights = [] if files.weight is None or self._role == "raw" else [files.weight]
-        for path, batch in files.batches([*used, *targets, *weights]):
-            with named(path):
-                block = self._block(batch, path, encoding, start, coding)
-            if block.n:
-                start += block.n
-                yield block
+    def _wanted(self) -> list[str]:
+        """The columns that a pass reads."""
+        used = self.columns.names if self._role == "raw" else [column.name for column in self.encoding.schema.used]
+        weighted = self.columns.weight is not None and self._role != "raw"
+        return [
+            *used,
+            *([] if self._role == "" else [self._named_target()]),
+            *([str(self.columns.weight)] if weighted else []),
+        ]
 
-    def followed(self, follow: Callable[[int, int, int], None]) -> AbstractContextManager[None]:
-        return following(self.files.meter, follow)
+    def _coding(self, encoding: TableEncoding | None) -> RowCoding | None:
+        """How rows are encoded by compiled loops, unless they are read as they are."""
+        return None if encoding is None or self._as_table else encoding.coding()
 
-    def _pieces(self) -> Iterator[Block]:
-        if self._cache is None:
-            return self.blocks()
-        return self._cache.pieces(self.blocks, self.n_features, self.files.check, self.files.meter)
-
-    def _block(
-        self, batch: Any, path: str, encoding: TableEncoding | None, start: int, coding: RowCoding | None
-    ) -> TableBlock:
+    def _block(self, batch: Any, path: str, encoding: TableEncoding | None, start: int) -> TableBlock:
         y: NDArray[Any] | None = None
+        known: NDArray[np.bool_] | None = None
         if encoding is not None and self._role == "labels":
             y, known = encoding.schema.read_target(batch)
-            if not known.all():
-                batch, y = batch.filter(known), y[known]
-            if self._recoded is not None:
-                y = self._recoded[y]
         elif self._role == "values":
             column = plain(batch.column(self._named_target()))
             text = kind(column.type) == "text"
-            y = np.array(read_floats(column, self.files.decimal) if text else numbers(column))[:, None]
+            y = np.array(read_floats(column, self.columns.decimal) if text else numbers(column))[:, None]
             known = np.isfinite(y[:, 0])
-            if not known.all():
+        counted: Float | None = None
+        if y is not None and known is not None and not known.all():
+            if self._in_place:
+                y, counted = np.where(known if y.ndim == 1 else known[:, None], y, 0), known.astype(np.float64)
+            else:
                 batch, y = batch.filter(known), y[known]
+        if self._recoded is not None and y is not None:
+            y = self._recoded[y]
         weights: Float | None = None
-        if self.files.weight is not None and self._role not in ("raw", ""):
-            weights = np.array(numbers(batch.column(self.files.weight)))
+        if self.columns.weight is not None and self._role not in ("raw", ""):
+            weights = np.array(numbers(batch.column(self.columns.weight)))
+            if counted is not None:
+                weights[counted == 0.0] = 0.0
             check_weights(weights)
-        return TableBlock(batch, path, encoding, y, weights, start, coding)
+        weighted = counted if weights is None else weights
+        return TableBlock(batch, path, encoding, y, weighted, start, self._coding(encoding))
 
     _recoded: NDArray[np.intp] | None = None
     """The codes of the schema's classes among classes that were given."""
@@ -228,13 +237,14 @@ class TableSource(Source):
         return view._keeping()
 
     def _keeping(self) -> Self:
-        """With a cache for passes that repeat, unless columns are read as they are."""
-        self._cache = None if self._as_table else BlockCache(TableBlock.kept, self.encoding.coding().features)
+        """With what serves passes that repeat, where the storage has it."""
         return self
 
-    def __repr__(self) -> str:
-        files = self.files
-        columns = [f"{name}: {dtype}" for name, dtype in files.types.items()]
+    def _described(self) -> list[str]:
+        """The columns, one in a line, with what is known of them."""
         if self._learnt:
-            columns = [f"{column.name}: {column.kind}. {column.reason}" for column in self.encoding.schema.columns]
-        return described_files(type(self).__name__, files.paths, files.target, files.n_rows, columns)
+            return [f"{column.name}: {column.kind}. {column.reason}" for column in self.encoding.schema.columns]
+        return [f"{name}: {dtype}" for name, dtype in self.columns.types.items()]
+
+    @abstractmethod
+    def __repr__(self) -> str: ...

@@ -158,7 +158,12 @@ def answered(method: Callable[..., Any], X: Any) -> Any:
     if hasattr(X, "columns"):
         from dask.dataframe.dispatch import make_meta, meta_nonempty
 
-        like, blocks = method(meta_nonempty(make_meta(X))), X.to_delayed()
+        meta = make_meta(X)
+        numeric = all(getattr(dtype, "kind", "O") in "iufb" for dtype in meta.dtypes)
+        like, blocks = (
+            method(meta_nonempty(meta) if numeric else meta.reindex([0])),
+            X.to_delayed(),
+        )  # else a row of holes
     else:
         blocks = X if isinstance(X, list) else X.to_delayed() if hasattr(X, "to_delayed") else [X]
         like = method(blocks[0].compute())

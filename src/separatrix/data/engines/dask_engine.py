@@ -17,6 +17,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -89,6 +90,15 @@ class DaskEngine:
         """The same partitions, read in another way."""
         return replace(self, readings=[replace(reading, **change) for reading in self.readings])
 
+    @property
+    def identity(self) -> list[Any]:
+        """What tells these partitions from others, as far as the names of their tasks do."""
+        digest = blake2b(digest_size=16)
+        for part in self.parts:
+            digest.update(repr([None if one is None else str(one.key) for one in part]).encode())
+        apart = (self.readings[0].target, self.readings[0].weight) if self.readings else ()
+        return [len(self.parts), digest.hexdigest(), *map(str, apart)]
+
     def kept(self, size: float) -> DaskEngine:
         """The same partitions, kept where they are computed if there is memory for so many bytes."""
         try:
@@ -97,6 +107,10 @@ class DaskEngine:
             raise self._explained(error) from error
         parts = [(next(there), *(one if one is None else next(there) for one in part[1:])) for part in self.parts]
         return replace(self, parts=parts)
+
+    def coded(self, n_rows: int) -> DaskEngine:
+        """The same partitions with class codes, which are kept beside them if there is memory."""
+        return replace(self, codes=kept_there(self.tasks(Reading.codes), 8.0 * n_rows))
 
     def ask(self, question: Callable[..., Any]) -> list[Any]:
         """question(reading, X, y, weights) of every partition."""
@@ -164,10 +178,9 @@ class DaskEngine:
 
     def _explained(self, error: Exception) -> Exception:
         if type(error).__name__ == "KilledWorker":
-            where = re.search(r"separatrix-pass-\w+-(\d+)", str(getattr(error, "task", "")))
-            what = "a partition" if where is None else str(self.readings[int(where[1])])
+            where = self._place_of(str(getattr(error, "task", "")))
             return RuntimeError(
-                f"Workers died again and again at {what}, most often for want of memory. Make the partitions smaller "
+                f"Workers died again and again at {where}, most often for want of memory. Make the partitions smaller "
                 "(rechunk an array, repartition a data frame) or give the workers more memory."
             )
         for reading, part in zip(self.readings, self.parts, strict=True):
@@ -176,6 +189,18 @@ class DaskEngine:
             except Exception as reason:  # of the user's code
                 return ValueError(f"{reading} could not be read: {type(reason).__name__}: {reason}")
         return error
+
+    def _place_of(self, task: str) -> str:
+        """The partition that a task passes over, or that it helps to load."""
+        if (where := re.search(r"separatrix-pass-\w+-(\d+)", task)) is not None:
+            return str(self.readings[int(where[1])])
+        for reading, part in zip(self.readings, self.parts, strict=True):
+            for one in part:
+                graph: Any = None if one is None else one.__dask_graph__()
+                own = graph.cull({one.key}) if hasattr(graph, "cull") else graph  # blocks of one array share its graph
+                if any(str(key) == task for key in own or ()):
+                    return str(reading)
+        return "a partition"
 
 
 def _loaded(*part: Any) -> None:
@@ -191,3 +216,5 @@ def _checked(result: Any) -> Any:
 def _remember(fresh: list[Held[Any]], left: list[Any]) -> None:
     for at, held in enumerate(fresh):
         held.elsewhere = [part[at] for part in left]
+        if held.make is None or held.room is None:
+            Held.lasting += 1  # as the worker noted, in its own process

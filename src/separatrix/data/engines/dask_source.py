@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,11 +12,9 @@ from numpy.typing import NDArray
 
 from separatrix.data.arrays import MemorySource
 from separatrix.data.block import Block
-from separatrix.data.engines.dask_engine import DaskEngine, computed, kept_there
+from separatrix.data.engines.dask_engine import DaskEngine, computed
 from separatrix.data.engines.partition import Failed, Reading
 from separatrix.data.engines.remote import Part, PartitionedSource, by_partition, pick
-from separatrix.data.engines.target_facts import facts_of, union
-from separatrix.data.source import Engine
 
 
 class DaskSource(PartitionedSource):
@@ -43,39 +40,8 @@ class DaskSource(PartitionedSource):
         self._engine, self._drawn = engine.kept(size), {}
 
     @property
-    def engine(self) -> Engine:
-        return self._engine
-
-    def __repr__(self) -> str:
-        return f"DaskSource({self.n_rows} rows, {self.n_features} features, {len(self._engine.parts)} partitions)"
-
-    @property
-    def target_ndim(self) -> int:
-        if self._target_ndim is None:
-            raise ValueError("This model requires y to be passed, but the target y is None.")
-        return self._target_ndim
-
-    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
-        """The same rows with class codes; without given classes the targets are looked at once for them."""
-        if self.target_ndim != 1:
-            raise ValueError("y should be a 1d array of labels, got a matrix of targets instead.")
-        view, everything = self._view(), None
-        if classes is None:
-            facts = facts_of(self._engine.reading(role="labels").ask(Reading.facts))
-            classes = union([fact.classes for fact in facts])
-            everything = union([classes, *(fact.known for fact in facts)])
-        view.classes = np.asarray(classes)
-        view.all_classes = None if everything is None or len(everything) == len(view.classes) else everything
-        engine = self._engine.reading(role="labels", classes=view.classes)
-        view._engine = replace(engine, codes=kept_there(engine.tasks(Reading.codes), 8.0 * (self.n_rows or 0)))
-        return view
-
-    def valued(self) -> Self:
-        view = self._view()
-        assert self.target_ndim
-        view._engine = self._engine.reading(role="values")
-        facts_of(view._engine.ask(Reading.facts))
-        return view
+    def identity(self) -> list[Any]:
+        return ["dask", self.n_rows, self.n_features, *self._engine.identity]
 
     def blocks(self) -> Iterator[Block]:
         """The rows, brought here one partition after another: for what cannot be computed where they are."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from copy import copy
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,8 +15,9 @@ from separatrix.data.arrays import spread
 from separatrix.data.block import Block
 from separatrix.data.dispatch import source_of
 from separatrix.data.engines.partition import Failed, Reading
+from separatrix.data.engines.target_facts import facts_of, union
 from separatrix.data.engines.travel import RemoteSource
-from separatrix.data.source import Source
+from separatrix.data.source import Engine, Source
 
 # A sample comes here whole: bytes and rows up to which it does.
 _SAMPLED_BYTES, _SAMPLED_ROWS = 1 << 26, 1 << 20
@@ -23,17 +25,77 @@ _SAMPLED_BYTES, _SAMPLED_ROWS = 1 << 26, 1 << 20
 Part = tuple[Any, NDArray[Any] | None, NDArray[Any] | None]
 
 
+class PartitionEngine(Engine, Protocol):
+    """An engine whose partitions can be asked something, and be read in another way."""
+
+    @property
+    def readings(self) -> list[Reading]:
+        """How each partition is read."""
+        ...
+
+    def reading(self, **change: Any) -> Self:
+        """The same partitions, read in another way."""
+        ...
+
+    def coded(self, n_rows: int) -> Self:
+        """The same partitions, with class codes where the engine keeps these."""
+        ...
+
+    def ask(self, question: Callable[..., Any]) -> list[Any]:
+        """question(reading, X, y, weights) of every partition."""
+        ...
+
+
 class PartitionedSource(RemoteSource):
     """Rows in partitions of known sizes."""
 
     shared_out = True
+    n_rows: int
+    _engine: Any
+    """A `PartitionEngine`, of the kind that the source is of."""
+    _target_ndim: int | None
     _drawn: dict[int, tuple[Source, NDArray[np.intp]]]
 
-    def _view(self) -> Self:
-        """The same rows, to be read in another way."""
+    @property
+    def engine(self) -> PartitionEngine:
+        return self._engine
+
+    def __repr__(self) -> str:
+        kind, partitions = type(self).__name__, len(self.engine.readings)
+        return f"{kind}({self.n_rows} rows, {self.n_features} features, {partitions} partitions)"
+
+    @property
+    def target_ndim(self) -> int:
+        if self._target_ndim is None:
+            raise ValueError("This model requires y to be passed, but the target y is None.")
+        return self._target_ndim
+
+    def _read_by(self, engine: PartitionEngine) -> Self:
+        """The same rows, read in another way."""
         view = copy(self)
-        view._drawn = {}
+        view._drawn, view._engine = {}, engine
         return view
+
+    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
+        """The same rows with class codes; without given classes the targets are looked at once for them."""
+        if self.target_ndim != 1:
+            raise ValueError("y should be a 1d array of labels, got a matrix of targets instead.")
+        everything = None
+        if classes is None:
+            facts = facts_of(self.engine.reading(role="labels").ask(Reading.facts))
+            classes = union([fact.classes for fact in facts])
+            everything = union([classes, *(fact.known for fact in facts)])
+        classes = np.asarray(classes)
+        view = self._read_by(self.engine.reading(role="labels", classes=classes).coded(self.n_rows))
+        view.classes = classes
+        view.all_classes = None if everything is None or len(everything) == len(classes) else everything
+        return view
+
+    def valued(self) -> Self:
+        assert self.target_ndim
+        engine = self.engine.reading(role="values")
+        facts_of(engine.ask(Reading.facts))
+        return self._read_by(engine)
 
     @abstractmethod
     def _picked(self, which: NDArray[np.intp]) -> list[Part | Failed | None]:
@@ -43,7 +105,7 @@ class PartitionedSource(RemoteSource):
         """Random rows from all partitions, brought here: those that an array of all rows would give, if these are few."""
         rows = max(1, min(rows, _SAMPLED_ROWS, _SAMPLED_BYTES // (8 * max(1, self.n_features))))
         if rows not in self._drawn:
-            which = spread(self.n_rows or 0, rows)
+            which = spread(self.n_rows, rows)
             parts = []
             for part in self._picked(which):
                 if isinstance(part, Failed):

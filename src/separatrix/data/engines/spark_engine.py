@@ -41,6 +41,10 @@ class SparkEngine:
         """The same partitions, read in another way."""
         return replace(self, readings=[replace(reading, **change) for reading in self.readings])
 
+    def coded(self, n_rows: int) -> SparkEngine:
+        """Itself: workers keep nothing, so codes are made in every pass."""
+        return self
+
     def ask(self, question: Callable[..., Any]) -> list[Any]:
         """question(reading, X, y, weights) of every partition."""
         readings, vector = self.readings, self.vector

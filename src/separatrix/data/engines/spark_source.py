@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,40 +14,34 @@ from separatrix.data.checks import nearest_name
 from separatrix.data.engines.partition import Failed, Reading, Size, names_of, rows_of
 from separatrix.data.engines.remote import Part, PartitionedSource, by_partition, pick
 from separatrix.data.engines.spark_engine import SparkEngine, checked, rows_of_table
-from separatrix.data.engines.target_facts import facts_of, union
-from separatrix.data.source import Engine
 
 
-def scan_spark(
-    frame: Any, target: str | None = None, *, weight: str | None = None, features: Sequence[str] | str | None = None
+def session_table(frame: Any) -> Any:
+    """A Spark data frame, or the table of the current session that has this name."""
+    if not isinstance(frame, str):
+        return frame
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    if session is None:
+        raise ValueError(f"There is no active Spark session that could have a table {frame!r}; start one first.")
+    return session.table(frame)
+
+
+def numeric_columns(frame: Any, names: Sequence[str]) -> bool:
+    """Whether columns are numbers, booleans or one column of vectors of them."""
+    from pyspark.sql.types import BooleanType, NumericType
+
+    kinds = [frame.schema[name].dataType for name in names]
+    return _vector(frame, names) is not None or all(isinstance(one, NumericType | BooleanType) for one in kinds)
+
+
+def scan_columns(
+    frame: Any, target: str | None, weight: str | None, features: Sequence[str] | None = None, numeric: bool = True
 ) -> SparkSource:
-    """A Spark data frame, or a table of the current session by its name, as a source of rows.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame or str
-        The data frame, or the name of a table.
-    target, weight : str, optional
-        The columns of the target and of the weights.
-    features : str or sequence of str, optional
-        The columns of the features, or the one column of vectors (or arrays) that holds them; all others if left out.
-
-    Returns
-    -------
-    SparkSource
-    """
-    if isinstance(frame, str):
-        from pyspark.sql import SparkSession
-
-        session = SparkSession.getActiveSession()
-        if session is None:
-            raise ValueError(f"There is no active Spark session that could have a table {frame!r}; start one first.")
-        frame = session.table(frame)
+    """Columns of a Spark data frame as a source, which Spark keeps while it is there."""
     apart = [name for name in (target, weight) if name is not None]
-    if isinstance(features, str):
-        wanted = [features]
-    else:
-        wanted = [name for name in frame.columns if name not in apart] if features is None else list(features)
+    wanted = [name for name in frame.columns if name not in apart] if features is None else list(features)
     for name in (*wanted, *apart):
         if name not in frame.columns:
             raise ValueError(f"there is no column {name!r}; {nearest_name(name, frame.columns)}")
@@ -56,7 +50,7 @@ def scan_spark(
     count = rows.rdd.getNumPartitions()
     blank = [Reading(i, count, 0, target, weight) for i in range(count)]
     sizes: list[Size] = [checked(size) for size in SparkEngine(rows, blank, vector).ask(_size)]
-    return SparkSource(rows, sizes, target, weight, vector)
+    return SparkSource(rows, sizes, target, weight, vector, numeric)
 
 
 def spark_source(frame: Any, y: Any, sample_weight: Any) -> SparkSource:
@@ -66,7 +60,7 @@ def spark_source(frame: Any, y: Any, sample_weight: Any) -> SparkSource:
             raise TypeError(
                 f"X is a Spark data frame, so {name} is the name of one of its columns; it is {type(given).__name__}."
             )
-    return scan_spark(frame, y, weight=sample_weight)
+    return scan_columns(frame, y, sample_weight)
 
 
 class SparkSource(PartitionedSource):
@@ -75,51 +69,25 @@ class SparkSource(PartitionedSource):
     place = "spark"
 
     def __init__(
-        self, rows: Any, sizes: Sequence[Size], target: str | None, weight: str | None, vector: str | None
+        self,
+        rows: Any,
+        sizes: Sequence[Size],
+        target: str | None,
+        weight: str | None,
+        vector: str | None,
+        numeric: bool,
     ) -> None:
         there = [size for size in sizes if size.rows]
         if not there:
             raise ValueError("The data have no rows: at least one is needed.")
         starts = np.cumsum([0, *(size.rows for size in sizes)])
         names = there[0].names
-        readings = [Reading(i, len(sizes), int(starts[i]), target, weight, names) for i in range(len(sizes))]
+        readings = [Reading(i, len(sizes), int(starts[i]), target, weight, names, numeric) for i in range(len(sizes))]
         self.n_rows, self.n_features = int(starts[-1]), there[0].columns
         self.dtype = np.dtype(np.float32 if all(size.single for size in there) else np.float64)
         self.feature_names = None if names is None else np.asarray(names, dtype=object)
-        self._engine, self._target, self._drawn = SparkEngine(rows, readings, vector), target, {}
-
-    @property
-    def engine(self) -> Engine:
-        return self._engine
-
-    def __repr__(self) -> str:
-        return f"SparkSource({self.n_rows} rows, {self.n_features} features, {len(self._engine.readings)} partitions)"
-
-    @property
-    def target_ndim(self) -> int:
-        if self._target is None:
-            raise ValueError("This model requires y to be passed, but the target y is None.")
-        return 1
-
-    def labelled(self, classes: NDArray[Any] | None = None) -> Self:
-        """The same rows with class codes; without given classes the targets are looked at once for them."""
-        view, everything = self._view(), None
-        assert self.target_ndim
-        if classes is None:
-            facts = facts_of(self._engine.reading(role="labels").ask(Reading.facts))
-            classes = union([fact.classes for fact in facts])
-            everything = union([classes, *(fact.known for fact in facts)])
-        view.classes = np.asarray(classes)
-        view.all_classes = None if everything is None or len(everything) == len(view.classes) else everything
-        view._engine = self._engine.reading(role="labels", classes=view.classes)
-        return view
-
-    def valued(self) -> Self:
-        view = self._view()
-        assert self.target_ndim
-        view._engine = self._engine.reading(role="values")
-        facts_of(view._engine.ask(Reading.facts))
-        return view
+        self._engine, self._drawn = SparkEngine(rows, readings, vector), {}
+        self._target_ndim = None if target is None else 1
 
     def blocks(self) -> Iterator[Block]:
         """The rows, brought here all at once: for what cannot be computed where they are."""
@@ -215,9 +183,9 @@ def _one_vector(frame: Any) -> str:
 
 
 def _one_row(frame: Any, vector: str | None, wanted: Sequence[str]) -> Any:
-    """A row of ones, for the type of an answer."""
+    """A row of ones, or of holes where the columns are not all numbers, for the type of an answer."""
     if vector is None:
-        return pa.table({name: [1.0] for name in wanted})
+        return pa.table({name: [1.0 if numeric_columns(frame, wanted) else None] for name in wanted})
     first = _with_arrays(frame, vector).select(vector).head()
     return np.ones((1, 1 if first is None else len(first[0])))
 

@@ -37,6 +37,8 @@ from separatrix.statistics.columns import ColumnMoments, MixedCounts
 from separatrix.statistics.statistic import weights_by_class
 from separatrix.tables.column_table import Column, ColumnTable, columns_of
 from separatrix.tables.columns import ColumnSchema, Kind
+from separatrix.tables.frame_table import read_frame
+from separatrix.tables.scan_engines import scan_elsewhere
 from separatrix.tables.table_scan import TableEncoding
 from separatrix.tables.table_source import TableBlock
 
@@ -121,6 +123,8 @@ class MixedNB(NaiveBayesClassifier):
     def _read(
         self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, reset: bool, **options: Any
     ) -> Any:
+        if self._encoding is not None and not reset and is_frame(X):
+            X = read_frame(X, self._encoding)
         if isinstance(X, Source):
             return self._read_source(as_source(X, y, sample_weight), reset)
         if reset:
@@ -138,6 +142,9 @@ class MixedNB(NaiveBayesClassifier):
             table.columns = [replace(column, name=name) for column, name in named]
         self._checked(table.columns)
         return table
+
+    def _elsewhere(self, X: Any, y: Any, sample_weight: Any) -> Source:
+        return scan_elsewhere(X, y, sample_weight)
 
     def _read_source(self, source: Source, reset: bool) -> Source:
         if not reset:

@@ -1,0 +1,132 @@
+"""Tables of mixed columns in Dask partitions: encoded, fitted and compared as the same table in a file is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from dask import delayed
+from distributed import Client
+from sklearn.base import clone
+
+import separatrix as sx
+from separatrix.tables import scan_dask
+
+MODELS = {
+    "lda": sx.LinearDiscriminantAnalysis(),
+    "ridge": sx.RidgeClassifier(),
+    "softmax": sx.LogisticRegression(tol=1e-12),
+    "by products": sx.LogisticRegression(tol=1e-12, solver="newton-cg"),
+    "l1": sx.LogisticRegression(tol=1e-12, l1_ratio=1.0, C=0.05),
+    "squared hinge": sx.LinearClassifier("squared_hinge", tol=1e-12),
+}
+
+
+def people(n: int = 1200) -> pd.DataFrame:
+    """Numbers with holes, numbers in text, categories, booleans, dates, weights, and rows without a label."""
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n).round(1),
+            "income": [f"{x:.2f}".replace(".", ",") for x in rng.lognormal(3, 1, n)],
+            "city": rng.choice(["Ulm", "Bonn", "Kiel", None], n),
+            "member": rng.choice([True, False], n),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "grade": pd.Categorical(rng.choice(list("abc"), n)),
+            "visits": rng.poisson(3, n),
+            "w": rng.integers(0, 3, n).astype(float),
+        }
+    )
+    score = 0.1 * (table["age"] - 40) + (table["city"] == "Ulm") - (table["grade"] == "b") + rng.logistic(size=n)
+    table["ill"] = np.where(score > 1, "very", np.where(score > 0, "yes", "no"))
+    table.loc[rng.random(n) < 0.1, "age"] = np.nan
+    unlabelled = rng.random(n) < 0.05
+    table.loc[unlabelled, "ill"] = None
+    table.loc[np.flatnonzero(unlabelled)[:1], "city"] = "Atlantis"  # a level of rows that do not count
+    return table
+
+
+def partitions(table: pd.DataFrame) -> Any:
+    """Uneven ones, one of them without rows, one without a single city."""
+    cuts = [table.iloc[:300], table.iloc[300:300], table.iloc[300:301], table.iloc[301:900], table.iloc[900:]]
+    return dd.from_delayed([delayed(cut) for cut in cuts], meta=table.iloc[:0])
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+        yield client
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_the_model_is_that_of_the_file(weight: str | None, tmp_path: Path, cluster: Any) -> None:
+    table = people() if weight else people().drop(columns="w")
+    table.to_parquet(tmp_path / "people.parquet", index=False)
+    file, there = (
+        sx.scan_parquet(tmp_path / "people.parquet", target="ill", weight=weight),
+        scan_dask(partitions(table), "ill", weight=weight),
+    )
+    assert "city: large_string" in repr(there) and "5 partitions" in repr(there)
+    for name, model in MODELS.items():
+        here, elsewhere = (clone(model).fit(source) for source in (file, there))
+        assert elsewhere.feature_names_in_.tolist() == here.feature_names_in_.tolist()
+        np.testing.assert_allclose(elsewhere.coef_, here.coef_, rtol=1e-9, atol=1e-9, err_msg=name)
+    assert "city: categorical" in repr(there)
+    assert here.score(there) == pytest.approx(here.score(file), abs=1e-12)
+    np.testing.assert_array_equal(here.predict(there), here.predict(table))
+    np.testing.assert_array_equal(here.predict(partitions(table)).compute(), here.predict(table))
+
+
+def test_columns_of_their_own_families(tmp_path: Path, cluster: Any) -> None:
+    table = people()
+    table.to_parquet(tmp_path / "people.parquet", index=False)
+    here = sx.MixedNB().fit(sx.scan_parquet(tmp_path / "people.parquet", target="ill", weight="w"))
+    for model in (
+        sx.MixedNB().fit(partitions(table), "ill", "w"),
+        sx.MixedNB().fit(scan_dask(partitions(table), "ill", weight="w")),
+    ):
+        assert model.families_ == here.families_
+        np.testing.assert_allclose(model.predict_log_proba(table), here.predict_log_proba(table), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            model.predict_proba(partitions(table)).compute(), here.predict_proba(table), rtol=1e-9, atol=1e-12
+        )
+
+
+def test_a_comparison_has_the_scores_of_the_file(tmp_path: Path, cluster: Any) -> None:
+    table = people().drop(columns="w")
+    table.to_parquet(tmp_path / "people.parquet", index=False)
+    here = sx.compare(sx.scan_parquet(tmp_path / "people.parquet", target="ill"), "ill", cv=3, random_state=1)
+    there = sx.compare(partitions(table), "ill", cv=3, random_state=1)
+    np.testing.assert_array_equal(there.counts, here.counts)
+    assert [one.family for one in there.candidates] == [one.family for one in here.candidates]
+    for one, other in zip(there.candidates, here.candidates, strict=True):
+        np.testing.assert_array_equal(one.confusion, other.confusion)
+        for name, score in other.scores.items():
+            np.testing.assert_allclose(one.scores[name].folds, score.folds, rtol=1e-9)
+    assert "hashed folds" in str(there) and there.recommended.family == here.recommended.family
+    np.testing.assert_array_equal(there.best.predict(table), here.best.predict(table))
+
+
+def said(call: Any) -> str:
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_what_is_wrong_is_said() -> None:
+    table = people()
+    frame = partitions(table)
+    assert "no column 'il'; did you mean 'ill'?" in said(lambda: scan_dask(frame, "il"))
+    assert "is the name of one of its columns" in said(lambda: sx.MixedNB().fit(frame, table["ill"]))
+    assert "scanned without a target" in said(lambda: sx.LogisticRegression().fit(scan_dask(frame)))
+    assert "scanned with target='ill', and 'city'" in said(lambda: sx.compare(scan_dask(frame, "ill"), "city"))
+    assert "drawn once" in said(lambda: sx.compare(frame, "ill", n_repeats=2))
+    changed = [delayed(part) for part in (table[["age", "ill"]], table[["age", "ill"]].assign(age="old"))]
+    both = dd.from_delayed(changed, meta=table[["age", "ill"]].iloc[:0], verify_meta=False)
+    sentence = said(lambda: sx.LogisticRegression().fit(scan_dask(both, "ill", encode=True)))
+    assert "column 'age'" in sentence
