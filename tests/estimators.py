@@ -169,6 +169,9 @@ DISCRIMINANT = [
     ),
     Entry("fisher", sx.FisherDiscriminant(), basic=True, checked=True),
     Entry("fisher unbiased", sx.FisherDiscriminant(covariance="unbiased")),
+    Entry("nearest centroid", sx.NearestCentroid(), basic=True, checked=True),
+    Entry("nearest centroid, shrunken", sx.NearestCentroid(shrink_threshold=0.2, priors="empirical"), checked=True),
+    Entry("nearest centroid of medians", sx.NearestCentroid("manhattan"), checked=True),
 ]
 
 NAIVE_BAYES = [
@@ -214,6 +217,13 @@ LEAST_SQUARES = [
     Entry("ridge, leave one out", sx.Ridge("loo")),
     Entry("ridge, leave one out of three", sx.Ridge("loo", alphas=[0.1, 1.0, 10.0])),
     Entry("ridge of each target", sx.Ridge([0.1, 5.0]), only_for="two targets"),
+    Entry("ridge cv", sx.RidgeCV(), basic=True, checked=True),
+    Entry("ridge cv by folds", sx.RidgeCV([0.1, 1.0, 10.0], cv=3), checked=True, folds=True),
+    Entry("ridge cv by absolute errors", sx.RidgeCV(scoring="neg_mean_absolute_error", store_cv_results=True)),
+    Entry("ridge classifier cv", sx.RidgeClassifierCV(), basic=True, checked=True),
+    Entry("ridge classifier cv, balanced", sx.RidgeClassifierCV(class_weight="balanced")),
+    Entry("ridge classifier cv by accuracy", sx.RidgeClassifierCV([0.01, 1.0, 100.0], scoring="accuracy")),
+    Entry("ridge classifier cv by folds", sx.RidgeClassifierCV(cv=3), checked=True, folds=True),
     Entry("ridge classifier", sx.RidgeClassifier(), basic=True, checked=True),
     Entry("ridge classifier without penalty", sx.RidgeClassifier(alpha=0.0)),
     Entry("ridge classifier without intercept", sx.RidgeClassifier(fit_intercept=False)),

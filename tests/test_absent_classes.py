@@ -35,7 +35,8 @@ def of_present(model: Any, K: int) -> Any:
     """The same model for the rows that count alone."""
     model = clone(model)
     for name in GIVEN:
-        if model.get_params().get(name) is not None:
+        value = model.get_params().get(name)
+        if value is not None and not isinstance(value, str):
             model.set_params(**{name: np.array([0.2, 0.5]) / 0.7 if K == 2 else None})
     return model
 
@@ -72,8 +73,9 @@ def test_a_class_without_weight_is_as_if_its_rows_were_not_there_but_keeps_its_p
         assert not np.isnan(scores).any()
         if not (isinstance(model, sx.SVC) and model.decision_function_shape == "ovo"):
             assert np.isneginf(scores[:, 1]).all()
-            labels = fitted.classes_[scores.argmax(axis=1)]
-            np.testing.assert_array_equal(labels, fitted.predict(T))
+            if not isinstance(model, sx.NearestCentroid):  # as in scikit-learn, `predict` has other units
+                labels = fitted.classes_[scores.argmax(axis=1)]
+                np.testing.assert_array_equal(labels, fitted.predict(T))
 
 
 @every

@@ -109,7 +109,7 @@ def test_points_of_a_kernel_matrix_are_told_apart(seed: int) -> None:
 
 # -- every estimator that draws folds ---------------------------------------------------------------------------------
 
-DRAWING = having(folds=True, only_for=("", "kernel matrices"))
+DRAWING = having(classifier=True, folds=True, only_for=("", "kernel matrices"))
 
 
 def answers(model: Any, X: np.ndarray, y: np.ndarray, w: np.ndarray | None, T: np.ndarray) -> np.ndarray:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         LogisticRegressionCV,
         MixedNB,
         MultinomialNB,
+        NearestCentroid,
         OneVsOneClassifier,
         OneVsRestClassifier,
         Perceptron,
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
         RegularizedDiscriminantAnalysis,
         Ridge,
         RidgeClassifier,
+        RidgeClassifierCV,
+        RidgeCV,
         SeparationWarning,
         logistic_path,
         ridge_path,
@@ -81,11 +84,12 @@ __version__ = "0.1.0"
 __all__ = [
     "FisherDiscriminant",
     "LinearDiscriminantAnalysis",
+    "NearestCentroid",
     "QuadraticDiscriminantAnalysis",
     "RegularizedDiscriminantAnalysis",
 ]
 __all__ += ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MixedNB", "MultinomialNB"]
-__all__ += ["LinearRegression", "Ridge", "RidgeClassifier", "ridge_path"]
+__all__ += ["LinearRegression", "Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV", "ridge_path"]
 __all__ += [
     "BayesianLogisticRegression",
     "LogisticRegression",

@@ -1,9 +1,10 @@
 """The estimators users import, a folder per family.
 
 - discriminant: `LinearDiscriminantAnalysis`, `QuadraticDiscriminantAnalysis`, `RegularizedDiscriminantAnalysis`,
-  `FisherDiscriminant`
+  `FisherDiscriminant`, `NearestCentroid`
 - naive_bayes: `GaussianNB`, `MultinomialNB`, `ComplementNB`, `BernoulliNB`, `CategoricalNB`, `MixedNB`
-- least_squares: `LinearRegression`, `Ridge`, `RidgeClassifier`; the path: `ridge_path`, `RidgePath`
+- least_squares: `LinearRegression`, `Ridge`, `RidgeCV`, `RidgeClassifier`, `RidgeClassifierCV`; the path: `ridge_path`,
+  `RidgePath`
 - logistic: `LogisticRegression`, `LogisticRegressionCV`, `SeparationWarning`; the path: `logistic_path`, `LogisticPath`
 - bayesian: `BayesianLogisticRegression`
 - svm: `SVC`, `LinearSVC`
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
     from separatrix.models.bayesian.bayesian_logistic import BayesianLogisticRegression
     from separatrix.models.discriminant.fisher import FisherDiscriminant
     from separatrix.models.discriminant.linear_discriminant import LinearDiscriminantAnalysis
+    from separatrix.models.discriminant.nearest_centroid import NearestCentroid
     from separatrix.models.discriminant.quadratic_discriminant import QuadraticDiscriminantAnalysis
     from separatrix.models.discriminant.regularized_discriminant import RegularizedDiscriminantAnalysis
     from separatrix.models.feature_map import FeatureMap
     from separatrix.models.least_squares.path import RidgePath, ridge_path
     from separatrix.models.least_squares.ridge import LinearRegression, Ridge
     from separatrix.models.least_squares.ridge_classifier import RidgeClassifier
+    from separatrix.models.least_squares.ridge_classifier_cv import RidgeClassifierCV
+    from separatrix.models.least_squares.ridge_cv import RidgeCV
     from separatrix.models.logistic.cross_validation import LogisticRegressionCV
     from separatrix.models.logistic.logistic_regression import LogisticRegression, SeparationWarning
     from separatrix.models.logistic.path import LogisticPath, logistic_path
@@ -47,11 +51,12 @@ else:
 __all__ = [
     "FisherDiscriminant",
     "LinearDiscriminantAnalysis",
+    "NearestCentroid",
     "QuadraticDiscriminantAnalysis",
     "RegularizedDiscriminantAnalysis",
 ]
 __all__ += ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MixedNB", "MultinomialNB"]
-__all__ += ["LinearRegression", "Ridge", "RidgeClassifier", "RidgePath", "ridge_path"]
+__all__ += ["LinearRegression", "Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV", "RidgePath", "ridge_path"]
 __all__ += ["LogisticPath", "LogisticRegression", "LogisticRegressionCV", "SeparationWarning", "logistic_path"]
 __all__ += ["BayesianLogisticRegression"]
 __all__ += ["SVC", "LinearSVC"]

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from separatrix.data import as_source
 from separatrix.data.block import Float
-from separatrix.models.least_squares.ridge import ONE_SPECTRUM, penalty_grid
+from separatrix.models.least_squares.ridge import penalty_grid
 from separatrix.models.least_squares.task import LeastSquaresTask, polish
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.least_squares.normal_equations import Spectrum
+from separatrix.solvers.least_squares.normal_equations import ONE_SPECTRUM, Spectrum
 from separatrix.statistics.gram import Gram
 from separatrix.statistics.triangular import Triangular
 

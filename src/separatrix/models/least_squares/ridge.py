@@ -21,12 +21,10 @@ from separatrix.data.checks import real_numbers
 from separatrix.models.least_squares.gram_regression import LeastSquaresRegressor, number_of_targets
 from separatrix.models.least_squares.task import SOLVERS, StepCount, method_for
 from separatrix.solvers.least_squares.leave_one_out import ridge_loo
-from separatrix.solvers.least_squares.normal_equations import Spectrum
+from separatrix.solvers.least_squares.normal_equations import ONE_SPECTRUM, Spectrum
 from separatrix.statistics.gram import NormalEquations
 
 _DEFAULT_ALPHAS = np.logspace(-4, 4, 33)
-# Up to this condition of S + αI one spectrum of S has the digits that a fit has.
-ONE_SPECTRUM = 1e6
 
 
 class LinearRegression(LeastSquaresRegressor):

@@ -225,6 +225,9 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
         status, detail = verdict(solution)
         return status, Message.joined(detail, self._masking_note())
 
+    def _penalty(self) -> float:
+        return float(self.alpha)
+
     def _code_table(self) -> Float:
         """Targets ±1 of every class: one column for two classes, else one per class."""
         table = 2.0 * np.eye(len(self.classes_)) - 1.0
@@ -234,7 +237,7 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
         """Read the statistic, or, where that does not resolve the columns, the rows again with their coded targets."""
         if self.max_norm is not None and self.positive:
             raise ValueError("max_norm cannot be combined with positive=True.")
-        penalties = np.full(equations.cross.shape[1], float(self.alpha))
+        penalties = np.full(equations.cross.shape[1], self._penalty())
         task = LeastSquaresTask(penalties, self.fit_intercept, self.positive, self.max_norm, self._dtype)
         centre = np.concatenate([equations.x_mean, equations.y_mean])
         if not self.fit_intercept:
@@ -245,7 +248,7 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
                 equations = task.read(Triangular.of_source(coded, centre))
                 solution = task.solve(equations)
             solution = polish(task, solution, equations, coded)
-        self.alpha_ = float(self.alpha) if self.max_norm is None else solution.multiplier
+        self.alpha_ = self._penalty() if self.max_norm is None else solution.multiplier
         self._set(solution.coef, solution.intercept)
         return solution
 

@@ -44,6 +44,8 @@ _LARGEST_RATIO = 100.0
 _PROVES = 0.1
 # Share of the squares of the targets that the gap of an answer may be before its last step, and of the gap before it after one.
 _LEFT, _GAIN = 1e-22, 1e-2
+# Up to this condition of S + αI one spectrum of S has the digits that a fit has.
+ONE_SPECTRUM = 1e6
 
 
 @dataclass(frozen=True)
