@@ -88,7 +88,7 @@ def test_the_public_api_is_the_one_on_record():
 
 
 def test_the_top_is_small():
-    assert len(separatrix.__all__) <= 69
+    assert len(separatrix.__all__) <= 78  # every estimator is here, under scikit-learn's name where it has one
 
 
 @pytest.mark.parametrize("package", PACKAGES)

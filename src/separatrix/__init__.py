@@ -55,8 +55,10 @@ if TYPE_CHECKING:
         MixedNB,
         MultinomialNB,
         NearestCentroid,
+        NuSVC,
         OneVsOneClassifier,
         OneVsRestClassifier,
+        PassiveAggressiveClassifier,
         Perceptron,
         QuadraticDiscriminantAnalysis,
         RegularizedDiscriminantAnalysis,
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
         RidgeClassifierCV,
         RidgeCV,
         SeparationWarning,
+        SGDClassifier,
         logistic_path,
         ridge_path,
     )
@@ -97,7 +100,15 @@ __all__ += [
     "SeparationWarning",
     "logistic_path",
 ]
-__all__ += ["SVC", "LinearClassifier", "LinearSVC", "Perceptron"]
+__all__ += [
+    "SVC",
+    "LinearClassifier",
+    "LinearSVC",
+    "NuSVC",
+    "PassiveAggressiveClassifier",
+    "Perceptron",
+    "SGDClassifier",
+]
 __all__ += ["Kernel", "LaplacianKernel", "LinearKernel", "PolynomialKernel", "RBFKernel", "SigmoidKernel"]
 __all__ += ["BayesRule", "FeatureMap", "OneVsOneClassifier", "OneVsRestClassifier", "TableModel"]
 __all__ += ["Source", "as_source", "read_table", "scan_csv", "scan_parquet", "scan_spark"]

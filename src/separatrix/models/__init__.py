@@ -7,9 +7,9 @@
   `RidgePath`
 - logistic: `LogisticRegression`, `LogisticRegressionCV`, `SeparationWarning`; the path: `logistic_path`, `LogisticPath`
 - bayesian: `BayesianLogisticRegression`
-- svm: `SVC`, `LinearSVC`
+- svm: `SVC`, `NuSVC`, `LinearSVC`
 - margin: `LinearClassifier`
-- perceptron: `Perceptron`
+- perceptron: `Perceptron`, `SGDClassifier`, `PassiveAggressiveClassifier`
 - multiclass: `OneVsRestClassifier`, `OneVsOneClassifier`
 - any of them after a transformation: `FeatureMap`
 """
@@ -42,8 +42,11 @@ if TYPE_CHECKING:
     from separatrix.models.naive_bayes.gaussian_nb import GaussianNB
     from separatrix.models.naive_bayes.mixed_nb import MixedNB
     from separatrix.models.naive_bayes.multinomial_nb import ComplementNB, MultinomialNB
+    from separatrix.models.perceptron.passive_aggressive import PassiveAggressiveClassifier
     from separatrix.models.perceptron.perceptron import Perceptron
+    from separatrix.models.perceptron.sgd_classifier import SGDClassifier
     from separatrix.models.svm.linear_svc import LinearSVC
+    from separatrix.models.svm.nu_svc import NuSVC
     from separatrix.models.svm.svc import SVC
 else:
     __getattr__, __dir__ = lazy_names(__name__)
@@ -59,8 +62,8 @@ __all__ += ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "Mixed
 __all__ += ["LinearRegression", "Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV", "RidgePath", "ridge_path"]
 __all__ += ["LogisticPath", "LogisticRegression", "LogisticRegressionCV", "SeparationWarning", "logistic_path"]
 __all__ += ["BayesianLogisticRegression"]
-__all__ += ["SVC", "LinearSVC"]
+__all__ += ["SVC", "LinearSVC", "NuSVC"]
 __all__ += ["LinearClassifier"]
-__all__ += ["Perceptron"]
+__all__ += ["PassiveAggressiveClassifier", "Perceptron", "SGDClassifier"]
 __all__ += ["OneVsOneClassifier", "OneVsRestClassifier"]
 __all__ += ["FeatureMap"]

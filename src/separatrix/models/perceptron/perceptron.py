@@ -24,17 +24,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
-from separatrix.data.labels import listed, shown, unique_labels
+from separatrix.data.labels import shown
 from separatrix.data.views import Regrouped
 from separatrix.geometry.origin_margin import origin_margin
 from separatrix.geometry.separation import separability
 from separatrix.models.base import FitCall, OptionalArray
 from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
-from separatrix.models.counted_classes import check_class_weight, check_two_classes
-from separatrix.models.linear_rule import LinearRule
+from separatrix.models.counted_classes import check_class_weight
+from separatrix.models.perceptron.online_rule import OnlineRule
 from separatrix.models.progress import Progress
-from separatrix.models.sparse_coefficients import SparseCoefficients, dense
+from separatrix.models.sparse_coefficients import dense
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.online.machine import BinaryPerceptron, Rule, Variant
 from separatrix.online.perceptron import (
@@ -59,7 +59,7 @@ def _first_draw(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-class Perceptron(SparseCoefficients, LinearRule):
+class Perceptron(OnlineRule):
     """Rosenblatt's perceptron, with the averaged and the pocket variant, and what is known about its mistakes.
 
     Drop-in for scikit-learn's: without shuffling the plain rule has its coefficients to the last digits. With shuffling a
@@ -237,27 +237,8 @@ class Perceptron(SparseCoefficients, LinearRule):
         at_the_limit = self.n_iter_ == self.max_iter and not all(machine.done for machine in self._machines)
         self._warn_if_short(also=self.tol is not None and at_the_limit)
 
-    def partial_fit(
-        self, X: Any, y: OptionalArray = None, classes: OptionalArray = None, sample_weight: OptionalArray = None
-    ) -> Self:
-        """Visit the rows once, going on from where the last call stopped; the first call needs `classes`.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit_part(X, y, sample_weight, classes=classes)
-
     def _add_rows(self, call: FitCall) -> None:
-        if self.early_stopping:
-            raise ValueError(
-                "partial_fit visits the rows once, so there is no epoch to stop after; set early_stopping=False."
-            )
-        if self.class_weight == "balanced":
-            raise ValueError(
-                "class_weight='balanced' needs the shares of the classes in all rows, which partial_fit does not see; give "
-                "class_weight as a dict (sklearn.utils.class_weight.compute_class_weight computes one)."
-            )
+        self._refuse_in_parts()
         first = not hasattr(self, "fit_")
         known = self._known_classes(call.options["classes"], first)
         source = self._labelled(call.X, call.y, call.sample_weight, known, call.watch, reset=first)
@@ -270,25 +251,6 @@ class Perceptron(SparseCoefficients, LinearRule):
         else:
             self._machines = deepcopy(self._machines)  # those of the model so far stay as they are, if this is refused
         self._learn(source, call.watch, 1)
-
-    def _known_classes(self, classes: ArrayLike | None, first: bool) -> NDArray[Any]:
-        if self._places is not None:
-            raise ValueError("The last fit left classes without weight, which cannot be learnt now; fit a new model.")
-        if classes is None:
-            if first:
-                raise ValueError("classes must be passed on the first call to partial_fit: all labels there will be.")
-            return self.classes_
-        given = unique_labels(np.asarray(classes))
-        if first:
-            check_two_classes(given)
-        elif not np.array_equal(given, self.classes_):
-            raise ValueError(f"`classes={listed(given)}` is not the same as on the last call, {listed(self.classes_)}.")
-        return given
-
-    def _labelled(self, X: Any, y: Any, weight: Any, classes: Any, watch: Stopwatch, *, reset: bool) -> Source:
-        source = self._read(X, y, weight, reset=reset)
-        watch.start_at(source.passes)
-        return source.labelled(classes)
 
     def _rule(self, source: Source, max_iter: int) -> Rule:
         return Rule(

@@ -98,11 +98,21 @@ def _variance(X: Any, weights: Float) -> float:
         return sum(float(weights[cut] @ np.square(X[cut] - mean).sum(axis=1)) for cut in cuts) / size
 
 
-def check_parameters(model: Any) -> None:
-    """Refuse parameters of a support vector machine that mean nothing."""
-    number = (int, float, np.number)
-    if not (isinstance(model.C, number) and model.C > 0):
+def check_price(model: Any) -> None:
+    """Refuse a price of slack that means nothing."""
+    if not (isinstance(model.C, (int, float, np.number)) and model.C > 0):
         raise ValueError(f"C is {model.C!r}; give a positive number, or inf for the hard margin.")
+
+
+def check_nu(model: Any) -> None:
+    """Refuse a share of margin errors that means nothing."""
+    if not (isinstance(model.nu, (int, float, np.number)) and 0 < model.nu <= 1):
+        raise ValueError(f"nu is {model.nu!r}; give a number above 0 and up to 1.")
+
+
+def check_parameters(model: Any) -> None:
+    """Refuse parameters of support vector machines that mean nothing."""
+    number = (int, float, np.number)
     if not (isinstance(model.tol, number) and 0 < model.tol < np.inf):
         raise ValueError(f"tol is {model.tol!r}; give a positive number.")
     if not (isinstance(model.cache_size, number) and model.cache_size >= 0):

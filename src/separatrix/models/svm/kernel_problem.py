@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import Keys, different_rows, kernel_keys, row_keys, stratified_folds
 from separatrix.data.source import in_parallel
-from separatrix.dual.duality_gap import KernelDual, constant_dual, plane_objectives, sparse_objectives
+from separatrix.dual.duality_gap import KernelDual, constant_dual, dot_and_error, plane_objectives, sparse_objectives
 from separatrix.dual.given_kernels import Columns
 from separatrix.dual.kernel_matrix import Index, KernelMatrix, kept_whole
 from separatrix.dual.kernels import Kernel
@@ -58,6 +58,9 @@ class KernelProblem:
     tol: float
     memory: float
     max_steps: int | None
+
+    one_price: ClassVar[bool] = True
+    """Whether the bound of a row is the same in every machine."""
 
     @cached_property
     def splits(self) -> Splits:
@@ -164,7 +167,17 @@ class KernelProblem:
         """Of the linear kernel: weights of the columns and intercepts at the origin; the proofs become those for them."""
         centre, X, splits = self.points.centre, self.points.X, duals.splits
         intercepts, sides = duals.intercepts, (splits.rows, splits.starts, splits.signs, self.bound)
-        if centre is not None:  # Σβ = 0, and far from the origin the sum keeps its digits
+        if not self.one_price:
+            weights, upper = (
+                coefficients.T @ (vectors if centre is None else np.asarray(vectors, dtype=np.float64) - centre),
+                None,
+            )
+            weights = np.ascontiguousarray(weights, dtype=np.float64)
+            if centre is not None:
+                intercepts = np.array(
+                    [dot_and_error(-w, centre, b)[0] for w, b in zip(weights, intercepts.tolist(), strict=True)]
+                )
+        elif centre is not None:  # Σβ = 0, and far from the origin the sum keeps its digits
             weights = coefficients.T @ (np.asarray(vectors, dtype=np.float64) - centre)
             intercepts, upper = plane_objectives(X, centre, sides, weights, intercepts)
         else:

@@ -21,9 +21,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
 from separatrix.data import Block, Source
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.dual.given_kernels import Columns, Precomputed
-from separatrix.dual.kernels import CentredLinear
+from separatrix.dual.kernels import CentredLinear, Kernel
 from separatrix.dual.long_rows import keep_products, long
 from separatrix.dual.machine import SupportVectorMachine, expansion_scores
 from separatrix.dual.many_machines import KernelDuals, SupportVectorMachines
@@ -35,7 +35,7 @@ from separatrix.models.counted_classes import among_all, only_class
 from separatrix.models.memory_rows import memory_rows
 from separatrix.models.progress import Progress
 from separatrix.models.stopwatch import Stopwatch
-from separatrix.models.svm.kernel_choice import KernelName, check_parameters, choose_kernel
+from separatrix.models.svm.kernel_choice import KernelName, check_parameters, check_price, choose_kernel
 from separatrix.models.svm.kernel_problem import KernelProblem, share_values
 from separatrix.models.svm.machine_boundaries import MachineBoundaries
 from separatrix.models.svm.machines import dual_layout, pairs_among_all
@@ -169,7 +169,9 @@ class SVC(MachineBoundaries):
         tags.input_tags.pairwise, tags.input_tags.sparse = precomputed, not precomputed
         return tags
 
-    _check_parameters = check_parameters
+    def _check_parameters(self) -> None:
+        check_price(self)
+        check_parameters(self)
 
     def _read_rows(self, call: FitCall) -> Source:
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and sp.issparse(call.X):
@@ -251,8 +253,10 @@ class SVC(MachineBoundaries):
                 source.check_finite(self._kernel.lengths(points))
         self._centre = points.centre
         settings = (self.classes_, self.multi_class, self.tol, memory, limit)
-        prices = rows.prices
-        return KernelProblem(self._kernel, points, rows.codes, prices, float(self.C) * prices, *settings), rows.kept
+        return self._posed(self._kernel, points, rows.codes, rows.prices, *settings), rows.kept
+
+    def _posed(self, kernel: Kernel, points: Points, codes: Codes, weights: Float, *settings: Any) -> KernelProblem:
+        return KernelProblem(kernel, points, codes, weights, float(self.C) * weights, *settings)
 
     def _unpack(self, problem: KernelProblem, rows: NDArray[np.intp], duals: KernelDuals) -> None:
         """Keep the coefficients; the proofs become those of what is kept."""

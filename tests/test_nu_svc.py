@@ -1,0 +1,93 @@
+"""ν-machines: LIBSVM's optimum, the proof of the C-form, and what ν means."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn.svm
+from sklearn.datasets import load_iris, make_classification
+
+import separatrix as sx
+
+
+def data(seed: int, n: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    return make_classification(n, 5, n_informative=4, n_redundant=0, flip_y=0.1, class_sep=1.5, random_state=seed)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_optimum_is_libsvms(kernel: str, seed: int) -> None:
+    X, y = data(seed)
+    ours = sx.NuSVC(nu=0.613, kernel=kernel).fit(X, y)
+    theirs = sklearn.svm.NuSVC(nu=0.613, kernel=kernel, tol=1e-9, max_iter=2_000_000).fit(X, y)
+    scale = np.abs(theirs.decision_function(X)).max()
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-6 * scale)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-6 * scale)
+    K = ours.machines_[0]
+    dense = np.zeros(len(X))
+    dense[theirs.support_] = theirs.dual_coef_[0]
+    value = np.abs(dense).sum() - 0.5 * dense @ (theirs.decision_function(X) - theirs.intercept_)
+    np.testing.assert_allclose(K.dual_objective, value, rtol=1e-6)
+    assert ours.fit_.status is sx.Status.CONVERGED and ours.fit_.certificate.kind == "proven"
+
+
+@pytest.mark.parametrize("nu", [0.3, 0.6, 0.9])
+def test_it_is_the_machine_of_one_over_rho(nu: float) -> None:
+    X, y = data(4)
+    ours = sx.NuSVC(nu=nu).fit(X, y)
+    machine = ours.machines_[0]
+    C = machine.bound[0]
+    same = sx.SVC(C=C).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), same.decision_function(X), atol=1e-7)
+    np.testing.assert_allclose(machine.alpha.sum(), nu * machine.bound.sum(), rtol=1e-10)
+    best = sx.SVC(C=C, tol=1e-10).fit(X, y).machines_[0].dual_objective
+    assert machine.primal_objective - best <= ours.fit_.certificate.gap
+    assert np.mean(machine.slacks > 1e-6) <= nu <= np.mean(machine.alpha > 0) + 1e-12
+
+
+def test_three_classes_and_sparse_rows() -> None:
+    import scipy.sparse as sp
+
+    X, y = load_iris(return_X_y=True)
+    for kernel in ("rbf", "linear"):
+        ours = sx.NuSVC(nu=0.41, kernel=kernel, decision_function_shape="ovo", tol=1e-6).fit(X, y)
+        theirs = sklearn.svm.NuSVC(nu=0.41, kernel=kernel, decision_function_shape="ovo", tol=1e-8).fit(X, y)
+        np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-4)
+        again = sx.NuSVC(nu=0.41, kernel=kernel, decision_function_shape="ovo", tol=1e-6).fit(sp.csr_array(X), y)
+        np.testing.assert_allclose(again.decision_function(X), ours.decision_function(X), atol=1e-5)
+
+
+def test_weights_are_repeats() -> None:
+    X, y = data(5, 80)
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    one = sx.NuSVC(nu=0.4, gamma=0.3, tol=1e-8).fit(X, y, sample_weight=weight)
+    two = sx.NuSVC(nu=0.4, gamma=0.3, tol=1e-8).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-6)
+
+
+def test_many_rows_go_by_working_sets() -> None:
+    X, y = data(6, 2600)
+    ours = sx.NuSVC(nu=0.4, tol=1e-4).fit(X, y)
+    theirs = sklearn.svm.NuSVC(nu=0.4, tol=1e-5).fit(X, y)
+    assert ours.fit_.status is sx.Status.CONVERGED
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=2e-3)
+
+
+def test_what_is_refused() -> None:
+    X, y = data(7)
+    with pytest.raises(ValueError, match="specified nu is infeasible"):
+        sx.NuSVC(nu=0.9).fit(X, np.arange(len(y)) < 20)
+    with pytest.raises(ValueError, match="nu is"):
+        sx.NuSVC(nu=1.5).fit(X, y)
+    with pytest.raises(ValueError, match="no margin"):
+        sx.NuSVC(nu=0.05, kernel="linear").fit(X[:, :1], np.random.default_rng(0).integers(0, 2, len(y)))
+    limited = sx.NuSVC(nu=0.3, max_iter=1).fit  # as in LIBSVM, what there is after a step
+    with pytest.warns(Warning):
+        assert limited(X, y).fit_.status is sx.Status.MAX_ITER
+
+
+def test_all_rows_at_their_bounds() -> None:
+    X, y = data(8)
+    y = (np.arange(len(y)) % 2).astype(int)
+    model = sx.NuSVC(nu=1.0).fit(X + 2.0 * y[:, None], y)
+    assert model.fit_.certificate.gap < 1e-6 and model.score(X + 2.0 * y[:, None], y) > 0.8
