@@ -324,7 +324,7 @@ SVM = [
     Entry("svc against rest", sx.SVC(multi_class="ovr"), checked=True, tight=1e-8),
     Entry("svc linear against rest", sx.SVC(kernel="linear", multi_class="ovr"), tight=1e-8),
     Entry(
-        "nu svc", sx.NuSVC(nu=0.24, gamma=2.0), tight=1e-8
+        "nu svc", sx.NuSVC(nu=0.24, gamma=2.0), basic=True, tight=1e-8
     ),  # a weight of 1000 makes any nu infeasible: one of scikit-learn's checks
     Entry("svc of kernels", sx.SVC(kernel=COMBINED), tight=1e-8),
     Entry("svc, platt", sx.SVC(calibration="sigmoid", tol=1e-9), folds=True, several_rows=True),
@@ -387,8 +387,8 @@ SVM = [
 ]
 
 PERCEPTRON = [
-    Entry("passive aggressive", sx.PassiveAggressiveClassifier(random_state=0), rough=True),
-    Entry("sgd", sx.SGDClassifier(random_state=0), rough=True),
+    Entry("passive aggressive", sx.PassiveAggressiveClassifier(random_state=0), basic=True, rough=True),
+    Entry("sgd", sx.SGDClassifier(random_state=0), basic=True, rough=True),
     Entry("perceptron", sx.Perceptron(), basic=True, checked=True),
     Entry("perceptron averaged", sx.Perceptron(variant="averaged"), checked=True),
     Entry("perceptron averaged, balanced", sx.Perceptron(variant="averaged", class_weight="balanced")),

@@ -43,8 +43,25 @@ X, Y = load_wine(return_X_y=True)
 def test_the_registry_has_every_estimator_of_the_library_and_each_is_checked():
     public = {name for name in separatrix.__all__ if inspect.isclass(getattr(separatrix, name))}
     public = {name for name in public if issubclass(getattr(separatrix, name), BaseEstimator)}
-    for chosen in ({}, {"basic": True}, {"checked": True}):
+    for chosen in ({}, {"basic": True}):
         assert public == {type(estimator).__name__ for estimator in having(**chosen).values()}
+    assert public - set(EXCUSED) == {type(estimator).__name__ for estimator in having(checked=True).values()}
+
+
+# Steps of one row after the other are not those of repeated rows; a share of margin errors changes with the rows and weights,
+# and may then be impossible. scikit-learn excuses its own classes from these checks.
+WEIGHTED = {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
+EXCUSED = {
+    "SGDClassifier": WEIGHTED,
+    "PassiveAggressiveClassifier": WEIGHTED,
+    "NuSVC": WEIGHTED | {"check_class_weight_classifiers"},
+}
+
+
+@pytest.mark.parametrize("name", EXCUSED)
+def test_classes_that_scikit_learn_excuses_pass_all_other_checks(name):
+    results = check_estimator(getattr(separatrix, name)(), on_fail=None, on_skip=None)
+    assert {result["check_name"] for result in results if result["status"] == "failed"} <= EXCUSED[name]
 
 
 @parametrize_with_checks(

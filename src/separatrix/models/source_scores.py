@@ -7,6 +7,7 @@ regressors      1 − Σ s(y − ŷ)² / Σ s(y − ȳ)²      ȳ and the sum of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -35,7 +36,8 @@ class RowsOfBlock(Source):
     """One block of a source as a source of its own, for methods that take one."""
 
     def __init__(self, block: Block, columns: ColumnFacts) -> None:
-        self._block, self.n_rows = block, block.n
+        self._block, self.n_rows = copy(block), block.n
+        self._block.start = 0
         self.n_features, self.feature_names, self.dtype, self.device = columns
 
     def blocks(self) -> Iterator[Block]:

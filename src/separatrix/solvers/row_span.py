@@ -26,6 +26,7 @@ from separatrix.objectives.penalties import Penalty
 
 # Products with the Hessian that a fit of little trouble takes, and numbers that may be copied, or read as they are.
 _PRODUCTS, _COPIED, _READ = 30.0, 1 << 22, 1 << 25
+_FEW = 2000  # numbers that are multiplied so quickly that nothing else counts
 # What a multiplication costs in a product of large matrices, as a share of one in a product with a few vectors.
 _LARGE = 0.5
 # Entries of X that are multiplied at once: columns of them stay in cache.
@@ -90,7 +91,7 @@ class RowSpan:
 def _pays(n: int, d: int, m: int) -> bool:
     """Whether K, its factor and the products that follow cost less than products with X."""
     product, once = 2.0 * m * n, _LARGE * (n**2 * d / 2.0 + n**3 / 3.0)
-    return n * d <= _READ and once + _PRODUCTS * product * n < 0.7 * _PRODUCTS * product * d
+    return _FEW < n * d <= _READ and once + _PRODUCTS * product * n < 0.7 * _PRODUCTS * product * d
 
 
 def _width(X: NDArray[Any]) -> int:

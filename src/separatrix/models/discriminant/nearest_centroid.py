@@ -87,7 +87,7 @@ class NearestCentroid(Probabilities, MomentEstimator):
     >>> from separatrix import NearestCentroid
     >>> X, y = load_iris(return_X_y=True)
     >>> round(NearestCentroid(shrink_threshold=0.5).fit(X, y).score(X, y), 4)
-    0.9267
+    0.9333
     """
 
     centroids_: Float

@@ -93,7 +93,7 @@ class RidgeClassifierCV(PenaltyChoice, RidgeClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = RidgeClassifierCV(alphas=[1e-3, 1e-2, 1e-1, 1]).fit(X, y)
     >>> model.alpha_, round(model.score(X, y), 4)
-    (0.001, 0.9631)
+    (0.01, 0.9631)
     """
 
     positive = False

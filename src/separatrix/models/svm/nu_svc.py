@@ -137,11 +137,11 @@ class NuSVC(SVC):
     --------
     >>> import separatrix as sx
     >>> X, y = [[-2.0], [-1.0], [0.5], [-0.5], [1.0], [2.0]], [0, 0, 0, 1, 1, 1]
-    >>> model = sx.NuSVC(nu=0.5, kernel="linear").fit(X, y)
+    >>> model = sx.NuSVC(nu=0.6, kernel="linear").fit(X, y)
     >>> model.predict([[-1.5], [1.5]]).tolist()
     [0, 1]
     >>> machine = model.machines_[0]
-    >>> bool(abs(machine.alpha.sum() / machine.bound.sum() - 0.5) < 1e-9)
+    >>> bool(abs(machine.alpha.sum() / machine.bound.sum() - 0.6) < 1e-9)
     True
     """
 

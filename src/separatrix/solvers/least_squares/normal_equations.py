@@ -316,13 +316,23 @@ def _minimum_norm(matrix: Float, coef: Float, rank: int) -> Float:
     return without_part_in(coef, vectors[:, : len(matrix) - rank] / scale[:, None])
 
 
+def _right_vectors(rows: Float) -> tuple[Float, Float]:
+    """Singular values of n × d rows, n < d, and their right vectors (n, d): by a triangle where the rows are long."""
+    if rows.shape[1] < 2 * rows.shape[0]:
+        _, singular, right = np.linalg.svd(rows, full_matrices=False)
+        return singular, right
+    Q, R = np.linalg.qr(rows.T)
+    _, singular, right = np.linalg.svd(R.T, full_matrices=False)
+    return singular, right @ Q.T
+
+
 class Spectrum:
     """S = V diag(Λ) Vᵀ once, then any number of penalties at O(dm) each: the whole ridge path."""
 
     def __init__(self, equations: NormalEquations) -> None:
         scatter = equations.scatter
         if scatter.thin:
-            _, singular, right = np.linalg.svd(scatter.rows, full_matrices=False)
+            singular, right = _right_vectors(scatter.rows)
             kept = singular > EPS * max(scatter.rows.shape) * singular.max(initial=0.0)
             self.values, self.vectors = np.square(singular[kept])[::-1], right[kept][::-1].T  # ascending, as below
         else:
