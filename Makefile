@@ -2,15 +2,14 @@
 # make test   set up and run lint, types, import contracts and tests
 # make check  lint, types and import contracts only
 # make test-engines  set up and run the tests that need Spark (450 MB; skipped without Java 17) or PyTorch's CPU build (200 MB)
+# make conformance  scikit-learn's own tests with our classes in its place; writes docs/conformance.md (SAMPLE=1: the quick ones only)
 # make cluster-demo  fit on a Dask cluster of two processes, and kill one of them on the way
 # make bench  compare with the peers; make bench WORKLOAD=B7 for one workload, ATLAS=1 for 200 problems drawn by that seed
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Builds without the gigabytes of CUDA; where the page cannot be reached, pip takes the build that it finds.
-TORCH_CPU := https://download.pytorch.org/whl/cpu/torch/
 
-.PHONY: demo test test-engines check cluster-demo bench clean
+.PHONY: demo test test-engines check conformance cluster-demo bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -29,6 +28,9 @@ check: $(VENV)/.dev
 	$(BIN)/mypy --strict benchmarks
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_house.py
+
+conformance: $(VENV)/.dev
+	$(BIN)/python tools/conformance.py $(if $(SAMPLE),--sample)
 
 cluster-demo: $(VENV)/.dev
 	$(BIN)/python examples/cluster_demo.py
@@ -54,7 +56,7 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/pip
 
 $(VENV)/.engines: pyproject.toml | $(VENV)/bin/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,spark]'
-	$(BIN)/pip install -qq --disable-pip-version-check --retries 0 --timeout 15 --find-links $(TORCH_CPU) torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
 	touch $@ $(VENV)/.dev $(VENV)/.demo
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/bin/pip

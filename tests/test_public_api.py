@@ -25,7 +25,19 @@ import separatrix
 
 SNAPSHOT = Path(__file__).parent / "public_api.txt"
 MODULES = [
-    *("comparison", "data", "decide", "dual", "export", "geometry", "inference", "models", "objectives", "plots"),
+    *(
+        "comparison",
+        "data",
+        "decide",
+        "drop_in",
+        "dual",
+        "export",
+        "geometry",
+        "inference",
+        "models",
+        "objectives",
+        "plots",
+    ),
     *("solvers", "statistics", "tables"),
 ]
 PACKAGES = ["separatrix", *(f"separatrix.{name}" for name in MODULES)]

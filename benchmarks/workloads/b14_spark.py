@@ -3,7 +3,7 @@
 One process with a session of local[2]; the data frame is cached before anything is timed, fits alternate, the first is the
 warm-up. Quality of the logistic regressions is the objective Σ log(1 + exp(−ỹη)) + ½‖w‖² above ours at 1e-10, relative: with
 C = 1, pyspark's regParam is 1/n, without standardisation. Machines and naive Bayes are compared by their accuracy, which
-differs by less than a thousandth: pyspark's LinearSVC minimises the hinge, ours the squared hinge.
+may differ by a thousandth; both machines minimise the hinge, ours to a proven gap.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def in_child(scale: float, repeats: int) -> dict[str, dict[str, Any]]:
             lambda: theirs.LogisticRegression(regParam=1.0 / n, standardization=False, tol=1e-12, maxIter=500),
         ),
         "LinearSVC": (
-            lambda: ours.LinearClassifier("squared_hinge"),
+            lambda: ours.LinearClassifier("hinge"),
             lambda: theirs.LinearSVC(regParam=1.0 / n, standardization=False, maxIter=200),
         ),
         "NaiveBayes": (lambda: ours.MultinomialNB(), lambda: theirs.NaiveBayes()),

@@ -63,7 +63,7 @@ def cases(estimator: str) -> Iterator[tuple[str, Problem, Data]]:
 
 def predictors(entered: tuple[Contender, ...], data: Data) -> list[Contender]:
     """Ours and scikit-learn's first, fitted, to predict the first row."""
-    chosen = [entered[0], next(each for each in entered if each.peer.name == "scikit-learn")]
+    chosen = [entered[0], *[each for each in entered if each.peer.name == "scikit-learn"][:1]]
     fitted = [each.build().fit(data.X, data.y) for each in chosen]
     builds = [partial(OneRow, model, data.X[:1]) for model in fitted]
     return [each.peer.contender("predict", build) for each, build in zip(chosen, builds, strict=True)]

@@ -9,6 +9,7 @@ Here are the estimators and what most work needs; the rest is in the modules
 - `separatrix.plots`: displays
 - `separatrix.inference`: tables of coefficients with their tests and intervals
 - `separatrix.export`: model files, SQL, ONNX, JSON
+- `separatrix.drop_in`: scikit-learn's classes become ours
 - `separatrix.tables`, `separatrix.data`: columns of mixed kinds; rows from arrays, frames and files
 - `separatrix.statistics`, `separatrix.objectives`, `separatrix.solvers`, `separatrix.dual`: what the models are made of
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
         shift_priors,
         threshold_for,
     )
+    from separatrix.drop_in import accelerate, accelerated, restore
+    from separatrix.drop_in.notebook import load_ipython_extension as load_ipython_extension
+    from separatrix.drop_in.notebook import unload_ipython_extension as unload_ipython_extension
     from separatrix.dual import Kernel, LaplacianKernel, LinearKernel, PolynomialKernel, RBFKernel, SigmoidKernel
     from separatrix.export import inspect_model, load_model, save_model, to_json, to_onnx, to_sql
     from separatrix.geometry import counterfactual, separability
@@ -78,7 +82,18 @@ if TYPE_CHECKING:
     from separatrix.statistics import condition_gaussian
     from separatrix.tables import read_table, scan_csv, scan_parquet, scan_spark
 else:
-    _MODULES = ["comparison", "data", "decide", "export", "geometry", "inference", "models", "plots", "tables"]
+    _MODULES = [
+        "comparison",
+        "data",
+        "decide",
+        "drop_in",
+        "export",
+        "geometry",
+        "inference",
+        "models",
+        "plots",
+        "tables",
+    ]
     _MODULES += ["dual", "objectives", "solvers", "statistics"]  # what the models are made of
     __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 
@@ -113,6 +128,7 @@ __all__ += ["Kernel", "LaplacianKernel", "LinearKernel", "PolynomialKernel", "RB
 __all__ += ["BayesRule", "FeatureMap", "OneVsOneClassifier", "OneVsRestClassifier", "TableModel"]
 __all__ += ["Source", "as_source", "read_table", "scan_csv", "scan_parquet", "scan_spark"]
 __all__ += ["Certificate", "Fit", "Status", "config"]
+__all__ += ["accelerate", "accelerated", "restore"]
 __all__ += ["Comparison", "compare", "write_report"]
 __all__ += ["inspect_model", "load_model", "save_model", "to_json", "to_onnx", "to_sql"]
 __all__ += ["GaussianClasses", "bayes_risk", "cost_curve", "risk", "risk_coverage_curve", "threshold_for"]

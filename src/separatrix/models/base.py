@@ -65,6 +65,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     fit_: Fit
+    warned_as = ""  # the first words of a warning that the fit fell short; the name of the class if there are none
     # scikit-learn's estimator of the same name answers rows of float32 in float32 if it was fitted on such rows. The
     # coefficients that a certificate is about stay as they were found, in float64.
     _keeps_single = False
@@ -208,7 +209,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
 
     def _warn_if_short(self, *, also: bool = False) -> None:
         if self.fit_.status.fell_short or also:
-            warnings.warn(ConvergenceWarning(type(self).__name__, self.fit_), stacklevel=outside())
+            warnings.warn(ConvergenceWarning(self.warned_as or type(self).__name__, self.fit_), stacklevel=outside())
 
     def _read(
         self,

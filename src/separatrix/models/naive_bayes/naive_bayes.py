@@ -6,6 +6,7 @@ carries no evidence; where every class is impossible the prior decides. Never Na
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from numbers import Real
 from typing import Any
@@ -21,6 +22,7 @@ from separatrix.geometry import Linear, ScoreForm
 from separatrix.models.generative import GenerativeClassifier
 from separatrix.models.linear_rule import LinearRule
 from separatrix.result import Status
+from separatrix.settings import outside
 from separatrix.statistics.counts import ClassCounts
 
 _TINY_ALPHA = 1e-10
@@ -117,7 +119,11 @@ class NaiveBayesClassifier(JointScores):
                 f"When alpha is an array, it should contains `n_features` numbers: {self.n_features_in_} needed, "
                 f"got shape {alpha.shape}."
             )
-        return alpha if self.force_alpha else np.maximum(alpha, _TINY_ALPHA)
+        if self.force_alpha or (alpha >= _TINY_ALPHA).all():
+            return alpha
+        sentence = f"alpha too small will result in numeric errors, setting alpha = {_TINY_ALPHA:.1e}."
+        warnings.warn(f"{sentence} Use `force_alpha=True` to keep alpha unchanged.", stacklevel=outside())
+        return np.maximum(alpha, _TINY_ALPHA)
 
     @abstractmethod
     def _log_likelihood(self, X: Any) -> Float:

@@ -48,6 +48,8 @@ from separatrix.solvers.choose import choose_svm, few_rows
 
 # What few rows are solved to; entries that are swept in less time than it takes to prove a point.
 _FINE, _SMALL = 1e-10, 200_000
+# How much of ‖x‖² may stand against the ridge of the dual where sparse rows have few columns in common.
+_APART = 100.0
 
 
 class LinearSVC(SparseCoefficients, LinearRule):
@@ -283,8 +285,13 @@ class _Primal(LinearClassifier):
 
 
 def _few_sweeps(machine: DualMachine) -> bool:
-    """Whether the ridge 1/2C of the squared hinge's dual outweighs ‖x‖²: its coordinates hardly depend on each other then."""
-    return bool(2.0 * (machine.price @ machine.rows.squares) <= len(machine.price))
+    """Whether the coordinates of the squared hinge's dual hardly depend on each other.
+
+    They do where its ridge 1/2C outweighs ‖x‖², and where rows have few columns in common, more of ‖x‖² may stand against it.
+    """
+    n, d = machine.rows.X.shape
+    most = _APART if 4 * d >= n else 1.0
+    return bool(2.0 * (machine.price @ machine.rows.squares) <= most * n)
 
 
 def _too_large(frame: CentredRows, source: Source) -> str:

@@ -97,8 +97,8 @@ class SVC(MachineBoundaries):
         Rows that are support vectors, by class.
     support_vectors_ : ndarray or sparse array of shape (n_SV, n_features)
     n_support_ : ndarray of shape (n_classes,)
-    dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
-        ỹα, laid out as in scikit-learn; one row per machine for ``multi_class="ovr"``.
+    dual_coef_ : ndarray or sparse array of shape (n_classes - 1, n_SV)
+        ỹα, sparse where X was, laid out as in scikit-learn; one row per machine for ``multi_class="ovr"``.
     intercept_ : ndarray of shape (n_machines,)
     coef_ : ndarray of shape (n_machines, n_features)
         For the linear kernel alone.
@@ -280,7 +280,7 @@ class SVC(MachineBoundaries):
             self._weights, self.intercept_ = problem.planes(self._coefficients, self.support_vectors_, duals)
         single = len(self.classes_) == 2 or self.multi_class == "ovr"
         layout = self._coefficients.T.copy() if single else dual_layout(self._coefficients, codes, len(self.classes_))
-        self.dual_coef_ = layout
+        self.dual_coef_ = sp.csr_array(layout) if sp.issparse(self.support_vectors_) else layout
         self.n_iter_ = duals.steps.astype(np.int32)
         self.fit_status_ = int(not duals.converged)
 
@@ -290,7 +290,9 @@ class SVC(MachineBoundaries):
         self._check_ready()
         if not self._kernel.linear:
             raise AttributeError("coef_ is only available when using a linear kernel.")
-        return self._weights.copy()
+        weights = self._weights.view()
+        weights.flags.writeable = False  # as in scikit-learn: changing them would change no prediction
+        return weights
 
     def _machine_scores(self, X: Any) -> Float:
         self._check_ready()

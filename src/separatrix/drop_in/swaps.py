@@ -1,0 +1,113 @@
+"""Which classes are swapped: one line each.
+
+    scikit-learn's module and name  ↦  the class of the same name in separatrix.models, and how its parameters are read
+
+A reader (parameters.py) gives ours from scikit-learn's, or raises `HandBack` with the reason where there is no counterpart:
+scikit-learn's own class does that fit. A presenter and a warner (attributes.py) give the attributes and the words of
+scikit-learn where ours differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from inspect import signature
+from typing import Any
+
+from separatrix.drop_in.attributes import (
+    Presenter,
+    Warner,
+    as_found,
+    in_single,
+    kernel_machine_warning,
+    linear_machine_warning,
+    logistic_attributes,
+    logistic_warning,
+    perceptron_warning,
+    ridge_attributes,
+    ridge_classifier_attributes,
+)
+from separatrix.drop_in.parameters import Reader, as_given, kernel_machine, linear_machine, logistic, logistic_cv, ridge
+
+_CONSTANTS = (bool, int, float, str, type(None))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and one == other)
+
+
+@dataclass(frozen=True)
+class Swap:
+    """A class of scikit-learn, ours of the same name, and how to get from one to the other."""
+
+    module: str
+    name: str
+    reader: Reader = as_given
+    presenter: Presenter = as_found
+    warner: Warner | None = None
+
+    @cached_property
+    def original(self) -> type[Any]:
+        """scikit-learn's class; the first read comes before the first swap."""
+        return getattr(import_module(self.module), self.name)
+
+    @cached_property
+    def ours(self) -> type[Any]:
+        """The class that does the work."""
+        return getattr(import_module("separatrix.models"), self.name)
+
+    @cached_property
+    def parameter_names(self) -> list[str]:
+        """The parameters of scikit-learn's class."""
+        return list(signature(self.original).parameters)
+
+    @cached_property
+    def _accepted(self) -> dict[str, Any]:
+        """For each parameter the last value that scikit-learn found valid: its check takes as long as a small fit."""
+        return {}
+
+    def accepts(self, given: dict[str, Any]) -> bool:
+        """Whether all values are the last that were found valid."""
+        return all(name in self._accepted and _same(self._accepted[name], value) for name, value in given.items())
+
+    def remember(self, given: dict[str, Any]) -> None:
+        """These values are valid."""
+        self._accepted.update({name: value for name, value in given.items() if isinstance(value, _CONSTANTS)})
+
+    def given(self, instance: Any) -> dict[str, Any]:
+        """Their values; a subclass may have more."""
+        return {name: getattr(instance, name) for name in self.parameter_names}
+
+
+SWAPS: dict[str, Swap] = {
+    swap.name: swap
+    for swap in (
+        Swap("sklearn.linear_model", "LogisticRegression", logistic, logistic_attributes, logistic_warning),
+        Swap("sklearn.linear_model", "LogisticRegressionCV", logistic_cv, warner=logistic_warning),
+        Swap("sklearn.linear_model", "LinearRegression", presenter=in_single),
+        Swap("sklearn.linear_model", "Ridge", ridge, ridge_attributes),
+        Swap("sklearn.linear_model", "RidgeClassifier", ridge, ridge_classifier_attributes),
+        Swap("sklearn.linear_model", "Perceptron", presenter=in_single, warner=perceptron_warning),
+        Swap("sklearn.discriminant_analysis", "LinearDiscriminantAnalysis", presenter=in_single),
+        Swap("sklearn.discriminant_analysis", "QuadraticDiscriminantAnalysis"),
+        Swap("sklearn.naive_bayes", "GaussianNB"),
+        Swap("sklearn.naive_bayes", "MultinomialNB"),
+        Swap("sklearn.naive_bayes", "ComplementNB"),
+        Swap("sklearn.naive_bayes", "BernoulliNB"),
+        Swap("sklearn.naive_bayes", "CategoricalNB"),
+        Swap("sklearn.svm", "SVC", kernel_machine, warner=kernel_machine_warning),
+        Swap("sklearn.svm", "LinearSVC", linear_machine, warner=linear_machine_warning),
+    )
+}
+
+
+def chosen(only: Iterable[str] | None, without: Iterable[str]) -> list[Swap]:
+    """The swaps of these names, of all for ``None``, less those of the others."""
+    names = set(SWAPS if only is None else [only] if isinstance(only, str) else only)
+    without = {without} if isinstance(without, str) else set(without)
+    unknown = sorted((names | without) - SWAPS.keys())
+    if unknown:
+        raise ValueError(f"{', '.join(unknown)}: no class of this name is swapped; there are {', '.join(SWAPS)}.")
+    return [swap for name, swap in SWAPS.items() if name in names - without]
