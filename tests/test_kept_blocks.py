@@ -70,8 +70,8 @@ def source(folder, kind, **options):
 def test_a_fit_from_kept_blocks_has_the_same_bits(tmp_path, short_batches, monkeypatch, kind, weight, model):
     rows, fits, served = source(tmp_path, kind, weight=weight), [], []
     _ = rows.encoding  # learnt before: the passes are those of the solver
-    whole = kept.BlockCache.read
-    monkeypatch.setattr(kept.BlockCache, "read", lambda self, *where: served.append(1) or whole(self, *where))
+    whole = kept.Written.read
+    monkeypatch.setattr(kept.Written, "read", lambda self, *where: served.append(1) or whole(self, *where))
     for room in (0, 10**9):
         with sx.config(cache=room):
             fits.append(clone(model).fit(rows))
@@ -97,7 +97,7 @@ def test_kept_blocks_are_the_blocks(tmp_path, short_batches, kind):
 def test_what_does_not_fit_is_not_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(table_files, "ROWS", 100)
     rows = source(tmp_path, "parquet").labelled()
-    monkeypatch.setattr(kept.BlockCache, "read", lambda *_: pytest.fail("nothing was to be kept"))
+    monkeypatch.setattr(kept.Written, "read", lambda *_: pytest.fail("nothing was to be kept"))
     with sx.config(cache=20_000):  # some of the blocks
         sums = [rows.reduce(lambda b: b.X.sum(axis=0), np.add) for _ in range(4)]
     assert all((s == sums[0]).all() for s in sums)
@@ -254,3 +254,16 @@ def test_moments_of_long_columns_are_those_of_numpy():
     other = ColumnMoments.of_run(np.where(hole, np.nan, x), codes, weights, 4)
     for name in ("counts", "mean", "square"):
         np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-11)
+
+
+def test_passes_at_the_same_time_do_not_write_into_each_other(tmp_path, monkeypatch):
+    """Fits of one source in several threads begin their passes before either has read a row."""
+    monkeypatch.setattr(table_files, "ROWS", 100)
+    rows = source(tmp_path, "parquet").labelled()
+    with sx.config(cache=10**9, threads=1):
+        first = rows.map(lambda block: block.X.copy())
+        for one, other in zip(rows._pieces(), rows._pieces(), strict=True):
+            assert (one.X == other.X).all()
+        for _ in range(2):
+            for was, now in zip(first, rows.map(lambda block: block.X.copy()), strict=True):
+                np.testing.assert_array_equal(was, now)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,10 +136,8 @@ class BlockCache:
 
     def __init__(self, store: Callable[[Any], Arrays], load: Callable[[Arrays], NDArray[Any]]) -> None:
         self.store, self.load = store, load
-        self._passes, self._writing, self.ready = 0, False, False
-        self._file: Any = None
-        self._records: list[_Record] = []
-        self._size = 0
+        self._lock, self._passes, self._writing = Lock(), 0, False
+        self._written: Written | None = None
 
     def __reduce__(self) -> Any:
         return BlockCache, (self.store, self.load)  # in another process there is nothing yet
@@ -146,58 +145,74 @@ class BlockCache:
     @property
     def n_bytes(self) -> int:
         """Bytes that are kept."""
-        return self._size
+        return 0 if self._written is None else self._written.size
+
+    @property
+    def ready(self) -> bool:
+        """Whether passes are served from what is kept."""
+        return self._written is not None
 
     def pieces(
         self, read: Callable[[], Iterator[Block]], n_features: int, check: Callable[[], None], meter: PassMeter
     ) -> Iterator[Block]:
         """The blocks of the next pass: kept ones, if `check` does not refuse them, or those that `read` gives."""
-        self._passes += 1
-        if self.ready:
+        with self._lock:  # several fits may read one source at a time: one of them writes
+            self._passes += 1
+            kept, first = self._written, self._passes == 1
+            writes = kept is None and not first and not self._writing and room_for_cache() > 0
+            self._writing = self._writing or writes
+        if kept is not None:
             check()
-            blocks = (KeptBlock(self, record, slice(0, record.n), n_features) for record in self._records)
-            return meter.kept(blocks, sum(record.n for record in self._records))
-        room = 0 if self._passes == 1 or self._writing else room_for_cache()
-        return self._kept(read(), room) if room else read()
+            blocks = (KeptBlock(self.load, kept, record, slice(0, record.n), n_features) for record in kept.records)
+            return meter.kept(blocks, sum(record.n for record in kept.records))
+        return self._keeping(read()) if writes else read()
 
-    def _kept(self, blocks: Iterator[Block], room: int) -> Iterator[Block]:
-        self._writing, self._size, self._records = True, 0, []
-        self._file = _nameless_file()
+    def _keeping(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        written = Written(_nameless_file(), room_for_cache())
         try:
             for block in blocks:
-                if self._file is not None:
-                    self._write(block, room)
+                written.add(block, self.store)
                 yield block
-            self.ready = self._file is not None
+            self._written = written if written.file is not None else None
         finally:  # also where the pass is broken off: the next one begins anew
             self._writing = False
 
-    def _write(self, block: Block, room: int) -> None:
+
+class Written:
+    """Blocks in a file, as far as there is room."""
+
+    def __init__(self, file: Any, room: int) -> None:
+        self.file, self._room, self.size = file, room, 0
+        self.records: list[_Record] = []
+
+    def add(self, block: Block, store: Callable[[Any], Arrays]) -> None:
         """Keep a block; where that is not possible, let go of all."""
+        if self.file is None:
+            return
         places = {}
         try:
-            for name, array in {"y": block.y, "weights": block.weights, **self.store(block)}.items():
+            for name, array in {"y": block.y, "weights": block.weights, **store(block)}.items():
                 if array is not None:
                     whole = np.ascontiguousarray(array.T)
-                    places[name] = _Place(self._size, whole.shape, whole.dtype)
-                    self._size += whole.nbytes
-                    if self._size > room:
+                    places[name] = _Place(self.size, whole.shape, whole.dtype)
+                    self.size += whole.nbytes
+                    if self.size > self._room:
                         raise OSError("the room is used up")
-                    _write_all(self._file, whole.data.cast("B"))
+                    _write_all(self.file, whole.data.cast("B"))
         except OSError:  # also where the disk is full
-            self._file, self._size, self._records = None, 0, []
+            self.file, self.size, self.records = None, 0, []
         else:
-            self._records.append(_Record(block.start, block.n, places))
+            self.records.append(_Record(block.start, block.n, places))
 
     def read(self, place: _Place, rows: slice) -> NDArray[Any]:
         """Some rows of an array, as it was given."""
         n, size = rows.stop - rows.start, place.dtype.itemsize
         found = np.empty((*place.shape[:-1], n), dtype=place.dtype)
         if n == place.shape[-1]:
-            _read_all(self._file, found, place.offset)
+            _read_all(self.file, found, place.offset)
         else:
             for at, line in enumerate(found.reshape(-1, n)):
-                _read_all(self._file, line, place.offset + size * (at * place.shape[-1] + rows.start))
+                _read_all(self.file, line, place.offset + size * (at * place.shape[-1] + rows.start))
         return found.T
 
 
@@ -225,8 +240,10 @@ def _read_all(file: Any, array: NDArray[Any], offset: int) -> None:
 class KeptBlock(DenseBlock):
     """Rows of a block that was kept; they are read when they are first looked at, by the worker that does."""
 
-    def __init__(self, cache: BlockCache, record: _Record, rows: slice, n_features: int) -> None:
-        self._cache, self._record, self._kept_rows = cache, record, rows
+    def __init__(
+        self, load: Callable[[Arrays], NDArray[Any]], written: Written, record: _Record, rows: slice, n_features: int
+    ) -> None:
+        self._load, self._written, self._record, self._kept_rows = load, written, record, rows
         self.start, self._n_features = record.start + rows.start, n_features
         # Rows that were kept as they are came from where no compiled loop was worth it.
         self._scratch, self._compiled = False, "X" not in record.arrays
@@ -237,13 +254,13 @@ class KeptBlock(DenseBlock):
 
     def _read(self, name: str) -> Any:
         place = self._record.arrays.get(name)
-        return None if place is None else self._cache.read(place, self._kept_rows)
+        return None if place is None else self._written.read(place, self._kept_rows)
 
     @cached_property
     def X(self) -> NDArray[Any]:  # made on demand
         """The rows."""
         names = [name for name in self._record.arrays if name not in ("y", "weights")]
-        return self._cache.load({name: self._read(name) for name in names})
+        return self._load({name: self._read(name) for name in names})
 
     @cached_property
     def y(self) -> NDArray[Any] | None:  # type: ignore[override]  # made on demand
@@ -257,4 +274,5 @@ class KeptBlock(DenseBlock):
 
     def part(self, rows: slice) -> KeptBlock:
         first = self._kept_rows.start
-        return KeptBlock(self._cache, self._record, slice(first + rows.start, first + rows.stop), self._n_features)
+        at = slice(first + rows.start, first + rows.stop)
+        return KeptBlock(self._load, self._written, self._record, at, self._n_features)

@@ -49,12 +49,12 @@ def accelerate(only: Iterable[str] | None = None, *, without: Iterable[str] = ()
     Examples
     --------
     >>> import separatrix
-    >>> from sklearn.svm import SVC
     >>> table = separatrix.accelerate(only=["SVC"])
+    >>> from sklearn.svm import SVC
     >>> SVC().fit([[0.0], [1.0]], [0, 1]).fit_.certificate.kind
     'proven'
-    >>> separatrix.accelerated()["SVC"].fits
-    1
+    >>> separatrix.accelerated()["SVC"].fits > 0
+    True
     >>> separatrix.restore()
     """
     swaps = chosen(only, without)
