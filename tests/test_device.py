@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from estimators import REGISTRY, having, tight
 from sklearn.base import clone
 
 import separatrix as sx
 from separatrix.data.device import streamed
 from separatrix.data.device.block import DeviceBlock
-from tests.estimators import REGISTRY, having, tight
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-engines sets it up")
 
@@ -205,9 +205,49 @@ def test_what_is_wrong_is_said_in_words() -> None:
         sx.LogisticRegression().fit(rows, labels[1:])
     with pytest.raises(ValueError, match="2D"):
         sx.LogisticRegression().fit(rows[:, 0], labels)
-    with pytest.raises(TypeError, match="sparse tensor"):
-        sx.LogisticRegression().fit(rows.to_sparse(), labels)
     with pytest.raises(ValueError, match="omplex"):
         sx.LogisticRegression().fit(rows + 0j, labels)
     with pytest.raises(ValueError, match="expecting 5"):
         sx.LogisticRegression().fit(rows, labels).predict(rows[:, :4])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_files_are_read_straight_to_the_device(
+    kind: Any, device: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pieces across row groups and files; the model of the host, and refusals with the row and its column."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    from separatrix.data.device import files
+
+    monkeypatch.setattr(files, "BLOCK_BYTES", 5 * 8 * 700)
+    X, y = data(5000)
+    X = X.astype(kind)
+    s = np.random.default_rng(0).integers(1, 3, len(y)).astype(float)
+    columns = {f"x{j}": X[:, j] for j in range(5)} | {"y": np.array(["a", "b", "c"])[y], "s": s}
+    table = pa.table(columns)
+    pq.write_table(table.slice(0, 2100), tmp_path / "a.parquet", row_group_size=999)
+    pq.write_table(table.slice(2100), tmp_path / "b.parquet", row_group_size=512)
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for model in (
+        sx.LogisticRegression(tol=1e-11),
+        sx.LinearDiscriminantAnalysis(),
+        sx.GaussianNB(),
+        sx.LinearSVC(tol=1e-9),
+        sx.RidgeClassifier(),
+    ):
+        source = sx.scan_parquet(paths, target="y", weight="s")
+        here = clone(model).fit(source)
+        with sx.config(device=device):
+            there_ = clone(model).fit(sx.scan_parquet(paths, target="y", weight="s"))
+        assert there_.fit_.engine.startswith(device) and list(there_.classes_) == ["a", "b", "c"]
+        close = 1e-4 if isinstance(model, sx.LinearSVC) or (kind == np.float32 and device == "cuda") else 1e-9
+        names = {f"x{j}": X[:200, j] for j in range(5)}
+        expected = answers(here, pa.table(names))
+        np.testing.assert_allclose(answers(there_, pa.table(names)), expected, rtol=close, atol=close)
+    X[4321, 2] = np.nan
+    pq.write_table(pa.table(columns | {"x2": X[:, 2]}), tmp_path / "bad.parquet", row_group_size=512)
+    with sx.config(device=device), pytest.raises(ValueError, match=r"'x2' has 1 such row \(first: row 4321\)"):
+        sx.LogisticRegression().fit(sx.scan_parquet(tmp_path / "bad.parquet", target="y", weight="s"))
+    with sx.config(device="nowhere"), pytest.raises(ValueError, match="device='nowhere' cannot be used"):
+        sx.LogisticRegression().fit(sx.scan_parquet(paths, target="y", weight="s"))

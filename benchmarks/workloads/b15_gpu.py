@@ -32,6 +32,8 @@ SHARES = {f"logistic gradient, {d} columns": 0.9 for d in (8, 16, 32, 100, 300, 
     "logistic gradient, 100 columns of float64": 0.9
 }
 FLOOR, STREAMED = "plain read", 50
+# Sparse rows: a tenth as many, entries of a row, columns; bytes that a plain read takes in a second.
+SPARSE_COLUMNS, ENTRIES, READ = 100_000, 60, 4.5e12
 
 
 def timed(work: Callable[[], Any], repeats: int) -> list[float]:
@@ -204,6 +206,93 @@ def from_the_host(rows: int, repeats: int) -> list[float]:
     return timed(partial(source.map, gradient), repeats)
 
 
+def sparse_there(n: int) -> tuple[Any, Any]:
+    """A CSR tensor of rows of length one with an entry in each of 60 ranges of columns, and labels of two classes."""
+    torch: Any = import_module("torch")
+    made = torch.Generator("cuda").manual_seed(0)
+    width = SPARSE_COLUMNS // ENTRIES
+    columns = torch.randint(0, width, (n, ENTRIES), generator=made, device="cuda")
+    columns += width * torch.arange(ENTRIES, device="cuda")
+    values = torch.empty((n, ENTRIES), device="cuda").uniform_(0.1, 1.0, generator=made)
+    values /= values.norm(dim=1, keepdim=True)
+    w = 3.0 * torch.randn(SPARSE_COLUMNS, generator=made, device="cuda")
+    noise = torch.empty(n, device="cuda").uniform_(1e-6, 1 - 1e-6, generator=made).logit()
+    y = ((values * w[columns]).sum(dim=1) + noise > 0).to(torch.uint8)
+    starts = ENTRIES * torch.arange(n + 1, device="cuda")
+    return torch.sparse_csr_tensor(starts, columns.ravel(), values.ravel(), size=(n, SPARSE_COLUMNS)), y
+
+
+def sparse_lbfgs(X: Any, across: Any, y: Any, target: float) -> tuple[float, float]:
+    """Seconds of torch.optim.LBFGS with products of torch.sparse, its transpose given, and the objective it reached."""
+    torch: Any = import_module("torch")
+    n, signs = X.shape[0], 1.0 - 2.0 * y.float()
+    w = torch.zeros(X.shape[1] + 1, device="cuda", requires_grad=True)
+    optimiser = torch.optim.LBFGS(
+        [w], max_iter=1, history_size=20, line_search_fn="strong_wolfe", tolerance_grad=0, tolerance_change=0
+    )
+
+    def loss() -> Any:
+        with torch.no_grad():
+            v = signs * (X @ w[:-1] + w[-1])
+            slopes = signs * torch.sigmoid(v) / n
+            w.grad = torch.cat([across @ slopes + w[:-1] / n, slopes.sum()[None]])
+            value = torch.nn.functional.softplus(v).sum(dtype=torch.float64) + 0.5 * (w[:-1] @ w[:-1])
+            return value / n
+
+    torch.cuda.synchronize()
+    start, value = time.perf_counter(), float("inf")
+    for _ in range(300):
+        optimiser.step(loss)
+        value = float(loss()) * n
+        if value <= target:
+            break
+    torch.cuda.synchronize()
+    return time.perf_counter() - start, value
+
+
+def sparse_in_child(rows: int, repeats: int) -> dict[str, Any]:
+    """Seconds of sparse logistic regression, and what it proved."""
+    import numpy as np
+
+    torch: Any = import_module("torch")
+    from separatrix.data.device.csr import csr_rows
+    from separatrix.data.device.sparse_block import SparseDeviceBlock
+
+    X, y = sparse_there(rows)
+    stored = csr_rows(X)
+    by_column = stored.by_column
+    across = torch.sparse_csr_tensor(by_column.starts, by_column.index.long(), by_column.values, size=X.shape[::-1])
+    block = SparseDeviceBlock(stored, y)
+    W, b = np.full((1, SPARSE_COLUMNS), 0.01), np.zeros(1)
+    seconds = {"sparse logistic gradient": timed(lambda: block.loss_sums("logistic", W, b, None, None, False), repeats)}
+    fits: list[Any] = []
+    seconds["sparse logistic to a proven 1e-6"] = timed(partial(fit_into, fits, 1e-6, X, y), repeats)
+    proof = fits[-1].fit_.certificate
+    took, reached = sparse_lbfgs(X, across, y, proof.objective * (1 + 1e-6))
+    seconds["torch.sparse L-BFGS to 1e-6"] = [took]
+    proven = {
+        "sparse logistic to a proven 1e-6": f"gap {proof.gap / proof.objective:.1e} in {fits[-1].fit_.passes} passes",
+        "torch.sparse L-BFGS to 1e-6": f"relative gap {reached / proof.objective - 1:.1e}",
+    }
+    return {"seconds": seconds, "proven": proven}
+
+
+def sparse_rows(rows: int, repeats: int) -> list[Row]:
+    """Rows of the result for sparse data, each with its share of the speed of one plain read of the stored entries."""
+    size = f"{rows:,} × {SPARSE_COLUMNS:,}".replace(",", " ") + f", {ENTRIES} a row"
+    try:
+        found = call(f"{__name__}:sparse_in_child", rows=rows, repeats=repeats)
+    except ChildFailed as error:
+        return [Row(f"sparse logistic, {size}", "context", status=FAILED, note=one_line(str(error)))]
+    floor, made = rows * ENTRIES * 8 / READ, []
+    for name, times in found["seconds"].items():
+        seconds = [float(t) for t in times]
+        note = f"{floor / median(seconds):.1%} of the speed of one read of the entries"
+        proven = found["proven"].get(name)
+        made.append(Row(f"{name}, {size}", "context", seconds=seconds, note="; ".join(filter(None, [proven, note]))))
+    return made
+
+
 @dataclass(frozen=True)
 class DeviceWorkload:
     id: str = "B15"
@@ -251,6 +340,7 @@ class DeviceWorkload:
                         f"{name}: ≥ {SHARES[name]:.0%} of a plain read's speed", f"{share:.0%}", share >= SHARES[name]
                     )
                 )
+        result.rows.extend(sparse_rows(rows // 10, max(3, settings.repeats)))
         row = Row("logistic gradient, rows in the memory of the host", "context")
         try:
             row.seconds = call(f"{__name__}:from_the_host", rows=rows, repeats=max(3, settings.repeats))

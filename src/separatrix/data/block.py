@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,12 +121,19 @@ class LossSums(Protocol):
 
 
 class RowSums(Protocol):
-    """Rows of which the sums of a loss are made where they lie, with one score ("logistic") or one per class ("softmax")."""
+    """Rows of which the sums of a loss are made where they lie, with one score ("logistic", `margins`) or one per class."""
+
+    margins: ClassVar[bool]  # whether "hinge", "squared_hinge" and "smoothed_hinge" are among them
 
     def loss_sums(
-        self, kind: str, W: Float, b: Float, own: Float | None, metric: Float | None, keep: bool
+        self, kind: str, W: Float, b: Float, own: Any, metric: Float | None, keep: bool, width: float = 0.0
     ) -> LossSums | None:
-        """Loss and gradient at the scores o + b + Wx; ``None`` where they cannot be made."""
+        """Loss and gradient at the scores o + b + Wx; ``None`` where they cannot be made. `width` is that of a rounded kink."""
+
+    def judged(
+        self, kinds: tuple[str, str], w: Float, b: float, own: Any, width: float
+    ) -> tuple[Float, Float, float, Any]:
+        """What slopes of the second loss show of the first: see kernels/device/torch_losses.py."""
 
     def loss_curve(self, curvatures: Any, V: Float, last: Float) -> tuple[Float, Float]:
         """(d, m) Σ s∇²ℓ(Vx + last)xᵀ, and the same for a column of ones."""
@@ -151,6 +158,8 @@ class Block(ABC):
     start: int
     y: NDArray[Any] | None
     weights: Float | None
+    margins: ClassVar[bool] = False
+    """Whether losses of the margin are summed where the rows lie (`row_sums`)."""
 
     @property
     @abstractmethod
@@ -244,6 +253,18 @@ class Block(ABC):
 
     def standardised(self, centre: Float, scale: Float | float) -> Block | None:
         """(X − 1cᵀ)D⁻¹ where the rows can be seen so without a copy; else ``None``."""
+        return None
+
+    def regrouped(self, groups: Codes | None, factors: Float | None = None) -> Block | None:
+        """The rows in other classes (K,), −1 for none, or of weights times a factor (K,), made where they lie; or ``None``."""
+        return None
+
+    def binarised(self, threshold: float) -> Block | None:
+        """1 where a value exceeds the threshold, else 0, NaN where it is not finite, made where they lie; or ``None``."""
+        return None
+
+    def radial_sums(self, gamma: float, centre: Any, vectors: Any, factors: Float, lost: float) -> Float | None:
+        """(n, k) Σ βⱼexp(−γ‖x − zⱼ‖²), made where the rows lie, γ‖x − centre‖² being at most `lost`; else ``None``."""
         return None
 
     def row_sums(self) -> tuple[RowSums, bool] | None:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from separatrix.data.arrays import ArraySource, SparseSource
 from separatrix.data.checks import check_rows, real_numbers
-from separatrix.data.device.tensors import moved, on_device, to_host
+from separatrix.data.device.tensors import is_sparse, moved, on_device, to_host
 from separatrix.data.frames import FrameSource, is_frame
 from separatrix.data.labels import as_target, as_weights
 from separatrix.data.source import Source
@@ -112,21 +112,41 @@ class Kind(NamedTuple):
 
 
 def _device(X: Any, y: Any, sample_weight: Any, numeric: bool) -> Source:
-    from separatrix.data.device.source import device_source  # with its kernels it takes a while to import
+    # With their kernels they take a while to import.
+    if is_sparse(X):
+        from separatrix.data.device.sparse_source import sparse_device_source
+
+        return sparse_device_source(X, y, sample_weight)
+    from separatrix.data.device.source import device_source
 
     return device_source(X, y, sample_weight)
 
 
-def moved_source(X: NDArray[Any], y: Any, sample_weight: Any, device: str) -> Source:
-    """The rows of an array on a device, or on their way there piece by piece where they are too many for it."""
+def moved_source(X: Any, y: Any, sample_weight: Any, device: str) -> Source:
+    """The rows of an array or a sparse matrix on a device; an array that is too large for it is read piece by piece."""
     from separatrix.data.device.streamed import StreamedSource, too_large
 
+    if sp.issparse(X):
+        from separatrix.data.device.sparse_source import moved_sparse_source
+
+        return moved_sparse_source(check_rows(X), y, sample_weight, device)
     if not too_large(X.nbytes, device):
         return _device(moved(X, device), y, sample_weight, True)
     target = None if y is None else as_target(to_host(y), len(X))
     return StreamedSource(
         X, target, None if sample_weight is None else as_weights(to_host(sample_weight), len(X)), device
     )
+
+
+def files_there(source: Source, device: str | None) -> Source:
+    """Files of numbers with their blocks on a device, where one is asked for; other sources as they are."""
+    from separatrix.data.files import FileSource
+
+    if device is None or not isinstance(source, FileSource):
+        return source
+    from separatrix.data.device.files import DeviceFiles
+
+    return DeviceFiles(source, device)
 
 
 def _sparse(X: Any, y: Any, sample_weight: Any, numeric: bool) -> Source:

@@ -89,6 +89,8 @@ class FileSource(Source):
 
     _role = ""  # what the targets are read as: "labels", "values" or not at all
     _cache: BlockCache | None = None
+    _block_bytes = _BLOCK_BYTES
+    _room: Callable[[tuple[int, int], np.dtype[Any]], NDArray[Any]] | None = None
 
     def __init__(
         self,
@@ -184,7 +186,7 @@ class FileSource(Source):
 
     def blocks(self) -> Iterator[Block]:
         """The rows as blocks in order, decoded one after another."""
-        size, filled, counts = rows_per_block(self.n_features, target=_BLOCK_BYTES), 0, not self._weights
+        size, filled, counts = rows_per_block(self.n_features, target=self._block_bytes), 0, not self._weights
         block = self._empty(size, 0)
         for where, batch in self._batches([*self._features, *(self._targets if self._role else []), *self._weights]):
             while batch.num_rows:
@@ -200,6 +202,12 @@ class FileSource(Source):
         if self.n_rows and not counts:
             raise ValueError(f"All weights in column {self._weights[0]!r} are zero; give at least one positive weight.")
 
+    def laid_out(self, block_bytes: int, room: Callable[[tuple[int, int], np.dtype[Any]], NDArray[Any]] | None) -> Self:
+        """The same rows in blocks of another size, whose columns are decoded into memory that `room` gives."""
+        view = copy(self)
+        view._block_bytes, view._room = block_bytes, room
+        return view
+
     def _pieces(self) -> Iterator[Block]:
         if self._cache is None:
             return self.blocks()
@@ -207,7 +215,8 @@ class FileSource(Source):
 
     def _empty(self, n: int, start: int) -> DenseBlock:
         # Columns are contiguous, as in the file. Bringing rows together is left to the workers, who sort them anyway.
-        X = np.empty((n, self.n_features), dtype=self.dtype, order="F")
+        shape = (n, self.n_features)
+        X = np.empty(shape, dtype=self.dtype, order="F") if self._room is None else self._room(shape, self.dtype)
         y = {"": None, "labels": np.empty(n, dtype=np.intp), "values": np.empty((n, len(self._targets)))}[self._role]
         return DenseBlock(X, y, np.empty(n) if self._weights else None, start)
 

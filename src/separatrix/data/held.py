@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
+from separatrix.data.device.tensors import to_host
 
 Value = TypeVar("Value")
 
@@ -89,18 +90,24 @@ class HeldRows:
         """(n,) numbers of the rows of a block; made again by an engine whose workers keep nothing."""
         if self._held.make is not None and not self._held.values:
             return self._factor * self._held.make(block)
+        own = self._held.values.get(block.start)
+        if own is not None and not isinstance(own, np.ndarray):  # of a block whose rows are on a device, as they are
+            return self._factor * own
         first, numbers = self._rows()
         return numbers[block.start - first : block.start - first + block.n]
 
     def at(self, rows: NDArray[np.intp]) -> Float:
         """Numbers of some rows, where they are here."""
+        if len(self._held.values) == 1:  # as they are where they lie: a few of many
+            (first, own), *_ = self._held.values.items()
+            return self._factor * to_host(own[np.asarray(rows) - first])
         first, numbers = self._rows()
-        return numbers[rows - first]
+        return numbers[np.asarray(rows) - first]
 
     def _rows(self) -> tuple[int, Float]:
         """The first row that is here, and the numbers from it on."""
         if self._joined is None:  # two threads may both join them, to the same end
             parts = sorted(self._held.values.items())
-            numbers = np.concatenate([values for _, values in parts])
+            numbers = np.concatenate([to_host(values) for _, values in parts])
             self._joined = parts[0][0], numbers if self._factor == 1.0 else self._factor * numbers
         return self._joined

@@ -143,6 +143,8 @@ class Regrouped(View):
         return view
 
     def map_block(self, block: Block) -> Block:
+        if (there := block.regrouped(self._groups)) is not None:
+            return there
         groups = self._groups[block.codes]
         view = _reweighted(block, (groups >= 0).astype(np.float64) if (self._groups < 0).any() else None)
         view.y = np.maximum(groups, 0)
@@ -181,7 +183,8 @@ class Reweighted(View):
         self._class_weight = class_weight
 
     def map_block(self, block: Block) -> Block:
-        return _reweighted(block, self._class_weight[block.codes])
+        there = block.regrouped(None, self._class_weight)
+        return _reweighted(block, self._class_weight[block.codes]) if there is None else there
 
 
 def native_rows(block: Block) -> Any:
@@ -251,6 +254,8 @@ class Binarised(View):
     @staticmethod
     def block(block: Block, threshold: float) -> Block:
         """One block, binarised. NaN and infinity become NaN, to be reported."""
+        if (there := block.binarised(threshold)) is not None:
+            return there
         if isinstance(block, SparseBlock):
             flags = np.where(np.isfinite(block.X.data), block.X.data > threshold, np.nan)
             X: Any = sp.csr_array((flags.astype(np.float64), block.X.indices, block.X.indptr), shape=block.X.shape)

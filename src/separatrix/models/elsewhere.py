@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from copy import copy
 from functools import partial, wraps
 from typing import Any
@@ -10,14 +11,21 @@ from typing import Any
 from separatrix.data.device.tensors import beside, on_device
 from separatrix.data.dispatch import answered_elsewhere, is_elsewhere, is_spark
 
+_asked: ContextVar[bool] = ContextVar("_asked", default=False)
+"""Whether a method of rows on a device is at work: those that it calls answer with arrays of the host."""
+
 
 def answers_elsewhere(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of rows that answers those of an engine lazily, in their own partitions."""
 
     @wraps(method)
     def answer(self: Any, X: Any, *more: Any, **options: Any) -> Any:
-        if on_device(X):
-            return beside(method(self, X, *more, **options), X)
+        if on_device(X) and not _asked.get():
+            token = _asked.set(True)
+            try:
+                return beside(method(self, X, *more, **options), X)
+            finally:
+                _asked.reset(token)
         if not is_elsewhere(X):
             return method(self, X, *more, **options)
         self._check_ready()

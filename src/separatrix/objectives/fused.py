@@ -16,7 +16,7 @@ from separatrix.data.source import Source
 from separatrix.data.views import View
 from separatrix.lazy import compiled_pays
 from separatrix.objectives.losses import Loss, Softmax
-from separatrix.objectives.margin_losses import Logistic
+from separatrix.objectives.margin_losses import Hinge, Logistic, SmoothedHinge, SquaredHinge
 from separatrix.objectives.rounding import EPS
 
 # Below this many multiplications a pass NumPy is as fast; above, a compiled loop saves so many seconds for each, over the
@@ -28,6 +28,8 @@ _MANY_COLUMNS = 2000
 # From this many classes on products of matrices beat a loop over rows, in pieces of so many rows.
 _MANY_CLASSES, _PIECE = 20, 1024
 _NOTHING = np.empty(0)
+MARGINS: dict[type, str] = {Hinge: "hinge", SquaredHinge: "squared_hinge", SmoothedHinge: "smoothed_hinge"}
+_KINDS: dict[type, str] = {Logistic: "logistic", **MARGINS}
 
 
 @dataclass(frozen=True)
@@ -102,11 +104,12 @@ def _sums_there(
 ) -> Fused | None:
     """The same, made where the rows lie."""
     kind = kind_of(loss)
-    if kind is None:
+    if kind is None or (type(loss) in MARGINS and not rows.margins):
         return None
     W, b = (theta[:, :-1], theta[:, -1]) if ones else (theta, np.zeros(len(theta)))
     measure = metric[:-1] if ones and metric is not None else metric
-    sums = rows.loss_sums(kind, W, b, own, measure, keep)
+    rounded = {"width": loss.width} if isinstance(loss, SmoothedHinge) else {}
+    sums = rows.loss_sums(kind, W, b, own, measure, keep, **rounded)
     if sums is None:
         return None
     largest = np.nan if metric is None else sums.largest + (float(metric[-1]) if ones else 0.0)
@@ -123,9 +126,9 @@ def _curve_there(direction: Float, rows: RowSums, ones: bool, p: Any) -> Float:
 
 def kind_of(loss: Loss) -> str | None:
     """The name of a loss whose sums can be made where the rows lie."""
-    if type(loss) is Logistic:
-        return "logistic"
-    return "softmax" if type(loss) is Softmax and loss.baseline is None else None
+    if type(loss) is Softmax:
+        return "softmax" if loss.baseline is None else None
+    return _KINDS.get(type(loss))
 
 
 def _sparse_sums(loss: Loss, theta: Float, block: Block, own: Float | None, keep: bool) -> Fused | None:

@@ -5,9 +5,10 @@ Products are made on the device in double precision, a run of rows at a time, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,12 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block, Centred, Codes, Entries, Float, RowSums
 from separatrix.data.dense import DenseBlock
 from separatrix.data.device.centred import DeviceCentred
-from separatrix.data.device.tensors import Twin, code_type, pytorch
+from separatrix.data.device.tensors import Twin, code_type, host, on_device, pytorch
 from separatrix.kernels.device import cuda, softmax
+from separatrix.kernels.device.engine import linear_kernel
 from separatrix.kernels.device.gram import gram
-from separatrix.kernels.device.torch_losses import DeviceSums, curve, loss_sums, runs, weighted_gram
+from separatrix.kernels.device.radial import expansion
+from separatrix.kernels.device.torch_losses import DeviceSums, curve, judged, loss_sums, runs, weighted_gram
 
 # Rows of a piece, where sums that are not made on the device are made piece by piece.
 _PIECE = 1 << 20
@@ -32,6 +35,9 @@ class DeviceBlock(Block):
 
     Targets and weights may be given on the device, on the host, or both; each is copied when the other side first asks for it.
     """
+
+    margins = True
+    _stored = True  # whether X has all columns
 
     def __init__(self, X: Any, y: Any = None, weights: Any = None, start: int = 0) -> None:
         self.X, self.start = X, start
@@ -82,6 +88,24 @@ class DeviceBlock(Block):
         """Class codes as a tensor of bytes, or of 32 bits where there are many classes."""
         return self._held["y"].there(self.X.device, code_type)
 
+    def regrouped(self, groups: Codes | None, factors: Float | None = None) -> DeviceBlock:
+        view, codes, weights = copy(self), self.device_codes().int(), self.device_weights()
+        if groups is not None:
+            kind = pytorch().uint8 if groups.max(initial=0) < 256 else pytorch().int32
+            view._held = {**view._held, "y": Twin(self._tensor(np.maximum(groups, 0), kind)[codes])}
+            factors = (groups >= 0).astype(np.float64) if (groups < 0).any() else None
+        if factors is not None:
+            own = self._tensor(factors)[codes]
+            view._held = {**view._held, "weights": Twin(own if weights is None else own * weights)}
+        return view
+
+    def binarised(self, threshold: float) -> DeviceBlock:
+        torch, rows = pytorch(), self._whole()
+        above = torch.where(torch.isfinite(rows), (rows > threshold).to(self.X.dtype), torch.nan)
+        view = DeviceBlock(above, None, None, self.start)
+        view._held = self._held
+        return view
+
     def device_weights(self) -> Any:
         """Weights as a tensor; None where all are one."""
         return self._held["weights"].there(self.X.device, lambda values: np.float64)
@@ -99,8 +123,7 @@ class DeviceBlock(Block):
         if not self._held["weights"]:
             return self.class_rows(n_classes).astype(np.float64)
         counts = pytorch().bincount(self.device_codes().int(), self.device_weights(), minlength=n_classes)
-        result: Float = counts.cpu().numpy()
-        return result
+        return host(counts)
 
     def centre_classes(self, n_classes: int) -> Centred:
         torch = pytorch()
@@ -130,16 +153,14 @@ class DeviceBlock(Block):
     def matvec(self, v: Float) -> Float:
         torch, direction = pytorch(), self._tensor(v)
         parts = [self.doubles(at) @ direction for at in runs(*self.shape)]
-        result: Float = (torch.cat(parts) if parts else self._tensor(np.zeros((0, *v.shape[1:])))).cpu().numpy()
-        return result
+        return host(torch.cat(parts) if parts else self._tensor(np.zeros((0, *v.shape[1:]))))
 
     def rmatvec(self, r: Float) -> Float:
         torch = pytorch()
         total = torch.zeros((self.shape[1], *r.shape[1:]), dtype=torch.float64, device=self.X.device)
         for at in runs(*self.shape):
             total += self.doubles(at).T @ self._tensor(r[at])
-        result: Float = total.cpu().numpy()
-        return result
+        return host(total)
 
     def gram(self, weights: Float | None = None) -> Float:
         return self._gram(None if weights is None else self._tensor(weights), False)
@@ -157,12 +178,12 @@ class DeviceBlock(Block):
             total /= np.outer(units, units)
         return total if ones else np.ascontiguousarray(total[:-1, :-1])
 
-    def about(self, centre: Float, weights: Any, hidden: bool) -> Float | None:
-        """Σ s(x − centre)(x − centre)ᵀ of rows as stored, weights as a tensor; ``None`` where no compiled loop reads them."""
+    def about(self, centre: Float, weights: Callable[[], Any], hidden: bool) -> Float | None:
+        """Σ s(x − centre)(x − centre)ᵀ of rows as stored, weights() a tensor; ``None`` where no compiled loop reads them."""
         plain = self._centre is None and self._scale is None
         if not (plain and self._read_in_rows()):
             return None
-        total: Float = gram(self.X, weights, self._tensor(centre), hidden)[:-1, :-1]
+        total: Float = gram(self.X, weights(), self._tensor(centre), hidden)[:-1, :-1]
         return total
 
     def column_squares(self, weights: Float | None = None) -> Float:
@@ -172,8 +193,7 @@ class DeviceBlock(Block):
         for at in runs(*self.shape):
             squares = torch.square(self.doubles(at))
             total += squares.sum(dim=0) if given is None else given[at] @ squares
-        result: Float = total.cpu().numpy()
-        return result
+        return host(total)
 
     def columns(self, which: Codes) -> DeviceBlock:
         torch = pytorch()
@@ -187,8 +207,7 @@ class DeviceBlock(Block):
     def row_squares(self, metric: Float) -> Float:
         torch, measure = pytorch(), self._tensor(metric)
         parts = [torch.square(self.doubles(at)) @ measure for at in runs(*self.shape)]
-        result: Float = (torch.cat(parts) if parts else self._tensor(np.zeros((0, *metric.shape[1:])))).cpu().numpy()
-        return result
+        return host(torch.cat(parts) if parts else self._tensor(np.zeros((0, *metric.shape[1:]))))
 
     def largest_row(self, metric: Float) -> float:
         torch, measure = pytorch(), self._tensor(metric)
@@ -196,8 +215,7 @@ class DeviceBlock(Block):
         return max(found, default=0.0)
 
     def dense(self) -> Float:
-        result: Float = self.doubles(slice(None)).cpu().numpy()
-        return result
+        return host(self.doubles(slice(None)))
 
     def centre(self, codes: Codes, n_classes: int) -> Centred:
         return DeviceCentred(self, self._tensor(codes, pytorch().int32), n_classes)
@@ -245,8 +263,7 @@ class DeviceBlock(Block):
     def column_minima(self) -> Float:
         if not self.n:
             return np.zeros(self.shape[1])
-        result: Float = self.doubles(slice(None)).min(dim=0).values.cpu().numpy()
-        return result
+        return host(self.doubles(slice(None)).min(dim=0).values)
 
     def stored_entries(self) -> Entries:
         return DenseBlock(self.dense()).stored_entries()
@@ -261,20 +278,37 @@ class DeviceBlock(Block):
             total = total + share.T @ self.doubles(at)
         return np.zeros((n_classes, self.shape[1])) if isinstance(total, float) else total.cpu().numpy()
 
+    def radial_sums(self, gamma: float, centre: Any, vectors: Any, factors: Float, lost: float) -> Float | None:
+        given = (self._tensor(centre), self._tensor(vectors), gamma, self._tensor(factors), lost)
+        found = expansion(self._whole(), *given)
+        return None if found is None else found.cpu().numpy()
+
     def row_sums(self) -> tuple[RowSums, bool] | None:
         return self, False
 
     def loss_sums(
-        self, kind: str, W: Float, b: Float, own: Float | None, metric: Float | None, keep: bool
+        self, kind: str, W: Float, b: Float, own: Any, metric: Float | None, keep: bool, width: float = 0.0
     ) -> DeviceSums | None:
-        if kind == "logistic" and self._compiled():
-            return self._logistic_sums(W[0], float(b[0]), own, metric, keep)
+        make = linear_kernel(kind, self.X, self.device_codes()) if self._stored else None
+        if make is not None:
+            return self._linear_sums(partial(make, kind), W[0], float(b[0]), own, metric, keep, width)
         if kind == "softmax" and not keep and own is None and self._softmax_compiled(len(W)):
             return self._softmax_sums(W, b, metric)
-        offset = None if own is None else self._tensor(np.broadcast_to(own, (self.n, len(W))))
+        offset = None if own is None else self._beside(own).broadcast_to(self.n, len(W))
         measure = None if metric is None else self._tensor(metric)
         given = (self.device_codes(), self.device_weights(), offset, self._tensor(W), self._tensor(b), measure, keep)
-        return loss_sums(kind, self._whole(), *given, pytorch())
+        return loss_sums(kind, self._whole(), *given, pytorch(), width)
+
+    def judged(
+        self, kinds: tuple[str, str], w: Float, b: float, own: Any, width: float
+    ) -> tuple[Float, Float, float, Any]:
+        offset = None if own is None else self._beside(own)
+        given = (self.device_codes(), self.device_weights(), offset, self._tensor(w), b, width)
+        return judged(kinds, self._whole(), *given, pytorch())
+
+    def _beside(self, own: Any) -> Any:
+        """Offsets from either side as a tensor."""
+        return own if on_device(own) else self._tensor(own)
 
     def _read_in_rows(self) -> bool:
         here = self.X.is_cuda and self.X.stride(1) == 1 and self.n > 0
@@ -301,11 +335,13 @@ class DeviceBlock(Block):
             rows.append((metric / np.square(scale))[None])
         return np.concatenate(rows), scale, shift - centre
 
-    def _logistic_sums(self, w: Float, b: float, own: Float | None, metric: Float | None, keep: bool) -> DeviceSums:
+    def _linear_sums(
+        self, make: Any, w: Float, b: float, own: Any, metric: Float | None, keep: bool, width: float
+    ) -> DeviceSums:
         columns, scale, apart = self._relative(w[None], metric)
-        offset = None if own is None else self._tensor(own[:, 0])
+        offset = None if own is None else self._beside(own)[:, 0]
         given = (self.X, self.device_codes(), self.device_weights(), offset, columns, b + float(columns[0] @ apart))
-        sums = cuda.logistic_sums(*given, self._centre is not None, keep, self.precise)
+        sums: DeviceSums = make(*given, self._centre is not None, keep, self.precise, width)
         return replace(sums, gradient=(sums.gradient + apart * sums.slopes[0]) / scale)
 
     def _softmax_sums(self, W: Float, b: Float, metric: Float | None) -> DeviceSums:
@@ -322,7 +358,7 @@ class DeviceBlock(Block):
         weights, s = self.device_weights(), curvatures[:, 0]
         return self._gram(s if weights is None else s * weights, ones)
 
-    def standardised(self, centre: Float, scale: Float | float) -> Block:
+    def standardised(self, centre: Float, scale: Float | float) -> Block | None:
         given = np.broadcast_to(np.asarray(scale, dtype=np.float64), centre.shape)
         if self._centre is not None or self._scale is not None:
             return DenseBlock((self.dense() - centre) / given, self.y, self.weights, self.start)
@@ -333,6 +369,8 @@ class DeviceBlock(Block):
 
 class JoinedBlock(DeviceBlock):
     """Rows of a block with columns of double precision beside them, joined where they are read."""
+
+    _stored = False
 
     def __init__(self, block: DeviceBlock, columns: Any) -> None:
         super().__init__(block.X, None, None, block.start)

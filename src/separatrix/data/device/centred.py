@@ -103,11 +103,7 @@ class DeviceCentred(Centred):
     def _product(self, chosen: int | None, centre: Float) -> Float:
         """Σ s(x − centre)(x − centre)ᵀ over the rows of a class, or of all."""
         torch, block = pytorch(), self._block
-        chosen_weights = self._weights
-        if chosen is not None:
-            own = (self._codes == chosen).double()
-            chosen_weights = own if self._weights is None else own * self._weights
-        quick = block.about(centre, chosen_weights, self._weights is not None)
+        quick = block.about(centre, lambda: self._weights_of(chosen), self._weights is not None)
         if quick is not None:
             return quick
         d = block.shape[1]
@@ -123,6 +119,13 @@ class DeviceCentred(Centred):
             total += rows.T @ rows
         result: Float = total.cpu().numpy()
         return result
+
+    def _weights_of(self, chosen: int | None) -> Any:
+        """(n,) weights, zero for the rows of other classes than the chosen one; None where all are one."""
+        if chosen is None:
+            return self._weights
+        own = (self._codes == chosen).double()
+        return own if self._weights is None else own * self._weights
 
     def scatter(self) -> Float:
         means = self.mean_high + self.mean_low

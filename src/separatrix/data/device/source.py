@@ -35,9 +35,14 @@ class DeviceSource(MemorySource):
         self._X, self._given, self._rows_per_block = X, y, max(1, int(X.shape[0]))
         self.dtype = np.dtype(np.float32 if X.element_size() == 4 else np.float64)
         self.device = self.place = str(X.device)
-        self._block_of_all = DeviceBlock(X, None, weights)
-        self._block_of_all.near(some_means(X))
+        self._block_of_all = self._whole(X, weights)
         self._seen_by: DeviceSource | None = None
+
+    def _whole(self, X: Any, weights: Any) -> DeviceBlock:
+        """The block of all rows."""
+        block = DeviceBlock(X, None, weights)
+        block.near(some_means(X))
+        return block
 
     def with_targets(self, y: Any) -> Self:
         """The same rows with other targets."""
@@ -196,6 +201,11 @@ def device_source(X: Any, y: Any, sample_weight: Any) -> Source:
             f"Expected 2D array, got {tensor.ndim}D array instead (shape {tuple(tensor.shape)}). Reshape your data: one row "
             "per sample, one column per feature."
         )
+    return DeviceSource(tensor, *beside_rows(tensor, y, sample_weight))
+
+
+def beside_rows(tensor: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+    """Targets and weights for rows on a device; what is wrong with them is refused."""
     for name, values in (("y", y), ("sample_weight", sample_weight)):
         if on_device(values) and there(values).device != tensor.device:
             raise ValueError(
@@ -205,4 +215,4 @@ def device_source(X: Any, y: Any, sample_weight: Any) -> Source:
     if y is not None and (not on_device(y) or y.shape[0] != n_rows):
         y = as_target(to_host(y), n_rows)  # refuses what is wrong with it
     weights = None if sample_weight is None else as_weights(to_host(sample_weight), n_rows)
-    return DeviceSource(tensor, y, weights)
+    return y, weights

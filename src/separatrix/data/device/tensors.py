@@ -16,9 +16,17 @@ def pytorch() -> Any:
 
 
 def on_device(X: Any) -> bool:
-    """Whether X is a PyTorch tensor or a CuPy array; neither package is imported for the question."""
-    kinds = [("torch", "Tensor"), ("cupy", "ndarray")]
+    """Whether X is a PyTorch tensor, a CuPy array or a CuPy sparse matrix; no package is imported for the question."""
+    kinds = [("torch", "Tensor"), ("cupy", "ndarray"), ("cupyx.scipy.sparse", "spmatrix")]
     return any(name in sys.modules and isinstance(X, getattr(sys.modules[name], kind)) for name, kind in kinds)
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X, which is on a device, is a sparse tensor or a CuPy sparse matrix."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(X, torch.Tensor):
+        return bool(X.layout != torch.strided)
+    return hasattr(X, "tocsr")
 
 
 def as_tensor(X: Any, name: str = "X") -> Any:
@@ -30,8 +38,8 @@ def as_tensor(X: Any, name: str = "X") -> Any:
             f"{name} is a CuPy array, which is read through PyTorch; install it: pip install 'separatrix[gpu]'."
         ) from None
     tensor = X if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
-    if tensor.is_sparse or tensor.layout != torch.strided:
-        raise TypeError(f"{name} is a sparse tensor; give a dense one, or a SciPy matrix on the host.")
+    if tensor.layout != torch.strided:
+        raise TypeError(f"{name} is a sparse tensor; give a dense one.")
     if tensor.is_complex():
         raise ValueError(f"Complex data not supported: {name} is a tensor of {tensor.dtype}.")
     if tensor.dtype not in (torch.float32, torch.float64):
@@ -40,7 +48,12 @@ def as_tensor(X: Any, name: str = "X") -> Any:
 
 
 def moved(X: NDArray[Any], device: str) -> Any:
-    """An array on a device by its name; an error that says what is missing where it cannot be there."""
+    """An array on a device by its name, as floating numbers; an error that says what is missing where it cannot be there."""
+    return placed(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64), device)
+
+
+def placed(X: NDArray[Any], device: str) -> Any:
+    """An array on a device by its name, as it is."""
     try:
         torch = pytorch()
     except ImportError:
@@ -48,12 +61,17 @@ def moved(X: NDArray[Any], device: str) -> Any:
             f"device={device!r} needs PyTorch, which is not installed: pip install 'separatrix[gpu]'."
         ) from None
     try:
-        numbers = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-        return torch.as_tensor(np.ascontiguousarray(numbers)).to(device)
+        return torch.as_tensor(np.ascontiguousarray(X)).to(device)
     except torch.cuda.OutOfMemoryError as error:
         raise MemoryError(f"X does not fit into the memory of device {device!r}: {error}") from None
     except (RuntimeError, AssertionError) as error:
         raise ValueError(f"device={device!r} cannot be used: {str(error).splitlines()[0]}") from None
+
+
+def usable(device: str) -> Any:
+    """A device by its name; an error that says what is missing where there is none."""
+    moved(np.zeros(1), device)
+    return pytorch().zeros(0, device=device).device
 
 
 def beside(answer: Any, X: Any) -> Any:
@@ -69,14 +87,21 @@ def to_host(values: Any) -> NDArray[Any]:
     return there(values).cpu().numpy() if on_device(values) else np.asarray(values)
 
 
+def host(tensor: Any) -> NDArray[np.float64]:
+    """Numbers of double precision as a NumPy array."""
+    result: NDArray[np.float64] = tensor.cpu().numpy()
+    return result
+
+
 def vector_or_host(values: Any) -> Any:
     """A vector on a device as it is, anything else as a NumPy array."""
     return values if on_device(values) and values.ndim == 1 else to_host(values)
 
 
 def there(values: Any) -> Any:
-    """Values on a device as a tensor that shares their memory."""
+    """Values on a device as a tensor that shares their memory; the stored ones of a CuPy sparse matrix."""
     torch = pytorch()
+    values = values.data if hasattr(values, "tocsr") else values
     return values.detach() if isinstance(values, torch.Tensor) else torch.from_dlpack(values)
 
 

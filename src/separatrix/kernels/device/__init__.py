@@ -1,4 +1,5 @@
-"""Inner loops over rows that lie on a device: CUDA C++ compiled at run time, PyTorch's own operations where that cannot be had.
+"""Inner loops over rows that lie on a device: CUDA C++ compiled at run time, Triton if asked for, else PyTorch.
 
-Both give the same sums to the precision that they state; the tests hold one against the other and against NumPy.
+engine.py decides which. All give the same sums to the precision that they state; the tests hold one against the other and
+against NumPy.
 """

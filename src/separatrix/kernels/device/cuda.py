@@ -21,15 +21,25 @@ MOST_IN_ONE = 48  # columns up to which rows must follow each other without a ga
 _FEW, _THREADS, _BLOCKS = 48, 256, 1584
 _RUNNING = 200_000  # bytes of shared memory for copies that are on their way
 _SUMS, _REST = 5, 7
+# The losses of linear_rows.cu.
+LOSSES = {"logistic": 0, "squared_hinge": 1, "smoothed_hinge": 2}
 # The unit of rounding in the arithmetic of a row.
 _UNIT = {"float": 2.0**-24, "double": 2.0**-52}
 # The largest row is a bound, and was measured in single precision about a rounded centre.
 ROUNDED_UP = 1.01
 
 
-@cache
+FORCED: str | None = None
+"""The compiler to use, "cuda", "triton" or "torch", whatever is there: see engine.py."""
+
+
 def available() -> bool:
-    """Whether CuPy is there to compile for a device."""
+    """Whether CuPy is there to compile for a device, and is to be used."""
+    return FORCED in (None, "cuda") and _found()
+
+
+@cache
+def _found() -> bool:
     try:
         return bool(import_module("cupy").cuda.is_available())
     except ImportError:
@@ -64,13 +74,13 @@ def cut(d: int, size: int) -> dict[str, int]:
 
 
 @cache
-def _kernels(d: int, stored: str, used: str, measured: int) -> tuple[Any, Any, int]:
+def _kernels(loss: int, d: int, stored: str, used: str, measured: int) -> tuple[Any, Any, int]:
     cupy, size = import_module("cupy"), 4 if stored == used == "float" else 8
     constants = cut(d, size)
     few = constants.pop("FEW")
     values = ", ".join(f"{name} = {value}" for name, value in constants.items())
     head = f"#define FEW {few}\ntypedef {stored} T;\ntypedef {used} F;\n"
-    head += f"constexpr int D = {d}, {values}, MEASURED = {measured};\n"
+    head += f"constexpr int LOSS = {loss}, D = {d}, {values}, MEASURED = {measured};\n"
     body = resources.files(__package__).joinpath("linear_rows.cu").read_text()
     module = cupy.RawModule(code=head + body, options=("-std=c++17",))
     run, gather = module.get_function("linear_pass"), module.get_function("gather")
@@ -86,7 +96,8 @@ def stream(cupy: Any, torch: Any, device: Any) -> Any:
     return cupy.cuda.ExternalStream(place) if place else cupy.cuda.Stream.null
 
 
-def logistic_sums(
+def linear_sums(
+    kind: str,
     X: Any,
     codes: Any,
     weights: Any,
@@ -96,32 +107,34 @@ def logistic_sums(
     centred: bool,
     keep: bool,
     precise: bool,
+    width: float = 0.0,
 ) -> DeviceSums:
     """The sums of one pass at η = o + b + wᵀ(x − shift); arrays are tensors on the device of X but `columns`, from the host.
 
     `columns` are w, shift and, where the size of rows is asked for, the metric, which measures x, or x − shift where `centred`.
-    The gradient is of x − shift. The arithmetic is that of X, or of double precision where `precise`.
+    The gradient is of x − shift. The arithmetic is that of X, or of double precision where `precise`; `width` is that of a
+    rounded kink.
     """
     cupy, torch = import_module("cupy"), import_module("torch")
     n, d = X.shape
     stored = "float" if X.dtype == torch.float32 else "double"
     used = "double" if precise else stored
-    run, gather, shared = _kernels(d, stored, used, 0 if len(columns) == 2 else 2 if centred else 1)
+    run, gather, shared = _kernels(LOSSES[kind], d, stored, used, 0 if len(columns) == 2 else 2 if centred else 1)
     kind, real = (torch.float32, np.float32) if used == "float" else (torch.float64, np.float64)
     held = [None if a is None else a.to(kind).contiguous() for a in (weights, offset)]
     weights_, offset_ = (np.uint64(0 if a is None else a.data_ptr()) for a in held)
     moved = torch.as_tensor(columns.astype(real)).to(X.device)  # one copy for all
     w_, shift_, metric_ = (np.uint64(moved[k].data_ptr() if k < len(columns) else 0) for k in range(3))
-    width = d + _REST
-    partial = torch.empty((_BLOCKS, width), dtype=torch.float64, device=X.device)
-    sums = torch.empty(width, dtype=torch.float64, device=X.device)
+    each = d + _REST
+    partial = torch.empty((_BLOCKS, each), dtype=torch.float64, device=X.device)
+    sums = torch.empty(each, dtype=torch.float64, device=X.device)
     bends = torch.empty(n if keep else 0, dtype=kind, device=X.device)
     with cupy.cuda.Device(X.device.index), stream(cupy, torch, X.device):
         rows = (np.uint64(X.data_ptr()), np.int64(X.stride(0)), np.uint64(codes.data_ptr()), weights_, offset_)
-        given = (w_, shift_, metric_, real(b), np.int64(n), np.uint64(partial.data_ptr()))
+        given = (w_, shift_, metric_, real(b), real(width), np.int64(n), np.uint64(partial.data_ptr()))
         run((_BLOCKS,), (_THREADS,), (*rows, *given, np.uint64(bends.data_ptr() if keep else 0)), shared_mem=shared)
-        parts = (np.uint64(partial.data_ptr()), np.int32(_BLOCKS), np.int32(width), np.int32(d + _SUMS))
-        gather((width,), (256,), (*parts, np.uint64(sums.data_ptr())))
+        parts = (np.uint64(partial.data_ptr()), np.int32(_BLOCKS), np.int32(each), np.int32(d + _SUMS))
+        gather((each,), (256,), (*parts, np.uint64(sums.data_ptr())))
     host = sums.cpu().numpy()
     loss, slopes, squares, total, bend, steepest, largest = host[d:].tolist()
     return DeviceSums(

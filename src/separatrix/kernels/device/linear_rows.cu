@@ -1,9 +1,12 @@
-// The logistic loss over dense rows on the device, each row read once.
+// A loss of two classes over dense rows on the device, each row read once.
 //
-//   eta = o + b + sum_j w_j (x_j - m_j),   loss += s log(1 + e^{-eta}) or s log(1 + e^{eta}),   r = s (sigma(eta) - y)
+//   eta = o + b + sum_j w_j (x_j - m_j),   t = -eta or eta,   loss += s l(t),   r = s l'(t) or -s l'(t)
+//   LOSS 0   log(1 + e^t)
+//        1   max(0, 1 + t)^2
+//        2   max(0, 1 + t) with a parabola of the width h in place of its kink
 //   gradient += r (x - m),   sums of r and of r^2 / s,   max |eta|,   max_i sum_j metric_j x_ij^2 (MEASURED = 1), of x - m (2)
 //
-// Known at compile time: T (stored numbers), F (arithmetic), D columns, and how the work is cut (see cuda.py). A fixed map of
+// Known at compile time: LOSS, T (stored numbers), F (arithmetic), D columns, and how the work is cut (see cuda.py). A fixed map of
 // rows to warps and sums in a fixed order: the bits do not differ between runs. Eight rows at most are added in F before a sum
 // in double precision takes them.
 typedef unsigned char u8;
@@ -20,8 +23,18 @@ __device__ __forceinline__ float  max_(float a, float b)  { return fmaxf(a, b); 
 __device__ __forceinline__ double max_(double a, double b) { return fmax(a, b); }
 
 struct Row { F loss, slope, square, bend; };
-__device__ __forceinline__ Row logistic(F score, u8 label, F s) {
+__device__ __forceinline__ Row of_score(F score, u8 label, F s, F h) {
     const F z = label ? -score : score;
+    if (LOSS == 1) {
+        const F over = max_(F(1) + z, F(0)), slope = F(2) * over;
+        return {s * over * over, label ? -s * slope : s * slope, s * slope * slope, z > F(-1) ? F(2) : F(0)};
+    }
+    if (LOSS == 2) {
+        const F over = max_(F(1) + z, F(0));
+        const bool round = over < h;
+        const F slope = round ? over / h : F(1), loss = round ? F(0.5) * over * slope : over - F(0.5) * h;
+        return {s * loss, label ? -s * slope : s * slope, s * slope * slope, z >= F(-1) && F(1) + z <= h ? F(1) / h : F(0)};
+    }
     const F e = exp_(-abs_(z)), q = F(1) / (F(1) + e), p = z > 0 ? q : e * q;
     return {s * (max_(z, F(0)) + log1p_(e)), label ? -s * p : s * p, s * p * p, e * q * q};
 }
@@ -58,7 +71,7 @@ struct Totals {
 };
 
 #define ARGUMENTS const T* __restrict__ X, long long stride, const u8* __restrict__ y, const F* __restrict__ weights, \
-    const F* __restrict__ offset, const F* __restrict__ w, const F* __restrict__ m, const F* __restrict__ metric, F b, long long n, \
+    const F* __restrict__ offset, const F* __restrict__ w, const F* __restrict__ m, const F* __restrict__ metric, F b, F h, long long n, \
     double* __restrict__ partial, F* __restrict__ bends
 
 template <int N, int S> struct Fold {   // sums of N values over 32 lanes; lane l is left with value l / (32 / N)
@@ -156,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MINB) linear_pass(ARGUMENT
         fetch(tile + (STAGES - 1) * warps, stage == 0 ? STAGES - 1 : stage - 1);
         stage = stage + 1 == STAGES ? 0 : stage + 1;
         if (at < n) {
-            const Row one = logistic(score, label, s);
+            const Row one = of_score(score, label, s, h);
             losses += one.loss; slopes += one.slope; squares += one.square; heavy += s; bend += s * one.bend;
             totals.reach(s, score, size);
             if (bends) bends[at] = one.bend;
@@ -239,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MINB) linear_pass(ARGUMENT
             }
         }
         score += b + o;
-        const Row row = logistic(score, label, s);
+        const Row row = of_score(score, label, s, h);
         if (own % W == 0 && lane % (32 / R) == 0 && counts) {
             totals.add(row, s, score, size);
             if (bends) bends[at] = row.bend;

@@ -13,6 +13,8 @@ from typing import Any
 
 # Bytes of a run of rows in double precision: large enough that the launches do not count.
 _RUN = 256 << 20
+# Losses of the margin ỹη.
+MARGINS = ("squared_hinge", "smoothed_hinge", "hinge")
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,30 @@ def runs(n: int, d: int) -> Iterator[slice]:
         yield slice(start, min(start + rows, n))
 
 
-def of_scores(kind: str, eta: Any, codes: Any, torch: Any) -> tuple[Any, Any, Any]:
+def of_margins(kind: str, m: Any, width: float, torch: Any) -> tuple[Any, Any, Any]:
+    """Losses, slopes and curvatures (n,) by the margin; `width` is that of the rounded kink."""
+    z = (1.0 - m).clamp(min=0.0)
+    inside, none = m < 1.0, torch.zeros_like(m)
+    if kind == "squared_hinge":
+        return torch.square(z), -2.0 * z, torch.where(inside, 2.0, none)
+    if kind == "hinge":
+        return z, torch.where(inside, -1.0, none), none
+    losses = torch.where(z < width, torch.square(z) / (2.0 * width), z - 0.5 * width)
+    round_ = (m <= 1.0) & (m >= 1.0 - width)
+    return losses, -(z / width).clamp(max=1.0), torch.where(round_, 1.0 / width, none)
+
+
+def conjugate(kind: str, a: Any, torch: Any) -> Any:
+    """(n,) ℓ*(a) of the hinge and of its square at slopes of theirs, or of the rounded one, by the margin."""
+    return a if kind == "hinge" else a + 0.25 * torch.square(a)
+
+
+def of_scores(kind: str, eta: Any, codes: Any, torch: Any, width: float = 0.0) -> tuple[Any, Any, Any]:
     """Losses (n,), slopes (n, m), curvatures (n, m) at the scores (n, m)."""
+    if kind in MARGINS:
+        signs = torch.where(codes == 1, 1.0, -1.0).double()
+        losses, slopes, curvatures = of_margins(kind, signs * eta[:, 0], width, torch)
+        return losses, (signs * slopes)[:, None], curvatures[:, None]
     if kind == "logistic":
         signed = torch.where(codes == 1, -eta[:, 0], eta[:, 0])
         small = torch.exp(-signed.abs())
@@ -66,7 +90,17 @@ def of_scores(kind: str, eta: Any, codes: Any, torch: Any) -> tuple[Any, Any, An
 
 
 def loss_sums(
-    kind: str, X: Any, codes: Any, weights: Any, offset: Any, W: Any, b: Any, metric: Any, keep: bool, torch: Any
+    kind: str,
+    X: Any,
+    codes: Any,
+    weights: Any,
+    offset: Any,
+    W: Any,
+    b: Any,
+    metric: Any,
+    keep: bool,
+    torch: Any,
+    width: float = 0.0,
 ) -> DeviceSums:
     """The sums of one pass; W (m, d), b (m,), metric (d,), offset (n, m) and weights (n,) are double tensors there, or None."""
     n, d = X.shape
@@ -80,7 +114,7 @@ def loss_sums(
         eta = rows @ W.T + b
         if offset is not None:
             eta = eta + offset[at]
-        losses, slopes, curvatures = of_scores(kind, eta, codes[at], torch)
+        losses, slopes, curvatures = of_scores(kind, eta, codes[at], torch, width)
         s = torch.ones(len(rows), dtype=torch.float64, device=X.device) if weights is None else weights[at]
         sloped = slopes * s[:, None]
         gradient += sloped.T @ rows
@@ -100,6 +134,40 @@ def loss_sums(
     host = gradient.cpu().numpy()
     bent = bend.cpu().numpy() if keep else None
     return DeviceSums(loss, host, slopes_sum.cpu().numpy(), squares, steepest, total, largest, kept, bent, 2.0**-52)
+
+
+def judged(
+    kinds: tuple[str, str], X: Any, codes: Any, weights: Any, offset: Any, w: Any, b: Any, width: float, torch: Any
+) -> tuple[Any, Any, float, Any]:
+    """What a dual point shows of a margin loss: slopes a of the second of `kinds`, with offsets, under the first.
+
+    (2, 6) by class Σ s of ℓ, ℓ*(a), 1, |ℓ*(a)|, a², ℓ'²; (d + 1, 2) Σ s a[x, 1]; max |η|; (n,) a, a tensor. Double precision.
+    """
+    n, d = X.shape
+    place = {"dtype": torch.float64, "device": X.device}
+    sums, products, slopes = torch.zeros((2, 6), **place), torch.zeros((d + 1, 2), **place), torch.zeros(n, **place)
+    steepest = torch.zeros((), **place)
+    for at in runs(n, d):
+        rows = X[at].double()
+        s = torch.ones(len(rows), **place) if weights is None else weights[at]
+        rows = rows if weights is None else torch.where((s > 0)[:, None], rows, 0.0)  # these may hold anything
+        eta = rows @ w + b
+        own = codes[at] == 1
+        signs = torch.where(own, 1.0, -1.0).double()
+        losses, steep, _ = of_margins(kinds[0], signs * eta, width, torch)
+        shifted = eta if offset is None else eta + offset[at]
+        a = of_margins(kinds[1], signs * shifted, width, torch)[1]
+        dual = conjugate(kinds[0], a, torch)
+        facts = torch.stack([losses, dual, torch.ones_like(a), dual.abs(), a * a, steep * steep], dim=1)
+        shares = torch.stack([s * ~own, s * own], dim=1)
+        sums += shares.T @ facts
+        a = torch.where(s > 0, signs * a, 0.0)
+        sloped = shares * a[:, None]
+        products[:d] += rows.T @ sloped
+        products[d] += sloped.sum(dim=0)
+        slopes[at] = a
+        steepest = torch.maximum(steepest, eta.abs().max())
+    return sums.cpu().numpy(), products.cpu().numpy(), float(steepest), slopes
 
 
 def curve(X: Any, curvatures: Any, weights: Any, V: Any, last: Any, torch: Any) -> tuple[Any, Any]:
