@@ -16,6 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+# Byte code is written as for every user: without it each process would compile our files, and nobody else's, afresh.
+KEEP_BYTE_CODE = {"PYTHONDONTWRITEBYTECODE": ""}
 
 
 class ChildFailed(RuntimeError):
@@ -29,7 +31,7 @@ def call(function: str, /, environment: Mapping[str, str] | None = None, **argum
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.children", function, json.dumps(arguments), str(answer)],
             cwd=ROOT,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, **KEEP_BYTE_CODE, **(environment or {})},
             capture_output=True,
             text=True,
             check=False,

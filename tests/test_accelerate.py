@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import sklearn.calibration
 import sklearn.discriminant_analysis
 import sklearn.ensemble
@@ -35,7 +36,13 @@ from separatrix.drop_in.swaps import SWAPS
 
 X, Y = load_iris(return_X_y=True)
 ORIGINALS = {name: swap.original for name, swap in SWAPS.items()}
-SETTINGS = {"LogisticRegressionCV": {"Cs": 2, "l1_ratios": (0,), "use_legacy_attributes": False, "scoring": "accuracy"}}
+SETTINGS = {
+    "LogisticRegressionCV": {"Cs": 2, "l1_ratios": (0,), "use_legacy_attributes": False, "scoring": "accuracy"},
+    "RidgeCV": {"scoring": "r2"},  # without, scikit-learn's own get_metadata_routing recurses until it is stopped
+    "RidgeClassifierCV": {"scoring": "accuracy"},
+    "SGDClassifier": {"random_state": 0},
+    "PassiveAggressiveClassifier": {"random_state": 0},
+}
 
 BY_CHANCE = ("Perceptron",)  # visits the rows in an order of its own
 
@@ -266,6 +273,33 @@ def test_errors_are_in_scikit_learns_words_and_leave_the_model_as_it_was(swapped
         sklearn.linear_model.LogisticRegression(penalty="l2").fit(X, Y)
 
 
+def test_methods_that_are_missing_say_why_in_scikit_learns_words(swapped):
+    for model in (sklearn.linear_model.SGDClassifier(), sklearn.linear_model.SGDClassifier().fit(X, Y)):
+        with pytest.raises(AttributeError, match="has no attribute 'predict_proba'") as error:
+            model.predict_proba  # noqa: B018  # reading it is the test
+        assert "probability estimates are not available for loss='hinge'" in str(error.value.__cause__)
+        assert not hasattr(model, "__name__") and not hasattr(model, "coefficients_")
+
+
+def test_rows_of_larger_weight_are_left_out_as_scikit_learn_leaves_them_out(swapped):
+    weights = 1.0 + np.arange(150) % 3
+    for name, targets in (("RidgeCV", X[:, 0] + 0.0), ("RidgeClassifierCV", Y)):
+        settings = {"alphas": [0.01, 1.0, 100.0], "store_cv_results": True}
+        theirs = ORIGINALS[name](**settings).fit(X[:, 1:], targets, weights)
+        model = getattr(sklearn.linear_model, name)(**settings).fit(X[:, 1:], targets, weights)
+        np.testing.assert_allclose(model.cv_results_, theirs.cv_results_, rtol=1e-7, atol=1e-12)
+        assert model.alpha_ == theirs.alpha_ and hasattr(model, "fit_")
+    with pytest.warns(FutureWarning, match="The 'svd' mode is not supported for sparse X"):
+        sklearn.linear_model.RidgeCV(gcv_mode="svd").fit(sp.csr_array(X), Y)
+
+
+def test_folds_are_scikit_learns(swapped):
+    for name in ("RidgeCV", "RidgeClassifierCV"):
+        theirs, model = (kind(cv=3).fit(X, Y) for kind in (ORIGINALS[name], getattr(sklearn.linear_model, name)))
+        assert model.alpha_ == theirs.alpha_
+        np.testing.assert_allclose(model.best_score_, theirs.best_score_, rtol=1e-6)
+
+
 def test_rows_in_parts(swapped):
     model = sklearn.naive_bayes.GaussianNB().partial_fit(X[:75], Y[:75], classes=[0, 1, 2])
     model.partial_fit(X[75:], Y[75:])
@@ -329,7 +363,8 @@ def test_a_notebook_extension(monkeypatch):
 
 def test_scikit_learns_own_test_of_logistic_regression_passes_after_restore(tmp_path):
     code = (
-        "import sys, pytest, separatrix; separatrix.accelerate(); separatrix.restore()\n"
+        "import sys, pytest, separatrix\n"
+        "for _ in range(2): separatrix.accelerate(); separatrix.restore()\n"
         "sys.exit(pytest.main(['-c', '/dev/null', '-q', '-p', 'no:cacheprovider', '--pyargs',\n"
         "    'sklearn.linear_model.tests.test_logistic', '-k', 'test_predict or test_sparsify or test_nan or test_warm']))"
     )

@@ -51,6 +51,7 @@ DECISIONS: list[tuple[str, str]] = [
         _PRIVATE,
     ),
     (r"test_sparse_realdata", _ROUNDING),
+    (r"test_validation_mask_correctly_subsets", _PRIVATE),
 ]
 
 

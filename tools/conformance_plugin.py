@@ -10,6 +10,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 import separatrix
 
 OUTCOMES: dict[str, dict] = {}
@@ -45,8 +47,10 @@ def pytest_runtest_logreport(report):
         held["fits"], held["handed_back"] = (now - then for now, then in zip(_counts(), before, strict=True))
 
 
-def pytest_sessionfinish(session):
-    """Everything to the file."""
+def pytest_sessionfinish(session, exitstatus):
+    """Everything to the file, unless the run was broken off."""
+    if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        return
     reasons = {row.name: dict(row.reasons) for row in separatrix.accelerated().rows if row.reasons}
     found = {"tests": OUTCOMES, "reasons": reasons}
     Path(os.environ["CONFORMANCE_FILE"]).write_text(json.dumps(found, indent=1), encoding="utf-8")

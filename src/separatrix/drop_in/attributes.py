@@ -7,6 +7,7 @@ a fit that fell short of its tolerance      scikit-learn's sentence, then ours
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from scipy.sparse import csr_array, issparse
 
 from separatrix.drop_in.parameters import Parameters
 from separatrix.models.base import is_single
+from separatrix.settings import outside
 
 Attributes = dict[str, Any]
 Presenter = Callable[[Parameters, Any, Attributes], Attributes]
@@ -37,6 +39,12 @@ def in_single(given: Parameters, X: Any, found: Attributes) -> Attributes:
         }
 
 
+def stochastic_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
+    """`SGDClassifier`, `PassiveAggressiveClassifier`: the last coefficients and their means by scikit-learn's private names."""
+    kept = ("standard_coef_", "standard_intercept_", "average_coef_", "average_intercept_")
+    return {**in_single(given, X, found), **{f"_{name[:-1]}": found[name] for name in kept if name in found}}
+
+
 def logistic_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
     """`LogisticRegression`: LIBLINEAR computes in double precision."""
     return {} if given["solver"] == "liblinear" else in_single(given, X, found)
@@ -55,6 +63,26 @@ def ridge_classifier_attributes(given: Parameters, X: Any, found: Attributes) ->
     shown = ridge_attributes(given, X, found)
     coef = {**found, **shown}["coef_"]
     return {**shown, "coef_": coef[0]} if len(coef) == 1 else shown
+
+
+def ridge_cv_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
+    """`RidgeCV`; and the warning about a way of decomposing that scikit-learn has not for sparse rows."""
+    if given["gcv_mode"] == "svd" and given["cv"] is None and issparse(X):
+        warnings.warn(_SVD, FutureWarning, stacklevel=outside())
+    return in_single(given, X, found)
+
+
+def ridge_classifier_cv_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
+    """`RidgeClassifierCV`: for two classes a vector of coefficients."""
+    shown = in_single(given, X, found)
+    coef = {**found, **shown}["coef_"]
+    return {**shown, "coef_": coef[0]} if len(coef) == 1 else shown
+
+
+_SVD = (
+    "The 'svd' mode is not supported for sparse X, we fallback to `gcv_mode='eigen'`. Passing `gcv_mode='svd'` on sparse X "
+    "will raise an error in 1.11, use the default or pass `gcv_mode='eigen'` to suppress this warning."
+)
 
 
 def as_read(name: str, model: Any) -> Any:

@@ -36,7 +36,9 @@ def engine_for(stand_in: Any, swap: Swap, X: Any, given: dict[str, Any]) -> Any:
         return before.set_params(**given)
     if given.get("warm_start") and is_fitted(stand_in):
         raise HandBack("a warm start from coefficients that scikit-learn found")
-    return swap.ours(**given)
+    made = swap.ours(**given)
+    vars(made).update(swap.habits)
+    return made
 
 
 def _own_methods(kind: type[Any], swap: Swap) -> list[str]:

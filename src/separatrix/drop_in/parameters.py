@@ -13,7 +13,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from separatrix.settings import outside
 
@@ -65,6 +64,8 @@ def logistic_cv(given: Parameters) -> Parameters:
     given = {**given, "penalty": penalty if penalty != "elasticnet" else "auto", "l1_ratios": ratios}
     cv = given["cv"]
     if cv is None or isinstance(cv, Integral):  # ours would draw other folds, by the contents of the rows
+        from sklearn.model_selection import StratifiedKFold  # which scripts that ask for no folds may never import
+
         given = {**given, "cv": StratifiedKFold(5 if cv is None else cv)}
     given = {**given, "scoring": scoring, "use_legacy_attributes": legacy, "tol": _relative_gap(given["tol"])}
     return {**given, "solver": "auto"}
@@ -78,11 +79,39 @@ def ridge(given: Parameters) -> Parameters:
     return given
 
 
+def ridge_cv(given: Parameters) -> Parameters:
+    """`RidgeCV`: a number of folds means scikit-learn's; ours would draw others, by the contents of the rows."""
+    from sklearn.model_selection import KFold  # which scripts that ask for no folds may never import
+
+    return {**given, "cv": KFold(given["cv"])} if isinstance(given["cv"], Integral) else given
+
+
+def ridge_classifier_cv(given: Parameters) -> Parameters:
+    """`RidgeClassifierCV`: the same, each with its share of every class."""
+    from sklearn.model_selection import StratifiedKFold  # as above
+
+    return {**given, "cv": StratifiedKFold(given["cv"])} if isinstance(given["cv"], Integral) else given
+
+
+def stochastic(given: Parameters) -> Parameters:
+    """`SGDClassifier`: the same parameters; growing steps are deprecated."""
+    if given["power_t"] < 0:
+        _warn(_POWER)
+    return given
+
+
 def kernel_machine(given: Parameters) -> Parameters:
     """`SVC`: the same parameters; asking for probabilities is deprecated."""
     if given["probability"] != "deprecated":
-        _warn(_PROBABILITY)
+        _warn(_PROBABILITY.format(name="NuSVC" if "nu" in given else "SVC"))
     return given
+
+
+def nu_machine(given: Parameters) -> Parameters:
+    """`NuSVC`: the same, but that LIBSVM's has no use for weights of classes."""
+    if given["class_weight"] is not None:
+        raise HandBack("LIBSVM's machine of nu disregards class_weight, and ours does not")
+    return kernel_machine(given)
 
 
 def linear_machine(given: Parameters) -> Parameters:
@@ -151,7 +180,11 @@ _PENALTY = (
 )
 _PROBABILITY = (
     "The `probability` parameter was deprecated in 1.9 and will be removed in version 1.11. Use "
-    "`CalibratedClassifierCV(SVC(), ensemble=False)` instead of `SVC(probability=True)`"
+    "`CalibratedClassifierCV({name}(), ensemble=False)` instead of `{name}(probability=True)`"
+)
+_POWER = (
+    "Negative values for `power_t` are deprecated in version 1.8 and will raise an error in 1.10. Use values in the range "
+    "[0.0, inf) instead."
 )
 _NO_RATIO = (
     "'l1_ratio=None' was deprecated in version 1.8 and will trigger an error in 1.10. Use 0<=l1_ratio<=1 instead."

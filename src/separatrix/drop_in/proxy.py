@@ -80,8 +80,10 @@ def stand_in(swap: Swap, record: SwapRecord) -> type[Any]:
             space[name] = _answering(theirs)
     made = StandInType(original.__name__, (original,), space)
     for name in dir(original):
+        if name.startswith("_") or not (name.endswith("_") or name in ANSWERS):
+            continue
         theirs = getattr_static(original, name)
-        if isinstance(theirs, property) and name.endswith("_") and not name.startswith("_"):
+        if isinstance(theirs, property) and name.endswith("_"):
             setattr(made, name, property(_reading(name, theirs), theirs.fset, theirs.fdel, theirs.__doc__))
         elif name in ANSWERS and not isfunction(theirs):
             setattr(made, name, _Conditional(name, theirs))
@@ -137,7 +139,7 @@ def _by_scikit_learn(self: Any, theirs: Callable[..., Any], *arguments: Any, **o
     before = dict(self.__dict__)
     model = self.__dict__.pop("separatrix_model_", None)
     if not getattr(self, "warm_start", False):
-        _forget(self, model)
+        _forget(self)
     try:
         return theirs(self, *arguments, **options)
     except BaseException:
@@ -149,15 +151,15 @@ def _by_scikit_learn(self: Any, theirs: Callable[..., Any], *arguments: Any, **o
 
 def _publish(self: Any, model: Any, X: Any, given: dict[str, Any]) -> None:
     """The fitted attributes of ours become the instance's, as scikit-learn's class shows them."""
-    _forget(self, self.separatrix_model_)
+    _forget(self)
     found = fitted_attributes(model)
     found |= self.swap.presenter(given, X, found)
-    self.__dict__.update(found, separatrix_model_=model)
+    self.__dict__.update(found, separatrix_model_=model, _shown=tuple(found))
 
 
-def _forget(self: Any, model: Any) -> None:
+def _forget(self: Any) -> None:
     """Take off the attributes of a fit by ours."""
-    for name in () if model is None else fitted_attributes(model):
+    for name in self.__dict__.pop("_shown", ()):
         self.__dict__.pop(name, None)
 
 
@@ -198,6 +200,9 @@ def _reading(name: str, theirs: property) -> Callable[[Any], Any]:
 def _get(self: Any, name: str) -> Any:
     """Fitted attributes that ours computes when it is asked for them."""
     model = self.__dict__.get("separatrix_model_")
+    known: Any = next((vars(base)[name] for base in type(self).__mro__ if name in vars(base)), None)
+    if hasattr(known, "__get__"):  # it has raised an AttributeError: scikit-learn's, with its reason
+        return known.__get__(self, type(self))
     if model is None or not name.endswith("_") or name.startswith("_") or name in vars(model):  # the last: was deleted
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
     return getattr(model, name)

@@ -11,6 +11,7 @@ The script runs as Python would run it: it is ``__main__``, its folder comes fir
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import runpy
@@ -31,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if asked.report:
         _show_log()
     accelerate(only=asked.only, without=asked.without)
+    if not gc.isenabled():  # by __main__, for the imports
+        gc.freeze()
+        gc.enable()
     try:
         sys.argv = list(called)
         if asked.module:

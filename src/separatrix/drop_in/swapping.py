@@ -104,11 +104,12 @@ def stand_in_of(name: str) -> type[Any] | None:
 
 def _rename(meanings: Mapping[type[Any], type[Any]]) -> None:
     """Replace classes by others in the namespaces of all modules."""
+    if not meanings:
+        return
     by_identity = {id(old): new for old, new in meanings.items()}  # some values of modules cannot be hashed
     for module in list(sys.modules.values()):
         space = getattr(module, "__dict__", None)
         if not isinstance(space, dict):
             continue
-        for name, value in list(space.items()):
-            if id(value) in by_identity:
-                space[name] = by_identity[id(value)]
+        for name in [name for name, value in list(space.items()) if id(value) in by_identity]:
+            space[name] = by_identity[id(space[name])]

@@ -9,8 +9,8 @@ scikit-learn where ours differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from inspect import signature
@@ -28,8 +28,23 @@ from separatrix.drop_in.attributes import (
     perceptron_warning,
     ridge_attributes,
     ridge_classifier_attributes,
+    ridge_classifier_cv_attributes,
+    ridge_cv_attributes,
+    stochastic_attributes,
 )
-from separatrix.drop_in.parameters import Reader, as_given, kernel_machine, linear_machine, logistic, logistic_cv, ridge
+from separatrix.drop_in.parameters import (
+    Reader,
+    as_given,
+    kernel_machine,
+    linear_machine,
+    logistic,
+    logistic_cv,
+    nu_machine,
+    ridge,
+    ridge_classifier_cv,
+    ridge_cv,
+    stochastic,
+)
 
 _CONSTANTS = (bool, int, float, str, type(None))
 
@@ -47,6 +62,8 @@ class Swap:
     reader: Reader = as_given
     presenter: Presenter = as_found
     warner: Warner | None = None
+    habits: Mapping[str, Any] = field(default_factory=dict)
+    """Attributes of ours that no parameter of scikit-learn's stands for, and how scikit-learn's class has them."""
 
     @cached_property
     def original(self) -> type[Any]:
@@ -89,15 +106,32 @@ SWAPS: dict[str, Swap] = {
         Swap("sklearn.linear_model", "LinearRegression", presenter=in_single),
         Swap("sklearn.linear_model", "Ridge", ridge, ridge_attributes),
         Swap("sklearn.linear_model", "RidgeClassifier", ridge, ridge_classifier_attributes),
+        Swap("sklearn.linear_model", "RidgeCV", ridge_cv, ridge_cv_attributes, habits={"whole_rows": True}),
+        Swap(
+            "sklearn.linear_model",
+            "RidgeClassifierCV",
+            ridge_classifier_cv,
+            ridge_classifier_cv_attributes,
+            habits={"whole_rows": True},
+        ),
         Swap("sklearn.linear_model", "Perceptron", presenter=in_single, warner=perceptron_warning),
+        Swap("sklearn.linear_model", "SGDClassifier", stochastic, stochastic_attributes, perceptron_warning),
+        Swap(
+            "sklearn.linear_model",
+            "PassiveAggressiveClassifier",
+            presenter=stochastic_attributes,
+            warner=perceptron_warning,
+        ),
         Swap("sklearn.discriminant_analysis", "LinearDiscriminantAnalysis", presenter=in_single),
         Swap("sklearn.discriminant_analysis", "QuadraticDiscriminantAnalysis"),
+        Swap("sklearn.neighbors", "NearestCentroid"),
         Swap("sklearn.naive_bayes", "GaussianNB"),
         Swap("sklearn.naive_bayes", "MultinomialNB"),
         Swap("sklearn.naive_bayes", "ComplementNB"),
         Swap("sklearn.naive_bayes", "BernoulliNB"),
         Swap("sklearn.naive_bayes", "CategoricalNB"),
         Swap("sklearn.svm", "SVC", kernel_machine, warner=kernel_machine_warning),
+        Swap("sklearn.svm", "NuSVC", nu_machine, warner=kernel_machine_warning),
         Swap("sklearn.svm", "LinearSVC", linear_machine, warner=linear_machine_warning),
     )
 }
