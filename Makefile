@@ -1,7 +1,7 @@
 # make demo   set up and compare the models on a bundled data set; the report and the model go to build/demo
 # make test   set up and run lint, types, import contracts and tests
 # make check  lint, types and import contracts only
-# make test-engines  set up and run the tests that need Spark (450 MB; skipped without Java 17) or PyTorch's CPU build (200 MB)
+# make test-engines  set up and run the tests that need Spark (450 MB) or PyTorch's CPU build (200 MB); gets Java by apt-get if it may
 # make conformance  scikit-learn's own tests with our classes in its place; writes docs/conformance.md (SAMPLE=1: the quick ones only)
 # make cluster-demo  fit on a Dask cluster of two processes, and kill one of them on the way
 # make bench  compare with the peers; make bench WORKLOAD=B7 for one workload, ATLAS=1 for 200 problems drawn by that seed
@@ -19,7 +19,7 @@ test: check
 	$(BIN)/pytest -n 2 --dist worksteal
 
 test-engines: $(VENV)/.engines
-	$(BIN)/pytest tests/test_spark.py tests/test_device.py
+	$(BIN)/pytest tests/test_spark.py tests/test_device*.py
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check
@@ -54,9 +54,14 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@ $(VENV)/.demo
 
+# The CPU build by its own name: the plain one would bring gigabytes of CUDA packages. A PyTorch that is there is left alone.
+CPU_TORCH := "torch==2.13.0+cpu; sys_platform == 'linux'" "torch==2.13.0; sys_platform != 'linux'"
+
 $(VENV)/.engines: pyproject.toml | $(VENV)/bin/pip
+	tools/system_package.sh java default-jre-headless "the tests of Spark will be skipped"
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,spark]'
-	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check $(CPU_TORCH) \
+	  || echo "The package index has no CPU build of PyTorch: the tests of devices will be skipped."
 	touch $@ $(VENV)/.dev $(VENV)/.demo
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/bin/pip

@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 import separatrix as sx
 from separatrix.data.dispatch import as_source
+from separatrix.data.engines import spark_source
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: make test-engines sets it up")
 
@@ -71,6 +72,12 @@ def spark() -> Iterator[Any]:
     session.stop()
 
 
+@pytest.fixture(autouse=True)
+def rows_stay_in_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few they are."""
+    monkeypatch.setattr(spark_source, "FEW_BYTES", 0)
+
+
 @pytest.fixture(scope="module")
 def rows() -> pd.DataFrame:
     rng = np.random.default_rng(0)
@@ -116,6 +123,20 @@ def test_solvers_that_hold_values_run_though_workers_keep_nothing(frame: Any, ro
     proofs = [model.fit_.certificate for model in (clone(hinge).fit(there), clone(hinge).fit(X, y))]
     for one, other in (proofs, proofs[::-1]):
         assert one.objective - one.gap <= other.objective * (1 + 1e-12)
+
+
+def test_few_rows_are_brought_here_once(frame: Any, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_source, "FEW_BYTES", 1 << 26)
+    source = as_source(frame, "label", "w")
+    assert source.labelled().engine is None
+    for model in (sx.LogisticRegression(tol=1e-12), sx.GaussianNB()):
+        there = clone(model).fit(source)
+        here = clone(model).fit(rows[NAMES], rows["label"], sample_weight=rows["w"])
+        assert list(there.classes_) == ["a", "b", "c"] and list(there.feature_names_in_) == NAMES
+        found, expected = (fitted.predict_proba(rows[NAMES]) for fitted in (there, here))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    monkeypatch.setattr(spark_source, "FEW_BYTES", 8 * len(NAMES) * len(rows) - 1)
+    assert source.labelled().engine is not None
 
 
 def test_a_sample_is_that_of_the_array(source: Any) -> None:

@@ -6,25 +6,32 @@ A reading decodes all columns once, batch by batch, and does nothing with them. 
 the one that finds out what the columns are. Each fit runs in a process of its own; the peak is that of the whole process. This
 file imports no numerical library: a child's peak begins with what its parent held. `--scale 0.01` is 100 MB. Passes that repeat
 are served from kept blocks where the disk of temporary files has room, as by default.
+
+The files are made in a temporary folder, which is removed again, or in B13_FOLDER if that is set: what is there already, from a
+run that was broken off or from one before, is not made again, and all of it stays (a folder in it for each size).
 """
 
 from __future__ import annotations
 
+import os
 import resource
+import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
-from benchmarks.children import call
-from benchmarks.result import OK, Result, Row, Verdict
+from benchmarks.children import ChildFailed, call
+from benchmarks.result import FAILED, OK, Result, Row, Verdict, one_line
 from benchmarks.workload import Settings
 
 BYTES = 10_000_000_000
 FILE_ROWS, GROUP_ROWS = 1_000_000, 250_000
-RATIO, PEAK = 1.3, 1_000_000_000
+RATIO, PEAK, ROOM = 1.3, 1_000_000_000, 1.1
 MODELS = {"LDA": "LinearDiscriminantAnalysis", "MixedNB": "MixedNB", "certified logistic": "LogisticRegression"}
 
 
@@ -46,22 +53,28 @@ def _rows(generator: Any, n: int) -> Any:
 
 
 def make(folder: str, n_bytes: int) -> int:
-    """Write files of about so many bytes together; how many rows they have."""
+    """Write files of so many bytes together, those that are missing; how many rows all have.
+
+    Each is of a seed of its own and gets its name when it is complete.
+    """
     import numpy as np
     from pyarrow import parquet
 
-    generator, written, n_rows = np.random.default_rng(0), 0, 0
+    written = n_rows = number = 0
     while written < n_bytes:
-        path = Path(folder) / f"part{n_rows // FILE_ROWS:05d}.parquet"
-        table = _rows(generator, GROUP_ROWS)
-        with parquet.ParquetWriter(path, table.schema) as writer:
-            for _ in range(FILE_ROWS // GROUP_ROWS):
+        path = Path(folder) / f"part{number:05d}.parquet"
+        if not path.exists():
+            generator, unfinished = np.random.default_rng(number), path.with_suffix(".unfinished")
+            table = _rows(generator, GROUP_ROWS)
+            with parquet.ParquetWriter(unfinished, table.schema) as writer:
                 writer.write_table(table)
-                n_rows += len(table)
-                if written + path.stat().st_size >= n_bytes:
-                    break
-                table = _rows(generator, GROUP_ROWS)
-        written += path.stat().st_size
+                for _ in range(1, FILE_ROWS // GROUP_ROWS):
+                    if written + unfinished.stat().st_size >= n_bytes:
+                        break
+                    writer.write_table(_rows(generator, GROUP_ROWS))
+            unfinished.rename(path)
+        written, number = written + path.stat().st_size, number + 1
+        n_rows += int(parquet.read_metadata(path).num_rows)
     return n_rows
 
 
@@ -93,6 +106,25 @@ def fit(folder: str, name: str) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def _folder(n_bytes: int) -> Iterator[str]:
+    """Where the files are, with room for them."""
+    given = os.environ.get("B13_FOLDER")
+    place = Path(given) / f"{n_bytes}" if given else Path(gettempdir())
+    place.mkdir(parents=True, exist_ok=True)
+    there = sum(path.stat().st_size for path in place.glob("part*.parquet")) if given else 0
+    missing, free = n_bytes - there, shutil.disk_usage(place).free
+    if free < ROOM * missing:
+        raise ChildFailed(
+            f"{place} has {free / 1e9:.0f} GB free and the files take {missing / 1e9:.0f}; set TMPDIR or B13_FOLDER."
+        )
+    if given:
+        yield str(place)
+        return
+    with TemporaryDirectory() as folder:
+        yield folder
+
+
 @dataclass(frozen=True)
 class TablesWorkload:
     id: str = "B13"
@@ -100,11 +132,15 @@ class TablesWorkload:
 
     def run(self, settings: Settings) -> Result:
         rows, verdicts = [], []
-        with TemporaryDirectory() as folder:
+        with _folder(round(BYTES * settings.scale)) as folder:
             n_rows = call(f"{__name__}:make", folder=folder, n_bytes=round(BYTES * settings.scale))
-            size = sum(path.stat().st_size for path in Path(folder).iterdir())
+            size = sum(path.stat().st_size for path in Path(folder).glob("*.parquet"))
             for name in MODELS:
-                done = call(f"{__name__}:fit", folder=folder, name=name)
+                try:
+                    done = call(f"{__name__}:fit", folder=folder, name=name)
+                except ChildFailed as error:
+                    rows.append(Row(name, "context", status=FAILED, note=one_line(str(error))))
+                    continue
                 reads, ratio = done["passes"] * done["reading"], done["seconds"] / (done["passes"] * done["reading"])
                 note = f"{done['passes']} passes, {reads:.1f} s of reading, peak {done['peak'] / 1e6:.0f} MB"
                 note = f"{note}; {done['certificate']}" if done["certificate"] else note

@@ -34,7 +34,8 @@ def session() -> Any:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder: Any = import_module("pyspark.sql").SparkSession.builder.master("local[2]")
     options = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "2g"}
-    for key, value in {**options, "spark.sql.shuffle.partitions": "4", "spark.driver.bindAddress": "127.0.0.1"}.items():
+    here = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    for key, value in {**options, **here, "spark.sql.shuffle.partitions": "4"}.items():
         builder = builder.config(key, value)
     found = builder.getOrCreate()
     found.sparkContext.setLogLevel("OFF")

@@ -108,6 +108,14 @@ class ValueCounts(Statistic):
         by_value = {level: row for level, row in zip(levels, cells, strict=True) if row.any()}
         return cls(weights_by_class(codes, weights, n_classes), by_value)
 
+    @classmethod
+    def of_places(cls, levels: list[Any], places: Codes, codes: Codes, weights: Float, n_classes: int) -> ValueCounts:
+        """The same of all rows, −1 the place of those without a value; nor has one what stands at the level None."""
+        at = (places + 1) * n_classes + codes
+        _, *cells = weights_by_class(at, weights, (len(levels) + 1) * n_classes).reshape(-1, n_classes)
+        by_value = {level: row for level, row in zip(levels, cells, strict=True) if row.any() and level is not None}
+        return cls(sum(by_value.values(), np.zeros(n_classes)), by_value)
+
     @property
     def n_features(self) -> int:
         return 1

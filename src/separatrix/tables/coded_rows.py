@@ -43,10 +43,15 @@ class RowCoding:
             else:
                 hole_at[feature.column] = j
         self._names, self._levels = list(value_at), levels
-        self._value_at = np.array(list(value_at.values()), dtype=np.intp)
-        self._hole_at = np.array([hole_at.get(name, -1) for name in value_at], dtype=np.intp)
-        self._fill = np.array(list(fill.values()))
-        self._centre, self._scale = encoder.centres_, encoder.scales_
+        self.value_at = np.array(list(value_at.values()), dtype=np.intp)
+        self.hole_at = np.array([hole_at.get(name, -1) for name in value_at], dtype=np.intp)
+        self.fill = np.array(list(fill.values()))
+        self.centre, self.scale = encoder.centres_, encoder.scales_
+
+    @property
+    def n_features(self) -> int:
+        """Features of a row."""
+        return len(self.centre)
 
     def coded(self, rows: TableRows) -> CodedRows:
         """The rows in short."""
@@ -64,10 +69,15 @@ class RowCoding:
         """(n, d) features, row by row, by compiled loops."""
         from separatrix.kernels.table_columns import encode_rows  # numba takes a while to import
 
-        out = np.empty((code.numbers.shape[1] if len(code.numbers) else code.places.shape[1], len(self._centre)))
-        at = self._value_at, self._hole_at, self._fill, self._centre, self._scale
+        out = np.empty((code.numbers.shape[1] if len(code.numbers) else code.places.shape[1], self.n_features))
+        at = self.value_at, self.hole_at, self.fill, self.centre, self.scale
         encode_rows(code.numbers, code.places, *at, out)
         return out
+
+    def scaled_numbers(self, numbers: Float) -> Float:
+        """(n, p) features of numbers (p, n) alone."""
+        filled = np.where(np.isnan(numbers), self.fill[:, None], numbers).T
+        return np.ascontiguousarray((filled - self.centre[self.value_at]) / self.scale[self.value_at])
 
     def features(self, arrays: Mapping[str, NDArray[Any]]) -> Float:
         """The same of numbers and places by row as they were kept, or of features that were kept themselves."""

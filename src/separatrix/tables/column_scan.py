@@ -99,24 +99,24 @@ class ColumnScan:
         decimal: Mark,
         known: NDArray[np.bool_] | slice,
         marks: NDArray[np.uint64],
-        long: bool = False,
+        drawn: int = 0,
     ) -> ColumnScan:
         """The rows of an Arrow array; the encoder learns from the `known` ones, and `marks` are hashes of their places.
 
-        `long`: the rows are deep inside a long column.
+        `drawn` is not 0 deep inside a long column: one value in 2ᵈʳᵃʷⁿ is ranked.
         """
         from pyarrow.types import is_integer
 
         if kind(column.type) == "text":
             text = coded_text(column)
-            texts, found = _texts(text, known, marks), _numbers_in(text, decimal, known, marks, long)
-            return cls(name, "text", len(text), int((text.places < 0).sum()), found, texts)
+            texts, found = _texts(text, known, marks), _numbers_in(text, decimal, known, marks, drawn)
+            return cls(name, "text", len(text), int(text.tally[0]), found, texts)
         values = plain(column)
         what, missing = kind(values.type), values.null_count
         scan = cls(name, what, len(values), missing)
         if what in ("numeric", "boolean", "empty"):
             x = numbers(values.cast("uint8") if what == "boolean" else values)
-            read = _Numbers(*_facts_and_sums(x, known, marks, long))
+            read = _Numbers(*_facts_and_sums(x, known, marks, drawn))
             return replace(scan, numbers=read, whole=what == "empty" or is_integer(values.type))
         return scan
 
@@ -184,23 +184,25 @@ def _is_time(what: str) -> bool:
 
 
 def _facts_and_sums(
-    x: NDArray[np.float64], known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64], long: bool
+    x: NDArray[np.float64], known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64], drawn: int
 ) -> tuple[NumberFacts, NumberSums]:
     """Facts of all rows, and sums of those that are known."""
-    if not long:
+    if not drawn:
         check_finite(x)
         return NumberFacts.of(x), NumberSums.of(x[known], marks)
     facts = NumberFacts.of_run(x)
     if facts.missing < facts.n and not np.isfinite([facts.low, facts.high]).all():
         check_finite(x)
     learnt = x[known]
-    return facts, NumberSums.of_run(learnt, marks, facts if len(learnt) == len(x) else NumberFacts.of_run(learnt))
+    same = len(learnt) == len(x)
+    return facts, NumberSums.of_run(learnt, marks, facts if same else NumberFacts.of_run(learnt), drawn)
 
 
 def _texts(text: CodedText, known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64]) -> _Texts | None:
     if len(text.levels) > MOST_TEXTS:
         return None
-    return _Texts(TextFacts.of(text.levels, text.places), CategorySums.of(text[known], marks))
+    learnt = text if isinstance(known, slice) else text[known]
+    return _Texts(TextFacts.of(text.levels, text.places, text.tally), CategorySums.of(learnt, marks))
 
 
 @dataclass(frozen=True)
@@ -234,22 +236,27 @@ _parsed_before = lru_cache(maxsize=64)(_parsed)
 
 
 def _numbers_in(
-    text: CodedText, decimal: Mark, known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64], long: bool
+    text: CodedText, decimal: Mark, known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64], drawn: int
 ) -> _Numbers | None:
     """The numbers of a column of text, what is none a hole; None where most of it is none. Each different text is read once."""
-    levels: tuple[Any, ...] = tuple(text.levels)
-    # One batch after another has the same few texts.
-    parsed = (_parsed_before if len(levels) <= _FEW_TEXTS else _parsed)(levels, decimal)
+    levels: list[Any] = text.levels
+    if len(levels) <= _FEW_TEXTS:  # one batch after another has the same texts, in another order
+        order = np.array(sorted(range(len(levels)), key=levels.__getitem__), dtype=np.intp)
+        parsed = _parsed_before(tuple(levels[at] for at in order), decimal)
+    else:
+        order = np.arange(len(levels))
+        parsed = _parsed(tuple(levels), decimal)
     if parsed is None:
         return None
     odd = Counter[str]()
     if len(parsed.odd):
-        counts = np.bincount(text.places[text.places >= 0], minlength=len(levels))
-        if counts[parsed.odd].sum() > (1 - _ENOUGH) * max(10, counts.sum()) or len(parsed.odd) > _ODD:
+        counts, none = text.tally[1:], order[parsed.odd]
+        if counts[none].sum() > (1 - _ENOUGH) * max(10, counts.sum()) or len(none) > _ODD:
             return None
-        odd.update({levels[at]: int(counts[at]) for at in parsed.odd})
-    x = np.append(parsed.values, np.nan)[text.places]
-    return _Numbers(*_facts_and_sums(x, known, marks, long), odd, parsed.padded)
+        odd.update({levels[at]: int(counts[at]) for at in none})
+    values = np.full(len(levels) + 1, np.nan)
+    values[order] = parsed.values
+    return _Numbers(*_facts_and_sums(values[text.places], known, marks, drawn), odd, parsed.padded)
 
 
 def _flag_sums(sums: CategorySums, schema: ColumnSchema) -> NumberSums:

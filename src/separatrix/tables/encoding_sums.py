@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from math import frexp, hypot, sqrt
 
@@ -58,8 +59,10 @@ class NumberSums:
         return cls(len(x), missing, holes, mean * peak, spread, low, high, QuantileSketch.of(x), bits)
 
     @classmethod
-    def of_run(cls, values: NDArray[np.float64], marks: NDArray[np.uint64], facts: NumberFacts) -> NumberSums:
-        """The same of a run of a long column that has these facts, by compiled loops; one value in eight is ranked."""
+    def of_run(
+        cls, values: NDArray[np.float64], marks: NDArray[np.uint64], facts: NumberFacts, drawn: int = 3
+    ) -> NumberSums:
+        """The same of a run of a long column that has these facts, by compiled loops; one value in 2ᵈʳᵃʷⁿ is ranked."""
         from separatrix.kernels.table_columns import number_sums  # numba takes a while to import
 
         if facts.missing == len(values):
@@ -68,7 +71,7 @@ class NumberSums:
         unit = 2.0 ** max(-1000, exponent - 1)  # so that no square overflows or vanishes
         x, n = np.ascontiguousarray(values), facts.n - facts.missing
         mean, squares, holes, bits = number_sums(x, x.view(np.uint64), marks, 1.0 / unit, n)
-        sketch = QuantileSketch.drawn(x[~np.isnan(x)] if facts.missing else x, marks)
+        sketch = QuantileSketch.drawn(x[~np.isnan(x)] if facts.missing else x, marks, drawn)
         return cls(
             n, facts.missing, int(holes), mean * unit, unit * sqrt(squares), facts.low, facts.high, sketch, int(bits)
         )
@@ -110,10 +113,11 @@ class CategorySums:
     @classmethod
     def of(cls, text: CodedText, marks: NDArray[np.uint64]) -> CategorySums:
         """The counts of some rows; `marks` are the hashes of their places."""
-        absent = text.places < 0
-        counts = Counter(text.counts())
+        missing = int(text.tally[0])
+        holes = int(marks[text.places < 0].sum()) if missing else 0
         bits = np.array([*map(text_bits, text.levels), 0], dtype=np.uint64)[text.places]
-        return cls(int(absent.sum()), int(marks[absent].sum()), counts, int((marks * bits).sum()))
+        bits *= marks
+        return cls(missing, holes, Counter(text.counts()), int(bits.sum()))
 
     def merge(self, other: CategorySums) -> CategorySums:
         """Add another's rows to this, in place."""
@@ -168,6 +172,7 @@ def share_moments(count: int, n: int) -> tuple[float, float]:
     return share, sqrt(share * (1.0 - share)) if 0 < count < n else 1.0
 
 
+@lru_cache(maxsize=4096)  # one batch after another has the same texts
 def text_bits(level: str | None) -> int:
     """64 well mixed bits of a text, 0 of none."""
     return 0 if level is None else int.from_bytes(blake2b(level.encode(errors="replace"), digest_size=8).digest())

@@ -118,11 +118,11 @@ class TextFacts:
     first: str | None
 
     @classmethod
-    def of(cls, levels: list[Any], places: NDArray[np.intp]) -> TextFacts:
-        """From the different texts and the place of every row among them, −1 for a hole."""
-        counts = np.bincount(places[places >= 0], minlength=len(levels))
+    def of(cls, levels: list[Any], places: NDArray[np.intp], tally: NDArray[np.intp] | None = None) -> TextFacts:
+        """From the different texts and the place of every row among them, −1 for a hole; `tally` counts holes and each text."""
+        missing, *counts = (np.bincount(places + 1, minlength=len(levels) + 1) if tally is None else tally).tolist()
         first = levels[places[0]] if len(places) and places[0] >= 0 else None
-        return cls(len(places), int((places < 0).sum()), dict(zip(levels, counts.tolist(), strict=True)), first)
+        return cls(len(places), missing, dict(zip(levels, counts, strict=True)), first)
 
     def merge(self, after: TextFacts) -> TextFacts:
         """The facts of these rows and of those that come after them."""

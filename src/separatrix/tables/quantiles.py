@@ -5,8 +5,9 @@ every second value of both together, the odd and the even ones in turn.
 
     |rank − rank of the answer| ≤ n L/(2k),   L = log₂(n/k) levels        exact while there are fewer than 2k values
 
-The sketch of some rows merged with that of others is a sketch of all. Deep inside a long column one value of every eight is
-drawn and stands for them (`drawn`): n/8 draws, one from each run of eight, move the rank of the answer by less than √(2n) rows.
+The sketch of some rows merged with that of others is a sketch of all. Deep inside a long column one value of every 2ˡ is drawn
+and stands for them (`drawn`): n/2ˡ draws, one from each run, move the rank of the answer by about ½√(2ˡn) rows. With 8 in the
+rows from 2¹⁸ on and 64 in those from 2²¹ on that is less than 0.3 % of n.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SIZE = 2048
-_DRAWN = 3  # of 2³ values one
+_DRAWN, _SELDOM = 3, 6  # of 2³ values one, of 2⁶
+_LONGER = 8  # times as deep inside the column
+
+
+def draw_level(start: int, long: int) -> int:
+    """Of how many values one is drawn, as a power of two, in a run that begins at this row; 0 before row `long`."""
+    return 0 if start < long else _DRAWN if start < _LONGER * long else _SELDOM
 
 
 class QuantileSketch:
@@ -44,12 +51,12 @@ class QuantileSketch:
         return sketch
 
     @classmethod
-    def drawn(cls, values: NDArray[np.float64], marks: NDArray[np.uint64]) -> QuantileSketch:
-        """The sketch of one value of every eight, which the last bits of the marks draw; those left over count too."""
-        sketch, step = cls(), 1 << _DRAWN
-        whole = len(values) >> _DRAWN << _DRAWN
+    def drawn(cls, values: NDArray[np.float64], marks: NDArray[np.uint64], level: int = _DRAWN) -> QuantileSketch:
+        """The sketch of one value of every 2ˡᵉᵛᵉˡ, which the last bits of the marks draw; those left over count too."""
+        sketch, step = cls(), 1 << level
+        whole = len(values) >> level << level
         at = np.arange(0, whole, step) + (marks[:whole:step] % np.uint64(step)).astype(np.intp)
-        sketch.add(values[at], _DRAWN)
+        sketch.add(values[at], level)
         sketch.add(values[whole:])
         return sketch
 

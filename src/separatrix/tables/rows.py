@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from separatrix.data.arrow_columns import (
 )
 from separatrix.data.number_text import read_floats
 
+_FIRST = 4096
 # In a column known to hold flags these are read as well, so that it may come from another kind of file.
 _TRUE, _FALSE = ("true", "t", "1", "1.0"), ("false", "f", "0", "0.0")
 
@@ -73,9 +75,14 @@ class CodedText:
         """The text of every row, None where nothing is known."""
         return list(self.__array__())
 
+    @cached_property
+    def tally(self) -> NDArray[np.intp]:
+        """In how many rows nothing is known, and in how many each text stands."""
+        return np.bincount(self.places + 1, minlength=len(self.levels) + 1)
+
     def counts(self) -> dict[str, int]:
         """In how many rows each text stands, of those that do."""
-        found = np.bincount(self.places[self.places >= 0], minlength=len(self.levels)).tolist()
+        found = self.tally[1:].tolist()
         return {level: n for level, n in zip(self.levels, found, strict=True) if n and level is not None}
 
     @property
@@ -245,12 +252,24 @@ def coded_text(column: Any, missing: tuple[str, ...] = MISSING) -> CodedText:
     text = merged_levels(plain(encoded.dictionary, missing).to_pylist(), places)
     if not given:
         return text
-    first = np.full(len(text.levels) + 1, len(places))  # a dictionary may have any order, and texts of no row
-    first[text.places[::-1]] = np.arange(len(places))[::-1]  # the first row of every text is written last
-    order = np.argsort(first[:-1], kind="stable")[: int((first[:-1] < len(places)).sum())]
-    rank = np.full(len(first), -1)
+    order = _by_first_row(text)  # a dictionary may have any order, and texts of no row
+    rank = np.full(len(text.levels) + 1, -1)
     rank[order] = np.arange(len(order))
     return CodedText([text.levels[at] for at in order], rank[text.places])
+
+
+def _by_first_row(text: CodedText) -> NDArray[np.intp]:
+    """The texts that stand in some row, in the order of their first rows."""
+    present = int((text.tally[1:] > 0).sum())
+    order = np.empty(0, dtype=np.intp)
+    for n in (_FIRST, len(text)):  # the first few rows have all of them mostly
+        places = text.places[:n]
+        first = np.full(len(text.levels) + 1, n)
+        first[places[::-1]] = np.arange(len(places))[::-1]  # the first row of every text is written last
+        order = np.argsort(first[:-1], kind="stable")[: int((first[:-1] < n).sum())]
+        if len(order) == present:
+            break
+    return order
 
 
 def merged_levels(levels: list[Any], places: NDArray[np.intp]) -> CodedText:

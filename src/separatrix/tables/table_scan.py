@@ -23,6 +23,7 @@ from separatrix.tables.columns import ColumnSchema, InferredColumn
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.encoding_sums import EncodingSums, hashed_places
 from separatrix.tables.findings import class_findings, column_findings, few, spelling_findings
+from separatrix.tables.quantiles import draw_level
 from separatrix.tables.reading import FIRST_ROW
 from separatrix.tables.rows import coded_text
 from separatrix.tables.schema import TableSchema
@@ -55,15 +56,16 @@ class TableScan:
             levels, places = text.levels, text.places
         else:
             levels, places = coded(plain(column, ()))
-        counts = np.bincount(places[places >= 0], minlength=len(levels)).tolist()
-        known: Any = np.array([*(not is_no_label(level) for level in levels), False])[places]
-        n_known = int(known.sum())
-        known = slice(None) if n_known == batch.num_rows else known
+        _, *counts = np.bincount(places + 1, minlength=len(levels) + 1).tolist()
+        labelled = [not is_no_label(level) for level in levels]
+        n_known = sum(count for count, label in zip(counts, labelled, strict=True) if label)
+        known: Any = slice(None) if n_known == batch.num_rows else np.array([*labelled, False])[places]
         marks = hashed_places(start, batch.num_rows)[known]
+        drawn = draw_level(start, LONG)
         columns = {}
         for name in names:
             try:
-                columns[name] = ColumnScan.of(name, batch.column(name), decimal, known, marks, start >= LONG)
+                columns[name] = ColumnScan.of(name, batch.column(name), decimal, known, marks, drawn)
             except UnreadableValue as error:
                 before = int((batch.schema.metadata or {}).get(FIRST_ROW, start))
                 raise ValueError(error.sentence(name, before)) from None

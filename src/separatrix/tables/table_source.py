@@ -11,23 +11,27 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.arrow_columns import kind, numbers, plain
-from separatrix.data.block import Block, Float
+from separatrix.data.block import Block, Centred, Codes, Float
 from separatrix.data.dense import WORTH_COMPILING, DenseBlock
 from separatrix.data.kept import Arrays
 from separatrix.data.labels import check_weights, encode
 from separatrix.data.number_text import Mark, read_floats
 from separatrix.data.readers import named
 from separatrix.data.source import Source
+from separatrix.tables.coded_centre import CodedCentred
 from separatrix.tables.coded_rows import CodedRows, RowCoding
 from separatrix.tables.rows import TableRows
 from separatrix.tables.table_scan import LONG, TableEncoding, TableScan
+
+# Rows of a class from which on a guess of its mean costs little against them.
+_ROWS_OF_A_CLASS = 4
 
 
 class TableBlock(DenseBlock):
@@ -78,6 +82,14 @@ class TableBlock(DenseBlock):
         if not self._compiled or self._coding is None:
             return self._encoding.encoder.transform(self.rows)
         return self._coding.matrix(self.code)
+
+    def centre(self, codes: Codes, n_classes: int) -> Centred:
+        if self._compiled and self._coding is not None and self.n >= _ROWS_OF_A_CLASS * n_classes:
+            dense = partial(super().centre, codes, n_classes)
+            coded = CodedCentred(self.code, self._coding, codes, n_classes, self.weights, dense)
+            if not coded.far_from_origin:
+                return coded
+        return super().centre(codes, n_classes)
 
     def part(self, rows: slice) -> TableBlock:
         y = None if self.y is None else self.y[rows]

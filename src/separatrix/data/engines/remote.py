@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from separatrix.data.arrays import spread
 from separatrix.data.block import Block
 from separatrix.data.dispatch import source_of
-from separatrix.data.engines.partition import Failed, Reading
+from separatrix.data.engines.partition import Failed, Reading, TargetFacts
 from separatrix.data.engines.target_facts import facts_of, union
 from separatrix.data.engines.travel import RemoteSource
 from separatrix.data.source import Engine, Source
 
-# A sample comes here whole: bytes and rows up to which it does.
-_SAMPLED_BYTES, _SAMPLED_ROWS = 1 << 26, 1 << 20
+SAMPLED_BYTES, SAMPLED_ROWS = 1 << 26, 1 << 20
+"""A sample comes here whole: bytes and rows up to which it does."""
 
 Part = tuple[Any, NDArray[Any] | None, NDArray[Any] | None]
 
@@ -82,7 +82,7 @@ class PartitionedSource(RemoteSource):
             raise ValueError("y should be a 1d array of labels, got a matrix of targets instead.")
         everything = None
         if classes is None:
-            facts = facts_of(self.engine.reading(role="labels").ask(Reading.facts))
+            facts = facts_of(self._label_facts())
             classes = union([fact.classes for fact in facts])
             everything = union([classes, *(fact.known for fact in facts)])
         classes = np.asarray(classes)
@@ -90,6 +90,9 @@ class PartitionedSource(RemoteSource):
         view.classes = classes
         view.all_classes = None if everything is None or len(everything) == len(classes) else everything
         return view
+
+    def _label_facts(self) -> list[TargetFacts | Failed | None]:
+        return self.engine.reading(role="labels").ask(Reading.facts)
 
     def valued(self) -> Self:
         assert self.target_ndim
@@ -103,7 +106,7 @@ class PartitionedSource(RemoteSource):
 
     def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
         """Random rows from all partitions, brought here: those that an array of all rows would give, if these are few."""
-        rows = max(1, min(rows, _SAMPLED_ROWS, _SAMPLED_BYTES // (8 * max(1, self.n_features))))
+        rows = max(1, min(rows, SAMPLED_ROWS, SAMPLED_BYTES // (8 * max(1, self.n_features))))
         if rows not in self._drawn:
             which = spread(self.n_rows, rows)
             parts = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,20 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block
 from separatrix.data.checks import nearest_name
-from separatrix.data.engines.partition import Failed, Reading, Size, names_of, rows_of
-from separatrix.data.engines.remote import Part, PartitionedSource, by_partition, pick
+from separatrix.data.engines.partition import Failed, Reading, Size, TargetFacts, names_of, rows_of
+from separatrix.data.engines.remote import (
+    SAMPLED_BYTES,
+    SAMPLED_ROWS,
+    Part,
+    PartitionedSource,
+    by_partition,
+    pick,
+)
 from separatrix.data.engines.spark_engine import SparkEngine, checked, rows_of_table
+
+_FEW_LABELS = 10_000
+FEW_BYTES = SAMPLED_BYTES
+"""Rows that take no more than a sample may are brought here: a pass over them takes less than a job of Spark."""
 
 
 def session_table(frame: Any) -> Any:
@@ -49,8 +61,11 @@ def scan_columns(
     rows = _with_arrays(frame, vector).select(*wanted, *apart).persist()
     count = rows.rdd.getNumPartitions()
     blank = [Reading(i, count, 0, target, weight) for i in range(count)]
-    sizes: list[Size] = [checked(size) for size in SparkEngine(rows, blank, vector).ask(_size)]
-    return SparkSource(rows, sizes, target, weight, vector, numeric)
+    asked = SparkEngine(rows, blank, vector).ask(_size_and_labels)
+    source = SparkSource(rows, [checked(size) for size, _ in asked], target, weight, vector, numeric)
+    labels = [facts for _, facts in asked]
+    source.labels = None if any(isinstance(facts, Failed) for facts in labels) else labels
+    return source
 
 
 def spark_source(frame: Any, y: Any, sample_weight: Any) -> SparkSource:
@@ -67,6 +82,8 @@ class SparkSource(PartitionedSource):
     """Rows of a Spark data frame with their targets and weights, cached by Spark while the source is there."""
 
     place = "spark"
+    labels: list[TargetFacts | Failed | None] | None = None
+    """What the partitions know of their labels, if they have been asked, and these are few and in order."""
 
     def __init__(
         self,
@@ -95,6 +112,20 @@ class SparkSource(PartitionedSource):
             if checked(part) is not None:
                 yield from part.blocks()
 
+    def _label_facts(self) -> list[TargetFacts | Failed | None]:
+        return super()._label_facts() if self.labels is None else self.labels
+
+    def labelled(self, classes: NDArray[Any] | None = None) -> Any:
+        """The same rows with class codes: here if they are few, in order, else where they are."""
+        view = super().labelled(classes)
+        few = self.n_rows <= SAMPLED_ROWS and 8 * self.n_rows * self.n_features <= FEW_BYTES
+        sample = view.sample(self.n_rows) if few else None
+        if sample is None:
+            return view
+        rows, _ = sample  # all of them
+        rows.feature_names, rows.dtype, rows.all_classes = view.feature_names, view.dtype, view.all_classes
+        return rows
+
     def matrix(self) -> Any:
         return np.concatenate([block.dense() for block in self.blocks()])
 
@@ -120,6 +151,13 @@ def _size(reading: Reading, X: Any, y: Any, weights: Any) -> Size:
     single = hasattr(held, "schema") and all(str(kind) == "float" for kind in held.schema.types)
     columns = held.num_columns if hasattr(held, "num_columns") else int(held.shape[1])
     return Size(rows_of(held), columns, names_of(held), single, 0, None if y is None else y.ndim)
+
+
+def _size_and_labels(reading: Reading, X: Any, y: Any, weights: Any) -> tuple[Size, TargetFacts | Failed | None]:
+    """Both in one pass, each of which costs a job of Spark; targets of many values stay where they are."""
+    facts = replace(reading, role="labels").facts(X, y, weights)
+    many = isinstance(facts, TargetFacts) and len(facts.known) > _FEW_LABELS
+    return _size(reading, X, y, weights), Failed(ValueError("many labels")) if many else facts
 
 
 def _vector(frame: Any, wanted: Sequence[str]) -> str | None:
