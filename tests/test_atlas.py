@@ -151,6 +151,15 @@ def test_a_wrong_answer_is_short_of_the_quality():
     assert measure.error(measure.see(model, ""), "") == math.inf
 
 
+def test_scores_that_are_equal_to_rounding_are_level():
+    problem = named("BernoulliNB", 90, 4, 3, columns="counts")
+    data = make(problem)
+    data = type(data)(np.ones_like(data.X), data.y, data.description)  # nothing to tell the classes by
+    measure = quality(problem, data)
+    for each in field(problem):
+        assert measure.error(measure.see(each.build(None).fit(data.X, data.y), ""), "") == 0.0
+
+
 def test_importance_sampling_knows_the_posterior():
     data = logistic_rows(200, 2, 2)(1.0)
     found = importance_sampled(data.X, data.y.astype(float), 4_000)

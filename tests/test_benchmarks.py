@@ -22,7 +22,7 @@ from benchmarks.data import gaussian_classes, logistic_rows, weighted_documents 
 from benchmarks.goals import AtMostMemory, AtMostSeconds, AtMostTimes, Faster, FasterThan  # noqa: E402
 from benchmarks.result import FAILED, MISSED_QUALITY, NOT_INSTALLED, OK, Result, Row, Verdict, one_line  # noqa: E402
 from benchmarks.workload import discover  # noqa: E402
-from benchmarks.workloads import b13_tables, b18_growth  # noqa: E402
+from benchmarks.workloads import b13_tables, b18_growth, b19_small  # noqa: E402
 
 INSTALLED = Peer("other", distribution="numpy", module="numpy")
 ABSENT = Peer("absent", distribution="no-such-thing", module="no_such_thing")
@@ -215,6 +215,12 @@ def test_errors_are_published_without_paths():
     message = "cannot import name 'A' from 'separatrix' (/home/me/src/separatrix/__init__.py)\nmore"
     assert one_line(ImportError(message)) == "ImportError: cannot import name 'A' from 'separatrix'"
     assert one_line("a ratio of 1/2 | n/a") == "a ratio of 1/2 / n/a"
+
+
+def test_a_data_set_that_no_peer_solves_is_said_to_be_so():
+    alone = b19_small.verdict("≥ 1×", [(2.0, "iris"), (np.inf, "wine")])
+    assert (alone.value, alone.met) == ("iris 2.00×, wine (no peer reaches the quality)", True)
+    assert not b19_small.verdict("≥ 1×", [(np.inf, "iris"), (0.5, "wine")]).met
 
 
 def test_workloads_are_found_by_listing_the_folder():

@@ -19,6 +19,7 @@ from sklearn.base import clone
 import separatrix as sx
 from separatrix import scan_csv, scan_parquet
 from separatrix.data import kept
+from separatrix.data.dense import DenseBlock
 from separatrix.statistics.columns import ColumnMoments
 from separatrix.tables import encoding_sums, table_files, table_scan, table_source
 from separatrix.tables.facts import NumberFacts
@@ -236,14 +237,16 @@ def test_long_runs_have_the_facts_and_sums_of_short_ones():
         assert other.quantiles.n == sums.quantiles.n
 
 
-def test_the_median_of_a_draw_is_near_the_median():
+@pytest.mark.parametrize("level", [3, 6])
+def test_the_median_of_a_draw_is_near_the_median(level):
     rng, sketch = np.random.default_rng(0), QuantileSketch()
     x = np.sort(rng.standard_exponential(300_000))  # sorted: the hardest order for a draw that is not spread
     for start in range(0, len(x), 7_001):
         part = x[start : start + 7_001]
-        sketch.merge(QuantileSketch.drawn(part, encoding_sums.hashed_places(start, len(part))))
+        sketch.merge(QuantileSketch.drawn(part, encoding_sums.hashed_places(start, len(part)), level))
     rank = np.searchsorted(x, sketch.median())
-    assert sketch.n == len(x) and abs(rank - len(x) / 2) <= np.sqrt(2 * len(x)) + len(x) * np.log2(len(x) / 2048) / 4096
+    spread = np.sqrt(2 ** (level - 2) * len(x))
+    assert sketch.n == len(x) and abs(rank - len(x) / 2) <= spread + len(x) * np.log2(len(x) / 2048) / 4096
 
 
 def test_moments_of_long_columns_are_those_of_numpy():
@@ -254,6 +257,46 @@ def test_moments_of_long_columns_are_those_of_numpy():
     other = ColumnMoments.of_run(np.where(hole, np.nan, x), codes, weights, 4)
     for name in ("counts", "mean", "square"):
         np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-11)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e9])
+def test_moments_by_class_hold_where_a_guess_of_the_mean_fails(far):
+    """The rows that are looked at first are of another size than all others, and a class is not among them."""
+    n = 16 * 256
+    rng, codes, first = np.random.default_rng(1), np.arange(n) % 3, np.arange(n) % 16 == 0
+    codes[first] = 0
+    x = far + np.where(first, 1e6, rng.standard_normal(n))
+    one = ColumnMoments.of_columns(x, codes, np.ones(n), 4)
+    other = ColumnMoments.of_run(x, codes, np.ones(n), 4)
+    for name in ("counts", "mean", "square"):
+        np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("order", ["as it comes", "sorted"])
+def test_moments_of_coded_rows_are_those_of_the_features(tmp_path, monkeypatch, weight, order):
+    """Counts of categories and sums of numbers give the scatter of the matrix; sorted rows have categories without spread."""
+    monkeypatch.setattr(table_source, "LONG", 0)
+    frame = people(3_000)
+    frame["w"] = frame["w"] - 1  # some rows do not count
+    frame = frame.sort_values(["city", "age"]) if order == "sorted" else frame
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), tmp_path / "a.parquet")
+    rows = scan_parquet(tmp_path / "a.parquet", target="ill", weight=weight).labelled()
+    seen = set()
+    for block in (part for whole in rows.blocks() for part in whole.cut(700)):
+        one, other = block.centre_classes(2), DenseBlock(block.X, block.y, block.weights).centre_classes(2)
+        seen.add(type(one).__name__)
+        scatter = other.scatter()
+        np.testing.assert_allclose(one.scatter(), scatter, rtol=1e-11, atol=1e-12 * abs(scatter).max())
+        means = other.mean_high + other.mean_low
+        np.testing.assert_allclose(one.mean_high + one.mean_low, means, rtol=1e-11, atol=1e-12)
+        np.testing.assert_array_equal(one.counts, other.counts)
+        fresh = block.centre_classes(2)  # what is not pooled comes from the features
+        np.testing.assert_allclose(fresh.squares(), other.squares(), rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(
+            fresh.scatter_of(1), other.scatter_of(1), rtol=1e-10, atol=1e-11 * abs(scatter).max()
+        )
+    assert "CodedCentred" in seen
 
 
 def test_passes_at_the_same_time_do_not_write_into_each_other(tmp_path, monkeypatch):

@@ -160,3 +160,37 @@ def test_nan_is_reported_by_column() -> None:
         X[3, 2] = np.nan
         with pytest.raises(ValueError, match="column 2"):
             LogisticRegression().fit(X, codes)
+
+
+@pytest.mark.parametrize("kind", ["C", "F", "single", "weighted", "factors", "far", "strong"])
+def test_single_precision_of_the_products_costs_no_digits(kind: str) -> None:
+    X, codes = data(200, 1300, seed=11)
+    rng = np.random.default_rng(12)
+    options: dict[str, Any] = {"C": 1e3 if kind == "strong" else 0.7}
+    if kind == "factors":
+        options["penalty_factors"] = rng.uniform(0.1, 5.0, X.shape[1])
+    weights = rng.choice([0.5, 1.0, 3.0], len(X)) if kind == "weighted" else None
+    stored = {"F": np.asfortranarray(X), "single": X.astype(np.float32), "far": X + 50.0}.get(kind, X)
+    problem = LinearProblem.of(as_source(stored, codes, weights).labelled(), **options)
+    found = solved(problem, ROW_NEWTON, tol=1e-9)
+    other = minimise(problem, "lbfgs", tol=1e-11, max_iter=2000)
+    assert found.status is Status.CONVERGED
+    assert found.certificate.gap <= problem.target(1e-9, found.certificate.objective)
+    truth = problem.evaluate(found.theta).value - other.certificate.objective
+    assert -other.certificate.gap <= truth + 1e-13 * found.certificate.objective <= found.certificate.gap + 1e-12
+
+
+@pytest.mark.parametrize("C", [1.0, 1e4, 1e7])
+def test_rows_that_single_precision_does_not_resolve_end_as_in_double(
+    C: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(13)
+    X = 1e-4 * rng.standard_normal((200, 400)) + 10.0 * rng.standard_normal((200, 2)) @ rng.standard_normal((2, 400))
+    codes = (X[:, 0] - X[:, 1] + rng.standard_normal(200) > 0).astype(int)
+    problem = LinearProblem.of(as_source(X, codes).labelled(), C=C)
+    found = solved(problem, ROW_NEWTON, tol=1e-8)
+    monkeypatch.setattr(row_newton, "_ROWS_IN_SINGLE", 1000)
+    other = solved(problem, ROW_NEWTON, tol=1e-8)
+    assert found.status is other.status
+    least = min(found.certificate.objective, other.certificate.objective)
+    assert problem.evaluate(found.theta).value - least <= found.certificate.gap

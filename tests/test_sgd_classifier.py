@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 
 import separatrix as sx
 
@@ -114,6 +114,34 @@ def test_early_stopping_and_warm_start() -> None:
         sx.SGDClassifier(alpha=0.0).fit(X, y)
     with pytest.raises(ValueError, match="only works with loss"):
         sx.SGDClassifier("log_loss", learning_rate="pa1").fit(X, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_early_stopping_is_scikit_learns(n_classes: int) -> None:
+    X, y = load_iris(return_X_y=True)
+    y = np.minimum(y, n_classes - 1)
+    settings = {"alpha": 1e-3, "early_stopping": True, "random_state": 0}
+    mine, peer = sx.SGDClassifier(**settings).fit(X, y), sklearn.linear_model.SGDClassifier(**settings).fit(X, y)
+    assert mine.n_iter_ == peer.n_iter_ and mine.t_ == peer.t_
+    np.testing.assert_allclose(mine.coef_, peer.coef_, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_number_of_epochs_without_a_tolerance_is_no_reason_to_warn() -> None:
+    X, y = data()
+    assert sx.SGDClassifier(tol=None, max_iter=3, random_state=0).fit(X, y).n_iter_ == 3
+    with pytest.warns(UserWarning, match="limit"):
+        sx.SGDClassifier(max_iter=1, random_state=0).fit(X, y)
+
+
+def test_means_and_last_coefficients_are_both_kept_while_there_are_means() -> None:
+    X, y = data()
+    model = sx.SGDClassifier(average=True, random_state=0, max_iter=3, tol=None).fit(X, y)
+    np.testing.assert_array_equal(model.average_coef_, model.coef_)
+    last = sx.SGDClassifier(random_state=0, max_iter=3, tol=None).fit(X, y)
+    np.testing.assert_allclose(model.standard_coef_, last.coef_, rtol=1e-9)
+    np.testing.assert_allclose(model.standard_intercept_, last.intercept_, rtol=1e-9)
+    assert not hasattr(model.set_params(average=False).fit(X, y), "average_coef_")
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

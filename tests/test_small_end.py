@@ -117,6 +117,38 @@ def test_a_first_fit_without_numba_proves_the_same_optimum(n, K):
     np.testing.assert_allclose(np.array(plain[5:], float), np.array(compiled[5:], float), rtol=1e-3, atol=1e-5)
 
 
+FIRST_SMALL_FIT = """
+import sys, numpy as np, scipy.sparse as sp
+{before}
+import separatrix as sx
+r = np.random.default_rng(0)
+X = {rows}
+y = (np.asarray(X[:, :5] @ np.ones(5)) + 0.5 * r.logistic(size=X.shape[0]) > 0.2).astype(int)
+m = sx.{model}.fit(X, y)
+c = m.fit_.certificate
+print(int("numba" in sys.modules), c.kind, c.gap, c.objective, m.fit_.status.name)
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [
+        ("LogisticRegression(tol=1e-8)", "sp.random(20_000, 2_000, density=0.01, format='csr', rng=r)"),
+        ("LinearSVC(tol=1e-7)", "sp.random(1_500, 200, density=0.05, format='csr', rng=r)"),
+        ("LinearSVC(loss='hinge', tol=1e-7)", "sp.random(300, 1_000, density=0.02, format='csr', rng=r)"),
+        ("LinearSVC(loss='hinge', tol=1e-7)", "r.normal(size=(400, 10))"),
+        ("LinearSVC(C=100.0, tol=1e-7)", "r.normal(size=(60, 20)) * 10.0 ** r.uniform(-2, 2, 20)"),
+    ],
+)
+def test_small_first_fits_leave_numba_alone_and_prove_the_same_optimum(model, rows):
+    scripts = (FIRST_SMALL_FIT.format(before=before, model=model, rows=rows) for before in ("", "import numba"))
+    plain, compiled = (run(script).split() for script in scripts)
+    assert (plain[0], compiled[0]) == ("0", "1")
+    assert plain[1] == compiled[1] == "proven"
+    gaps, values = [float(one[2]) for one in (plain, compiled)], [float(one[3]) for one in (plain, compiled)]
+    assert abs(values[0] - values[1]) <= max(gaps) <= 1e-7 * max(1.0, values[0])
+
+
 def test_importing_the_package_or_the_commands_loads_nothing_heavy():
     heavy = "{'numpy', 'scipy', 'sklearn', 'numba', 'pandas', 'pyarrow', 'matplotlib', 'narwhals', 'threadpoolctl'}"
     for module in ("separatrix", "separatrix.cli.main"):

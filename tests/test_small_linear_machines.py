@@ -129,6 +129,33 @@ def test_compiled_interior_points_end_where_the_others_do(monkeypatch, intercept
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_machines_have_the_same_bits_one_by_one_on_threads(monkeypatch, intercept):
+    X, y = rows_of(300, 22, 9, 6)
+    models = []
+    for narrow in (0, np.inf):
+        monkeypatch.setattr(linear_machine, "_NARROW", narrow)
+        models.append(LinearSVC(C=0.3, loss="hinge", random_state=0, **INTERCEPTS[intercept]).fit(X, y))
+    assert np.array_equal(models[0].coef_, models[1].coef_)
+    assert np.array_equal(models[0].intercept_, models[1].intercept_)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sweeps_over_rows_of_any_length(loss, dtype):
+    """Rows are asked for ahead of their visit: empty ones, the last ones, and those longer than a line of the cache."""
+    rng = np.random.default_rng(7)
+    lengths = rng.choice([0, 1, 7, 8, 9, 40, 200], 300)
+    columns = [rng.choice(400, length, replace=False) for length in lengths]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    X = sp.csr_array((rng.standard_normal(starts[-1]).astype(dtype), np.concatenate(columns), starts), shape=(300, 400))
+    y = rng.integers(2, size=300)
+    settings = {"loss": loss, "dual": True, "C": 0.1, "random_state": 0}
+    found = LinearSVC(**settings).fit(X, y).fit_.certificate
+    best = LinearSVC(**settings).fit(X.toarray().astype(np.float64), y).fit_.certificate
+    assert abs(found.objective - best.objective) <= found.gap + best.gap + 1e-12 * best.objective
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize(
     ("C", "centre", "dtype"), [(1e-4, 0.0, np.float64), (1.0, 50.0, np.float32), (200.0, 0.0, np.float64)]
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from benchmarks.workload import Settings
 
 SETS = ("iris", "wine", "breast_cancer", "digits")
 BINARY, MANY = {"logistic"}, {"softmax"}
+ALONE = "(no peer reaches the quality)"
 VARIANTS = {"SVC": "rbf", "Perceptron": "default"}
 
 
@@ -108,18 +110,18 @@ class SmallWorkload:
 
 
 def verdict(goal: str, least: list[tuple[float, str]]) -> Verdict:
-    """Whether the least ratio is 1 or more; each data set's is shown."""
-    shown = ", ".join(f"{text} {ratio:.2f}×" for ratio, text in least)
+    """Whether the least ratio is 1 or more, or no peer is there to compare with; each data set's is shown."""
+    shown = ", ".join(f"{text} {ratio:.2f}×" if isfinite(ratio) else f"{text} {ALONE}" for ratio, text in least)
     return Verdict(goal, shown, min(least)[0] >= 1.0)
 
 
 def _least(part: Result, name: str) -> tuple[float, str]:
-    """The ratio to the best peer and the name of the data set; 0 where ours misses the quality."""
+    """The ratio to the best peer and the name of the data set; 0 where ours misses the quality, ∞ where all peers do."""
     ours = part.ours
     if ours is None or ours.status != OK:
         return 0.0, f"{name.replace('_', ' ')} (ours: {ours.status if ours else 'not run'})"
     ratios = [ratio for row in part.rows if (ratio := part.ratio(row))]
-    return min(ratios, default=float("inf")), name.replace("_", " ")
+    return min(ratios, default=inf), name.replace("_", " ")
 
 
 WORKLOAD = SmallWorkload()

@@ -54,8 +54,8 @@ def lazy_names(package: str, modules: Sequence[str] = ()) -> tuple[Callable[[str
     return get_attribute, list_names
 
 
-# About what importing numba and loading a few compiled loops from its cache takes.
-_NUMBA_SECONDS = 0.3
+# About what importing numba and loading a few compiled loops from its cache takes; and how long many small fits do without.
+_NUMBA_SECONDS, _PATIENCE = 0.3, 0.06
 _missed = 0.0  # seconds that were not saved so far
 
 
@@ -69,13 +69,14 @@ def compiled_pays(seconds: float) -> bool:
 
 
 def compiled_pays_by_now(seconds: float) -> bool:
-    """The same, for one of many small fits: once those of the process would have saved the import, they have it.
+    """The same, for one of many small fits: where some are fitted, as many more are likely to follow.
 
-    Whether or not they go on like that, no more than the import is lost twice.
+    One fit, and a few, do without the import. Those of a process that would have saved `_PATIENCE` have it: they have been
+    slower by as much, and whether or not they go on like that, no more than the import is lost besides.
     """
     global _missed  # of the whole process
     _missed += seconds
-    return compiled_pays(_missed)
+    return compiled_pays(seconds) or _missed > _PATIENCE
 
 
 def _imports_for_types(source: str) -> dict[str, str]:

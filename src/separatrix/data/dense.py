@@ -279,8 +279,8 @@ class DenseBlock(StoredBlock):
         return np.dot(X.T, X)
 
     def column_squares(self, weights: Float | None = None) -> Float:
-        squares = np.square(self._double())
-        return (np.ones(self.n) if weights is None else weights) @ squares
+        X = self._double()
+        return np.einsum("ij,ij->j", X, X) if weights is None else np.einsum("i,ij,ij->j", weights, X, X)
 
     def columns(self, which: Codes) -> DenseBlock:
         return DenseBlock(np.take(self.X, which, axis=1), self.y, self.weights, self.start)

@@ -42,7 +42,7 @@ SQUARES_FIT = 1e150
 def rows_per_block(n_features: int, least: int = 512, target: int | None = None) -> int:
     """Rows that fill at most 32 MiB as float64: few enough blocks that threads do not queue for the interpreter."""
     rows = min(_TARGET_BYTES, target or _TARGET_BYTES) // (8 * max(1, n_features))
-    return int(min(65536, max(least, 2 ** int(np.log2(max(1, rows))))))
+    return int(min(65536, max(least, 1 << max(1, rows).bit_length() - 1)))
 
 
 def rows_to_share(n_rows: int, n_features: int) -> int:

@@ -23,6 +23,8 @@ from separatrix.lazy import compiled_pays
 _CANCELLATION = 1e3
 # From this many stored entries on compiled products are worth the import of numba, from the second on where it is there.
 _CURVED_FROM, _FEW_ENTRIES = 100_000, 2_000
+# Seconds that compiled loops save for an entry, over the passes of a fit.
+_SAVED_SECONDS = 1e-7
 # Up to this many SciPy takes longer to make the matrix of a product than NumPy for the product.
 _COUNTED = 10_000
 # Nanoseconds of a product of two dense entries, of two sparse ones in a compiled loop, and in SciPy; making rows dense takes
@@ -35,8 +37,8 @@ _FULL, _FITS = 0.2, 1 << 22
 
 
 class _SparseCentred(Centred):
-    def __init__(self, X: Any, codes: Codes, n_classes: int, weights: Float | None) -> None:
-        self.n_classes = n_classes
+    def __init__(self, X: Any, codes: Codes, n_classes: int, weights: Float | None, looped: bool) -> None:
+        self.n_classes, self._looped = n_classes, looped
         if n_classes == 1 and (weights is None or weights.all()):
             present, lengths, sorted_weights = np.zeros(1, dtype=np.intp), np.array([X.shape[0]]), weights
             order, self._X, self._codes = np.arange(X.shape[0]), X, codes
@@ -55,7 +57,7 @@ class _SparseCentred(Centred):
 
     def _sums(self) -> Float:
         X = self._X
-        if X.nnz < _CURVED_FROM:
+        if not self._looped:
             return self._by_class(X)
         from separatrix.kernels.sparse_rows import add_rows_by_class
 
@@ -74,7 +76,7 @@ class _SparseCentred(Centred):
     def _deviations(self) -> tuple[Float, Float]:
         """Σ s(x−m)² and Σ s(x−m) by class: the stored entries, and m for the weight of those that are not stored."""
         X = self._X
-        if X.nnz < _CURVED_FROM:
+        if not self._looped:
             row_codes = np.repeat(self._codes, np.diff(X.indptr))
             deviation = X.data - self.mean_high[row_codes, X.indices]
             stored = self._by_class(self._with_data(np.ones_like(X.data)))
@@ -144,14 +146,21 @@ class SparseBlock(StoredBlock):
     """Whether the rows that this block is a part of have entries enough for a single pass to be worth the import of numba."""
 
     def _of(self, X: Any, y: NDArray[Any] | None, weights: Float | None, start: int) -> SparseBlock:
-        return SparseBlock(X, y, weights, start)
+        block = SparseBlock(X, y, weights, start)
+        block.of_many = self.of_many
+        return block
+
+    @cached_property
+    def _looped(self) -> bool:
+        """Whether the entries are visited by compiled loops, which begin with the import of numba."""
+        return self.X.nnz >= _CURVED_FROM and (self.of_many or compiled_pays(_SAVED_SECONDS * self.X.nnz))
 
     @cached_property
     def _as_double(self) -> Any:
         return super()._double()
 
     def _double(self) -> Any:  # SciPy takes longer to make a small matrix than to multiply it
-        return self._as_double if self.X.nnz < _CURVED_FROM else super()._double()
+        return super()._double() if self._looped else self._as_double
 
     def doubled(self) -> SparseBlock:
         """The block with its entries in double precision, for many products."""
@@ -169,7 +178,7 @@ class SparseBlock(StoredBlock):
     def rmatvec(self, r: Float) -> Float:
         if r.ndim == 1 and self.X.nnz <= _COUNTED:
             return self._summed(r, self.X.data)
-        if self.X.nnz < _CURVED_FROM:
+        if not self._looped:
             product: Float = self._across @ r
             return product
         # SciPy copies a slice of a larger matrix before it transposes it.
@@ -184,7 +193,7 @@ class SparseBlock(StoredBlock):
     def gram(self, weights: Float | None = None) -> Float:
         X, (n, d) = self._double(), self.shape
         products = X.nnz**2 / max(n, 1)  # of rows of nnz/n entries: (nnz/n)² each
-        compiled = X.nnz >= _CURVED_FROM and products >= d * d
+        compiled = self._looped and products >= d * d
         if _DENSE_PRODUCT * n * d * (d + _DENSE_OVERHEAD) < (_COMPILED_PRODUCT if compiled else _PRODUCT) * products:
             rows: Float = X.toarray()
             rows = rows if weights is None else rows * np.sqrt(weights)[:, None]
@@ -195,7 +204,7 @@ class SparseBlock(StoredBlock):
         return (X.T @ scaled).toarray()
 
     def gram_of(self, which: Codes, weights: Float) -> Float:
-        if self.X.nnz < _CURVED_FROM:
+        if not self._looped:
             return super().gram_of(which, weights)
         from separatrix.kernels.sparse_rows import add_gram
 
@@ -216,7 +225,7 @@ class SparseBlock(StoredBlock):
         return self._curved(weights, v[:-1], v[-1])
 
     def _compiled(self) -> bool:
-        return self.X.nnz >= _CURVED_FROM or (self.X.nnz >= _FEW_ENTRIES and compiled_pays(0.0))
+        return self._looped or (self.X.nnz >= _FEW_ENTRIES and compiled_pays(0.0))
 
     def _curved(self, weights: Float, v: Float, constant: float) -> Float:
         from separatrix.kernels.sparse_rows import add_curved
@@ -237,7 +246,7 @@ class SparseBlock(StoredBlock):
         each = np.ones(self.n) if weights is None else weights
         if self.X.nnz <= _COUNTED:
             return self._summed(each, np.square(self.X.data.astype(np.float64, copy=False)))
-        if self.X.nnz < _CURVED_FROM:
+        if not self._looped:
             return self._squared().T @ each
         from separatrix.kernels.sparse_rows import add_squares
 
@@ -265,7 +274,7 @@ class SparseBlock(StoredBlock):
         entries = self.n * self.shape[1]
         if self._small() or (self.X.nnz > _FULL * entries and entries <= _FITS):
             return DenseBlock(self.dense(), None, self.weights, scratch=True).centre(codes, n_classes)
-        return _SparseCentred(self._double(), codes, n_classes, self.weights)
+        return _SparseCentred(self._double(), codes, n_classes, self.weights, self._looped)
 
     def join(self, columns: Float) -> Block:
         if self._small():
@@ -282,7 +291,7 @@ class SparseBlock(StoredBlock):
 
     def class_sums(self, codes: Codes, n_classes: int) -> Float:
         weights = self.row_weights
-        if self.X.nnz < _CURVED_FROM or not (self.of_many or compiled_pays(0.0)):
+        if not self._looped:
             members = sp.csr_array((weights, (codes, np.arange(self.n))), shape=(n_classes, self.n))
             return (members @ self._double()).toarray()
         from separatrix.kernels.sparse_rows import add_rows_by_class

@@ -4,9 +4,9 @@
     g = ρθ − 2Σ_S cᵢ(ỹᵢ − θᵀxᵢ)xᵢ,   H = diag ρ + 2Σ_S cᵢxᵢxᵢᵀ,   θ ← θ − tH⁻¹g
 
 The intercept is the last column, of ones. The slope of F is piecewise linear: a step of t = 1 that leaves S as it was ends
-at the optimum itself. t is cut where the slope along the step has turned. A large C with rows that can be separated would
-take many short steps: c begins at the size at which penalty and loss weigh alike and grows to C by factors, a step or two at
-each.
+at the optimum itself. t is cut where the slope along the step has turned. A large C with rows that can be separated, as few
+rows per column can, would take many short steps: c begins at the size at which penalty and loss weigh alike and grows to C by
+factors, a step or two at each.
 
 The dual point is αᵢ = 2Cᵢ max(0, 1 − ỹᵢθᵀxᵢ); with q = Σ αᵢỹᵢxᵢ/ρ − θ = −g/ρ the gap between them is ½ Σ ρ q².
 
@@ -42,6 +42,8 @@ _RISEN, _CUTS = 0.1, 30
 _GROWTH, _NEAR = 100.0, 0.1
 # Rows of a sample, and per column; so many times as many are worth one; the gap to which it is solved.
 _SAMPLE, _TALL, _WORTH_SAMPLING, _ROUGHLY = 1000, 10, 8, 1e-4
+# Rows per column from which few problems can be separated.
+_APART = 3
 # Columns up to which it is dearer to gather the rows inside the margin than to multiply all.
 _NARROW = 32
 # Up to this many products of two columns of a row they are kept, so that H is one product for all machines.
@@ -68,7 +70,7 @@ def newton_steps(X: Float, rho: Float, signs: Float, price: Float, tol: float) -
     (n, p), K, costs = X.shape, len(signs), 2.0 * price
     held = rho > 0
     inverse = np.where(held, 1.0 / np.where(held, rho, 1.0), 0.0)
-    behind = max(1.0, float(costs @ (np.square(X) @ inverse)) / n)  # C/c
+    behind = 1.0 if n >= _APART * p else max(1.0, float(costs @ (np.square(X) @ inverse)) / n)  # C/c
     pairs = (X[:, :, None] * X[:, None, :]).reshape(n, p * p) if n * p * p <= _PAIRS else None
     theta, steps = np.zeros((K, p)), np.zeros(K, dtype=np.int64)
     if (sampled := _of_a_sample(X, rho, signs, price)) is not None:
@@ -80,6 +82,16 @@ def newton_steps(X: Float, rho: Float, signs: Float, price: Float, tol: float) -
         c, now = costs / behind, slack > 0.0
         pulls = c * slack
         g = rho * theta - (signs * pulls) @ X
+        # A whole step within one set of rows ends at the optimum up to rounding, and another one refines it.
+        exact = whole & (now == inside).all(axis=1)
+        if behind == 1.0:
+            yield NewtonPoint(theta, pulls, steps)
+            if tol > 0.0 or exact.any():
+                value = 0.5 * (np.square(theta) @ rho + _rows_dot(pulls, slack))
+                gap = 0.5 * np.square(g) @ inverse + np.abs(g) @ ~held
+                done = done | (gap <= tol * value) | (exact & ((gap <= _DIGITS * value) | refined))
+                if done.all():
+                    return
         step = _solved(_hessians(X, pairs, rho, c, now, done), -g)
         promise = -_rows_dot(g, step)
         if behind > 1.0:
@@ -87,16 +99,8 @@ def newton_steps(X: Float, rho: Float, signs: Float, price: Float, tol: float) -
             if not (promise > _NEAR * value).any():
                 behind = max(1.0, behind / _GROWTH)
                 continue
-        yield NewtonPoint(theta, behind * pulls, steps)
-        # A whole step within one set of rows ends at the optimum up to rounding, and another one refines it.
-        exact = whole & (now == inside).all(axis=1)
-        if behind == 1.0 and (tol > 0.0 or exact.any()):
-            value = 0.5 * (np.square(theta) @ rho + _rows_dot(pulls, slack))
-            gap = 0.5 * np.square(g) @ inverse + np.abs(g) @ ~held
-            done = done | (gap <= tol * value) | (exact & ((gap <= _DIGITS * value) | refined))
-            if done.all():
-                return
-            step[done] = 0.0
+            yield NewtonPoint(theta, behind * pulls, steps)
+        step[done] = 0.0
         if not np.isfinite(step).all():
             return
         refined, turns = exact, signs * (step @ X.T)

@@ -41,6 +41,8 @@ _COLUMNS, _RUN = 2048, 1024
 # What a dense copy of the rows may have for entries, and how far a column may be scaled.
 _ENTRIES, _POWER = 30_000_000, 500
 _SMALL = 2_000_000
+# Indices that are counted at once.
+_PART = 1_000_000
 # Indices that cannot be negative need no test for it in a compiled loop; those of 64 bits have no common type with a counter.
 _INDEX = {4: np.uint32, 8: np.int64}
 
@@ -113,7 +115,7 @@ class CentredRows:
     @cached_property
     def _terms_a_column(self) -> float:
         if sp.issparse(self.X):
-            return float(np.bincount(self.X.indices, minlength=1).max())
+            return float(self._column_counts.max(initial=0))
         return float(min(self._terms, len(self.squares)) + len(self.squares) / self._terms)
 
     @property
@@ -191,10 +193,19 @@ class CentredRows:
         return bool(self.centre.any())
 
     @cached_property
+    def _column_counts(self) -> NDArray[np.intp]:
+        """(d,) entries of the columns of sparse rows; in parts, whose indices are copied."""
+        indices, d = self.X.indices, self.X.shape[1]
+        counts = np.zeros(d, dtype=np.intp)
+        for start in range(0, len(indices), _PART):
+            counts += np.bincount(indices[start : start + _PART], minlength=d)
+        return counts
+
+    @cached_property
     def _used(self) -> NDArray[np.intp]:
         """Columns that are not all zeros."""
         d = self.X.shape[1]
-        return np.flatnonzero(np.bincount(self.X.indices, minlength=d)) if sp.issparse(self.X) else np.arange(d)
+        return np.flatnonzero(self._column_counts) if sp.issparse(self.X) else np.arange(d)
 
     @property
     def has_row_gram(self) -> bool:

@@ -28,11 +28,14 @@ import scipy.sparse as sp
 
 from separatrix.data.block import Float
 from separatrix.dual.kernel_matrix import Index, KernelMatrix
+from separatrix.lazy import compiled_pays
 from separatrix.objectives.rounding import exact_dot
 from separatrix.result import Certificate, Status
 
 _EPS = float(np.finfo(np.float64).eps)
 _SPLITS_UP_TO, _ROWS = 1e140, 4096
+# Sums of multipliers leave rounding errors of this size relative to the bound.
+_AT_BOUND = 1e-13
 # Of the largest gap that is allowed: below it more digits are not worth their cost.
 PLAIN = 1e-3
 # Entries of X that may be copied to be read row by row.
@@ -73,9 +76,7 @@ class SoftMargin:
         """The mean over the margin vectors, the middle of its interval, or the best for a β that is no optimum."""
         if violation > tol and not self.hard:
             return self.best_intercept(v)
-        from separatrix.kernels.support_vectors.soft_margin import margin_intercept  # numba takes a while to import
-
-        return float(margin_intercept(beta, v, self.low, self.high))
+        return margin_intercept(beta, v, self.low, self.high)
 
     def allowed(self, tol: float, beta: Float) -> float:
         """The largest gap of a machine that violates no condition by more than `tol`."""
@@ -88,11 +89,8 @@ class SoftMargin:
     ) -> Certificate:
         """The proof for (β, b), scores being known to `errors`, with `largest` the largest k(x, x)."""
         if not self.hard:
-            from separatrix.kernels.support_vectors.soft_margin import soft_gap  # numba takes a while to import
-
-            return self.stated(
-                violation, *soft_gap(self.signs, self.bound, beta, scores, errors, intercept, largest)[:4]
-            )
+            found = soft_gap(self.signs, self.bound, beta, scores, errors, intercept, largest)
+            return self.stated(violation, *found[:4])
         signs, alpha = self.signs, np.abs(beta)
         v, length = signs - scores, float(beta @ scores)
         errors = errors + 2.0 * _EPS * (1.0 + np.abs(scores) + abs(intercept))
@@ -212,6 +210,52 @@ class KernelDual:
         )
 
 
+def margin_intercept(beta: Float, v: Float, low: Float, high: Float) -> float:
+    """The mean over the margin vectors, or the middle of its interval where there are none."""
+    if compiled_pays(0.0):
+        from separatrix.kernels.support_vectors.soft_margin import margin_intercept as compiled
+
+        return float(compiled(beta, v, low, high))
+    # A multiplier that rounding keeps from its bound does not fix the intercept, which may be anywhere in an interval.
+    room = _AT_BOUND * (high - low)
+    rises, falls = beta < high - room, beta > low + room
+    if (both := rises & falls).any():
+        return float(v[both].mean())
+    top, bottom = float(v[rises].max(initial=-np.inf)), float(v[falls].min(initial=np.inf))
+    return 0.5 * (top + bottom) if np.isfinite(top + bottom) else (top if np.isfinite(top) else bottom)
+
+
+def soft_gap(
+    signs: Float, bound: Float, beta: Float, scores: Float, errors: Float, intercept: float, largest: float
+) -> tuple[float, float, float, float, float]:
+    """(gap, primal objective, |Σβ|, largest product of a multiplier and its slack, βᵀf); `errors` are of the scores."""
+    if compiled_pays(0.0):
+        from separatrix.kernels.support_vectors.soft_margin import soft_gap as compiled
+
+        found: tuple[float, float, float, float, float] = compiled(
+            signs, bound, beta, scores, errors, intercept, largest
+        )
+        return found
+    near, alpha, n = signs - scores - intercept, np.abs(beta), len(signs)
+    slack = np.maximum(0.0, signs * near)
+    cost = bound * slack
+    price, length, excess = math.fsum(cost), math.fsum(beta * scores), math.fsum(beta)
+    off = errors + 2.0 * _EPS * (1.0 + np.abs(scores) + abs(intercept))
+    sizes = float((cost + alpha * (np.abs(near) + np.abs(scores))).sum())
+    outside = np.maximum(0.0, -signs * near)
+    complementary = float(np.maximum(alpha * outside, (bound - alpha) * slack).max(initial=0.0))
+    total = abs(excess) + n * n * _EPS * _EPS * float(alpha.sum())
+    heavy = beta * excess > 0.0
+    side = float(alpha[heavy].sum())
+    taken = float(beta[heavy] @ near[heavy])
+    rounded = 1.0 + 2.0 * n * _EPS
+    unsure = (2.0 * float(((bound + alpha) * off).sum()) + 2.0 * _EPS * (4.0 + math.log2(n)) * sizes) * rounded
+    primal = 0.5 * length + price
+    gap = max(0.0, math.fsum(cost - beta * near)) + (total / side if side > 0.0 else 0.0) * abs(taken) * rounded
+    gap += 0.5 * total * (total * largest) + unsure
+    return min(gap, primal + unsure), primal, abs(excess), complementary, length  # β' = 0 has the dual value 0
+
+
 def constant_dual(signs: Float, bound: Float, positive: bool | None, status: Status) -> KernelDual:
     """The machine that has not begun: β = 0, and the side of the larger total bound for every row."""
     sides, nothing = SoftMargin(signs, bound, positive), np.zeros(len(signs))
@@ -257,7 +301,7 @@ def plane_objectives(
     size = max(float(np.abs(weights).max(initial=0.0)), float(np.abs(centre).max(initial=0.0)))
     whole = X.dtype == np.float64 and X.flags.c_contiguous and X.flags.writeable
     plain = whole or X.size <= _COPIED
-    if not size < _SPLITS_UP_TO or not plain or np.isinf(sides[3]).any():
+    if not size < _SPLITS_UP_TO or not plain or np.isinf(sides[3]).any() or not compiled_pays(0.0):
         return np.array([dot_and_error(-w, centre, b)[0] for w, b in zip(weights, near.tolist(), strict=True)]), None
     from separatrix.kernels.planes import shifted_intercepts, upper_objectives  # numba takes a while to import
 
@@ -271,7 +315,7 @@ def sparse_objectives(
     X: Any, sides: tuple[Index, Index, Float, Float], weights: Float, intercepts: Float
 ) -> Float | None:
     """The bounds of `plane_objectives` for sparse rows, which are taken from the origin."""
-    if np.isinf(sides[3]).any():
+    if np.isinf(sides[3]).any() or not compiled_pays(0.0):
         return None
     from separatrix.kernels.planes import sparse_upper_objectives  # numba takes a while to import
 

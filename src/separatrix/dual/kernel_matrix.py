@@ -38,6 +38,7 @@ RADIAL_PART = 128
 _SHARE = 0.25
 # Rows up to which all values are worth keeping although they are as quickly computed as read.
 _QUICK = 3000
+_SCORE = 10  # multiplications that the update of one score is worth
 # Entries of a dense product that take the time of one of a sparse product.
 _FILLED = 30
 _rooms = local()
@@ -102,9 +103,12 @@ def _careful(values: NDArray[Any], change: Float) -> NDArray[Any]:
 class KernelMatrix:
     """The kernel matrix of the training rows: `memory` bytes may be kept, and `single` precision may serve to begin with."""
 
+    at_once = 0  # the least rows of a working set
+
     def __init__(self, kernel: Kernel, points: Points, memory: float, single: bool) -> None:
         self._kernel, self.points, self.memory = kernel, points, memory
         self.dtype: DTypeLike = np.float64
+        self.cost = float(points.X.shape[1] + _SCORE)
         self._values: Float | None = None
         self._borrowed: Float | None = None
         self._kept: _Kept | None = None
@@ -138,6 +142,7 @@ class KernelMatrix:
             self.memory,
             np.float64,
         )
+        part.cost = self.cost
         part._values, part._kept, part._sides = self._values[np.ix_(rows, rows)], None, {}
         part._borrowed = None
         return part

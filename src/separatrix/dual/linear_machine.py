@@ -7,7 +7,6 @@ proximal term (b − b̄)²/2r, the centre b̄ moving to b after every sweep; wi
 so that b = κb̄ + r'Σ αᵢỹᵢ, 1/r' = 1/r + 1/s², κ = r'/r. linear_search.py has the loop.
 
 linear_proof.py has the proof.
-
 Reference: Hsieh et al. (2008), ICML; Rockafellar (1976), Mathematics of Operations Research 1 (proximal point).
 """
 
@@ -44,8 +43,8 @@ _CHEAP = 0.2
 _PRODUCTS = 400
 # Products of two columns in all rows up to which compiled loops are quicker than calls, and the steps that they may take.
 _NARROW, _NARROW_STEPS = 1_000_000, 50
-# Seconds that they save at least, of a fit by Newton's method and by interior points.
-_SAVED_SQUARED, _SAVED_HINGE = 0.5e-3, 1.5e-3
+# Seconds that they save: of a fit by Newton's method and by interior points, at least, and of the latter for every row.
+_SAVED_SQUARED, _SAVED_HINGE, _SAVED_A_ROW = 1.2e-3, 3e-3, 1.5e-6
 # The entries that may be read before Ctrl-C is looked at.
 _UNINTERRUPTED = 1e8
 # The gap, of the objective, at which it is plain which rows are on the margin; and one that is nothing but rounding.
@@ -130,7 +129,7 @@ def near_optima(
     """
     rows, power, factor = machines[0].rows, machines[0].power, machines[0].rows.factor
     inner = machines if factor is None else [replace(machine, rows=factor.rows) for machine in machines]
-    parts = _parts(inner)
+    parts = _parts(inner, apart=_is_worth_threads(inner))
     found: list[list[tuple[Point, int]]] = [[] for _ in parts]
     goal = (
         0.0
@@ -184,9 +183,16 @@ def try_sweeps(
     return try_together(machines, prove, tol, max_iter, seeds, stop)
 
 
-def _parts(machines: Sequence[LinearMachine]) -> list[Sequence[LinearMachine]]:
-    """Machines that are few enough for what they keep with every row to stay in cache."""
-    size = max(1, _TOGETHER // len(machines[0].price))
+def _is_worth_threads(machines: Sequence[LinearMachine]) -> bool:
+    """Whether machines of the hinge are solved one by one, in compiled loops that take longer than threads do to begin."""
+    n, d = machines[0].rows.X.shape
+    saved = max(_SAVED_HINGE, _SAVED_A_ROW * n * len(machines))
+    return machines[0].power == 1 and is_looped(n, d, saved) and len(machines) * n * (d + 1) ** 2 > _NARROW
+
+
+def _parts(machines: Sequence[LinearMachine], *, apart: bool = False) -> list[Sequence[LinearMachine]]:
+    """Machines that are few enough for what they keep with every row to stay in cache, or each by itself."""
+    size = 1 if apart else max(1, _TOGETHER // len(machines[0].price))
     return [machines[start : start + size] for start in range(0, len(machines), size)]
 
 
@@ -195,20 +201,17 @@ def _newton_points(
 ) -> list[tuple[Point, int]]:
     """Where Newton's method ends for machines of the squared hinge, and its steps."""
     first = machines[0]
-    if (
-        first.is_narrow
-        and compiled_pays_by_now(_SAVED_SQUARED)
-        and (narrow := _narrow_points(machines, tol, max_iter, stop))
-    ):
+    compiled = first.is_narrow and compiled_pays_by_now(_SAVED_SQUARED)
+    if compiled and (narrow := _narrow_points(machines, tol, max_iter, stop)):
         return narrow
-    copy, last = first.rows.dense_copy, None
-    if copy is None or stop.is_set():
+    if stop.is_set() or not (first.is_narrow or first.rows.dense_copy is not None):
         return []
-    X, rho = with_intercept(copy.A, copy.penalty, first.scaling)
+    A, rho, back = _dense_rows(first, plain=first.is_narrow)
+    d, last = A.shape[1] - (first.scaling != 0.0), None
     signs = np.array([machine.signs for machine in machines])
     try:
         with np.errstate(all="ignore"):  # what is not finite ends the steps
-            for last in newton_steps(X, rho, signs, first.price, tol):
+            for last in newton_steps(A, rho, signs, first.price, tol):
                 if stop.is_set() or last.steps.max() >= max_iter:
                     break
     except KeyboardInterrupt:
@@ -217,8 +220,8 @@ def _newton_points(
         return []
     found = []
     for theta, alpha, steps in zip(last.theta, last.alpha, last.steps, strict=True):
-        inner, beta = (theta, 0.0) if X is copy.A else (theta[:-1], float(theta[-1]))
-        found.append(((*copy.back(inner, beta), alpha), int(steps)))
+        beta = float(theta[d]) if len(theta) > d else 0.0
+        found.append(((*back(theta[:d], beta), alpha), int(steps)))
     return found
 
 
@@ -265,10 +268,15 @@ def _looped_points(
     return found
 
 
-def _dense_rows(machine: LinearMachine) -> tuple[Float, Float, Callable[[Float, float], tuple[Float, float]]]:
-    """The rows with the column of the intercept, their penalties, and how weights and an intercept of theirs are those of X."""
+def _dense_rows(
+    machine: LinearMachine, *, plain: bool = True
+) -> tuple[Float, Float, Callable[[Float, float], tuple[Float, float]]]:
+    """The rows with the column of the intercept, their penalties, and how weights and an intercept of theirs are those of X.
+
+    Dense rows are taken as they are where that will do: `plain`.
+    """
     rows, scaling = machine.rows, machine.scaling
-    if sp.issparse(rows.X):
+    if sp.issparse(rows.X) or not plain:
         copy = rows.dense_copy
         assert copy is not None
         return *with_intercept(copy.A, copy.penalty, scaling), copy.back
@@ -311,9 +319,7 @@ def _interior_points(
 ) -> list[tuple[Point, int]]:
     """Where interior points end for machines of the hinge, or `fine` the equations of their margins where these are better."""
     first, (n, d) = machines[0], machines[0].rows.X.shape
-    if is_looped(n, d, _SAVED_HINGE) and (
-        looped := _looped_points(machines, _ROUNDED if fine else tol, max_iter, stop)
-    ):
+    if is_looped(n, d) and (looped := _looped_points(machines, _ROUNDED if fine else tol, max_iter, stop)):
         return looped
     copy = first.rows.dense_copy
     if copy is None or stop.is_set():

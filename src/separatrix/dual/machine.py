@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from separatrix.data.block import Block, Float
 from separatrix.dual.kernel_matrix import Index, product_values, radial_sums
 from separatrix.dual.kernels import Kernel, RBFKernel
-from separatrix.dual.points import Points
+from separatrix.dual.points import Points, lost_reach
 from separatrix.result import Certificate, Status
 
 # Rows and support vectors of one product of matrices, and the values from which compiled code is worth its import.
@@ -133,6 +133,10 @@ def expansion_scores(
         radial = radial_sums(kernel, support, coefficients, np.float64)
 
     def scores(block: Block) -> Float:
+        if factored and isinstance(kernel, RBFKernel):
+            there = block.radial_sums(kernel.gamma, support.centre, support.X, coefficients, lost_reach(support))
+            if there is not None:
+                return there + intercepts
         total = np.tile(intercepts, (block.n, 1))
         bad: Any = block.non_finite()  # a kernel may make a finite value of infinity
         if (bad.data if sp.issparse(bad) else bad).any():

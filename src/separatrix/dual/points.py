@@ -105,3 +105,8 @@ class Points:
 def lost_digits(points: Points) -> float:
     """The rounding of γ‖x‖² up to which values are computed from products."""
     return _LOST_IN_FEW if points.X.shape[1] <= _FEW else _LOST
+
+
+def lost_reach(points: Points) -> float:
+    """γ‖x‖² up to which they are."""
+    return lost_digits(points) / (8.0 * float(np.finfo(np.float64).eps))

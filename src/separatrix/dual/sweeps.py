@@ -107,17 +107,14 @@ class ActiveRows:
         self, w: Float, b: float, intercept: tuple[float, float, float], seed: int, until: Until
     ) -> tuple[Swept, float]:
         """Visit every active row, over and over; and b after that."""
-        from separatrix.kernels.support_vectors.dual_hinge import (
-            sweeps_dense,
-            sweeps_sparse,
-        )  # numba takes a while to import
+        from separatrix.kernels.support_vectors.dual_hinge import sweeps  # numba takes a while to import
 
         rows, sides = stored_parts(self.X, self.centre), (self.signs, self.upper, self.ridge, self.squares)
         most = max(1, min(until.most, int(_UNINTERRUPTED / max(1, self._entries))))
         fewest = int(_WORTH_GATHERING * len(self.which)) if self.is_large else 0
         limits = (most, fewest, until.value, until.share, until.begun)
-        loop, state = sweeps_sparse if sp.issparse(self.X) else sweeps_dense, (self._bounds, self.alpha, w, b)
-        found = loop(*rows, sides, intercept, self._order, self.active, *state, np.uint64(seed), limits)
+        state = (self._bounds, self.alpha, w, b)
+        found = sweeps(*rows, sides, intercept, self._order, self.active, *state, np.uint64(seed), limits)
         self.active, self.settled = found[1], bool(found[5])
         return Swept(int(found[0]), float(found[2]), float(found[3])), float(found[4])
 

@@ -59,8 +59,7 @@ _REFRESHES = 3
 _FEW, _FINISH = 2, 50
 # The part of the drawn rows that violate most.
 _FIRST = 8
-# Multiplications that the update of one score and the choice among one row's partners are worth.
-_SCORE, _PARTNER = 10, 8
+_PARTNER = 8  # multiplications that the choice among one row's partners is worth
 
 
 def solve_dual(
@@ -107,8 +106,9 @@ class _Search:
         """Multiplications so far, about."""
         self.low_rank = LowRank(matrix, signs, bound, tol) if positive else None
         self.drawn = False
-        self.room = np.empty((n if n <= _WHOLE else _SET) ** 2 if matrix.values is None else 0)
-        """For the values of one round: fresh memory costs more than they do."""
+        self.set = max(_SET, matrix.at_once)
+        # For the values of one round: fresh memory costs more than they do.
+        self.room = np.empty((n if n <= _WHOLE else self.set) ** 2 if matrix.values is None else 0)
         self.random = np.random.default_rng(0)
 
     def _crowded(self) -> bool:
@@ -207,8 +207,8 @@ class _Search:
         kept = last[len(last) // 2 :]
         if self.drawn:
             kept = last[(self.beta[last] > self.low[last]) & (self.beta[last] < self.high[last])]
-        kept = kept[-_SET // 2 :]
-        room, top, bottom = min(_SET - len(kept), n), rising.max(), falling.min()
+        kept = kept[-self.set // 2 :]
+        room, top, bottom = min(self.set - len(kept), n), rising.max(), falling.min()
         above, below = rising - bottom, top - falling  # −∞ for a row that cannot move
         place = kept if active is None else np.searchsorted(active, kept)
         above[place] = below[place] = -np.inf
@@ -264,7 +264,7 @@ class _Search:
         self.beta[which] = beta
         self.matrix.add(self.scores, self.active, which[moved], change[moved])
         rows = len(self.signs) if self.active is None else len(self.active)
-        self.work += float(rows) * np.count_nonzero(moved) * (self.matrix.points.X.shape[1] + _SCORE)
+        self.work += float(rows) * np.count_nonzero(moved) * self.matrix.cost
         self.added[which] += np.abs(change)
         self.exact, self.since = exact, self.since + 1
         return True
@@ -332,7 +332,7 @@ class _Search:
         rising, falling, _ = self._sides(slice(None))
         violating = np.count_nonzero(rising > falling.min(initial=np.inf) + self.tol)
         violating += np.count_nonzero(falling < rising.max(initial=-np.inf) - self.tol)
-        self.finishing = bool(violating <= _FEW * _SET)
+        self.finishing = bool(violating <= _FEW * self.set)
         if self.matrix.dtype != np.float64:
             off = float(np.abs(exact - before)[rows].max(initial=0.0))
             self.unconfirmed += 1
@@ -355,7 +355,7 @@ class _Search:
         intercept = self.sides.intercept(self.beta, v, violation, self.tol)
         errors = self.matrix.errors(self.afresh)
         if self.since:
-            errors += self.matrix.errors(self.added, max(_SET, _WHOLE)) + self.since * _EPS * np.abs(self.scores)
+            errors += self.matrix.errors(self.added, max(self.set, _WHOLE)) + self.since * _EPS * np.abs(self.scores)
         proof = self.sides.certificate(self.beta, self.scores, errors, intercept, violation, self.matrix.largest())
         status = settled_status(status, proof.gap, self.sides.allowed(self.tol, self.beta))
         return KernelDual(self.beta, self.scores, intercept, status, proof, self.rounds, self.steps, self.trace, errors)

@@ -21,6 +21,8 @@ _IN_LANES = {"reassoc", "nsz", "contract"}
 _TOP, _BOTTOM = np.int64(2**63 - 1), np.int64(-(2**63))
 # Rows whose encoded features stay in cache while the columns are written one after another.
 _TILE = 256
+# Rows that give a guess of a mean, sums that rows take turns in, and how far off a guess may be, squared, in deviations.
+_SAMPLE, _LANES, _NEAR = 256, 4, 4.0
 
 
 @compiled()
@@ -113,20 +115,47 @@ def encode_rows(
 
 @compiled()
 def class_moments(x: Any, codes: Any, weights: Any, counts: Any, mean: Any, square: Any) -> None:
-    """counts (K,) Σ s, mean Σ s·x/Σ s and square Σ s(x − mean)² of the numbers of every class that are no holes."""
-    for i in range(len(x)):
+    """counts (K,) Σ s, mean Σ s·x/Σ s and square Σ s(x − mean)² of the numbers of every class that are no holes.
+
+    One sweep about a guess of the means, from a few rows; another where the guess was more than some deviations off.
+    """
+    n, classes = len(x), len(counts)
+    guess, drawn = np.zeros(classes), np.zeros(classes)
+    for i in range(0, n, max(1, n // _SAMPLE)):
         if x[i] == x[i]:
-            counts[codes[i]] += weights[i]
-            mean[codes[i]] += weights[i] * x[i]
-    low = np.zeros_like(mean)
-    for k in range(len(mean)):
-        mean[k] = mean[k] / counts[k] if counts[k] > 0.0 else 0.0
-    for i in range(len(x)):
-        if x[i] == x[i]:
-            gap = x[i] - mean[codes[i]]
-            low[codes[i]] += weights[i] * gap
-            square[codes[i]] += weights[i] * gap * gap
-    for k in range(len(mean)):  # the mean's own rounding
-        if counts[k] > 0.0:
-            mean[k] += low[k] / counts[k]
-            square[k] = max(0.0, square[k] - low[k] * low[k] / counts[k])
+            drawn[codes[i]] += 1.0
+            guess[codes[i]] += (x[i] - guess[codes[i]]) / drawn[codes[i]]
+    sums = np.empty((_LANES, classes, 3))
+    for _ in range(2):
+        sums[:] = 0.0
+        whole = n - n % _LANES
+        for i in range(0, whole, _LANES):
+            for lane in range(_LANES):  # rows of one class need not wait for each other
+                _add_deviation(x[i + lane], codes[i + lane], weights[i + lane], guess, sums, lane)
+        for i in range(whole, n):
+            _add_deviation(x[i], codes[i], weights[i], guess, sums, 0)
+        near = True
+        for k in range(classes):
+            weight, shift, squares = 0.0, 0.0, 0.0
+            for lane in range(_LANES):
+                weight += sums[lane, k, 0]
+                shift += sums[lane, k, 1]
+                squares += sums[lane, k, 2]
+            shift = shift / weight if weight > 0.0 else 0.0
+            counts[k], mean[k], square[k] = weight, guess[k] + shift, squares - weight * shift * shift
+            near = near and weight * shift * shift <= _NEAR * square[k]
+            guess[k] = mean[k]
+        if near:
+            break
+    for k in range(classes):
+        square[k] = max(0.0, square[k]) if square[k] == square[k] else square[k]
+
+
+@compiled(inline="always")
+def _add_deviation(x: Any, k: Any, weight: Any, guess: Any, sums: Any, lane: Any) -> None:
+    k, seen = np.uint64(k), x == x  # which no loop has to count from the end
+    gap = x - guess[k] if seen else 0.0
+    counted = weight if seen else 0.0
+    sums[lane, k, 0] += counted
+    sums[lane, k, 1] += counted * gap
+    sums[lane, k, 2] += counted * gap * gap

@@ -24,7 +24,7 @@ from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.checks import check_rows, real_numbers
 from separatrix.data.device.tensors import on_device
-from separatrix.data.dispatch import array_source, is_elsewhere, moved_source, source_of
+from separatrix.data.dispatch import array_source, files_there, is_elsewhere, moved_source, source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
@@ -225,14 +225,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         if isinstance(X, Source):
             X = X if reset else self._columns_of(X)
             self._check_source(X, reset)
-            return as_source(X, y, sample_weight)
+            source = as_source(X, y, sample_weight)
+            return files_there(source, config.device) if reset else source
         if reset:
             self._encoding = None
         elif self._encoding is not None and is_frame(X):
             from separatrix.tables.frame_table import read_frame  # of models that were fitted to a table
 
             return self._read(read_frame(X, self._encoding), reset=False)
-        chosen = config.device if is_plain(X) else None
+        chosen = config.device if is_plain(X) or _is_plain_sparse(X) else None
         if chosen is not None or on_device(X):
             source = source_of(X, y, sample_weight) if chosen is None else moved_source(X, y, sample_weight, chosen)
             self._check_source(source, reset)

@@ -184,5 +184,5 @@ class Probabilities(Classifier):
         """
         scores = self._scores(X)
         if scores.shape[1] == 1:
-            return -np.logaddexp(0.0, np.column_stack([scores[:, 0], -scores[:, 0]]))
+            return self._as_given(X, -np.logaddexp(0.0, np.column_stack([scores[:, 0], -scores[:, 0]])))
         return self._as_given(X, log_softmax(scores, axis=1))

@@ -103,7 +103,8 @@ class StochasticMachine:
                     f"Floating-point under-/overflow occurred at epoch #{self.epochs}. Scaling input data with "
                     "StandardScaler or MinMaxScaler might help."
                 )
-            value = total / max(1, count) if score is None else -score(self.w * state[7], self.b)
+            # scikit-learn scores v and not w = c·v, so that its fits stop at the same epoch.
+            value = total / max(1, count) if score is None else -score(self.w, self.b)
             waited = waited + 1 if rule.tol is not None and value > best - rule.tol else 0
             best = min(best, value)
             if waited >= rule.patience:

@@ -126,8 +126,9 @@ def solver_costs(n_rows: int, n_features: int, n_scores: int = 1) -> dict[str, f
 
 # What a step on rows at hand costs beside its arithmetic, in multiplications.
 _CALL = 150_000
-# What a multiplication costs in a product of large matrices on one thread, as a share of one in a pass.
-_LARGE = 0.5
+# What a multiplication costs in a product of large matrices on one thread, in a Gram matrix of rows and in a factor, as a
+# share of one in a pass.
+_LARGE, _ROWS_GRAM, _FACTOR = 0.5, 0.15, 0.3
 # Numbers up to which all rows are worth having at hand, and as a dense array; entries from which on the threads of a pass gain
 # more than they cost.
 _AT_HAND, _AT_HAND_DENSE, _AT_HAND_ENTRIES = 1 << 25, 1 << 21, 1_500_000
@@ -158,7 +159,8 @@ def direct_costs(n_rows: int, n_features: int, entries: int | None = None, n_sco
     if entries is not None and entries <= _AT_HAND_ENTRIES:
         costs["sparse_newton"] = 60.0 * _ENTRY * entries + 30.0 * (n + p) + 5.0 * _CALL
     if n * p <= (_AT_HAND if entries is None else _AT_HAND_DENSE):
-        costs["row_newton"] = n**2 * p / 2.0 + 9.0 * (n**3 / 3.0 + 3.0 * n**2 + _CALL) + 10.0 * n * p
+        steps = 9.0 * (_FACTOR * n**3 / 3.0 + 3.0 * n**2 + _CALL)
+        costs["row_newton"] = _ROWS_GRAM * n**2 * p / 2.0 + steps + 10.0 * n * p
     if n * p <= _AT_HAND_DENSE:
         costs["small_newton"] = 6.0 * (n * p**2 / 2.0 + p**3 / 3.0 + 4.0 * n * p + 40.0 * n + _CALL)
     return costs
@@ -244,6 +246,8 @@ _VISIT = 15.0
 _CONJUGATE = 80.0
 # What a pass of the primal takes beside its arithmetic.
 _PASS = 0.5e6
+# Nanoseconds that the passes of the primal take on a device however few rows there are.
+_DEVICE = 1e8
 
 
 def svm_costs(n_rows: int, n_features: int, loss: str, entries: int | None = None) -> dict[str, float]:
@@ -294,12 +298,15 @@ def few_rows(n_rows: int | None, n_features: int, entries: int | None = None) ->
     return entries is None or n_rows * min(n_rows, n_features) ** 2 <= _FEW_PRODUCTS
 
 
-def choose_svm(n_rows: int | None, n_features: int, loss: str, *, entries: int | None = None) -> str:
+def choose_svm(
+    n_rows: int | None, n_features: int, loss: str, *, entries: int | None = None, device: bool = False
+) -> str:
     """How a linear support vector machine with an L2 penalty is fitted.
 
     ==============================  ====================================================================================
     rows ≤ 200 (`few_rows`)         ``"interior"`` for the hinge, ``"newton"`` for the squared hinge: to the last digits
     rows that are not counted yet   ``"primal"`` up to 1000 columns, ``"dual"`` beyond
+    on a device, ≥ 0.1 s here       ``"primal"``: the rows stay where they are
     else                            what costs least by `svm_costs`: ``"interior"`` points, ``"newton"``'s method on the rows
                                     inside the margin, by ``"conjugate"`` gradients on sparse ones, ``"primal"``: a few passes,
                                     or ``"dual"`` coordinate ascent
@@ -313,6 +320,8 @@ def choose_svm(n_rows: int | None, n_features: int, loss: str, *, entries: int |
     loss : {"hinge", "squared_hinge"}
     entries : int, optional
         Stored entries of a sparse matrix.
+    device : bool, default=False
+        Whether the rows lie on a device.
 
     Returns
     -------
@@ -331,4 +340,5 @@ def choose_svm(n_rows: int | None, n_features: int, loss: str, *, entries: int |
     if few_rows(n_rows, n_features, entries):
         return "interior" if loss == "hinge" else "newton"
     costs = svm_costs(n_rows, n_features, loss, entries)
-    return min(costs, key=lambda name: costs[name])
+    best = min(costs, key=lambda name: costs[name])
+    return "primal" if device and costs[best] >= _DEVICE else best

@@ -27,8 +27,10 @@ import numpy as np
 
 from separatrix.data.block import Block, Float
 from separatrix.data.held import Held, HeldRows
+from separatrix.objectives.fused import MARGINS
 from separatrix.objectives.linear import Evaluation, LinearObjective
 from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.objectives.losses import Loss
 from separatrix.objectives.margin_losses import Logistic, SmoothedHinge
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.rounding import ROUNDING, score_rounding
@@ -237,6 +239,10 @@ def _judge(
     slopes = Held[Float](partial(_slopes, made))
 
     def of_block(block: Block) -> tuple[Float, Float, float]:
+        there = _judged_there(loss, rounded, theta, block)
+        if there is not None:
+            slopes.put(block, there[3])
+            return there[:3]
         sums, products, steepest = np.zeros((2, 6)), np.zeros((p, 2)), 0.0
         for piece in block.pieces(4 << 20):
             rows, shifts = rounded.counted(piece)
@@ -280,6 +286,24 @@ def _judge(
         made,
         float(losses + conjugates - (slope * theta).sum()) if np.isfinite(conjugates) else 0.0,
     )
+
+
+def _judged_there(
+    loss: Loss, rounded: LinearObjective, theta: Float, block: Block
+) -> tuple[Float, Float, float, Any] | None:
+    """What slopes of another loss, with their offsets, show of a loss of the margin, made where the rows lie.
+
+    (2, 6) by class Σ s of ℓ, ℓ*(a), 1, |ℓ*(a)|, a², ℓ'²; (p, 2) Σ s a x; max |η|; (n,) a. ``None`` where it cannot be had.
+    """
+    there = block.row_sums()
+    if there is None or not there[0].margins or type(loss) not in MARGINS or type(rounded.loss) not in MARGINS:
+        return None
+    (rows, ones), kinds = there, (MARGINS[type(loss)], MARGINS[type(rounded.loss)])
+    w, b = (theta[0, :-1], float(theta[0, -1])) if ones else (theta[0], 0.0)
+    width = rounded.loss.width if isinstance(rounded.loss, SmoothedHinge) else 0.0
+    own = None if rounded.shifts is None else rounded.shifts.of(block)
+    sums, products, steepest, slopes = rows.judged(kinds, w, b, own, width)
+    return sums, products if ones else products[:-1], steepest, slopes
 
 
 def _slopes(made: tuple[_Rounding, ...], block: Block) -> Float:

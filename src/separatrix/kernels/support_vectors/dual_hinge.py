@@ -19,10 +19,13 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled, row_entry, row_span
+from separatrix.kernels.support_vectors.prefetch import fetch, fetch_row
 
 _EPS = float(np.finfo(np.float64).eps)
 # Of the rise of the dual at which a gap may be expected to be small; sweeps before it is looked at; before their rate is known.
 _SURE, _FIRST, _KNOWN = 0.2, 3, 20
+# A row is asked for while so many before it are visited.
+_AHEAD = 2
 
 
 @compiled()
@@ -66,7 +69,8 @@ def _shuffle(order: Any, active: Any, seed: Any) -> Any:
     return seed
 
 
-def _sweeps(
+@compiled(fastmath={"reassoc", "contract"})
+def sweeps(
     data: Any,
     indices: Any,
     indptr: Any,
@@ -94,19 +98,24 @@ def _sweeps(
     signs, upper, ridge, _ = sides
     reach, kept, outside = intercept
     most, fewest, value, share, begun = until
-    found, total, rise, settled, sweeps = np.empty(2), 0.0, 0.0, False, 0
-    while sweeps < most:
+    found, total, rise, settled, done = np.empty(2), 0.0, 0.0, False, 0
+    while done < most:
         seed = _shuffle(order, active, seed)
         found[0], found[1], rise, at = -np.inf, np.inf, 0.0, 0
         while at < active:
             i = order[at]
             first, last = row_span(indptr, i, len(w))
-            # Long sums of dense rows are not for b to pass through.
-            score, rest = (0.0, b) if indices is None else (b, 0.0)
+            if indices is not None and at + _AHEAD < active:
+                soon = order[at + _AHEAD]
+                fetch_row(data, indices, indptr, soon)
+                fetch(alpha, soon)
+                for each in sides:
+                    fetch(each, soon)
+            score = 0.0
             for p in range(first, last):
                 j, x = row_entry(data, indices, centre, i, p)
                 score += w[j] * x
-            gradient = signs[i] * (score + rest) - 1.0 + ridge[i] * alpha[i]
+            gradient = signs[i] * (score + b) - 1.0 + ridge[i] * alpha[i]
             if (alpha[i] == 0.0 and gradient > bounds[0]) or (alpha[i] == upper[i] and gradient < bounds[1]):
                 active -= 1
                 order[at], order[active] = order[active], order[at]
@@ -118,7 +127,7 @@ def _sweeps(
                 for p in range(first, last):
                     j, x = row_entry(data, indices, centre, i, p)
                     w[j] += change * x
-        sweeps, total = sweeps + 1, total + rise
+        done, total = done + 1, total + rise
         settled = active == 0 or not (np.isfinite(found[0]) and np.isfinite(found[1]))
         bounds[0], bounds[1] = found[0] if found[0] > 0.0 else np.inf, found[1] if found[1] < 0.0 else -np.inf
         if reach > 0.0:
@@ -130,13 +139,9 @@ def _sweeps(
         else:
             still = True
         settled = settled or (rise <= 0.0 and still)
-        if settled or active < fewest or (sweeps >= begun and rise <= share * (value + total)):
+        if settled or active < fewest or (done >= begun and rise <= share * (value + total)):
             break
-    return sweeps, active, rise, total, b, settled
-
-
-sweeps_sparse = compiled()(_sweeps)
-sweeps_dense = compiled(fastmath={"reassoc", "contract"})(_sweeps)
+    return done, active, rise, total, b, settled
 
 
 @compiled()
@@ -192,7 +197,7 @@ def sweeps_to_a_gap(
     while True:
         bounds[0], bounds[1] = np.inf, -np.inf
         limits = (min(most - done, max(_FIRST, done)), 0, value + rose, share, _FIRST)
-        count, _, rise, total, b, settled = sweeps_sparse(
+        count, _, rise, total, b, settled = sweeps(
             data,
             indices,
             indptr,

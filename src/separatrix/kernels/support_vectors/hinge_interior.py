@@ -1,5 +1,7 @@
 """Interior points of one machine of the hinge on few columns: the steps of dual/interior_batch.py, in loops over the rows.
 
+The rows are kept column by column: what is done to one is done to four or eight at once, whatever the number of columns.
+
     min ½ Σ ρ_j θ_j² − kᵀθ + Σ Cᵢ max(0, 1 − ỹᵢθᵀxᵢ)        z − q = m − 1,  m = ỹ(Xθ),    αz = μ,  (C − α)q = μ,    μ → 0
 
 k is what rows that are not here pull: those far inside the margin.
@@ -16,73 +18,128 @@ from separatrix.kernels.support_vectors.squared_hinge import factor, substitute
 
 # The share of the way to the nearest bound that a step goes, and what is added to a unit diagonal, so that it has a factor.
 _SHARE, _SHIFT = 0.99, 1e-14
+# Rows whose products are added up before the next ones are looked at; sums that may be taken in any order.
+_ROWS, _SUMS = 512, {"reassoc", "contract"}
 
 
-@compiled(inline="always")
-def _dot(A: Any, i: Any, v: Any) -> Any:
-    total = 0.0
-    for j in range(len(v)):
-        total += A[i, j] * v[j]
-    return total
+@compiled(fastmath=_SUMS, error_model="numpy")
+def _combined(T: Any, v: Any, out: Any) -> None:
+    """out = Tᵀv."""
+    p, n = T.shape
+    out[:] = 0.0
+    for j in range(0, p - 3, 4):
+        a, b, c, d = v[j], v[j + 1], v[j + 2], v[j + 3]
+        first, second, third, fourth = T[j], T[j + 1], T[j + 2], T[j + 3]
+        for i in range(n):
+            out[i] += a * first[i] + b * second[i] + c * third[i] + d * fourth[i]
+    for j in range(p - p % 4, p):
+        a, first = v[j], T[j]
+        for i in range(n):
+            out[i] += a * first[i]
 
 
-@compiled(fastmath={"reassoc", "contract"}, error_model="numpy")
-def _equations(A: Any, signs: Any, state: Any, held: Any, H: Any, force: Any, right: Any) -> None:
+@compiled(fastmath=_SUMS, error_model="numpy")
+def _add_sums(T: Any, start: Any, x: Any, count: Any, out: Any) -> None:
+    """out += the first `count` rows of T, from their entry `start` on, times x."""
+    m, stop = len(x), start + len(x)
+    for j in range(0, count - 3, 4):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        first, second = T[j, start:stop], T[j + 1, start:stop]
+        third, fourth = T[j + 2, start:stop], T[j + 3, start:stop]
+        for i in range(m):
+            a += first[i] * x[i]
+            b += second[i] * x[i]
+            c += third[i] * x[i]
+            d += fourth[i] * x[i]
+        out[j] += a
+        out[j + 1] += b
+        out[j + 2] += c
+        out[j + 3] += d
+    for j in range(count - count % 4, count):
+        a, first = 0.0, T[j, start:stop]
+        for i in range(m):
+            a += first[i] * x[i]
+        out[j] += a
+
+
+@compiled(error_model="numpy")
+def _add_gram(T: Any, weights: Any, H: Any) -> None:
+    """The lower half of T diag(weights) Tᵀ, added to H: in parts of the rows that stay in cache."""
+    p, n = T.shape
+    scaled = np.empty(min(n, _ROWS))
+    for start in range(0, n, _ROWS):
+        m = min(_ROWS, n - start)
+        held = weights[start : start + m]
+        for j in range(p):
+            row = T[j, start : start + m]
+            for i in range(m):
+                scaled[i] = held[i] * row[i]
+            _add_sums(T, start, scaled[:m], j + 1, H[j])
+
+
+@compiled(fastmath={"nnan", "nsz", "reassoc"})
+def _largest(x: Any, least: Any) -> Any:
+    """The largest entry, or `least`. Where one is not a number, so are the sums that decide what becomes of the step."""
+    for i in range(len(x)):
+        least = x[i] if x[i] > least else least
+    return least
+
+
+@compiled(fastmath=_SUMS, error_model="numpy")
+def _equations(T: Any, signs: Any, state: Any, work: Any, H: Any, force: Any, right: Any) -> None:
     """The lower half of XᵀΘ⁻¹X, Xᵀ(ỹα) and XᵀΘ⁻¹ỹ(1 − m), added to H, `force` and `right`; `held` takes Θ⁻¹."""
     alpha, room, z, q, margins = state
-    n, p = A.shape
-    for i in range(n):
-        weight = 1.0 / (z[i] / alpha[i] + q[i] / room[i])
-        pull, more = signs[i] * alpha[i], signs[i] * (1.0 - margins[i]) * weight
-        held[i] = weight
-        for j in range(p):
-            x = A[i, j]
-            force[j] += pull * x
-            right[j] += more * x
-            x *= weight
-            for k in range(j + 1):
-                H[j, k] += x * A[i, k]
+    held, s, t, _, _ = work
+    for i in range(len(signs)):
+        held[i] = 1.0 / (z[i] / alpha[i] + q[i] / room[i])
+        s[i], t[i] = signs[i] * alpha[i], signs[i] * (1.0 - margins[i]) * held[i]
+    _add_gram(T, held, H)
+    _add_sums(T, 0, s, len(T), force)
+    _add_sums(T, 0, t, len(T), right)
 
 
-@compiled(fastmath={"reassoc", "contract"}, error_model="numpy")
-def _corrected(A: Any, signs: Any, state: Any, work: Any, turn: Any, mu: Any, right: Any) -> None:
+@compiled(fastmath=_SUMS, error_model="numpy")
+def _corrected(T: Any, signs: Any, state: Any, work: Any, turn: Any, mu: Any, right: Any) -> None:
     """What the square of the first direction adds, and the goal for μ by how far it leads; XᵀΘ⁻¹ỹr, to `right`."""
     alpha, room, z, q, margins = state
-    held, s, t, r, _ = work
-    n, p = A.shape
-    fall, worst = 0.0, 1.0
+    held, s, t, r, turns = work
+    n, fall = len(signs), 0.0
+    _combined(T, turn, turns)
     for i in range(n):
-        change = (1.0 - margins[i] - signs[i] * _dot(A, i, turn)) * held[i]
+        change = (1.0 - margins[i] - signs[i] * turns[i]) * held[i]
         u, v = change / alpha[i], change / room[i]
-        worst = max(worst, max(max(-u, v), max(1.0 + u, 1.0 - v)))
+        far, near = (-u if -u > v else v), (u if u > -v else -v)
+        r[i] = far if far > 1.0 + near else 1.0 + near
         s[i], t[i] = z[i] * u * (1.0 + u), q[i] * v * (1.0 - v)
         fall += room[i] * t[i] - alpha[i] * s[i]
-    length = 1.0 / worst
+    length = 1.0 / _largest(r, 1.0)
     goal = mu * min(1.0, max(0.0, 1.0 - length + length * length * fall / (2 * n * mu))) ** 3
     for i in range(n):
         s[i], t[i] = s[i] + goal / alpha[i], t[i] - goal / room[i]
         r[i] = 1.0 - margins[i] + s[i] + t[i]
-        pull = signs[i] * r[i] * held[i]
-        for j in range(p):
-            right[j] += pull * A[i, j]
+        turns[i] = signs[i] * r[i] * held[i]
+    _add_sums(T, 0, turns, len(T), right)
 
 
-@compiled(fastmath={"reassoc", "contract"}, error_model="numpy")
-def _stepped(A: Any, signs: Any, price: Any, state: Any, work: Any, turn: Any) -> tuple[Any, Any, Any, Any]:
+@compiled(fastmath=_SUMS, error_model="numpy")
+def _stepped(T: Any, signs: Any, price: Any, state: Any, work: Any, turn: Any) -> tuple[Any, Any, Any, Any]:
     """Go along the second direction: its length, Σ αz + Σ (C − α)q and ΣCq after it, ΣC|z − q − m + 1| before it."""
     alpha, room, z, q, margins = state
     held, s, t, r, turns = work
-    worst, off = _SHARE, 0.0
+    off = 0.0
+    _combined(T, turn, turns)
     for i in range(len(signs)):
-        turns[i] = signs[i] * _dot(A, i, turn)
+        turns[i] *= signs[i]
         change = (r[i] - turns[i]) * held[i]
-        # From here on: dα, dz and dq.
+        # From here on: dα, dz and dq; and the rate at which the nearest bound is approached.
         r[i] = change
         s[i] = s[i] - z[i] - z[i] / alpha[i] * change
         t[i] = -t[i] - q[i] + q[i] / room[i] * change
-        worst = max(worst, max(max(-change / alpha[i], change / room[i]), max(-s[i] / z[i], -t[i] / q[i])))
+        down, up, dz, dq = -change / alpha[i], change / room[i], -s[i] / z[i], -t[i] / q[i]
+        one, two = (down if down > up else up), (dz if dz > dq else dq)
+        held[i] = one if one > two else two
         off += price[i] * abs(z[i] - q[i] + 1.0 - margins[i])
-    length, products, slack = _SHARE / worst, 0.0, 0.0
+    length, products, slack = _SHARE / _largest(held, _SHARE), 0.0, 0.0
     for i in range(len(signs)):
         alpha[i] += length * r[i]
         room[i] -= length * r[i]  # not C − α, which rounds to nothing
@@ -104,6 +161,10 @@ def hinge_interior(
     being `pulled`. What is proven of it is for another to say.
     """
     n, p = A.shape
+    T = np.empty((p, n))  # a column at a time is several rows at once
+    for i in range(n):
+        for j in range(p):
+            T[j, i] = A[i, j]
     state = (alpha, np.empty(n), np.full(n, 0.5), np.full(n, 1.5), np.zeros(n))
     work = (np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n))
     H, right, turn, unit, force = np.empty((p, p)), np.empty(p), np.empty(p), np.empty(p), np.empty(p)
@@ -118,16 +179,16 @@ def hinge_interior(
         for j in range(p):
             H[j, j] = rho[j]
             force[j], right[j] = pulled[j] - rho[j] * theta[j], 0.0
-        _equations(A, signs, state, work[0], H, force, right)
+        _equations(T, signs, state, work, H, force, right)
         for j in range(p):
             right[j], turn[j] = right[j] + force[j], force[j]
             unit[j] = 1.0 / np.sqrt(H[j, j]) if H[j, j] > 0.0 else 0.0
         if not factor(H, unit, _SHIFT):
             return steps, False
         substitute(H, unit, right)
-        _corrected(A, signs, state, work, right, mu, turn)
+        _corrected(T, signs, state, work, right, mu, turn)
         substitute(H, unit, turn)
-        length, products, slack, off = _stepped(A, signs, price, state, work, turn)
+        length, products, slack, off = _stepped(T, signs, price, state, work, turn)
         value = far + slack
         for j in range(p):
             off += abs(force[j] * theta[j])

@@ -54,6 +54,8 @@ class PenaltyChoice(Estimator):
     cv: Any
     store_cv_results: bool
     alpha_per_target: bool = False
+    whole_rows = False
+    """Whether a row of weight 2 is left out as one row, as scikit-learn does, and not as one of two. No parameter."""
     alpha_: Any
     best_score_: Any
     cv_results_: Float
@@ -151,7 +153,7 @@ class PenaltyChoice(Estimator):
         for_score = None if routed is None else dict(routed.scorer.score)
         if self.cv is None:
             used, spectrum = resolved_spectrum(equations, lambda: source, self.fit_intercept, float(grid.min()))
-            left_out = LeaveOneOut(source, used, spectrum, grid, self.fit_intercept, factors)
+            left_out = LeaveOneOut(source, used, spectrum, grid, self.fit_intercept, factors, self.whole_rows)
             scores = self._scores_of_rows(left_out, for_score)
         else:
             for_split = {} if routed is None else dict(routed.splitter.split)

@@ -95,6 +95,8 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
     masked_classes_ : ndarray
         Classes that the fitted rule never predicts on its training data (after `fit`).
     classes_ : ndarray
+    solver_ : str
+        What solved it: "gram" or "cg".
     fit_ : Fit
 
     Examples
@@ -195,6 +197,13 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
         classes = getattr(X, "classes", None)  # of a labelled source
         n_targets = 1 if classes is None or len(classes) == 2 else len(classes)
         return method_for(self.solver, X, self.alpha > 0, n_targets) != "gram"
+
+    @property
+    def solver_(self) -> str:
+        """What solved it: "gram" or "cg"."""
+        if not hasattr(self, "fit_"):
+            raise AttributeError("solver_ is there after fit.")
+        return "gram" if hasattr(self, "_moments") else "cg"
 
     def _form(self) -> Form:
         return "pooled" if self.class_weight is None else "per_class"

@@ -23,6 +23,7 @@ from separatrix.lazy import compiled_pays
 from separatrix.statistics.columns import ColumnMoments, ValueCounts
 from separatrix.statistics.counts import ClassCounts
 from separatrix.tables.column_table import Column
+from separatrix.tables.rows import CodedText
 
 ColumnStatistic = ColumnMoments | ClassCounts | ValueCounts
 # Values worth a compiled loop, and seconds that it saves on each.
@@ -86,6 +87,8 @@ def count(family: str, columns: list[Column], codes: Codes, weights: Float, n_cl
     (column,) = columns
     if family == "gaussian" and len(codes) >= _MANY and compiled_pays(_SAVED * len(codes)):
         return ColumnMoments.of_run(column.values, codes, weights, n_classes)
+    if family == "categorical" and isinstance(column.values, CodedText):
+        return ValueCounts.of_places(column.values.levels, column.values.places, codes, weights, n_classes)
     observed = column.observed
     if family == "categorical":
         return ValueCounts.of_levels(*column.levels(), codes[observed], weights[observed], n_classes)

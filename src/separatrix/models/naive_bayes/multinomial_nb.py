@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from separatrix.data import Block, SparseBlock
+from separatrix.data import Block
 from separatrix.data.block import Float
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.naive_bayes.naive_bayes import SMOOTHING_CONSTRAINTS, CountFeatures, LinearNaiveBayes
@@ -63,12 +63,9 @@ class MultinomialNB(CountFeatures, LinearNaiveBayes):
 
     def _log_joint(self, X: Any) -> Float:
         def coefficient(block: Block) -> Float:
-            entries = block.X.data if isinstance(block, SparseBlock) else block.dense()
-            logs = gammaln(np.asarray(entries, dtype=np.float64) + 1.0)
-            if isinstance(block, SparseBlock):
-                per_row = np.add.reduceat(np.append(logs, 0.0), block.X.indptr[:-1]) * (np.diff(block.X.indptr) > 0)
-            else:
-                per_row = logs.sum(axis=1)
+            stored = block.stored_entries()
+            logs = gammaln(np.asarray(stored.values, dtype=np.float64) + 1.0)
+            per_row = np.bincount(stored.rows, logs, block.n) if stored.implicit_zeros else logs.sum(axis=1)
             return gammaln(block.matvec(np.ones(block.shape[1])) + 1.0) - per_row
 
         return super()._log_joint(X) + self._map_rows(X, coefficient)[:, None]

@@ -85,6 +85,8 @@ class SGDClassifier(StochasticRule):
         Epochs, of the machine that made the most.
     t_ : float
         One more than the number of visits to rows.
+    standard_coef_, standard_intercept_, average_coef_, average_intercept_ : ndarray
+        With `average`, the last coefficients and their means; `coef_` is one of them.
     fit_ : Fit
         Why the fit stopped; for the hinge, its square and the log-loss with the L2 penalty also how far the coefficients
         are from the optimum of all rows at most (a duality gap; rounding is not counted).
@@ -212,9 +214,9 @@ class SGDClassifier(StochasticRule):
         scores = np.asarray(self.decision_function(X), dtype=np.float64)
         shares = expit(scores) if self.loss == "log_loss" else (np.clip(scores, -1.0, 1.0) + 1.0) / 2.0
         if shares.ndim == 1:
-            return np.column_stack([1.0 - shares, shares])
+            return self._as_given(X, np.column_stack([1.0 - shares, shares]))
         shares = np.where(shares.sum(axis=1, keepdims=True) == 0, 1.0, shares)
-        return shares / shares.sum(axis=1, keepdims=True)
+        return self._as_given(X, shares / shares.sum(axis=1, keepdims=True))
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> Float:

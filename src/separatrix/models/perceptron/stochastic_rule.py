@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,6 +40,9 @@ class StochasticRule(OnlineRule):
     t_: float
     _machines: list[StochasticMachine]
     _keeps_single = True
+    _of_some_fits: ClassVar[tuple[str, ...]] = (
+        *("standard_coef_", "standard_intercept_", "average_coef_", "average_intercept_"),
+    )
 
     # Parameters that both have.
     fit_intercept: bool
@@ -118,9 +121,9 @@ class StochasticRule(OnlineRule):
             self._machines, self.t_ = self._begun(source.n_features, factors, None, None), 1.0
         else:
             self._machines = deepcopy(self._machines)  # those of the model so far stay as they are, if this is refused
-        self._learn(source, call.watch, 1)
+        self._learn(source, call.watch, 1, in_parts=True)
 
-    def _learn(self, source: Source, watch: Stopwatch, max_iter: int) -> None:
+    def _learn(self, source: Source, watch: Stopwatch, max_iter: int, *, in_parts: bool = False) -> None:
         source.refuse_non_finite()
         blocks = list(source.blocks())
         codes = np.concatenate([block.codes for block in blocks])
@@ -159,7 +162,12 @@ class StochasticRule(OnlineRule):
         mean = 0 < rule.average <= self.t_ - 1.0
         answers = [(one.mean, one.mean_b) if mean else (one.w, one.b) for one in self._machines]
         self.coef_, self.intercept_ = np.stack([w.copy() for w, _ in answers]), np.array([b for _, b in answers])
-        if status is Status.LEVEL and not all(machine.stopped for machine in self._machines) and max_iter > 1:
+        if rule.average:
+            self.standard_coef_ = np.stack([one.w.copy() for one in self._machines])
+            self.standard_intercept_ = np.array([one.b for one in self._machines])
+            self.average_coef_ = np.stack([one.mean.copy() for one in self._machines])
+            self.average_intercept_ = np.array([one.mean_b for one in self._machines])
+        if status is Status.LEVEL and not all(machine.stopped for machine in self._machines) and not in_parts:
             status = Status.MAX_ITER
         proofs = [
             distance(X, np.where(codes == m.code, 1.0, -1.0), weights * m.factors[(codes == m.code) * 1], w, b, rule)
@@ -193,8 +201,9 @@ class StochasticRule(OnlineRule):
         return seeds, held
 
     def _warn(self) -> None:
-        at_the_limit = self.n_iter_ == self.max_iter and self.tol is not None
-        self._warn_if_short(also=at_the_limit)
+        # Without a tolerance the number of epochs is what was asked for.
+        if self.tol is not None or self.fit_.status is Status.INTERRUPTED:
+            self._warn_if_short(also=self.n_iter_ == self.max_iter)
 
 
 def _given(name: str, value: Any, shape: tuple[int, ...]) -> Float:

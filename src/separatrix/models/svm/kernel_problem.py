@@ -25,6 +25,7 @@ from separatrix.dual.working_set import solve_dual
 from separatrix.geometry.separation import separability
 from separatrix.geometry.votes import class_pairs
 from separatrix.models.svm.machines import machines_of_classes
+from separatrix.models.svm.radial_matrix import kernel_matrix
 from separatrix.models.svm.score_calibration import CALIBRATORS, Calibrator
 from separatrix.result import Status
 
@@ -58,6 +59,8 @@ class KernelProblem:
     tol: float
     memory: float
     max_steps: int | None
+    device: str | None
+    """Where the rows came from, if they lie on a device."""
 
     one_price: ClassVar[bool] = True
     """Whether the bound of a row is the same in every machine."""
@@ -84,7 +87,7 @@ class KernelProblem:
     @cached_property
     def _matrix(self) -> KernelMatrix:
         """The kernel matrix of all rows; where it fits in memory, its values are shared by all machines."""
-        return KernelMatrix(self.kernel, self.points, self.memory, self.tol >= _SINGLE)
+        return kernel_matrix(self.kernel, self.points, self.memory, self.tol >= _SINGLE, self.device)
 
     @cached_property
     def _shared(self) -> bool:
@@ -96,7 +99,7 @@ class KernelProblem:
             return self._matrix
         if self._shared:
             return self._matrix.restricted(rows)
-        return KernelMatrix(self.kernel, self.points.take(rows), self.memory, self.tol >= _SINGLE)
+        return kernel_matrix(self.kernel, self.points.take(rows), self.memory, self.tol >= _SINGLE, self.device)
 
     def solve_all(
         self, splits: Splits | None = None, callback: Callable[[dict[str, Any]], None] | None = None

@@ -34,7 +34,7 @@ from separatrix.dual.interior_batch import is_looped
 from separatrix.dual.linear_machine import LinearMachine, near_optima, try_sweeps
 from separatrix.dual.linear_search import DualMachine, LinearDual
 from separatrix.dual.record import ProvenPoint
-from separatrix.lazy import compiled_pays
+from separatrix.lazy import compiled_pays, compiled_pays_by_now
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.linear_rule import LinearRule
@@ -44,7 +44,7 @@ from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.models.svm.machines import joined_fit
-from separatrix.solvers.choose import choose_svm, few_rows
+from separatrix.solvers.choose import choose_svm, few_rows, svm_costs
 
 # What few rows are solved to; entries that are swept in less time than it takes to prove a point.
 _FINE, _SMALL = 1e-10, 200_000
@@ -162,6 +162,8 @@ class LinearSVC(SparseCoefficients, LinearRule):
             self.n_iter_ = 0
             self._constant(source, call.watch)
             return
+        if way in ("dual", "conjugate") and self.dual == "auto" and self.multi_class == "ovr":
+            way = _without_numba(source.n_rows, source.n_features, self.loss, source.entries) or way
         rows = memory_rows(source, self.class_weight)
         machines = self._machines(rows, source)
         if way == "conjugate" and _few_sweeps(machines[0]):
@@ -181,7 +183,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         if self.penalty == "l1":
             return "primal"
         shape = (source.n_rows, source.n_features)
-        best = choose_svm(*shape, self.loss, entries=source.entries)
+        best = choose_svm(*shape, self.loss, entries=source.entries, device=source.device is not None)
         if self.dual == "auto" or best == "interior" or few_rows(*shape, source.entries):
             return best
         return "dual" if self.dual else "primal"
@@ -232,12 +234,18 @@ class LinearSVC(SparseCoefficients, LinearRule):
         near: dict[int, tuple[ProvenPoint, int]] = {}
         frame, pairs = machines[0].rows, [one for one in machines if isinstance(one, LinearMachine)]
         n, d = frame.X.shape
-        fine = few_rows(n, d, frame.X.nnz if sp.issparse(frame.X) else None)
+        entries = frame.X.nnz if sp.issparse(frame.X) else None
+        fine = few_rows(n, d, entries)
         seeds = cache(partial(self._seeds, len(machines)))
+        cost = len(pairs) * svm_costs(n, d, self.loss, entries).get(way, 0.0)
         # Few dense rows are done by then, and without compiled code, unless sweeps settle them at once.
-        slow = not fine and not is_looped(n, d) and (frame.gram is None or compiled_pays(0.0))
-        swept = way == "interior" and (slow or (bool(pairs) and compiled_pays(0.0) and pairs[0].has_cheap_slack))
-        if pairs and way not in ("dual", "conjugate") and (sp.issparse(frame.X) or swept):
+        slow = sp.issparse(frame.X) or (way == "interior" and not fine and not is_looped(n, d))
+        if (
+            pairs
+            and way not in ("dual", "conjugate")
+            and compiled_pays(1e-9 * cost)
+            and (slow or (way == "interior" and pairs[0].has_cheap_slack))
+        ):
             settings = (min(self.tol, _FINE) if fine else self.tol, int(self.max_iter))
             duals[0] = pairs[0].try_sweeps(*settings, int(seeds()[0]), stop)
             if duals[0] is not None and len(pairs) > 1 and not stop.is_set():  # so they may be enough for the others
@@ -282,6 +290,13 @@ class _Primal(LinearClassifier):
 
     def _intercept_scaling(self) -> float | None:
         return self.scaling
+
+
+def _without_numba(n_rows: int | None, n_features: int, loss: str, entries: int | None) -> str | None:
+    """The method without compiled loops, as long as these would save less than it takes to have them."""
+    costs = {} if n_rows is None else svm_costs(n_rows, n_features, loss, entries)
+    plain = "interior" if loss == "hinge" else "newton"
+    return plain if plain in costs and not compiled_pays_by_now(1e-9 * costs[plain]) else None
 
 
 def _few_sweeps(machine: DualMachine) -> bool:

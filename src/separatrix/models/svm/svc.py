@@ -22,6 +22,7 @@ from sklearn.utils.validation import assert_all_finite
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
+from separatrix.data.device.tensors import on_device, to_host
 from separatrix.dual.given_kernels import Columns, Precomputed
 from separatrix.dual.kernels import CentredLinear, Kernel
 from separatrix.dual.long_rows import keep_products, long
@@ -180,7 +181,7 @@ class SVC(MachineBoundaries):
         y = call.y
         names = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuUS"  # nothing to find out about these
         if y is not None and not names:
-            check_classification_targets(y)
+            check_classification_targets(to_host(y) if on_device(y) else y)
         return source
 
     def _solve(self, source: Source, call: FitCall) -> None:
@@ -252,7 +253,7 @@ class SVC(MachineBoundaries):
                     keep_products(self._kernel, points)
                 source.check_finite(self._kernel.lengths(points))
         self._centre = points.centre
-        settings = (self.classes_, self.multi_class, self.tol, memory, limit)
+        settings = (self.classes_, self.multi_class, self.tol, memory, limit, source.device)
         return self._posed(self._kernel, points, rows.codes, rows.prices, *settings), rows.kept
 
     def _posed(self, kernel: Kernel, points: Points, codes: Codes, weights: Float, *settings: Any) -> KernelProblem:

@@ -33,6 +33,7 @@ from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.margin_losses import Logistic
 from separatrix.objectives.rounding import EPS, ROUNDING, score_rounding
 from separatrix.result import Status
+from separatrix.solvers.at_hand.row_gram import combined_rows
 from separatrix.solvers.at_hand.rows import Losses, RowsAtHand
 from separatrix.solvers.bounds import Bound, least_bound
 from separatrix.solvers.method import Budget, Method, Start, State
@@ -41,6 +42,9 @@ from separatrix.solvers.quadratic import minimise_quadratic
 _HALVINGS = 40
 # Columns at zero are in a model from this share of l_j on, and so many of them, or as many as are used.
 _INSIDE, _FRESH = 0.7, 100
+# Up to so many dense columns are swept together; of more those that are used and so many others, or as many again, until no
+# other is steeper than this.
+_ALL, _MORE, _BEYOND = 400, 300, 1.01
 # What a model with a Gram matrix may leave: a share of what the last one gained, and at the end of the target, where a
 # factorisation finds the last digits at once. So near is the end.
 _LEFT, _LEFT_NEAR, _LEAST_LEFT = 0.01, 1000.0, 1e-6
@@ -55,10 +59,11 @@ _NONE = np.empty(0)
 
 @dataclass(frozen=True)
 class ProxColumns:
-    """The rows; the columns of X as a CSC matrix, or a dense one without `rows`; q, l and √Σ s x_j² of them."""
+    """The rows; X as a CSC matrix, or as it is stored where it is dense; q, l and √Σ s x_j² of its columns."""
 
     rows: RowsAtHand
-    columns: tuple[Float, NDArray[Any] | None, NDArray[Any]]
+    sparse: tuple[Float, NDArray[Any], NDArray[Any]] | None
+    X: NDArray[Any]
     quadratic: Float
     absolute: Float
     sizes: Float
@@ -69,30 +74,43 @@ class ProxColumns:
         from separatrix.kernels.columns import by_columns, column_squares
 
         rows, d, penalty = RowsAtHand.of(problem), len(problem.scale), problem.objective.penalty
-        n, stored = len(rows.signs), rows.block.sparse_rows()
-        columns: tuple[Float, NDArray[Any] | None, NDArray[Any]]
+        stored, sparse, X, squares = rows.block.sparse_rows(), None, np.empty((0, d)), np.empty(d)
         if stored is None:
             plain = rows.block.plain_rows()  # without the ones, and not copied
-            X = np.asarray(rows.block.dense()[:, :d] if plain is None else plain[0], dtype=np.float64, order="F")
-            columns = X.ravel(order="F"), None, np.arange(0, n * d + 1, max(n, 1))
+            X = rows.block.dense()[:, :d] if plain is None else plain[0]
+            squares = rows.block.column_squares(rows.weights)[:d]
         else:
-            columns = by_columns(*stored[0], d)
-        squares, (values, places, starts) = np.empty(d), columns
-        column_squares(values, places, starts, _NONE if rows.weights is None else rows.weights, squares)
+            sparse = by_columns(*stored[0], d)
+            column_squares(*sparse, _NONE if rows.weights is None else rows.weights, squares)
         q, absolute = np.ascontiguousarray(penalty.quadratic[0, :d]), np.ascontiguousarray(penalty.absolute[0, :d])
-        return cls(rows, columns, q, absolute, np.sqrt(squares), problem.fit_intercept)
+        return cls(rows, sparse, X, q, absolute, np.sqrt(squares), problem.fit_intercept)
 
-    @property
-    def dense(self) -> Float:
-        """(n, d) X of dense columns."""
-        return self.columns[0].reshape(len(self.sizes), -1).T
+    def part(self, which: NDArray[np.intp]) -> Float:
+        """(n, k) some columns of a dense X, in Fortran's order."""
+        return np.asarray(self.X[:, which], dtype=np.float64, order="F")
+
+    def columns(self, which: NDArray[np.intp]) -> tuple[Float, NDArray[Any] | None, NDArray[Any]]:
+        """As kernels take them: all that are stored, or some of a dense X."""
+        if self.sparse is not None:
+            return self.sparse
+        n = len(self.X)
+        return self.part(which).ravel(order="F"), None, np.arange(0, n * len(which) + 1, max(n, 1))
+
+    def scores(self, w: Float, b: float, scores: Float) -> None:
+        """Scores += Xw + b."""
+        from separatrix.kernels.columns import column_scores
+
+        used = np.flatnonzero(w) if self.sparse is None else np.arange(len(w))
+        column_scores(*self.columns(used), w[used], b, scores)
 
     def products(self, r: Float) -> Float:
         """(d,) Xᵀr."""
         from separatrix.kernels.columns import column_products
 
+        if self.sparse is None:
+            return combined_rows(r[None, :], self.X)[0]
         out = np.empty(len(self.sizes))
-        column_products(*self.columns, r, out)
+        column_products(*self.sparse, r, out)
         return out
 
 
@@ -128,14 +146,14 @@ def offered_prox(problem: LinearProblem) -> bool:
 
 
 def _state(problem: LinearProblem, held: ProxColumns, theta: Float) -> ProxState:
-    from separatrix.kernels.columns import column_scores, logistic_losses
+    from separatrix.kernels.columns import logistic_losses
 
     problem.source.count_pass()
     rows, d = held.rows, len(held.sizes)
     scores = np.zeros(len(rows.signs)) if rows.offset is None else rows.offset.astype(np.float64)
     slopes, bends = np.empty(len(scores)), np.empty(len(scores))
     with np.errstate(invalid="ignore", over="ignore"):  # found below, and reported by column
-        column_scores(*held.columns, theta[:d], theta[d] if held.free else 0.0, scores)
+        held.scores(theta[:d], float(theta[d]) if held.free else 0.0, scores)
         weights = _NONE if rows.weights is None else rows.weights
         loss, residual, steepest = logistic_losses(scores, scores, 0.0, rows.signs, weights, slopes, bends)
         pull, gradient = held.quadratic * theta[:d], np.empty(len(theta))
@@ -221,37 +239,40 @@ def _step(problem: LinearProblem, state: ProxState, budget: Budget) -> ProxState
     from separatrix.kernels.prox_columns import FAR, HARD, NEAR, prox_steps
 
     held, rows, at, n = state.held, state.held.rows, state.at, len(state.scores)
-    d = len(held.sizes)
+    d, gradient = len(held.sizes), state.evaluation.gradient[0]
     slopes, bends, z = np.empty((2, n)), np.empty((2, n)), np.empty(n)
     slopes[0], bends[0] = at.slopes, at.bends
     theta = state.theta[0].copy()
+    swept = np.arange(d) if held.sparse is not None or d <= _ALL else _inside(state, 0.0, _MORE)
+    moving = np.append(theta[swept], theta[d:])
     taken, ended, last = prox_steps(
-        *held.columns,
+        *held.columns(swept),
         rows.signs,
         _NONE if rows.weights is None else rows.weights,
-        held.quadratic,
-        held.absolute,
+        held.quadratic[swept],
+        held.absolute[swept],
         held.free,
-        theta,
+        moving,
         state.scores.copy(),
-        state.evaluation.gradient[0, :d].copy(),
+        gradient[swept],
         slopes,
         bends,
         state.value,
         budget.tol,
         problem.objective.unit,
-        _FRESH if held.columns[1] is None else d,
+        _FRESH if held.sparse is None else d,
         min(_MOST_STEPS - state.steps, budget.left),
         _MOST_READ,
         z,
     )
-    for _ in range(2 * taken - 1):
+    theta[swept], theta[d:] = moving[: len(swept)], moving[len(swept) :]
+    for _ in range(2 * taken - 1 if len(swept) == d else 1):
         problem.source.count_pass()
     if taken == 0:
         return _gram_step(problem, state, budget) if ended == HARD else replace(state, verdict=Status.UNPROVEN)
     moved = _state(problem, held, theta)
     lower = state.lower
-    if ended == NEAR:
+    if ended == NEAR and not _left_out(moved, swept):
         steepest = moved.at.steepest + float(np.abs(z).max(initial=0.0))
         lower = max(lower, _lower(problem, held, slopes[last], bends[last], steepest, z))
     little = state.value - moved.value <= _NOTHING * budget.target
@@ -274,11 +295,11 @@ def _gram_step(problem: LinearProblem, state: ProxState, budget: Budget) -> Prox
     """A step by the Gram matrix of the columns that may move."""
     held, at, target = state.held, state.at, budget.target
     before, gradient, d = state.theta[0], state.evaluation.gradient[0], len(held.sizes)
-    inside, total, border = _inside(state), float(at.bends.sum()), np.zeros(0)
+    inside, total, border = _inside(state, _INSIDE, _FRESH), float(at.bends.sum()), np.zeros(0)
     if held.free and not total > 0:
         return replace(state, verdict=Status.UNPROVEN)
     problem.source.count_pass()
-    part = held.dense[:, inside]
+    part = held.part(inside)
     scaled = part * np.sqrt(at.bends)[:, None]
     hessian = scaled.T @ scaled
     hessian.flat[:: len(inside) + 1] += held.quadratic[inside]
@@ -317,16 +338,26 @@ def _gram_step(problem: LinearProblem, state: ProxState, budget: Budget) -> Prox
     return replace(state, lower=lower, verdict=Status.UNPROVEN)
 
 
-def _inside(state: ProxState) -> NDArray[np.intp]:
-    """The columns that may move: those that are used, and at most so many others, or as many again as are used."""
+def _inside(state: ProxState, least: float, fresh: int) -> NDArray[np.intp]:
+    """The columns that may move: those that are used, and at most `fresh` others, or as many again as are used.
+
+    Others have slopes of at least a share of l_j.
+    """
     d = len(state.held.sizes)
     used = state.theta[0, :d] != 0
     steep = np.abs(state.evaluation.gradient[0, :d]) / state.held.absolute
-    inside, room = used | (steep >= _INSIDE), max(_FRESH, int(used.sum()))
+    inside, room = used | (steep >= least), max(fresh, int(used.sum()))
     others = np.flatnonzero(inside & ~used)
     if len(others) > room:
         inside[others[np.argpartition(-steep[others], room)[room:]]] = False
     return np.flatnonzero(inside)
+
+
+def _left_out(state: ProxState, swept: NDArray[np.intp]) -> bool:
+    """Whether a column that was not swept has a slope so far beyond l_j that it is no use to look for a proof."""
+    beyond = np.abs(state.evaluation.gradient[0, : len(state.held.sizes)]) > _BEYOND * state.held.absolute
+    beyond[swept] = False
+    return bool(beyond.any())
 
 
 SMALL_PROX = Method("prox_newton", frozenset({"gradient", "hessian", "coordinates", "held"}), _init, _step, _bound)

@@ -24,80 +24,52 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from separatrix.data.block import Float
-from separatrix.data.source import in_parallel, ordered
 from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.rounding import EPS
 from separatrix.result import Status
+from separatrix.solvers.at_hand.row_gram import combined_rows, row_gram, row_scores
 from separatrix.solvers.at_hand.rows import Losses, RowsAtHand, proof
 from separatrix.solvers.bounds import Bound, least_bound
 from separatrix.solvers.method import Budget, Method, Start, State
 
 _HALVINGS = 40
-# Entries of X that are multiplied at once: columns of them stay in cache.
-_ENTRIES = 1 << 18
+# From so many rows on a K in single precision is worth a try, with so many looks at what it leaves.
+_ROWS_IN_SINGLE, _LOOKS = 160, 3
 # Steps cost little beside K, and the last one squares the error: the point is so much better than asked for.
 _BETTER = 1e-3
 
 
 @dataclass(frozen=True)
 class _Gram:
-    """X as it is stored, 1/q (d,), and K."""
+    """X as it is stored, 1/q (d,), and K; `single` where K has products in single precision."""
 
     rows: RowsAtHand
     X: NDArray[Any]
     ones: bool
     inverse: Float
     K: Float
+    single: bool
 
     @classmethod
-    def of(cls, problem: LinearProblem) -> _Gram:
+    def of(cls, problem: LinearProblem, single: bool) -> _Gram:
         rows = RowsAtHand.of(problem)
         X, ones = rows.block.plain_rows() or (rows.block.dense()[:, : len(problem.scale)], problem.fit_intercept)
         inverse = 1.0 / problem.objective.penalty.quadratic[0, : X.shape[1]]
         problem.source.count_pass()
-        gram = cls(rows, X, ones, inverse, np.zeros((len(X), len(X))))
         even = bool((inverse == inverse[0]).all())
 
-        def of_columns(start: int) -> Any:
-            part = gram.part(start)
-            part = part if even else part * np.sqrt(inverse[start : start + part.shape[1]])
-            return part @ part.T
+        def fill(at: slice, part: NDArray[Any]) -> None:
+            np.multiply(X[:, at], 1.0 if even else np.sqrt(inverse[at]), out=part, casting="same_kind")
 
         with np.errstate(invalid="ignore", over="ignore"):  # found here, and reported by column
-            for product in ordered(of_columns, gram.starts):
-                gram.K.__iadd__(product)
+            K = row_gram(X, np.dtype(np.float32 if single else np.float64), fill)
             if even:
-                gram.K.__imul__(inverse[0])
-        problem.source.check_finite(gram.K.diagonal())
-        return gram
-
-    @property
-    def starts(self) -> range:
-        """Where runs of columns begin that are multiplied at once."""
-        return range(0, self.X.shape[1], max(64, _ENTRIES // len(self.X)))
-
-    def part(self, start: int) -> Float:
-        """A run of columns."""
-        part = self.X[:, start : start + self.starts.step]
-        return part.astype(np.float64, copy=False)
-
-    def transposed(self, v: Float) -> Float:
-        """(2, d) v X of a matrix v (2, n)."""
-        product = np.empty((len(v), self.X.shape[1]))
-
-        def of_columns(start: int) -> None:
-            np.matmul(v, self.part(start), out=product[:, start : start + self.starts.step])
-
-        in_parallel(of_columns, self.starts)
-        return product
-
-    def times(self, w: Float) -> Float:
-        """(n,) Xw."""
-        total = np.zeros(len(self.X))
-        for part in ordered(lambda start: self.part(start) @ w[start : start + self.starts.step], self.starts):
-            total += part
-        return total
+                K *= inverse[0]
+        if single and not np.isfinite(K.diagonal()).all():
+            return cls.of(problem, single=False)
+        problem.source.check_finite(K.diagonal())
+        return cls(rows, X, ones, inverse, K, single)
 
     def with_offset(self, scores: Float) -> Float:
         """The scores with what is added to them."""
@@ -112,25 +84,40 @@ class RowState(State):
     at: Losses
     products: Float
     """(n,) Kα."""
+    w: Float | None = None
+    """(d,) Q⁻¹Xᵀα, where the products are those with X itself."""
+    looks: int = 0
+    """How often they were, of a K in single precision."""
 
 
-def _state(gram: _Gram, alpha: Float, b: float, products: Float) -> RowState:
+def _state(gram: _Gram, alpha: Float, b: float, products: Float, **more: Any) -> RowState:
     at = gram.rows.losses(gram.with_offset(products + b))
     v = alpha + at.slopes
     gradient = np.append(gram.K @ v, at.slopes.sum() if gram.ones else 0.0)
     value = at.value + 0.5 * float(alpha @ products)
     evaluation = Evaluation(value, at.value, gradient[None, :], at.residual, gram.rows.total, steepest=at.steepest)
-    return RowState(np.append(alpha, b)[None, :], evaluation, gram, at, products)
+    return RowState(np.append(alpha, b)[None, :], evaluation, gram, at, products, **more)
 
 
 def _init(problem: LinearProblem, start: Start, budget: Budget) -> RowState:
     """From w = 0 with the intercept of the start: coefficients that are not combinations of the rows are of no use."""
-    gram = _Gram.of(problem)
+    rows = problem.source.n_rows
+    gram = _Gram.of(problem, single=rows is not None and rows >= _ROWS_IN_SINGLE)
     b = float(start.theta[0, -1]) if gram.ones else 0.0
     return _state(gram, np.zeros(len(gram.K)), b, np.zeros(len(gram.K)))
 
 
 def _bound(problem: LinearProblem, state: RowState, budget: Budget) -> RowState:
+    """The gap; before it is believed of a K in single precision the products are multiplied out."""
+    share = _BETTER if budget.left > 0 else 1.0
+    gap = _gap(state) / share
+    if state.gram.single and state.w is None and gap <= budget.target:
+        state = _looked_at(problem, state)
+        gap = _gap(state) / share
+    return replace(state, bound=least_bound(state.trivial, Bound(gap, method="dual point")))
+
+
+def _gap(state: RowState) -> float:
     at, alpha, gradient = state.at, state.theta[0, :-1], state.evaluation.gradient[0]
     u, bent = alpha + at.slopes, 0.0
     product = gradient[:-1]
@@ -138,12 +125,30 @@ def _bound(problem: LinearProblem, state: RowState, budget: Budget) -> RowState:
         total = float(at.bends.sum())
         shift = gradient[-1] / total if total > 0 else np.inf
         if not abs(shift) < 1.0:
-            return replace(state, bound=state.trivial)
+            return np.inf
         bent = 1.01 * abs(shift * gradient[-1])
         u = u - shift * at.bends
         product = state.gram.K @ u
-    gap = (0.5 * max(0.0, float(u @ product)) + bent) / (_BETTER if budget.left > 0 else 1.0)
-    return replace(state, bound=least_bound(state.trivial, Bound(gap, method="dual point")))
+    return 0.5 * max(0.0, float(u @ product)) + bent
+
+
+def _looked_at(problem: LinearProblem, state: RowState) -> RowState:
+    """The same point with its products from X; steps from there only add the rounding of what they add."""
+    gram, alpha, b, looks = state.gram, state.theta[0, :-1], float(state.theta[0, -1]), state.looks + 1
+    if looks > _LOOKS:
+        return _stuck(problem, state)
+    w = combined_rows(alpha[None, :], gram.X)[0] * gram.inverse
+    problem.source.count_pass()
+    problem.source.count_pass()
+    return _state(gram, alpha, b, row_scores(gram.X, w), w=w, looks=looks)
+
+
+def _stuck(problem: LinearProblem, state: RowState) -> RowState:
+    """The same point with a K in double precision, where it was in single; else nothing helps."""
+    if not state.gram.single:
+        return replace(state, verdict=Status.UNPROVEN)
+    gram, alpha = _Gram.of(problem, single=False), state.theta[0, :-1]
+    return _state(gram, alpha, float(state.theta[0, -1]), gram.K @ alpha)
 
 
 def _step(problem: LinearProblem, state: RowState, budget: Budget) -> RowState:
@@ -155,7 +160,7 @@ def _step(problem: LinearProblem, state: RowState, budget: Budget) -> RowState:
     matrix.flat[:: len(matrix) + 1] += 1.0
     factor, failed = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
     if failed:
-        return replace(state, verdict=Status.UNPROVEN)
+        return _stuck(problem, state)
     sides = np.stack([roots * gradient[:-1], roots], axis=1)
     solved = lapack.dpotrs(factor, sides, lower=1)[0] * roots[:, None]
     up = 0.0
@@ -166,31 +171,29 @@ def _step(problem: LinearProblem, state: RowState, budget: Budget) -> RowState:
     promise = float((alpha + at.slopes) @ along) + up * gradient[-1]
     t = 1.0
     for _ in range(_HALVINGS):
-        moved = _state(gram, alpha + t * step, b + t * up, state.products + t * along)
+        moved = _state(gram, alpha + t * step, b + t * up, state.products + t * along, looks=state.looks)
         if moved.value <= state.value + 1e-4 * t * promise + 4.0 * EPS * abs(state.value):
-            return moved if moved.value < state.value else replace(state, verdict=Status.UNPROVEN)
+            return moved if moved.value < state.value else _stuck(problem, state)
         t *= 0.5
-    return replace(state, verdict=Status.UNPROVEN)
+    return _stuck(problem, state)
 
 
 def _settle(problem: LinearProblem, state: RowState) -> State:
     """The point in the columns' coordinates, and what is true of just it."""
-    gram = state.gram
-    d, quadratic = gram.X.shape[1], problem.objective.penalty.quadratic[0]
-    theta = np.empty(d + gram.ones)
-    theta[:d] = gram.transposed(state.theta[:, :-1])[0] * gram.inverse
-    if gram.ones:
-        theta[d] = state.theta[0, -1]
+    gram, quadratic = state.gram, problem.objective.penalty.quadratic[0]
+    if state.w is None:
+        state = _looked_at(problem, replace(state, looks=0))
+    assert state.w is not None
+    at, d = state.at, len(state.w)
+    theta = np.append(state.w, state.theta[0, -1]) if gram.ones else state.w
     problem.source.count_pass()
-    problem.source.count_pass()
-    at = gram.rows.losses(gram.with_offset(gram.times(theta[:d]) + (theta[d] if gram.ones else 0.0)))
-    sums = gram.transposed(np.stack([at.slopes, at.bends]))
+    sums = combined_rows(np.stack([at.slopes, at.bends]), gram.X)
     gradient = np.append(sums[0], at.slopes.sum()) if gram.ones else sums[0]
     pull = quadratic[: len(theta)] * theta
     gradient = gradient + pull
     value = at.value + 0.5 * float(pull @ theta)
     weights = np.ones(len(gram.K)) if gram.rows.weights is None else gram.rows.weights
-    size = float(weights @ gram.K.diagonal())
+    size = (1.01 if gram.single else 1.0) * float(weights @ gram.K.diagonal())
     border = sums[1] if gram.ones else None
     gap = proof(gram.rows, at, value, gradient[:d], border, quadratic[:d], size)
     evaluation = Evaluation(value, at.value, gradient[None, :], at.residual, gram.rows.total, steepest=at.steepest)

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from separatrix.data.block import Float
@@ -44,7 +43,7 @@ def solve_dual_ridge(
     size = float(np.square(rows.targets).sum())
     enough = size * (_LEFT if dtype == np.float64 else _LEFT_IN_SINGLE)
     found = _refined(rows, alpha, rows.first_gram, enough)
-    if found is None and rows.first_gram.dtype != np.float64:
+    if found is None and rows.single:
         found = _refined(rows, alpha, rows.gram(np.dtype(np.float64)), enough)
     if found is None:
         return None
@@ -66,22 +65,22 @@ def solve_dual_ridge(
 
 
 def _refined(
-    rows: FewDenseRows, alpha: Float, gram: NDArray[Any], enough: float
+    rows: FewDenseRows, alpha: Float, gram: Float, enough: float
 ) -> tuple[Float, Float, float, float, Float] | None:
-    """u, w, gap, objective and residual after steps with the factor of a Gram matrix, in its precision."""
+    """u, w, gap, objective and residual after steps with the factor of a Gram matrix."""
     factors, diagonal = {}, np.arange(len(gram))
     for penalty in np.unique(alpha):
         matrix = gram.copy()
         matrix[diagonal, diagonal] += penalty
         try:
-            factors[float(penalty)] = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:  # not positive definite, or not finite, in this precision
+            factors[float(penalty)] = cho_factor(matrix.T, lower=False, overwrite_a=True, check_finite=False)
+        except LinAlgError:  # not positive definite, or not finite
             return None
     u, residual, left = np.zeros_like(rows.targets), rows.targets, np.inf
     for _ in range(_STEPS):
         for penalty, factor in factors.items():
             of = alpha == penalty
-            u[:, of] += cho_solve(factor, residual[:, of].astype(gram.dtype), check_finite=False)
+            u[:, of] += cho_solve(factor, residual[:, of], check_finite=False)
         w = rows.transposed(u)
         gap, value, residual = duality_gap(rows, alpha, u, w, w)
         before, left = left, float(np.square(residual).sum())

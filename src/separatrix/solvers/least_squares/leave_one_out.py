@@ -90,6 +90,8 @@ class LeaveOneOut:
     fit_intercept : bool
     factors : ndarray of shape (K,), optional
         Where targets are codes of classes: what the weights of the rows of each class were multiplied by.
+    whole_rows : bool
+        Whether rows are left out with all of their weight, whatever it counts.
 
     Attributes
     ----------
@@ -105,6 +107,7 @@ class LeaveOneOut:
         alphas: Float,
         fit_intercept: bool,
         factors: Float | None = None,
+        whole_rows: bool = False,
     ) -> None:
         interpolates = equations.scatter.thin and len(spectrum.values) >= _rows(source) - float(fit_intercept)
         inverses = np.stack([spectrum.inverse(float(alpha)) for alpha in alphas], axis=1)
@@ -116,7 +119,7 @@ class LeaveOneOut:
         self._formula = _Formula(equations, alphas, spectrum.vectors, inverses, slopes, share, interpolates, factors)
         self._centred = Standardised(source, centre=equations.x_mean)
         weighted = next(source.blocks()).weights is not None
-        self.repetitions = all(source.each(self._formula.whole)) if weighted else True
+        self.repetitions = not whole_rows and (not weighted or all(source.each(self._formula.whole)))
 
     def losses(self) -> Float:
         """(A, m) mean squared errors; of weighted rows that are left out as a whole, sums over their number."""

@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
-from separatrix.data.source import Source, in_parallel, ordered
+from separatrix.data.source import Source, in_parallel
 from separatrix.data.sparse import SparseBlock
+from separatrix.solvers.at_hand.row_gram import row_gram
 
 # Entries of a part: worth a thread, and for sparse rows more than the sums over parts cost.
 _ENTRIES, _ENTRIES_A_COLUMN = 1 << 20, 8
@@ -32,8 +33,6 @@ _DENSE_ENTRIES = 1 << 19
 _WHOLE = 1 << 22
 # From so many rows on their products cost so much more than to read them that single precision is worth a first try.
 _ROWS_IN_SINGLE = 160
-# Products of rows that are worth a thread.
-_PRODUCTS = 15_000_000
 # Up to so many targets the columns of a sparse product are made one by one.
 _FEW_TARGETS = 4
 
@@ -176,10 +175,14 @@ class DenseRows(WeightedRows):
     @cached_property
     def squares(self) -> Float:  # type: ignore[override]  # only the proof asks for them
         squares, weights = np.empty(self._X.shape[1]), np.square(self._roots[:, 0])
+        weighted = bool((weights != 1.0).any())
 
         def of_columns(k: int) -> None:
             at = slice(k * self._columns, (k + 1) * self._columns)
-            squares[at] = np.dot(weights, np.square(self._X[:, at].astype(np.float64, copy=False)))
+            part = self._X[:, at].astype(np.float64, copy=False)
+            squares[at] = (
+                np.einsum("i,ij,ij->j", weights, part, part) if weighted else np.einsum("ij,ij->j", part, part)
+            )
 
         with np.errstate(over="ignore", under="ignore"):
             _each(of_columns, -(-len(squares) // self._columns))
@@ -192,7 +195,7 @@ class DenseRows(WeightedRows):
 
         def of_rows(k: int) -> None:
             at = slice(k * self._rows, (k + 1) * self._rows)
-            np.dot(self._X[at].astype(np.float64, copy=False), v, out=product[at])
+            np.matmul(self._X[at].astype(np.float64, copy=False), v, out=product[at])
 
         _each(of_rows, -(-len(product) // self._rows))
         return product
@@ -204,42 +207,38 @@ class DenseRows(WeightedRows):
 
         def of_columns(k: int) -> None:
             at = slice(k * self._columns, (k + 1) * self._columns)
-            np.dot(self._X[:, at].T.astype(np.float64, copy=False), p, out=product[at])
+            # Unlike np.dot, matmul does not copy a part of an array.
+            np.matmul(self._X[:, at].T.astype(np.float64, copy=False), p, out=product[at])
 
         _each(of_columns, -(-len(product) // self._columns))
         return product
 
 
 class FewDenseRows(DenseRows):
-    """Of an array with few rows and many columns, and their Gram matrix."""
+    """Of an array with few rows and many columns, and their Gram matrix; `single` where that has products in float32."""
 
     def _add_up(self, weights: Float) -> None:
         self.sums, self.squares = np.empty(self._X.shape[1]), np.empty(self._X.shape[1])
         few = len(weights) < _ROWS_IN_SINGLE
+        self.single = not few
         self.first_gram = self.gram(np.dtype(np.float64 if few else np.float32))
 
-    def gram(self, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """X̃X̃ᵀ in a type, summed in float64; it finds the sums and (in that type) the squares on its way."""
+    def gram(self, dtype: np.dtype[Any]) -> Float:
+        """X̃X̃ᵀ with products in a type; it finds the sums and (in that type) the squares on its way."""
         weights = np.square(self._roots[:, 0])
-        weighted, n = bool((weights != 1.0).any()), len(weights)
-        columns = min(self._columns, max(64, n, _PRODUCTS // max(1, n * n)))
+        weighted = bool((weights != 1.0).any())
 
-        def of_columns(a: int) -> Any:
-            at = slice(a, a + columns)
+        def centred(at: slice, part: NDArray[Any]) -> None:
             X = self._X[:, at].astype(np.float64, copy=False)
-            self.sums[at] = np.dot(weights, X)
+            np.matmul(weights, X, out=self.sums[at])
             mean = self.sums[at] / self.total if self._centred else np.zeros(1)
-            part = np.subtract(X, mean, out=np.empty_like(X, dtype=dtype), casting="same_kind")
+            np.subtract(X, mean, out=part, casting="same_kind")
             if weighted:
                 np.multiply(part, self._roots, out=part, casting="same_kind")
             self.squares[at] = np.einsum("ij,ij->j", part, part) + self.total * np.square(mean)
-            return np.dot(part, part.T)
 
         with np.errstate(invalid="ignore", over="ignore"):
-            total = np.zeros((n, n))
-            for part in ordered(of_columns, range(0, self._X.shape[1], columns)):
-                total += part
-        return total.astype(dtype, copy=False)
+            return row_gram(self._X, dtype, centred)
 
 
 def _each(work: Callable[[int], None], number: int) -> None:
