@@ -105,7 +105,9 @@ def test_every_model_where_its_rows_lie(
         assert model.fit_.engine.startswith(device)
         assert watched.most < len(X) or name in ON_THE_HOST
         expected = found(here, X)
-        np.testing.assert_allclose(found(model, X), expected, rtol=0, atol=close * np.abs(expected).max())
+        # ½‖w‖² makes the coefficients of two fits as close as their proofs: ‖w − w*‖² ≤ 2 gap.
+        apart = sum(np.sqrt(2.0 * fit.certificate.gap) for fit in (model.fit_, here.fit_)) if "hinge" in name else 0.0
+        np.testing.assert_allclose(found(model, X), expected, rtol=0, atol=close * np.abs(expected).max() + apart)
         watched.most = 0
 
 
