@@ -19,7 +19,7 @@ from benchmarks.contender import Peer
 from benchmarks.result import FAILED, MISSED_QUALITY, NOT_INSTALLED, OK, Result, Row, Verdict, one_line
 from benchmarks.workload import Settings
 
-PARTITIONS, ROWS, COLUMNS = 16, 125_000, 50
+PARTITIONS, ROWS, COLUMNS = 16, 500_000, 50
 TOLERANCE, GOAL = 1e-6, 1.7
 DASK_ML = Peer("dask-ml", distribution="dask-ml", module="dask_ml")
 CONTENDERS = {"separatrix, 1 worker": 1, "separatrix, 2 workers": 2, "dask-ml lbfgs, 2 workers": 2}

@@ -1,8 +1,9 @@
-"""Epochs of several perceptrons at once over dense rows, by the plain rule without a penalty: every row is read once.
+"""Epochs of several perceptrons at once, by the plain rule without a penalty: every row is read once.
 
     f_k = v_kᵀx + b_k,      t_k f_k ≤ 0:   v_k ← v_k + η s t_k x,   b_k ← b_k + η s t_k ℓ²
 
-See perceptron.py for the rule with everything that may be added to it, and for the meaning of the arguments.
+Vectors are rows of V for dense rows; for sparse ones they are its columns, so that an entry meets those of all machines side by
+side. See perceptron.py for the rule with everything that may be added to it, and for the meaning of the arguments.
 """
 
 from __future__ import annotations
@@ -30,6 +31,15 @@ def _add(v: Any, row: Any, step: Any) -> None:
         v[j] += row[j] * step
 
 
+@compiled(fastmath=REORDERED)
+def _sparse_scores(data: Any, indices: Any, first: Any, last: Any, V: Any, scores: Any) -> None:
+    scores[:] = 0.0
+    for p in range(first, last):
+        value, j = data[p], indices[p]
+        for k in range(len(scores)):
+            scores[k] += V[j, k] * value
+
+
 @compiled()
 def epochs_together(
     rows: Any, salts: Any, targets: Any, factors: Any, rule: Any, V: Any, b: Any, sums: Any, stop: Any, trace: Any
@@ -40,10 +50,10 @@ def epochs_together(
     right rows; `stop` is whether there is a tol, tol, the epochs to wait, and arrays (K,) of the best loss and the epochs
     waited; `trace` (epochs, K, 2) takes mistakes and loss.
     """
-    data, _, _, which, codes, weights = rows
+    data, indices, indptr, which, codes, weights = rows
     eta, lift_squared = rule
     bounded, tol, patience, best, waited = stop
-    machines, width, given = len(targets), V.shape[1], np.arange(len(which))
+    machines, width, dense, given = len(targets), V.shape[1], len(indptr) == 0, np.arange(len(which))
     scores, places = np.zeros(machines), np.empty_like(which)
     # Every array that is met in random order costs a wait for memory: labels are kept short, and equal weights are one.
     labels = codes.astype(np.int32)
@@ -60,8 +70,12 @@ def epochs_together(
         for at in order:
             i = at if alike else which[at]
             one = weights[0 if alike else at]
-            row = data[i * width : (i + 1) * width]
-            _scores(row, V, scores)
+            first = i * width if dense else indptr[i]
+            last = first + width if dense else indptr[i + 1]
+            if dense:
+                _scores(data[first:last], V, scores)
+            else:
+                _sparse_scores(data, indices, first, last, V, scores)
             for k in range(machines):
                 sign = 1.0 if labels[i] == targets[k] else -1.0
                 weight = factors[k, 1] * one if sign > 0.0 else factors[k, 0] * one
@@ -76,7 +90,11 @@ def epochs_together(
                 sums[k, 2] -= margin
                 sums[k, 3] = 0.0
                 step = eta * sign * weight
-                _add(V[k], row, step)
+                if dense:
+                    _add(V[k], data[first:last], step)
+                else:
+                    for p in range(first, last):
+                        V[indices[p], k] += data[p] * step
                 b[k] += step * lift_squared
         ended = False
         for k in range(machines):

@@ -15,6 +15,9 @@ import numpy as np
 
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
+from separatrix.lazy import compiled_pays_by_now
+
+_EXACT_SUM = 5e-8  # seconds of a term in a sum by Python
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,17 @@ def power_of_two(sizes: Float) -> Float:
     return np.ldexp(1.0, np.frexp(np.where(sizes > 0, sizes, 1.0))[1])
 
 
+def _home(source: Source, n_targets: int) -> str:
+    """The module with the sums: compiled, unless the rows are few and numba would take longer to import than they do."""
+    terms = np.inf if source.n_rows is None else 4.0 * source.n_rows * source.n_features * n_targets
+    return "kernels.compensated" if compiled_pays_by_now(_EXACT_SUM * terms) else "objectives.exact_sums"
+
+
 def published_gradient(
     source: Source, coef: Float, intercept: Float, centre: Float, x_size: Float, y_size: Float
 ) -> PublishedGradient:
     """One pass over a valued source; `x_size` and `y_size` say how large columns and targets are, about."""
-    kernels = import_module("separatrix.kernels.compensated")  # numba takes a while to import
+    kernels = import_module(f"separatrix.{_home(source, len(coef))}")
     x_unit, y_unit = power_of_two(x_size), power_of_two(y_size)
     scaled_coef = np.ascontiguousarray(coef * x_unit / y_unit[:, None])
     scaled_intercept = intercept / y_unit

@@ -126,14 +126,15 @@ class BinaryPerceptron:
     def run_together(
         machines: list[BinaryPerceptron], rows: Visits, salts: NDArray[np.uint64], rule: Rule
     ) -> list[Float]:
-        """`run_epochs` over dense rows of machines by the plain rule without a penalty: every row is read once for all."""
+        """`run_epochs` of machines by the plain rule without a penalty: every row is read once for all."""
         from separatrix.kernels.perceptrons import epochs_together
 
         made = 0
         traces: dict[int, list[Float]] = {id(machine): [] for machine in machines}
         active = [machine for machine in machines if not machine.done]
         while active and made < len(salts):
-            V = np.stack([machine._v for machine in active])
+            sparse = len(rows.indptr) > 0
+            V = np.stack([machine._v for machine in active], axis=int(sparse))
             states = np.concatenate([machine._state for machine in active])
             b, sums = states["intercept"].copy(), np.stack([states[name] for name in _COUNTED], axis=1)
             best = np.array([machine._best for machine in active])
@@ -154,7 +155,7 @@ class BinaryPerceptron:
             )
             made += n
             for k, machine in enumerate(active):
-                machine._v = V[k]
+                machine._v = V[:, k].copy() if sparse else V[k]
                 for name, value in zip(_COUNTED, sums[k], strict=True):
                     machine._state[name] = value
                 machine._state["intercept"], machine._best, machine._patience = b[k], float(best[k]), int(waited[k])

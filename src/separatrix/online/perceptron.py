@@ -40,6 +40,7 @@ from separatrix.online.visits import Mask, Visits, salts, turns, visited
 
 _SPARSE_LIFT_SQUARED = 0.01
 _SHARED = 1e5  # entries visited in an epoch that are worth a second thread
+_SIDE_BY_SIDE = 4  # machines from which sparse rows are read once for all
 _AT_ONCE = 2e7  # entries of rows visited between two looks at the clock: some hundredths of a second
 
 
@@ -170,8 +171,9 @@ def _run_epochs(
 ) -> None:
     """Epochs over one block in memory, as many at once as are done before anybody waits."""
     entries = len(rows.data) / max(1, len(rows.codes)) * len(rows.rows) + len(rows.rows)
-    # Entries of sparse rows meet vectors that are far apart in memory: there every machine is quicker alone.
-    together = rule.variant == "plain" and rule.alpha == 0.0 and len(rows.indptr) == 0
+    # A vector alone stays in the nearest cache; beside many others an entry that is read serves them all.
+    enough = len(rows.indptr) == 0 or len(active) >= _SIDE_BY_SIDE
+    together = rule.variant == "plain" and rule.alpha == 0.0 and enough
     most = min(rule.max_iter - happened.epochs, max(1, int(_AT_ONCE / (entries * len(active)))))
     now = salts(rule.seed, happened.epochs, happened.epochs + most)
     workers = min(rule.workers, len(active)) if pool and entries * len(active) > _SHARED else 1

@@ -12,10 +12,13 @@ search of Lee et al. (2007), NeurIPS 19. The descent brings in coordinates that 
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 from scipy.linalg import lapack
 
 from separatrix.data.block import Float
+from separatrix.lazy import compiled_pays_by_now
 from separatrix.settings import one_blas_thread
 
 # A factorisation costs about as much as |S|/6 sweeps, and a small one as many multiplications as pass while Python calls it: so
@@ -23,6 +26,7 @@ from separatrix.settings import one_blas_thread
 _SWEEPS, _SWEEPS_PER_COORDINATE, _CALL = 8, 0.25, 5e4
 _UNINTERRUPTED = 3e8  # multiplications, less than a second of them
 _ROUNDS = 60
+_COORDINATE = 4e-6  # seconds of a coordinate in Python
 # Multiplications that may go into factorisations between sweeps: many of small systems, a few of a large one.
 _FACTORISATIONS, _FEW = 3e7, 3
 
@@ -35,10 +39,11 @@ def minimise_quadratic(
     That is so when no coordinate can lower the quadratic by more than `tol` over their number, nor all of them together by
     `tol`; else the work ends after so many rounds.
     """
-    from separatrix.kernels.coordinate import descend  # numba takes a while to import
-
     p = max(1, len(theta))
-    sweeps = max(_SWEEPS, int(min(_SWEEPS_PER_COORDINATE * p, _UNINTERRUPTED / p**2)), int(_CALL / p**2))
+    sweeps, descend = _SWEEPS, descend_in_python
+    if compiled_pays_by_now(_SWEEPS * p * _COORDINATE):
+        descend = import_module("separatrix.kernels.coordinate").descend  # numba takes a while to import
+        sweeps = max(_SWEEPS, int(min(_SWEEPS_PER_COORDINATE * p, _UNINTERRUPTED / p**2)), int(_CALL / p**2))
     least = tol / p
     with one_blas_thread():
         for _ in range(_ROUNDS):
@@ -48,6 +53,36 @@ def minimise_quadratic(
             if settled and lowered <= tol:
                 return True
     return False
+
+
+def descend_in_python(
+    H: Float, slope: Float, theta: Float, absolute: Float, low: Float, high: Float, tol: float, sweeps: int
+) -> int:
+    """As the kernel of this name: sweeps of coordinate descent, over all coordinates and over those that are not zero."""
+    everything = True
+    diagonal = H.diagonal().tolist()
+    for done in range(1, sweeps + 1):
+        largest = 0.0
+        for j, h in enumerate(diagonal):
+            old, l = float(theta[j]), float(absolute[j])  # noqa: E741  # the name in the formula
+            if not everything and old == 0.0:
+                continue
+            if h > 0.0:
+                z = old - float(slope[j]) / h
+                fresh = float(np.sign(z)) * max(abs(z) - l / h, 0.0)
+            elif l > abs(float(slope[j])):  # nothing but its penalty depends on this coordinate
+                fresh = 0.0
+            else:
+                continue
+            fresh = min(max(fresh, float(low[j])), float(high[j]))
+            if fresh != old:
+                theta[j] = fresh
+                slope += (fresh - old) * H[j]
+                largest = max(largest, h * (fresh - old) ** 2)
+        if largest <= tol and everything:
+            return done
+        everything = largest <= tol
+    return sweeps
 
 
 def _finish(H: Float, slope: Float, theta: Float, absolute: Float, low: Float, high: Float) -> float:

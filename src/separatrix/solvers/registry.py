@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.lazy import compiled_pays
+from separatrix.lazy import compiled_pays, compiled_pays_by_now
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.solution import Solution
 from separatrix.result import Status
@@ -45,6 +45,8 @@ _DIRECT = {
 }
 # scikit-learn's names for solvers whose problems are better left to the table of choose.py.
 _LEFT_TO_CHOICE = ("liblinear", "sag", "saga")
+# Numbers of dense rows that passes in NumPy are quick with, and the seconds that compiled loops save on them.
+_FEW_NUMBERS, _SAVED_BY_PROX = 20_000, 5e-3
 # Newton's method is asked for a proof that another method could not give up to this many parameters.
 _SMALL_HESSIAN = 1000
 # The least tolerance that is left to coordinate descent.
@@ -91,7 +93,9 @@ def _direct(problem: LinearProblem, asked: str) -> Method | None:
     sparse = block.sparse_rows()
     entries = None if sparse is None else len(sparse[0][0])
     if prox:
-        return SMALL_PROX if prox_at_hand(source.n_rows, p, entries) else None
+        # Its loops are compiled: until numba is there, or would save as much as its import takes, passes do.
+        few = entries is None and source.n_rows * p <= _FEW_NUMBERS and not compiled_pays_by_now(_SAVED_BY_PROX)
+        return SMALL_PROX if not few and prox_at_hand(source.n_rows, p, entries) else None
     costs = direct_costs(source.n_rows, p, entries, m)
     if not compiled_pays(0.0):
         costs.pop("sparse_newton", None)

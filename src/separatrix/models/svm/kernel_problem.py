@@ -25,7 +25,6 @@ from separatrix.dual.working_set import solve_dual
 from separatrix.geometry.separation import separability
 from separatrix.geometry.votes import class_pairs
 from separatrix.models.svm.machines import machines_of_classes
-from separatrix.models.svm.radial_matrix import kernel_matrix
 from separatrix.models.svm.score_calibration import CALIBRATORS, Calibrator
 from separatrix.result import Status
 
@@ -87,7 +86,7 @@ class KernelProblem:
     @cached_property
     def _matrix(self) -> KernelMatrix:
         """The kernel matrix of all rows; where it fits in memory, its values are shared by all machines."""
-        return kernel_matrix(self.kernel, self.points, self.memory, self.tol >= _SINGLE, self.device)
+        return self._matrix_at(self.points)
 
     @cached_property
     def _shared(self) -> bool:
@@ -99,7 +98,16 @@ class KernelProblem:
             return self._matrix
         if self._shared:
             return self._matrix.restricted(rows)
-        return kernel_matrix(self.kernel, self.points.take(rows), self.memory, self.tol >= _SINGLE, self.device)
+        return self._matrix_at(self.points.take(rows))
+
+    def _matrix_at(self, points: Points) -> KernelMatrix:
+        if self.device is None:
+            return KernelMatrix(self.kernel, points, self.memory, self.tol >= _SINGLE)
+        from separatrix.models.svm.radial_matrix import (
+            kernel_matrix,
+        )  # kernels bring numba
+
+        return kernel_matrix(self.kernel, points, self.memory, self.tol >= _SINGLE, self.device)
 
     def solve_all(
         self, splits: Splits | None = None, callback: Callable[[dict[str, Any]], None] | None = None

@@ -49,11 +49,11 @@ class RadialMatrix(KernelMatrix):
             scores[slice(None) if rows is None else rows] += self._there.sums(rows, which, change, self._single(exact))
 
 
-def kernel_matrix(kernel: Kernel, points: Points, memory: float, single: bool, device: str | None) -> KernelMatrix:
+def kernel_matrix(kernel: Kernel, points: Points, memory: float, single: bool, device: str) -> KernelMatrix:
     """The kernel matrix of rows; of many rows and a radial kernel on the device that they came from."""
     left: Any = None
-    if device is not None and isinstance(kernel, RBFKernel) and not kept_whole(kernel, points, memory):
+    if isinstance(kernel, RBFKernel) and not kept_whole(kernel, points, memory):
         left = kernel.left(points, np.float64)  # none where distances would be lost in the lengths
-    if left is None or device is None or not isinstance(kernel, RBFKernel):
+    if left is None or not isinstance(kernel, RBFKernel):
         return KernelMatrix(kernel, points, memory, single)
     return RadialMatrix(kernel, points, left, memory, single, device)

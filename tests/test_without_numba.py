@@ -1,0 +1,93 @@
+"""Small first fits do without numba: what NumPy does in its place is the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from separatrix import Perceptron
+from separatrix.kernels import compensated
+from separatrix.kernels.coordinate import descend
+from separatrix.objectives import exact_sums
+from separatrix.solvers.quadratic import descend_in_python, minimise_quadratic
+
+_L1 = "LogisticRegression(penalty='l1', C=1.0).fit(X[:100], y[:100])"
+_RIDGE = "Ridge(alpha=1e-9, fit_intercept=False).fit(1 / (np.arange(1, 9) + np.arange(8)[:, None]), np.ones(8))"
+
+
+@pytest.mark.parametrize("fit", [_L1, _RIDGE], ids=["l1", "ridge of dependent columns"])
+def test_a_first_fit_leaves_numba_alone(fit: str) -> None:
+    code = (
+        "import sys; import numpy as np; from sklearn.datasets import load_iris\n"
+        "from separatrix import LogisticRegression, Ridge\n"
+        "X, y = load_iris(return_X_y=True)\n"
+        f"{fit}\n"
+        "sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 5), st.integers(1, 2), st.booleans(), st.integers(0, 999))
+def test_exact_sums_are_those_of_the_kernel(n: int, d: int, m: int, weighted: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.integers(-6, 7, (n, d))
+    w = rng.standard_normal((m, d))
+    b = rng.standard_normal(m)
+    y = X @ w.T + b + 1e-9 * rng.standard_normal((n, m))  # residuals that cancel
+    s = rng.random(n) if weighted else np.empty(0)
+    found = [(np.zeros((m, d + 1, 2)), np.zeros((m, 2))) for _ in range(2)]
+    for (gradient, squares), where in zip(found, (compensated, exact_sums), strict=True):
+        for _ in range(2):
+            where.add_gradient(X, y, s, w, b, gradient, squares)
+    (g, q), (exact_g, exact_q) = found
+    size = 1e-24 * (1.0 + np.abs(X).max() ** 2 * np.abs(w).max() * n)
+    assert_allclose(g[..., 0], exact_g[..., 0], rtol=1e-13, atol=size)
+    assert_allclose(q[..., 0], exact_q[..., 0], rtol=1e-13, atol=size)
+    centre = X.mean(axis=0)
+    assert_allclose(
+        compensated.shifted(g, centre), exact_sums.shifted(exact_g, centre), rtol=1e-12, atol=1e-12 * np.abs(g).max()
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 8), st.integers(0, 999), st.booleans())
+def test_sweeps_in_python_are_those_of_the_kernel(p: int, seed: int, bounded: bool) -> None:
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((p + 2, p))
+    H, slope, theta = A.T @ A, rng.standard_normal(p), rng.standard_normal(p)
+    theta[rng.random(p) < 0.4] = 0.0
+    l1, ends = rng.random(p), np.full(p, 0.5 if bounded else np.inf)
+    theta = np.clip(theta, -ends, ends)
+    found = []
+    for sweep in (descend, descend_in_python):
+        g, t = slope.copy(), theta.copy()
+        done = sweep(H, g, t, l1, -ends, ends, 1e-12, 8)
+        found.append((done, g, t))
+    assert found[0][0] == found[1][0]
+    assert_allclose(found[0][1], found[1][1], rtol=1e-9, atol=1e-12)
+    assert_allclose(found[0][2], found[1][2], rtol=1e-9, atol=1e-12)
+    g, t = slope.copy(), theta.copy()
+    assert minimise_quadratic(H, g, t, l1, -ends, ends, 1e-12)
+
+
+@pytest.mark.parametrize("classes", [3, 5, 9])
+def test_perceptrons_of_sparse_rows_side_by_side_are_those_alone(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from scipy.sparse import random_array
+
+    rng = np.random.default_rng(classes)
+    X = random_array((300, 80), density=0.1, rng=rng, format="csr")
+    y, s = rng.integers(0, classes, 300), rng.integers(0, 3, 300)
+    found = []
+    for least in (1, 1000):
+        monkeypatch.setattr("separatrix.online.perceptron._SIDE_BY_SIDE", least)
+        model = Perceptron(max_iter=20, tol=1e-3, random_state=0).fit(X, y, sample_weight=s)
+        found.append((model.coef_, model.intercept_, model.n_mistakes_, model.n_iter_))
+    for one, other in zip(*found, strict=True):
+        assert_allclose(one, other, rtol=1e-9, atol=1e-12)
