@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from estimators import REGISTRY, having, tight
 from sklearn.base import clone
 
 import separatrix as sx
@@ -16,7 +17,6 @@ from separatrix.data.device.csr import csr_rows
 from separatrix.data.device.sparse_block import SparseDeviceBlock
 from separatrix.data.sparse import SparseBlock
 from separatrix.kernels.device import sparse
-from tests.estimators import REGISTRY, having, tight
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-engines sets it up")
 
