@@ -33,6 +33,12 @@ def test_a_first_fit_leaves_numba_alone(fit: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_no_public_name_brings_numba() -> None:
+    names = "[getattr(separatrix, name) for name in separatrix.__all__]"
+    code = f"import sys, separatrix; {names}; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 5), st.integers(1, 2), st.booleans(), st.integers(0, 999))
 def test_exact_sums_are_those_of_the_kernel(n: int, d: int, m: int, weighted: bool, seed: int) -> None:
