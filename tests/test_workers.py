@@ -294,6 +294,16 @@ def test_bad_values_in_any_block_are_named() -> None:
                     answer(bad)
 
 
+def test_a_bad_value_is_found_whoever_finishes_first() -> None:
+    X, y = _rows()
+    model = separatrix.RidgeClassifier().fit(X, y)
+    X[20_000, 7] = np.nan
+    with separatrix.config(threads=4):
+        for _ in range(100):  # a finding of one worker must not be undone by another that saw none
+            with pytest.raises(ValueError, match="column 7"):
+                model.decision_function(X)
+
+
 def test_the_workers_end_with_the_process_and_are_few() -> None:
     X, y = _rows()
     with separatrix.config(threads=3):
