@@ -298,10 +298,27 @@ def test_a_bad_value_is_found_whoever_finishes_first() -> None:
     X, y = _rows()
     model = separatrix.RidgeClassifier().fit(X, y)
     X[20_000, 7] = np.nan
-    with separatrix.config(threads=4):
-        for _ in range(100):  # a finding of one worker must not be undone by another that saw none
-            with pytest.raises(ValueError, match="column 7"):
-                model.decision_function(X)
+    begun, seen = threading.Event(), threading.Event()
+
+    class Slow(np.ndarray):
+        """A worker's finite part, whose being finite is asked for first and answered last."""
+
+        def __array_ufunc__(self, *arguments, **options):
+            begun.set()
+            seen.wait(5)
+            return getattr(arguments[0], arguments[1])(*(np.asarray(a) for a in arguments[2:]), **options)
+
+    def scores(block: Block) -> np.ndarray:
+        part = block.matvec(model.coef_[0])
+        if block.start == 0:
+            return part.view(Slow)
+        begun.wait(5)
+        if not np.isfinite(part).all():
+            threading.Timer(0.2, seen.set).start()  # after this worker has said so
+        return part
+
+    with separatrix.config(threads=2), pytest.raises(ValueError, match="column 7"):
+        model._map_rows(X, scores)  # a finding of one worker must not be undone by another that saw none
 
 
 def test_the_workers_end_with_the_process_and_are_few() -> None:
