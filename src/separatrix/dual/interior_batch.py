@@ -41,6 +41,8 @@ from separatrix.lazy import compiled_pays_by_now
 
 # The share of the way to the nearest bound that a step goes; products of two columns that are kept.
 _SHARE, _PAIRS = 0.99, 200_000
+# A gap of this share of the objective that a step does not halve is nothing but rounding.
+_ROUNDING = 1e-9
 # What is added to a unit diagonal until there is a factor.
 _SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)
 
@@ -81,7 +83,7 @@ def interior_optima(
     theta, margins, z, q = np.zeros((K, p)), np.zeros((K, n)), np.full((K, n), 0.5), np.full((K, n), 1.5)
     alpha = np.tile(0.5 * price, (K, 1))
     room = price - alpha
-    down, up = alpha * z, room * q
+    down, up, before = alpha * z, room * q, np.full(K, np.inf)
     for count in range(1, most + 1):
         mu = (down.sum(axis=1) + up.sum(axis=1)) / (2 * n)
         short, force = 1.0 - margins, (own * alpha) @ X - rho * theta + pulled
@@ -116,13 +118,14 @@ def interior_optima(
         down, up = alpha * z, room * q
         gap = down.sum(axis=1) + up.sum(axis=1) + left
         value = 0.5 * np.square(theta) @ rho - (theta * pulled).sum(axis=1) + q @ price + besides
-        ended = ~(gap > tol * value)
+        ended = ~(gap > tol * value) | ((gap <= _ROUNDING * value) & (gap > 0.5 * before))
+        before = gap
         if ended.any():
             at, keep = live[ended], ~ended
             ends[at], duals[at], steps[at] = theta[ended], alpha[ended], count
             if not keep.any():
                 break
-            live, own, theta, margins = live[keep], own[keep], theta[keep], margins[keep]
+            live, own, theta, margins, before = live[keep], own[keep], theta[keep], margins[keep], gap[keep]
             alpha, z, q, room, down, up = alpha[keep], z[keep], q[keep], room[keep], down[keep], up[keep]
     return ends, duals, steps
 

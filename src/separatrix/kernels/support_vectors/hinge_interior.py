@@ -18,6 +18,8 @@ from separatrix.kernels.support_vectors.squared_hinge import factor, substitute
 
 # The share of the way to the nearest bound that a step goes, and what is added to a unit diagonal, so that it has a factor.
 _SHARE, _SHIFT = 0.99, 1e-14
+# A gap of this share of the objective that a step does not halve is nothing but rounding.
+_ROUNDING = 1e-9
 # Rows whose products are added up before the next ones are looked at; sums that may be taken in any order.
 _ROWS, _SUMS = 512, {"reassoc", "contract"}
 
@@ -168,7 +170,7 @@ def hinge_interior(
     state = (alpha, np.empty(n), np.full(n, 0.5), np.full(n, 1.5), np.zeros(n))
     work = (np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n))
     H, right, turn, unit, force = np.empty((p, p)), np.empty(p), np.empty(p), np.empty(p), np.empty(p)
-    products = 0.0
+    products, before = 0.0, np.inf
     for i in range(n):
         alpha[i] = state[1][i] = 0.5 * price[i]
         products += price[i]
@@ -197,6 +199,7 @@ def hinge_interior(
         gap = products + (1.0 - length) * off
         if not np.isfinite(gap):
             return steps, False
-        if gap <= tol * value:
+        if gap <= tol * value or (gap <= _ROUNDING * value and gap > 0.5 * before):
             return steps, True
+        before = gap
     return most, False
