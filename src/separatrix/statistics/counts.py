@@ -143,7 +143,8 @@ class CategoryCounts(Statistic):
                 if table.shape[1] == 0:
                     tables[j] = table = np.zeros((n_classes, 1))
                 table[:, 0] += counts - table.sum(axis=1)
-        return cls(counts, [_trimmed(table) for table in tables])
+        # Of rows without weights every last category has one.
+        return cls(counts, tables if block.weights is None else [_trimmed(table) for table in tables])
 
     @classmethod
     def of_source(cls, source: Source) -> CategoryCounts:

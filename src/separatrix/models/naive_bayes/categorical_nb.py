@@ -119,21 +119,28 @@ class CategoricalNB(CountFeatures, NaiveBayesClassifier):
         statistic: CategoryCounts = self._moments
         self._set_priors(statistic.counts, source is None)
         alpha = np.broadcast_to(self._smoothing(), (self.n_features_in_,))
-        self.category_count_, self.feature_log_prob_, self._unseen = [], [], []
-        for table, least, a in zip(statistic.tables, self._least_categories(), alpha, strict=True):
-            width = max(table.shape[1], int(least))
-            padded = np.pad(table, ((0, 0), (0, width - table.shape[1])))
-            size = statistic.counts + a * width
-            size = np.where(size > 0, size, 1.0)[:, None]
-            with np.errstate(divide="ignore"):  # α = 0: log 0 marks what is impossible
-                logs = np.log((padded + a) / size)
-                unseen = np.log(np.full((len(size), 1), a) / size)[:, 0]
-            # A category that no class has: no evidence when there is no smoothing.
-            logs[:, np.isneginf(logs).all(axis=0)] = 0.0
-            self.category_count_.append(padded)
-            self.feature_log_prob_.append(logs)
-            self._unseen.append(np.zeros_like(unseen) if a == 0 else unseen)
-        self.n_categories_ = np.array([table.shape[1] for table in self.category_count_], dtype=np.intp)
+        # All columns side by side, each as wide as it has categories: (K, Σ widths).
+        held = np.array([table.shape[1] for table in statistic.tables], dtype=np.intp)
+        widths = np.maximum(held, self._least_categories())
+        ends = np.cumsum(widths)
+        counts = np.zeros((len(statistic.counts), int(widths.sum())))
+        if (held == widths).all():
+            np.concatenate(statistic.tables, axis=1, out=counts)
+        else:
+            for table, end, width in zip(statistic.tables, ends, widths, strict=True):
+                counts[:, end - width : end - width + table.shape[1]] = table
+        sizes = statistic.counts[:, None] + alpha * widths
+        sizes[sizes <= 0] = 1.0
+        with np.errstate(divide="ignore"):  # α = 0: log 0 marks what is impossible
+            logs = np.log((counts + np.repeat(alpha, widths)) / np.repeat(sizes, widths, axis=1))
+            unseen = np.where(alpha == 0, 0.0, np.log(alpha / sizes))
+        # A category that no class has: no evidence when there is no smoothing.
+        logs[:, np.isneginf(logs).all(axis=0)] = 0.0
+        cuts = list(zip((ends - widths).tolist(), ends.tolist(), strict=True))
+        self.category_count_ = [counts[:, start:end].copy() for start, end in cuts]
+        self.feature_log_prob_ = [logs[:, start:end].copy() for start, end in cuts]
+        self._unseen = list(np.ascontiguousarray(unseen.T))
+        self.n_categories_ = widths
         return Status.EXACT, ""
 
     def _log_likelihood(self, X: Any) -> Float:
