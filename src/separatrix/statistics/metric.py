@@ -119,7 +119,8 @@ def _inverse_cholesky(matrix: Float, tol: float) -> Float | None:
     lower, failed = lapack.dpotrf(matrix.T, lower=1, clean=1, overwrite_a=1)
     if failed:
         return None
-    reciprocal_condition, _ = lapack.dtrcon(lower, uplo="L")
+    # Lᵀ is its own U in LU = Lᵀ: `dtrcon`, which says so directly, is not in every SciPy that we allow.
+    reciprocal_condition, _ = lapack.dgecon(lower.T, np.abs(lower).sum(axis=0).max(initial=0.0), norm="I")
     if not reciprocal_condition > max(_SAFETY * tol, _ILL_CONDITIONED):
         return None
     inverse, _ = lapack.dtrtri(lower, lower=1, overwrite_c=1)
