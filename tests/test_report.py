@@ -158,7 +158,10 @@ def page_colours() -> list[tuple[str, list[str]]]:
     css = files("separatrix.report").joinpath("templates/style.css").read_text(encoding="utf-8")
     found = [block for block in re.findall(r":root \{(.*?)\}", css, flags=re.S) if "--class-0" in block]
     return [
-        (re.search(r"--page: (#\w+)", block)[1], [re.search(rf"--class-{k}: (#\w+)", block)[1] for k in range(6)])
+        (
+            re.search(r"--page: (#\w+)", block)[1],
+            [re.search(rf"--class-{k}: (#\w+)", block)[1] for k in range(len(style.COLOURS))],
+        )
         for block in found
     ]
 

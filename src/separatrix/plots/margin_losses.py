@@ -19,7 +19,7 @@ from separatrix.plots import style
 from separatrix.plots.display import Display
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class MarginLossDisplay(Display):
     """Values of margin losses, and their plot.
 
