@@ -197,7 +197,8 @@ class DecisionBoundaryDisplay(Display):
         if self.support is not None:
             ring = {"s": 70, "facecolors": "none", "edgecolors": style.INK, "linewidths": 1.0}
             ax.scatter(*self.support.T, label="support vectors", **ring)
-        draw_classes(ax, self.points, self.labels, self.classes, without=self.hatched)
+        if plot_method != "contour" or self.points is not None:  # edges alone have no colours to explain
+            draw_classes(ax, self.points, self.labels, self.classes, without=self.hatched)
         ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
         return self.xlabel, self.ylabel
 

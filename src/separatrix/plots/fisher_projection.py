@@ -108,6 +108,7 @@ class FisherProjectionDisplay(Display):
             ax.stairs(self.counts[k], self.edges, **style.with_defaults("StepPatch", kwargs, **look))
             normal = np.exp(-0.5 * ((z - self.means[k]) / self.spread) ** 2) / (self.spread * np.sqrt(2.0 * np.pi))
             ax.plot(z, self.shares[k] * normal, **style.line(k))
-        ax.axvline(self.threshold, color=style.INK, linestyle=":", label=f"threshold {self.threshold:.3g}")
+        told = 0.0 if abs(self.threshold) < 1e-9 * self.spread else self.threshold
+        ax.axvline(self.threshold, color=style.INK, linestyle=":", label=f"threshold {told:.3g}")
         ax.set_ylim(bottom=0.0)
         return "projection on Fisher's direction", "share of the rows per unit"
