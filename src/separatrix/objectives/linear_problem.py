@@ -28,7 +28,7 @@ from separatrix.objectives.parameters import bounded, by_column, checked_offset,
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.rounding import ROUNDING, exact_dot, score_rounding
 from separatrix.objectives.solution import Published, Solution
-from separatrix.result import Status
+from separatrix.result import History, Status
 from separatrix.statistics.dependence import Dependence, dependent_columns
 
 # Among more columns than this dependent ones are not looked for.
@@ -67,8 +67,11 @@ class LinearProblem:
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
         offset: Float | None = None,
         pivoted: bool = False,
+        as_given: bool = False,
     ) -> LinearProblem:
         """The problem of a labelled source; `pivoted` asks that dependent columns without a penalty be left out.
+
+        `as_given` asks that the solver see the columns in their own units, whatever these are.
 
         Without a `loss` it is the logistic one, or the softmax of several classes.
         """
@@ -96,6 +99,8 @@ class LinearProblem:
             offset = checked_offset(offset, source, m)
         dependent = _dependence(source, penalty, fit_intercept) if pivoted else None
         centre, scale, sizes = column_units(source, fit_intercept)
+        if as_given:
+            centre, scale = np.zeros(d), np.ones(d)
         if centre.any() or (scale != 1.0).any():
             source = Standardised(source, centre, scale)
             penalty = penalty.rescaled(np.append(scale, 1.0) if fit_intercept else scale)
@@ -199,6 +204,17 @@ class LinearProblem:
         status = Status.ROUNDED if missed else solution.status
         return Published(coef, intercept, status, replace(certificate, gap=gap, objective=value).times(self.units))
 
+    def history(self, solution: Solution, coef: Float, intercept: Float) -> History | None:
+        """The recorded way to a solution in the units of the data, which ends at the coefficients that are published."""
+        if not solution.path:
+            return None
+        points = [self.coefficients(theta) for theta, _ in solution.path]
+        points[-1] = coef, intercept
+        # Points between the steps of a method were not evaluated on the way.
+        values = [self.evaluate(theta).value if np.isnan(value) else value for theta, value in solution.path]
+        coefs, intercepts = (np.stack([point[part] for point in points]) for part in (0, 1))
+        return History(self.units * np.array(values), coefs, intercepts)
+
     def reduced(self) -> LinearProblem:
         """The problem without the dependent columns.
 
@@ -221,14 +237,19 @@ class LinearProblem:
         Where the dependence is not proven, nothing is known but F* ≥ 0.
         """
         assert self.dependent is not None
-        theta = np.zeros(self.shape)
-        theta[:, self.kept] = solution.theta
+
+        def with_zeros(reduced: Float) -> Float:
+            theta = np.zeros(self.shape)
+            theta[:, self.kept] = reduced
+            return theta
+
         status, certificate = solution.status, solution.certificate
         if self.dependent.nearly:
             status = Status.UNPROVEN if status is Status.CONVERGED else status
             method = "the objective is nowhere negative; columns were left out"
             certificate = replace(certificate, gap=certificate.objective, method=method, kind="proven")
-        return replace(solution, theta=theta, status=status, certificate=certificate, loss_gradient=None)
+        theta, path = with_zeros(solution.theta), [(with_zeros(point), value) for point, value in solution.path]
+        return replace(solution, theta=theta, status=status, certificate=certificate, loss_gradient=None, path=path)
 
     @property
     def kept(self) -> NDArray[np.intp]:

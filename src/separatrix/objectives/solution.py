@@ -28,6 +28,8 @@ class Solution:
     """The method that found it."""
     nearly: bool = False
     """Whether the method estimates that it is within the tolerance and leaves the proof to another."""
+    path: list[tuple[Float, float]] = field(default_factory=list, repr=False)
+    """Every point on the way with F there (NaN where it was not evaluated), if the way was recorded."""
 
 
 class Published(NamedTuple):

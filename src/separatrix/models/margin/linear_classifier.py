@@ -77,6 +77,9 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         Threads; by default those of `separatrix.config`.
     random_state : optional
         Accepted for compatibility with scikit-learn; no result depends on chance.
+    record : bool, default=False
+        Whether to keep the coefficients of every step in ``history`` of the records in ``machines_``, and for two classes in
+        ``fit_.history``.
 
     Attributes
     ----------
@@ -117,6 +120,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         "verbose": ["verbose"],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
+        "record": ["boolean"],
     }
 
     def __init__(
@@ -135,6 +139,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         verbose: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
+        record: bool = False,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -149,6 +154,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.record = record
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -204,6 +210,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         detail = Message.joined(detail, problem.detail)
         fit = watch.fit(status, source.passes, detail, published.certificate, solution.iterations)
         fit.trace.extend(solution.trace)
+        fit = replace(fit, history=problem.history(solution, published.coef, published.intercept))
         coef, intercept = published.coef[0], float(published.intercept[0])
         return (coef[:-1], float(coef[-1]), fit) if len(coef) > self.n_features_in_ else (coef, intercept, fit)
 
@@ -232,7 +239,8 @@ class LinearClassifier(SparseCoefficients, LinearRule):
             tol = min(tol, 1e-10)  # as LogisticRegression: so far out that separable classes show
         progress = Progress(type(self).__name__, int(self.verbose))
         try:
-            found = minimise(problem, self.solver, theta, tol=tol, max_iter=max_iter, callback=progress)
+            limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "record": bool(self.record)}
+            found = minimise(problem, self.solver, theta, callback=progress, **limits)
         finally:
             progress.close()
         self.solver_ = found.solver
@@ -272,7 +280,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         joined = watch.fit(worst, passes, detail, certificate, sum(fit.iterations for fit in fits))
         for label, fit in zip(labels, fits, strict=True):
             joined.trace.extend({**entry, "machine": shown(label)} for entry in fit.trace)
-        return joined
+        return replace(joined, history=fits[0].history) if len(fits) == 1 else joined
 
     def _warn(self) -> None:
         if self.fit_.status is Status.SEPARATED:
