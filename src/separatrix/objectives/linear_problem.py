@@ -34,6 +34,8 @@ from separatrix.statistics.dependence import Dependence, dependent_columns
 # Among more columns than this dependent ones are not looked for.
 _MOST_COLUMNS = 3000
 _NAMED = 8
+# Scores that are held at once where F is asked for at many points.
+_SCORES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,12 @@ class LinearProblem:
         """F and its derivatives at θ. One pass."""
         return self.objective.evaluate(theta, self.source, order, **asked)
 
+    def values(self, thetas: Float) -> Float:
+        """(n,) F at many points (n, m, p), some of them in every pass."""
+        at_once = max(1, _SCORES // (max(1, self.source.n_rows or 1) * max(1, thetas.shape[1])))
+        parts = [thetas[start : start + at_once] for start in range(0, len(thetas), at_once)]
+        return np.concatenate([self.objective.values(part, self.source) for part in parts])
+
     def target(self, tol: float, value: float) -> float:
         """The gap that `tol` asks for at a point with this value of F."""
         return self.objective.target(tol, value)
@@ -210,10 +218,12 @@ class LinearProblem:
             return None
         points = [self.coefficients(theta) for theta, _ in solution.path]
         points[-1] = coef, intercept
-        # Points between the steps of a method were not evaluated on the way.
-        values = [self.evaluate(theta).value if np.isnan(value) else value for theta, value in solution.path]
+        values = np.array([value for _, value in solution.path])
+        unknown = np.flatnonzero(np.isnan(values))  # points between the steps were not evaluated on the way
+        if len(unknown):
+            values[unknown] = self.values(np.stack([solution.path[i][0] for i in unknown]))
         coefs, intercepts = (np.stack([point[part] for point in points]) for part in (0, 1))
-        return History(self.units * np.array(values), coefs, intercepts)
+        return History(self.units * values, coefs, intercepts)
 
     def reduced(self) -> LinearProblem:
         """The problem without the dependent columns.

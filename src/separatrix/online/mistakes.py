@@ -48,23 +48,24 @@ class MistakePath:
                 self.mark(machines, int(rows.rows[order[at]]))
 
     def history(self, source: Source, machines: list[BinaryPerceptron]) -> History:
-        """The path with the criterion at every point, summed over the machines. One pass for some points at a time."""
+        """The path with the criterion at every point, summed over the machines."""
         coef, intercept = np.stack(self.coefs), np.stack(self.intercepts)
-        at_once = max(1, _SCORES // (max(1, source.n_rows or 1) * len(machines)))
-        parts = [
-            criterion(source, machines, coef[start : start + at_once], intercept[start : start + at_once])
-            for start in range(0, len(coef), at_once)
-        ]
         block = source.one_block()
         numbers = None
         if block is not None:  # rows of weight zero are not visited, and not counted by the machines
             kept = np.arange(block.n) if block.weights is None else np.flatnonzero(block.weights)
             numbers = np.array([-1 if row < 0 else int(kept[row]) for row in self.rows])
-        return History(np.concatenate(parts), coef, intercept, rows=numbers)
+        return History(criterion(source, machines, coef, intercept), coef, intercept, rows=numbers)
 
 
 def criterion(source: Source, machines: list[BinaryPerceptron], coef: Float, intercept: Float) -> Float:
-    """(n,) J at n vectors of every machine, (n, machines, d) with intercepts (n, machines). One pass."""
+    """(n,) J at n vectors of every machine, (n, machines, d) with intercepts (n, machines), some of them in every pass."""
+    at_once = max(1, _SCORES // (max(1, source.n_rows or 1) * len(machines)))
+    cuts = [slice(start, start + at_once) for start in range(0, len(coef), at_once)]
+    return np.concatenate([_criterion(source, machines, coef[cut], intercept[cut]) for cut in cuts])
+
+
+def _criterion(source: Source, machines: list[BinaryPerceptron], coef: Float, intercept: Float) -> Float:
     n, m, d = coef.shape
 
     def of_block(block: Block) -> Float:

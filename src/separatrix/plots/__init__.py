@@ -2,7 +2,7 @@
 
 - Of a model: `DecisionBoundaryDisplay`, `CoefficientDisplay`, `DiscriminantCoordinatesDisplay`, `PosteriorPredictiveDisplay`.
 - Of its predictions: `CalibrationDisplay`, `RiskCoverageDisplay`, `ScoreDistributionDisplay`.
-- Of a path: `CoefficientPathDisplay`. Of losses: `MarginLossDisplay`.
+- Of a path of penalties: `CoefficientPathDisplay`; of the path of a fit: `TrajectoryDisplay`. Of losses: `MarginLossDisplay`.
 
 matplotlib is imported when something is drawn, not with this module.
 """
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from separatrix.plots.posterior_predictive import PosteriorPredictiveDisplay
     from separatrix.plots.risk_coverage import RiskCoverageDisplay
     from separatrix.plots.score_distribution import ScoreDistributionDisplay
+    from separatrix.plots.trajectory import TrajectoryDisplay
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
@@ -31,4 +32,4 @@ __all__ = [
     "PosteriorPredictiveDisplay",
 ]
 __all__ += ["CalibrationDisplay", "RiskCoverageDisplay", "ScoreDistributionDisplay"]
-__all__ += ["CoefficientPathDisplay", "MarginLossDisplay"]
+__all__ += ["CoefficientPathDisplay", "MarginLossDisplay", "TrajectoryDisplay"]

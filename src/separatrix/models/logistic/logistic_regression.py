@@ -29,9 +29,9 @@ from separatrix.models.base import FitCall
 from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.classifier import Probabilities
-from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.firth import FirthPenalty
 from separatrix.models.logistic.summary import Summarised
+from separatrix.models.objective_values import ObjectiveValues
 from separatrix.models.progress import Progress
 from separatrix.models.scikit_learn import RegisteredName
 from separatrix.models.sparse_coefficients import SparseCoefficients
@@ -73,7 +73,7 @@ class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-lea
     """The likelihood has no maximum: some coefficients are infinite."""
 
 
-class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoefficients, LinearRule):
+class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoefficients, ObjectiveValues):
     """Logistic regression with a proof of optimality, for two and more classes.
 
     Parameters
@@ -298,6 +298,16 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             pivoted=self.penalty != "firth" and self.eta0 is None,
             as_given=self.eta0 is not None,
         )
+
+    def _problem_of(self, source: Source) -> LinearProblem:
+        if self.penalty == "firth" or len(self._counted) == 1:
+            raise ValueError(
+                "The objective is known at any coefficients for two or more classes and penalties other than 'firth'."
+            )
+        return self._problem(self._weighted(source), None)
+
+    def _points_of(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
+        return self._scores_of(coef, intercept)
 
     def _start(self, problem: LinearProblem, call: FitCall) -> Float:
         """θ of the model before, where it was of the same columns and classes; zeros else."""

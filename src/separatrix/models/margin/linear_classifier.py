@@ -27,8 +27,8 @@ from separatrix.data.views import Regrouped, Reweighted
 from separatrix.errors import Message
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
-from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.logistic_regression import SeparationWarning
+from separatrix.models.objective_values import ObjectiveValues
 from separatrix.models.progress import Progress
 from separatrix.models.scikit_learn import RegisteredName
 from separatrix.models.sparse_coefficients import SparseCoefficients
@@ -44,7 +44,7 @@ from separatrix.solvers.registry import method_names, minimise
 _SUSPICIOUS = 10.0
 
 
-class LinearClassifier(SparseCoefficients, LinearRule):
+class LinearClassifier(SparseCoefficients, ObjectiveValues):
     """A linear rule by any margin loss under any of the usual penalties, with a proof of optimality.
 
     Parameters
@@ -227,6 +227,14 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         factors = np.append(np.ones(source.n_features), scaling ** (-1.0 if ratio else -2.0))
         factored: dict[str, Any] = {"fit_intercept": False, "penalty_factors": factors}
         return LinearProblem.of(Intercept(source), loss, C=C, l1_ratio=ratio, **factored)
+
+    def _problem_of(self, source: Source) -> LinearProblem:
+        if len(self._counted) != 2:
+            raise ValueError(
+                "Each class has a problem of its own: the objective is known at any coefficients for two classes."
+            )
+        factors = class_factors(self.class_weight, self.classes_, class_counts(source))
+        return self._problem(source if factors is None else Reweighted(source, factors), *self._strength())
 
     def _minimise(self, problem: LinearProblem, theta: Float, tol: float, interrupted: bool) -> Solution:
         max_iter = 0 if interrupted else int(self.max_iter)

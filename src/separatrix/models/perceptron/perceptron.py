@@ -37,7 +37,7 @@ from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import dense
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.online.machine import BinaryPerceptron, Rule, Variant
-from separatrix.online.mistakes import MistakePath
+from separatrix.online.mistakes import MistakePath, criterion
 from separatrix.online.perceptron import (
     hold_out,
     largest_norm,
@@ -306,6 +306,24 @@ class Perceptron(OnlineRule):
         fit = watch.fit(status, source.passes, detail, certificate, happened.epochs)
         history = None if path is None else path.history(source, machines)
         self.fit_ = replace(fit, trace=happened.trace, history=history)
+
+    def objective_at(
+        self, X: Any, y: ArrayLike | None, coef: ArrayLike, intercept: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Float:
+        """The perceptron criterion Σ s max(0, −t f) at any coefficients, summed over the machines, without a penalty.
+
+        Parameters
+        ----------
+        coef : array-like of shape (n_points, *coef_.shape)
+        intercept : array-like of shape (n_points, *intercept_.shape)
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+        """
+        self._check_ready()
+        source = self._labelled(X, y, sample_weight, self._counted, Stopwatch(), reset=False)
+        return criterion(source, self._machines, np.asarray(coef, np.float64), np.asarray(intercept, np.float64))
 
     def mistake_bound(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Float:
         """(D/δ)²: how many mistakes each machine can make at most on these rows, in any order and any number of epochs.
