@@ -193,8 +193,9 @@ class LinearProblem:
         """The coefficients, and status and certificate of just these: rounding counts, in F and in the intercept.
 
         Scores are known to p ε Σ_j |θ_jx_j|, which moves F by Σ s|a| times that, where a² ≤ 4ℓ for the smooth losses here
-        and |a| ≤ 1 for the others. Where columns are centred, b = β − wᵀc is rounded: in the solver's view the published
-        point has the intercept β' = b + wᵀc, and F(β') − F* is at most F(β') − F(β) and the gap at β.
+        and |a| ≤ 1 for the others but the exponential, whose Σ s a² is known. Where columns are centred, b = β − wᵀc is
+        rounded: in the solver's view the published point has the intercept β' = b + wᵀc, and F(β') − F* is at most
+        F(β') − F(β) and the gap at β.
         """
         certificate, loss = solution.certificate, self.objective.loss
         gap, value = certificate.gap, certificate.objective
@@ -205,7 +206,7 @@ class LinearProblem:
             if not np.array_equal(theta, solution.theta):
                 value = self.evaluate(theta).value
                 gap += max(0.0, value - certificate.objective) + ROUNDING * abs(certificate.objective)
-        squares = 4.0 * abs(value) if np.isfinite(loss.steepest) else solution.total
+        squares = 4.0 * abs(value) if np.isfinite(loss.steepest) else max(solution.total, solution.residual)
         magnitude = float((np.abs(solution.theta) * self.sizes).sum()) * float(np.sqrt(squares * solution.total))
         gap += ROUNDING * abs(value) + score_rounding(self.shape[1]) * magnitude
         missed = solution.status is Status.CONVERGED and gap > self.target(tol, value)

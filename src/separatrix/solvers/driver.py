@@ -123,4 +123,5 @@ def _solution(
         method.name,
         state.nearly,
         trace.path,
+        evaluation.residual,
     )
