@@ -311,6 +311,8 @@ MARGIN = [
     Entry("margin logistic", sx.LinearClassifier("logistic"), tight=1e-10),
     Entry("margin squared", sx.LinearClassifier("squared"), tight=1e-10),
     Entry("margin perceptron", sx.LinearClassifier("perceptron"), checked=True, rough=True),
+    Entry("margin exponential", sx.LinearClassifier("exponential"), tight=1e-10),
+    Entry("margin sigmoid squared", sx.LinearClassifier("sigmoid_squared", n_init=2, random_state=0), rough=True),
     Entry("margin huberised", sx.LinearClassifier("huberised", None, n_jobs=1), checked=True, rough=True),
 ]
 

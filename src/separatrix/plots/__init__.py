@@ -3,7 +3,7 @@
 - Of a model: `DecisionBoundaryDisplay`, `SupportVectorDisplay`, `CoefficientDisplay`, `ClassDensityDisplay`,
   `DiscriminantCoordinatesDisplay`, `FisherProjectionDisplay`, `PosteriorPredictiveDisplay`, `PredictiveContourDisplay`.
 - Of its predictions: `CalibrationDisplay`, `RiskCoverageDisplay`, `RocCurveDisplay`, `ScoreDistributionDisplay`.
-- Of a path: `CoefficientPathDisplay`. Of losses: `MarginLossDisplay`.
+- Of a path of penalties: `CoefficientPathDisplay`; of the path of a fit: `TrajectoryDisplay`. Of losses: `MarginLossDisplay`.
 
 Figures suit light and dark pages; `theme` gives them a background. matplotlib is imported when something is drawn, not with
 this module.
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from separatrix.plots.score_distribution import ScoreDistributionDisplay
     from separatrix.plots.style import theme
     from separatrix.plots.support_vectors import SupportVectorDisplay
+    from separatrix.plots.trajectory import TrajectoryDisplay
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
@@ -43,5 +44,5 @@ __all__ = [
     "SupportVectorDisplay",
 ]
 __all__ += ["CalibrationDisplay", "RiskCoverageDisplay", "RocCurveDisplay", "ScoreDistributionDisplay"]
-__all__ += ["CoefficientPathDisplay", "MarginLossDisplay"]
+__all__ += ["CoefficientPathDisplay", "MarginLossDisplay", "TrajectoryDisplay"]
 __all__ += ["theme"]

@@ -29,16 +29,16 @@ from separatrix.models.base import FitCall
 from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.classifier import Probabilities
-from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.firth import FirthPenalty
 from separatrix.models.logistic.summary import Summarised
+from separatrix.models.objective_values import ObjectiveValues
 from separatrix.models.progress import Progress
 from separatrix.models.scikit_learn import RegisteredName
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.solution import Solution
-from separatrix.result import Fit, Status
+from separatrix.result import Status
 from separatrix.settings import outside, threads_of
 from separatrix.solvers.registry import method_names, minimise
 
@@ -64,6 +64,8 @@ PARAMETERS: dict[str, Any] = {
     "prior": "no_validation",
     "penalty_factors": ["array-like", None],
     "bounds": "no_validation",
+    "eta0": [Interval(Real, 0, None, closed="neither"), None],
+    "record": ["boolean"],
 }
 
 
@@ -71,7 +73,7 @@ class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-lea
     """The likelihood has no maximum: some coefficients are infinite."""
 
 
-class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoefficients, LinearRule):
+class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoefficients, ObjectiveValues):
     """Logistic regression with a proof of optimality, for two and more classes.
 
     Parameters
@@ -97,7 +99,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
     random_state : optional
         Accepted for compatibility with scikit-learn; no result depends on chance.
     solver : str, default="auto"
-        "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd" or "dual"; "auto" takes the one that
+        "newton", "irls", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd" or "dual"; "auto" takes the one that
         `separatrix.solvers.choose.choose_solver` names. scikit-learn's other names are understood.
     max_iter : int, default=100
         Limit on the number of steps.
@@ -117,6 +119,12 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         Factors of the penalty of each column; 0 leaves a column without one.
     bounds : (lower, upper), optional
         Limits of the coefficients: numbers, or one per column.
+    eta0 : float, optional
+        For solver="gradient" and solver="sgd": the plain steps of textbooks with this fixed rate,
+        w ← w + eta0 (Σ (y − p) x − w/C), over all rows or one row at a time, in the units of the columns. Without it both
+        take steps in a metric that brings them to the optimum. Too large a rate ends with the status DIVERGED.
+    record : bool, default=False
+        Whether to keep the coefficients of every step in ``fit_.history``; with solver="sgd" and `eta0` those after every row.
 
     Attributes
     ----------
@@ -169,6 +177,8 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         prior: tuple[ArrayLike, ArrayLike] | None = None,
         penalty_factors: ArrayLike | None = None,
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        eta0: float | None = None,
+        record: bool = False,
     ) -> None:
         self.penalty = penalty
         self.C = C
@@ -189,6 +199,8 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         self.prior = prior
         self.penalty_factors = penalty_factors
         self.bounds = bounds
+        self.eta0 = eta0
+        self.record = record
 
     def fit(
         self,
@@ -225,13 +237,14 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             return
         offset = call.options["offset"]
         shift = None if offset is None else real_numbers(offset, "offset")
-        limits: dict[str, Any] = {"tol": self._tolerance(), "max_iter": int(self.max_iter)}
+        limits: dict[str, Any] = {"tol": self._tolerance(), "max_iter": int(self.max_iter), "record": bool(self.record)}
         with threads_of(self.n_jobs), Progress(type(self).__name__, int(self.verbose)) as progress:
             if self.penalty == "firth":
                 problem = self._problem(source, shift, np.inf)
                 solution = self._maximise_firth(problem, source)
             else:
                 problem = self._problem(source, shift)
+                limits["rate"] = None if self.eta0 is None else float(self.eta0)
                 solution = minimise(problem, self.solver, self._start(problem, call), callback=progress, **limits)
             self._unpack(solution, problem, call.watch, source)
             self._diagnose(source)
@@ -282,8 +295,19 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             prior=self.prior,
             bounds=self.bounds,
             offset=offset,
-            pivoted=self.penalty != "firth",
+            pivoted=self.penalty != "firth" and self.eta0 is None,
+            as_given=self.eta0 is not None,
         )
+
+    def _problem_of(self, source: Source) -> LinearProblem:
+        if self.penalty == "firth" or len(self._counted) == 1:
+            raise ValueError(
+                "The objective is known at any coefficients for two or more classes and penalties other than 'firth'."
+            )
+        return self._problem(self._weighted(source), None)
+
+    def _points_of(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
+        return self._scores_of(coef, intercept)
 
     def _start(self, problem: LinearProblem, call: FitCall) -> Float:
         """θ of the model before, where it was of the same columns and classes; zeros else."""
@@ -324,7 +348,11 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         self._steepest = solution.steepest
         fit = watch.fit(published.status, source.passes, problem.detail, published.certificate, solution.iterations)
         fit.trace.extend(solution.trace)
-        self.fit_ = fit
+        path = problem.history(solution, published.coef, published.intercept)
+        if path is not None:
+            every = [self._expand(*point) for point in zip(path.coef, path.intercept, strict=True)]
+            path = replace(path, coef=np.stack([w for w, _ in every]), intercept=np.stack([b for _, b in every]))
+        self.fit_ = replace(fit, history=path)
 
     def _warn(self) -> None:
         if self.fit_.status is Status.SEPARATED:
@@ -351,6 +379,4 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         if verdict.verdict != "overlap":
             fit = self.fit_
             unbounded = None if fit.certificate is None else replace(fit.certificate, method="no maximum exists")
-            self.fit_ = Fit(
-                Status.SEPARATED, fit.passes, fit.seconds, fit.iterations, verdict.message(), unbounded, fit.trace
-            )
+            self.fit_ = replace(fit, status=Status.SEPARATED, detail=verdict.message(), certificate=unbounded)
