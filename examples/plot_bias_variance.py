@@ -2,9 +2,9 @@
 Bias and variance of a ridge fit
 ================================
 
-E(f̂(x) − f(x))² = (E f̂(x) − f(x))² + Var f̂(x), over samples of n rows. Polynomials of degree 9 with a penalty α: a weak one follows
-each sample (variance, left), a strong one is the same wrong curve every time (bias, middle). Their sum has its minimum between
-(right), where a test error, which adds the noise σ², has its own.
+E(f̂(x) − f(x))² = (E f̂(x) − f(x))² + Var f̂(x), over samples of n rows. Polynomials of degree 9 with a penalty α: a weak
+one follows each sample (variance, left), a strong one is the same wrong curve every time (bias, middle). Their sum has its
+minimum between (right), where a test error, which adds the noise σ², has its own.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,10 @@
 Are the probabilities frequencies?
 ==================================
 
-Among the rows with p ≈ 0.8, 80 % should be positive. Naive Bayes counts dependent columns several times and is far too sure:
-its curve is flat in the middle (left). A sigmoid fitted to held-out scores, σ(A log-odds + B), repairs most of it. Right: what
-that is worth. The risk of the rows kept, when the least certain are rejected, under a loss where a miss costs five.
+Among the rows with p ≈ 0.8, 80 % should be positive. Naive Bayes counts dependent columns several times and is far too
+sure: its curve is flat in the middle (left). A sigmoid fitted to held-out scores, σ(A log-odds + B), repairs most of it.
+Right: what that is worth. The risk of the rows kept, when the least certain are rejected, under a loss where a miss costs
+five.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 The distance of a point to a hyperplane
 =======================================
 
-For f(x) = wᵀx + b the signed distance is f(x)/‖w‖, and the nearest point of the plane is x − f(x) w/‖w‖². In the picture every
-row is joined to its foot: all joints are parallel to w, which is at a right angle to the boundary. Twice w and b are the
-same plane and the same distances, so only the ratio of f to ‖w‖ has a meaning.
+For f(x) = wᵀx + b the signed distance is f(x)/‖w‖, and the nearest point of the plane is x − f(x) w/‖w‖². In the picture
+every row is joined to its foot: all joints are parallel to w, which is at a right angle to the boundary. Twice w and b are
+the same plane and the same distances, so only the ratio of f to ‖w‖ has a meaning.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 The evidence chooses the prior
 ==============================
 
-log p(D | α) ≈ log p(D | ŵ) + log p(ŵ | α) + ½M log 2π − ½ log|H|: fit, minus what the prior is surprised, minus Occam's factor. A small
-precision α fits best and is punished by log|H|, a large one cannot fit; the evidence has its maximum between them (left), near
-where rows that were held out are predicted best (right). One fit with prior_precision="evidence" goes there by itself.
+log p(D | α) ≈ log p(D | ŵ) + log p(ŵ | α) + ½M log 2π − ½ log|H|: fit, surprise of the prior, and Occam's factor. A small
+precision α fits best and is punished by log|H|, a large one cannot fit; the evidence has its maximum between them (left),
+near where rows that were held out are predicted best (right). One fit with prior_precision="evidence" goes there by itself.
 """
 
 import matplotlib.pyplot as plt

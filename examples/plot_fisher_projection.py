@@ -2,9 +2,9 @@
 Fisher's direction, and the one between the means
 =================================================
 
-The direction w ∝ S_W⁻¹(μ₁ − μ₀) makes (wᵀ(μ₁ − μ₀))²/wᵀS_W w largest. On the difference of the means alone the histograms of two
-long clouds overlap (left); on Fisher's direction they part, and the threshold is where the two normal curves meet (right).
-Bishop, figure 4.6.
+The direction w ∝ S_W⁻¹(μ₁ − μ₀) makes (wᵀ(μ₁ − μ₀))²/wᵀS_W w largest. On the difference of the means alone the histograms
+of two long clouds overlap (left); on Fisher's direction they part, and the threshold is where the two normal curves meet
+(right). Bishop, figure 4.6.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Kernels: XOR is linear in x₁x₂
 ==============================
 
-f(x) = Σ αᵢtᵢ k(xᵢ, x) + b. No line separates the corners of XOR; in φ(x) = (x₁, x₂, x₁x₂, …) a plane does. The polynomial kernel
-(xᵀz + 1)² contains x₁x₂ and draws a hyperbola, the Gaussian one has every degree and follows the rows. Dashed lines are f = ±1.
+f(x) = Σ αᵢtᵢ k(xᵢ, x) + b. No line separates the corners of XOR; in φ(x) = (x₁, x₂, x₁x₂, …) a plane does. The polynomial
+kernel (xᵀz + 1)² contains x₁x₂ and draws a hyperbola, the Gaussian one has every degree and follows the rows. Dashed lines
+are f = ±1.
 """
 
 import matplotlib.pyplot as plt

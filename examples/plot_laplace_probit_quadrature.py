@@ -3,8 +3,8 @@ Averages over a posterior: Laplace, probit, quadrature
 ======================================================
 
 p(1 | x) = ∫ σ(a) N(a | μ(x), s²(x)) da. Laplace's Gaussian gives μ = ŵᵀx and s² = xᵀH⁻¹x; the probit approximation is
-σ(μ/√(1 + πs²/8)), quadrature is exact. Left: contours of the average (solid) bend away from those at the mode (dashed). Right:
-along a line the two ways to average agree within 0.02; the plain σ(μ) is too sure on both ends.
+σ(μ/√(1 + πs²/8)), quadrature is exact. Left: contours of the average (solid) bend away from those at the mode (dashed).
+Right: along a line the two ways to average agree within 0.02; the plain σ(μ) is too sure on both ends.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 With equal covariances QDA is LDA
 =================================
 
-δ_k(x) = −½ log|Σ_k| − ½(x−μ_k)ᵀΣ_k⁻¹(x−μ_k) + log π_k. If all Σ_k = Σ, the terms −½ log|Σ| − ½ xᵀΣ⁻¹x are common to all classes
-and what decides is linear in x. Left: three clouds of the same shape, where both boundaries nearly coincide. Right: one cloud
-is stretched, and the quadratic boundary bends around the others. The lines of LDA are dashed.
+δ_k(x) = −½ log|Σ_k| − ½(x−μ_k)ᵀΣ_k⁻¹(x−μ_k) + log π_k. If all Σ_k = Σ, the terms −½ log|Σ| − ½ xᵀΣ⁻¹x are common to all
+classes and what decides is linear in x. Left: three clouds of the same shape, where both boundaries nearly coincide. Right:
+one cloud is stretched, and the quadratic boundary bends around the others. The lines of LDA are dashed.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Hard and soft margin; the KKT conditions, read off a fit
 ========================================================
 
-min ½‖w‖² + C Σ ξᵢ with tᵢf(xᵢ) ≥ 1 − ξᵢ. At the optimum αᵢ = 0 where tᵢf > 1, αᵢ = C where tᵢf < 1, and 0 < αᵢ < C only on the margin
-(lower row): complementary slackness. Left: a huge C allows no slack on separable rows, and few vectors carry the plane.
-Right: C = 0.1 buys a wider margin, 2/‖w‖, for the slacks drawn from it.
+min ½‖w‖² + C Σ ξᵢ with tᵢf(xᵢ) ≥ 1 − ξᵢ. At the optimum αᵢ = 0 where tᵢf > 1, αᵢ = C where tᵢf < 1, and 0 < αᵢ < C only on
+the margin (lower row): complementary slackness. Left: a huge C allows no slack on separable rows, and few vectors carry the
+plane. Right: C = 0.1 buys a wider margin, 2/‖w‖, for the slacks drawn from it.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Four ways from two classes to many
 ==================================
 
-K machines "k or not", K − 1 of them (the last class is what is left), K(K−1)/2 machines for pairs that vote, and one machine
-with K scores (Crammer and Singer: wᵧᵀx − w_kᵀx ≥ 1 − ξ). The first three leave parts of the plane open, hatched here with the
-reason; they are given to the largest score. The direct one has no such parts. Bishop, figure 4.2.
+K machines "k or not", K − 1 of them (the last class is what is left), K(K−1)/2 machines for pairs that vote, and one
+machine with K scores (Crammer and Singer: wᵧᵀx − w_kᵀx ≥ 1 − ξ). The first three leave parts of the plane open, hatched
+here with the reason; they are given to the largest score. The direct one has no such parts. Bishop, figure 4.2.
 """
 
 import matplotlib.pyplot as plt

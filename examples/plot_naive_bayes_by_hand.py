@@ -2,9 +2,10 @@
 Naive Bayes by hand: smoothing, columns of two kinds, and holes
 ===============================================================
 
-log p(k | x) = log π_k + Σ_j log p(x_j | k) + const: every column adds its own term, a hole adds none. A category has probability
-(n_kv + α)/(n_k + αV): α = 0 forbids for ever what was never seen, a large α makes all alike (left). Right: what each column says
-for each species of one penguin whose bill was not measured; the bars and the priors add up to the model's score.
+log p(k | x) = log π_k + Σ_j log p(x_j | k) + const: every column adds its own term, a hole adds none. A category has
+probability (n_kv + α)/(n_k + αV): α = 0 forbids for ever what was never seen, a large α makes all alike (left). Right: what
+each column says for each species of one penguin whose bill was not measured; the bars and the priors add up to the model's
+score.
 """
 
 from pathlib import Path

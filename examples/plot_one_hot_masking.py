@@ -3,8 +3,8 @@ Least squares on one-hot targets masks the class in the middle
 ==============================================================
 
 Regress each column of the indicator matrix Y on x and take the largest: f_k(x) = β_k0 + β_k x. The three lines sum to one
-(left). With three classes in a row the line of the middle one is nearly flat and hardly ever the largest, so its region
-is a sliver at best; LDA and squared columns (right) find it. ESL, section 4.2, figures 4.2 and 4.3.
+(left). With three classes in a row the line of the middle one is nearly flat and hardly ever the largest, so its region is
+a sliver at best; LDA and squared columns (right) find it. ESL, section 4.2, figures 4.2 and 4.3.
 """
 
 import matplotlib.pyplot as plt

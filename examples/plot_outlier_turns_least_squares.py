@@ -2,9 +2,10 @@
 Rows that are right, and far away, turn least squares
 =====================================================
 
-Least squares minimises Σ (yᵢ − wᵀxᵢ − b)², which charges a row for being *too* right; log(1 + e^−m) and max(0, 1 − m) charge it
-(nearly) nothing. Eight rows of one class are added far out on their own side (right): the boundary of least squares turns
-by more than forty degrees, those of logistic regression and of the support vector machine stay. Bishop, figure 4.4.
+Least squares minimises Σ (yᵢ − wᵀxᵢ − b)², which charges a row for being *too* right; log(1 + e^−m) and max(0, 1 − m)
+charge it (nearly) nothing. Eight rows of one class are added far out on their own side (right): the boundary of least
+squares turns by more than forty degrees, those of logistic regression and of the support vector machine stay. Bishop,
+figure 4.4.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +16,7 @@ from separatrix import LinearSVC, LogisticRegression, RidgeClassifier
 rng = np.random.default_rng(3)
 y = np.repeat([0, 1], 40)
 X = rng.normal(scale=0.7, size=(80, 2)) + np.where(y[:, None] == 1, [1.8, -1.2], [-0.8, 1.4])
-far, kind = rng.normal(scale=0.5, size=(8, 2)) + [5.0, -7.0], np.ones(8, dtype=int)
+far, kind = rng.normal([5.0, -7.0], 0.5, size=(8, 2)), np.ones(8, dtype=int)
 data = {"as they are": (X, y), "eight rows more": (np.vstack([X, far]), np.append(y, kind))}
 models = {"least squares": RidgeClassifier(0.0), "logistic": LogisticRegression(C=10.0), "SVM": LinearSVC(C=10.0)}
 

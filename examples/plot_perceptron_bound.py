@@ -3,8 +3,8 @@ The perceptron makes no more mistakes than (D/δ)²
 =================================================
 
 Every mistake adds t x to w. If a plane through the origin separates the rows with margin δ, and no row is longer than D,
-there are at most (D/δ)² mistakes, in any order and however often the rows come (Novikoff 1962). Two clouds are moved apart: the
-bound (dashed) falls with the square of the margin, and the mistakes of twenty orders of the rows stay below it.
+there are at most (D/δ)² mistakes, in any order and however often the rows come (Novikoff 1962). Two clouds are moved apart:
+the bound (dashed) falls with the square of the margin, and the mistakes of twenty orders of the rows stay below it.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,10 @@
 The corner map of regularised discriminants
 ===========================================
 
-Σ_k(α, γ) = γ[αΣ_k + (1 − α)Σ] + (1 − γ)(tr(·)/d) I. The corners of the square are classifiers with names: QDA, LDA, the nearest
-mean, and one with a sphere for each class. One fit gives the leave-one-out error of all points, from moments alone. With 60 wines of 13
-columns the best point (star) has the common covariance, shrunk a little: QDA has too many numbers to estimate, the nearest
-mean too few.
+Σ_k(α, γ) = γ[αΣ_k + (1 − α)Σ] + (1 − γ)(tr(·)/d) I. The corners of the square are classifiers with names: QDA, LDA, the
+nearest mean, and one with a sphere for each class. One fit gives the leave-one-out error of all points, from moments alone.
+With 60 wines of 13 columns the best point (star) has the common covariance, shrunk a little: QDA has too many numbers to
+estimate, the nearest mean too few.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@ Regions, and where machines for two classes contradict each other
 =================================================================
 
 A rule argmax f_k(x) gives every point one class, and its regions are convex where f is linear (right). One machine for each
-class, "f_k(x) > 0: it is k", leaves points that several claim, and points that none does (left, hatched). The data are three
-clouds in a triangle; every row is right in both pictures, so only the picture tells them apart.
+class, "f_k(x) > 0: it is k", leaves points that several claim, and points that none does (left, hatched). The data are
+three clouds in a triangle; every row is right in both pictures, so only the picture tells them apart.
 """
 
 import matplotlib.pyplot as plt
