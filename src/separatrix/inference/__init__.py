@@ -1,7 +1,7 @@
 """Standard errors, tests, intervals and summaries of estimates.
 
-`summary` of a model gives one of the tables: `Summary`, `FirthSummary`, `PosteriorSummary`. Their rows are `CoefficientRow`,
-`TestedRow` and `PosteriorRow`.
+`summary` of a model gives one of the tables: `Summary`, `FirthSummary`, `PosteriorSummary`, `RegressionSummary`. Their rows are
+`CoefficientRow`, `TestedRow`, `PosteriorRow` and `RegressionRow`. `anova` and `likelihood_ratio_test` compare nested fits.
 """
 
 from typing import TYPE_CHECKING
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from separatrix.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from separatrix.inference.least_squares_summary import RegressionRow, RegressionSummary
+    from separatrix.inference.nested import anova, likelihood_ratio_test
     from separatrix.inference.summary import (
         CoefficientRow,
         FirthSummary,
@@ -21,3 +23,4 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["CoefficientRow", "FirthSummary", "PosteriorRow", "PosteriorSummary", "Summary", "TestedRow"]
+__all__ += ["RegressionRow", "RegressionSummary", "anova", "likelihood_ratio_test"]

@@ -19,6 +19,7 @@ from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
 from separatrix.models.least_squares.gram_regression import LeastSquaresRegressor, number_of_targets
+from separatrix.models.least_squares.summary import SummarisedRegression
 from separatrix.models.least_squares.task import SOLVERS, StepCount, method_for
 from separatrix.solvers.least_squares.leave_one_out import ridge_loo
 from separatrix.solvers.least_squares.normal_equations import ONE_SPECTRUM, Spectrum
@@ -27,7 +28,7 @@ from separatrix.statistics.gram import NormalEquations
 _DEFAULT_ALPHAS = np.logspace(-4, 4, 33)
 
 
-class LinearRegression(LeastSquaresRegressor):
+class LinearRegression(SummarisedRegression):
     """Ordinary least squares from one pass over the data.
 
     Drop-in for scikit-learn's, with `partial_fit`, `merge` and files on top. Columns that depend on each other give the
