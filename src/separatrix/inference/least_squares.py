@@ -10,7 +10,8 @@ A weight is a number of repetitions, so n = Σ sᵢ and every sum counts a row o
 dependent columns only the first independent ones: the others are aliased, and have no estimate of their own. Columns are
 centred while sums are taken, which makes (XᵀX)⁻¹ = diag(S⁻¹, 1/n); the intercept is β₀ − wᵀx̄.
 
-References: Seber and Lee (2003), Linear Regression Analysis, sections 3.1 and 5.3; MacKinnon and White (1985), J. Econometrics 29.
+References: Seber and Lee (2003), Linear Regression Analysis, sections 3.1 and 5.3; MacKinnon and White (1985),
+J. Econometrics 29.
 
 **Complexity** O(d³) from the statistic of the fit. **Passes over the data** none; one for robust errors of any kind.
 """
@@ -244,8 +245,8 @@ class LeastSquaresEstimates:
         self._check_rows(total, squares)
         if highest > 1.0 - 1e-10:
             raise ValueError(
-                f"{kind} divides by 1 − h, which vanishes for a row that its coefficients fit alone (leverage 1). Use HC0 or HC1, "
-                "or leave that row out."
+                f"{kind} divides by 1 − h, which vanishes for a row that its coefficients fit alone (leverage 1). Use HC0 or "
+                "HC1, or leave that row out."
             )
         exact = replace(self, residual_squares=squares, rounding=0.0)
         if not robust:
@@ -260,10 +261,9 @@ class LeastSquaresEstimates:
         off = np.abs(squares - self.residual_squares) > 1e-6 * squares + (self.rounding + 1e-12) * self.residual_squares
         if not np.isclose(total, self.total, rtol=1e-9) or (off.any() and not self.perfect):
             raise ValueError(
-                "These rows are not the ones the model was fitted to: their total weight is {:.10g} and their residual sum of "
-                "squares {:.10g}, those of the fit were {:.10g} and {:.10g}. Give the same X, y and sample_weight.".format(
-                    total, float(squares.sum()), self.total, float(self.residual_squares.sum())
-                )
+                f"These rows are not the ones the model was fitted to: their total weight is {total:.10g} and their residual "
+                f"sum of squares {squares.sum():.10g}, those of the fit were {self.total:.10g} and "
+                f"{self.residual_squares.sum():.10g}. Give the same X, y and sample_weight."
             )
 
 

@@ -1,8 +1,10 @@
 """The table of a least-squares fit: estimates with their errors, t tests and intervals, statistics of the fit below.
 
     t = β̂/se,   p = P(|T| > |t|),   T with n − p degrees of freedom
-    R² = 1 − RSS/TSS,   adjusted 1 − (n − 1)/(n − p) · RSS/TSS          TSS about the mean, or about 0 without an intercept (n for n − 1)
-    F = (TSS − RSS)/q / σ̂²   on q and n − p degrees of freedom;   β̂ᵀV⁻¹β̂/q under robust errors          q = p without the intercept
+    R² = 1 − RSS/TSS,   adjusted 1 − (n − 1)/(n − p) · RSS/TSS
+    F = (TSS − RSS)/q / σ̂²   on q and n − p degrees of freedom;   β̂ᵀV⁻¹β̂/q under robust errors
+
+q is p without the intercept. TSS is about the mean, or about 0 without an intercept, where n stands for n − 1.
 
 Reference: Seber and Lee (2003), Linear Regression Analysis, chapters 3 and 4.
 """
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betainc, stdtr, stdtrit
+from scipy.special import fdtrc, stdtr, stdtrit
 
 from separatrix.data.block import Float
 from separatrix.inference.coefficient_table import LIMITS, CoefficientTable, SummaryColumn, probability
@@ -70,11 +72,7 @@ def f_tail(statistic: float, numerator: float, denominator: float) -> float:
     >>> round(f_tail(4.0, 1, 1e9), 4)  # as |z| > 2
     0.0455
     """
-    if np.isnan(statistic):
-        return float("nan")
-    if np.isinf(statistic):
-        return 0.0
-    return float(betainc(0.5 * denominator, 0.5 * numerator, denominator / (denominator + numerator * statistic)))
+    return float(fdtrc(numerator, denominator, statistic))
 
 
 @dataclass(frozen=True, repr=False)
@@ -246,10 +244,11 @@ class RegressionSummary(CoefficientTable):
     def _notes(self) -> list[str]:
         errors = {"model": "assume noise of one variance"}.get(self.covariance, f"are robust ({self.covariance})")
         notes = [f"Standard errors {errors}; intervals at level {self.level:g}."]
-        if self.aliased:
+        names = ", ".join(self.aliased)
+        if names:
             notes.append(
-                f"Linear combinations of the columns before them, without coefficients of their own: {', '.join(self.aliased)}. The "
-                "table is that of a fit without them; coef_ has the solution of least norm, with the same predictions."
+                f"Linear combinations of the columns before them, without coefficients of their own: {names}. "
+                "The table is that of a fit without them; coef_ has the solution of least norm, with the same predictions."
             )
         return [*notes, *([self.estimates.note] if self.estimates.note else [])]
 

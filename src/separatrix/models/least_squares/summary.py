@@ -18,8 +18,8 @@ from separatrix.statistics.gram import Gram
 
 Covariance = Literal["model", "robust", "HC0", "HC1", "HC2", "HC3"]
 _POSITIVE = (
-    "There are no standard errors under positive=True: an estimate that lies on its bound is not normally distributed about the "
-    "truth. Fit without it."
+    "There are no standard errors under positive=True: an estimate that lies on its bound is not normally distributed about "
+    "the truth. Fit without it."
 )
 _NO_SUMS = "This fit read its rows several times and kept no sums of squares: give X and y."
 
@@ -81,8 +81,8 @@ class SummarisedRegression(LeastSquaresRegressor):
         """Standard errors, t tests and intervals of the coefficients; R², F, AIC, BIC and the condition of the columns.
 
         Weights are repetitions: the errors are those of the data with every row written out as often as its weight says, and
-        n is the total weight. Where a column is a combination of the ones before it, its row is empty and the others are those of
-        a fit without it.
+        n is the total weight. Where a column is a combination of the ones before it, its row is empty and the others are those
+        of a fit without it.
 
         Parameters
         ----------
