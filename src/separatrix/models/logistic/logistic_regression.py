@@ -30,8 +30,8 @@ from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.classifier import Probabilities
 from separatrix.models.linear_rule import LinearRule
+from separatrix.models.logistic.effects import WithEffects
 from separatrix.models.logistic.firth import FirthPenalty
-from separatrix.models.logistic.summary import Summarised
 from separatrix.models.progress import Progress
 from separatrix.models.scikit_learn import RegisteredName
 from separatrix.models.sparse_coefficients import SparseCoefficients
@@ -71,7 +71,7 @@ class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-lea
     """The likelihood has no maximum: some coefficients are infinite."""
 
 
-class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoefficients, LinearRule):
+class LogisticRegression(FirthPenalty, WithEffects, Probabilities, SparseCoefficients, LinearRule):
     """Logistic regression with a proof of optimality, for two and more classes.
 
     Parameters
