@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
+from separatrix.models.formula import FromFormula
 from separatrix.models.least_squares.gram_regression import LeastSquaresRegressor, number_of_targets
 from separatrix.models.least_squares.summary import SummarisedRegression
 from separatrix.models.least_squares.task import SOLVERS, StepCount, method_for
@@ -28,7 +29,7 @@ from separatrix.statistics.gram import NormalEquations
 _DEFAULT_ALPHAS = np.logspace(-4, 4, 33)
 
 
-class LinearRegression(SummarisedRegression):
+class LinearRegression(FromFormula, SummarisedRegression):
     """Ordinary least squares from one pass over the data.
 
     Drop-in for scikit-learn's, with `partial_fit`, `merge` and files on top. Columns that depend on each other give the
@@ -104,7 +105,7 @@ class LinearRegression(SummarisedRegression):
         return np.sqrt(values[: max(1, min(len(values), self.n_features_in_))])
 
 
-class Ridge(StepCount, LeastSquaresRegressor):
+class Ridge(FromFormula, StepCount, LeastSquaresRegressor):
     """Ridge regression from one pass over the data.
 
     Drop-in for scikit-learn's, with `partial_fit`, `merge`, files and exact leave-one-out on top.

@@ -29,6 +29,7 @@ from separatrix.models.base import FitCall
 from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.classifier import Probabilities
+from separatrix.models.formula import FromFormula
 from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.effects import WithEffects
 from separatrix.models.logistic.firth import FirthPenalty
@@ -71,7 +72,7 @@ class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-lea
     """The likelihood has no maximum: some coefficients are infinite."""
 
 
-class LogisticRegression(FirthPenalty, WithEffects, Probabilities, SparseCoefficients, LinearRule):
+class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, SparseCoefficients, LinearRule):
     """Logistic regression with a proof of optimality, for two and more classes.
 
     Parameters
