@@ -3,8 +3,8 @@
     log p(k|x)/p(l|x) = (w_k − w_l)ᵀx + b_k − b_l
     min  C Σ sᵢ ℓᵢ + (1−ρ)/2 ‖W‖² + ρ‖W‖₁         ρ = l1_ratio;  C = ∞ is maximum likelihood
 
-The intercept is never penalised. Two classes have one score, more have one per class ("softmax") or one per class but the
-baseline ("reference"). `fit_.certificate` proves how far the answer can be from the optimum of exactly this objective.
+The intercept is not penalised, unless asked. Two classes have one score, more have one per class ("softmax") or one per class
+but the baseline ("reference"). `fit_.certificate` proves how far the answer can be from the optimum of exactly this objective.
 
     glmnet's λ is 1/(nC);  a Gaussian prior of variance v on each coefficient is C = v with l1_ratio = 0
 """
@@ -33,6 +33,7 @@ from separatrix.models.formula import FromFormula
 from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.effects import WithEffects
 from separatrix.models.logistic.firth import FirthPenalty
+from separatrix.models.logistic.held_intercept import joined, split, with_column_of_ones
 from separatrix.models.progress import Progress
 from separatrix.models.scikit_learn import RegisteredName
 from separatrix.models.sparse_coefficients import SparseCoefficients
@@ -65,6 +66,7 @@ PARAMETERS: dict[str, Any] = {
     "prior": "no_validation",
     "penalty_factors": ["array-like", None],
     "bounds": "no_validation",
+    "penalize_intercept": ["boolean"],
 }
 
 
@@ -90,9 +92,9 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
         The fit stops when the proven gap to the optimum is at most `tol` times the objective (or `tol`, when the
         objective is below 1). Maximum likelihood (C=inf) is never fitted to less than 1e-10.
     fit_intercept : bool, default=True
-        Whether to fit an intercept, without a penalty.
+        Whether to fit an intercept, without a penalty unless `penalize_intercept` asks for one.
     intercept_scaling : float, default=1
-        Accepted for compatibility with scikit-learn; the intercept has no penalty to be scaled against.
+        With `penalize_intercept`: the penalty is on the intercept divided by this.
     class_weight : dict or "balanced", optional
         Factors of the weights of the rows of each class.
     random_state : optional
@@ -118,6 +120,9 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
         Factors of the penalty of each column; 0 leaves a column without one.
     bounds : (lower, upper), optional
         Limits of the coefficients: numbers, or one per column.
+    penalize_intercept : bool, default=False
+        Whether the intercept is under the penalty or the prior like the other coefficients, as scikit-learn's "liblinear" has it.
+        A `prior` of arrays then has one entry more, the intercept's, at the end.
 
     Attributes
     ----------
@@ -170,6 +175,7 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
         prior: tuple[ArrayLike, ArrayLike] | None = None,
         penalty_factors: ArrayLike | None = None,
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        penalize_intercept: bool = False,
     ) -> None:
         self.penalty = penalty
         self.C = C
@@ -190,6 +196,7 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
         self.prior = prior
         self.penalty_factors = penalty_factors
         self.bounds = bounds
+        self.penalize_intercept = penalize_intercept
 
     def fit(
         self,
@@ -273,18 +280,26 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
 
     def _problem(self, source: Source, offset: Float | None, C: float | None = None) -> LinearProblem:
         strength, ratio = self._strength()
-        return LinearProblem.of(
-            source,
-            C=strength if C is None else C,
-            l1_ratio=ratio,
-            fit_intercept=bool(self.fit_intercept),
-            baseline=self._baseline(),
-            penalty_factors=self.penalty_factors,
-            prior=self.prior,
-            bounds=self.bounds,
-            offset=offset,
-            pivoted=self.penalty != "firth",
-        )
+        options: dict[str, Any] = {
+            "C": strength if C is None else C,
+            "l1_ratio": ratio,
+            "fit_intercept": bool(self.fit_intercept),
+            "baseline": self._baseline(),
+            "penalty_factors": self.penalty_factors,
+            "prior": self.prior,
+            "bounds": self.bounds,
+            "offset": offset,
+            "pivoted": self.penalty != "firth",
+        }
+        if self._held_intercept:
+            source, options = with_column_of_ones(source, options, float(self.intercept_scaling))
+        return LinearProblem.of(source, **options)
+
+    @property
+    def _held_intercept(self) -> bool:
+        """Whether the intercept is one more coefficient under the penalty."""
+        penalised = self.prior is not None or not np.isinf(self._strength()[0])
+        return bool(self.penalize_intercept and self.fit_intercept and penalised and self.penalty != "firth")
 
     def _start(self, problem: LinearProblem, call: FitCall) -> Float:
         """θ of the model before, where it was of the same columns and classes; zeros else."""
@@ -293,7 +308,8 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
         classes, coef, intercept = call.before
         if coef.shape[1] != self.n_features_in_ or not np.array_equal(classes, self.classes_):
             return problem.start()
-        return problem.start(*self._scores_of(coef, intercept))
+        found = self._scores_of(coef, intercept)
+        return problem.start(*(joined(*found, float(self.intercept_scaling)) if self._held_intercept else found))
 
     def _tolerance(self) -> float:
         """`tol`, and less for maximum likelihood, whose coefficients are read beside their standard errors."""
@@ -320,7 +336,10 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
 
     def _unpack(self, solution: Solution, problem: LinearProblem, watch: Stopwatch, source: Source) -> None:
         published = problem.publish(solution, self._tolerance())
-        self.coef_, self.intercept_ = self._expand(published.coef, published.intercept)
+        rule = published.coef, published.intercept
+        self.coef_, self.intercept_ = self._expand(
+            *(split(published.coef, float(self.intercept_scaling)) if self._held_intercept else rule)
+        )
         self.n_iter_, self.solver_ = np.array([solution.iterations], dtype=np.int32), solution.solver
         self._steepest = solution.steepest
         fit = watch.fit(published.status, source.passes, problem.detail, published.certificate, solution.iterations)
