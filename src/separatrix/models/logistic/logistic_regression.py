@@ -3,8 +3,8 @@
     log p(k|x)/p(l|x) = (w_k − w_l)ᵀx + b_k − b_l
     min  C Σ sᵢ ℓᵢ + (1−ρ)/2 ‖W‖² + ρ‖W‖₁         ρ = l1_ratio;  C = ∞ is maximum likelihood
 
-The intercept is never penalised. Two classes have one score, more have one per class ("softmax") or one per class but the
-baseline ("reference"). `fit_.certificate` proves how far the answer can be from the optimum of exactly this objective.
+The intercept is not penalised, unless asked. Two classes have one score, more have one per class ("softmax") or one per class
+but the baseline ("reference"). `fit_.certificate` proves how far the answer can be from the optimum of exactly this objective.
 
     glmnet's λ is 1/(nC);  a Gaussian prior of variance v on each coefficient is C = v with l1_ratio = 0
 """
@@ -29,8 +29,10 @@ from separatrix.models.base import FitCall
 from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.classifier import Probabilities
+from separatrix.models.formula import FromFormula
+from separatrix.models.logistic.effects import WithEffects
 from separatrix.models.logistic.firth import FirthPenalty
-from separatrix.models.logistic.summary import Summarised
+from separatrix.models.logistic.held_intercept import joined, split, with_column_of_ones
 from separatrix.models.objective_values import ObjectiveValues
 from separatrix.models.progress import Progress
 from separatrix.models.scikit_learn import RegisteredName
@@ -64,6 +66,7 @@ PARAMETERS: dict[str, Any] = {
     "prior": "no_validation",
     "penalty_factors": ["array-like", None],
     "bounds": "no_validation",
+    "penalize_intercept": ["boolean"],
     "eta0": [Interval(Real, 0, None, closed="neither"), None],
     "record": ["boolean"],
 }
@@ -73,7 +76,7 @@ class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-lea
     """The likelihood has no maximum: some coefficients are infinite."""
 
 
-class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoefficients, ObjectiveValues):
+class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, SparseCoefficients, ObjectiveValues):
     """Logistic regression with a proof of optimality, for two and more classes.
 
     Parameters
@@ -91,9 +94,9 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         The fit stops when the proven gap to the optimum is at most `tol` times the objective (or `tol`, when the
         objective is below 1). Maximum likelihood (C=inf) is never fitted to less than 1e-10.
     fit_intercept : bool, default=True
-        Whether to fit an intercept, without a penalty.
+        Whether to fit an intercept, without a penalty unless `penalize_intercept` asks for one.
     intercept_scaling : float, default=1
-        Accepted for compatibility with scikit-learn; the intercept has no penalty to be scaled against.
+        With `penalize_intercept`: the penalty is on the intercept divided by this.
     class_weight : dict or "balanced", optional
         Factors of the weights of the rows of each class.
     random_state : optional
@@ -119,6 +122,8 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         Factors of the penalty of each column; 0 leaves a column without one.
     bounds : (lower, upper), optional
         Limits of the coefficients: numbers, or one per column.
+    penalize_intercept : bool, default=False
+        Whether the intercept is penalised, as in scikit-learn's "liblinear"; a `prior` of arrays then has its entry at the end.
     eta0 : float, optional
         For solver="gradient" and solver="sgd": the plain steps of textbooks with this fixed rate,
         w ← w + eta0 (Σ (y − p) x − w/C), over all rows or one row at a time, in the units of the columns. Without it both
@@ -177,6 +182,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         prior: tuple[ArrayLike, ArrayLike] | None = None,
         penalty_factors: ArrayLike | None = None,
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        penalize_intercept: bool = False,
         eta0: float | None = None,
         record: bool = False,
     ) -> None:
@@ -199,6 +205,7 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         self.prior = prior
         self.penalty_factors = penalty_factors
         self.bounds = bounds
+        self.penalize_intercept = penalize_intercept
         self.eta0 = eta0
         self.record = record
 
@@ -285,29 +292,36 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
 
     def _problem(self, source: Source, offset: Float | None, C: float | None = None) -> LinearProblem:
         strength, ratio = self._strength()
-        return LinearProblem.of(
-            source,
-            C=strength if C is None else C,
-            l1_ratio=ratio,
-            fit_intercept=bool(self.fit_intercept),
-            baseline=self._baseline(),
-            penalty_factors=self.penalty_factors,
-            prior=self.prior,
-            bounds=self.bounds,
-            offset=offset,
-            pivoted=self.penalty != "firth" and self.eta0 is None,
-            as_given=self.eta0 is not None,
-        )
+        options: dict[str, Any] = {
+            "C": strength if C is None else C,
+            "l1_ratio": ratio,
+            "fit_intercept": bool(self.fit_intercept),
+            "baseline": self._baseline(),
+            "penalty_factors": self.penalty_factors,
+            "prior": self.prior,
+            "bounds": self.bounds,
+            "offset": offset,
+            "pivoted": self.penalty != "firth" and self.eta0 is None,
+            "as_given": self.eta0 is not None,
+        }
+        if self._held_intercept:
+            source, options = with_column_of_ones(source, options, float(self.intercept_scaling))
+        return LinearProblem.of(source, **options)
+
+    @property
+    def _held_intercept(self) -> bool:
+        """Whether the intercept is one more coefficient under the penalty."""
+        penalised = self.prior is not None or not np.isinf(self._strength()[0])
+        return bool(self.penalize_intercept and self.fit_intercept and penalised and self.penalty != "firth")
 
     def _problem_of(self, source: Source) -> LinearProblem:
         if self.penalty == "firth" or len(self._counted) == 1:
-            raise ValueError(
-                "The objective is known at any coefficients for two or more classes and penalties other than 'firth'."
-            )
+            raise ValueError("The objective is known for two or more classes and penalties other than 'firth'.")
         return self._problem(self._weighted(source), None)
 
     def _points_of(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
-        return self._scores_of(coef, intercept)
+        found = self._scores_of(coef, intercept)
+        return joined(*found, float(self.intercept_scaling)) if self._held_intercept else found
 
     def _start(self, problem: LinearProblem, call: FitCall) -> Float:
         """θ of the model before, where it was of the same columns and classes; zeros else."""
@@ -316,11 +330,16 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         classes, coef, intercept = call.before
         if coef.shape[1] != self.n_features_in_ or not np.array_equal(classes, self.classes_):
             return problem.start()
-        return problem.start(*self._scores_of(coef, intercept))
+        return problem.start(*self._points_of(coef, intercept))
 
     def _tolerance(self) -> float:
         """`tol`, and less for maximum likelihood, whose coefficients are read beside their standard errors."""
         return float(self.tol) if not np.isinf(self._strength()[0]) or self.prior is not None else min(self.tol, 1e-10)
+
+    def _rule_of(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
+        """Coefficients and intercepts of the classes, from those of the problem: the inverse of `_points_of`."""
+        rule = split(coef, float(self.intercept_scaling)) if self._held_intercept else (coef, intercept)
+        return self._expand(*rule)
 
     def _expand(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
         """One row a class: the baseline's is zero."""
@@ -343,14 +362,14 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
 
     def _unpack(self, solution: Solution, problem: LinearProblem, watch: Stopwatch, source: Source) -> None:
         published = problem.publish(solution, self._tolerance())
-        self.coef_, self.intercept_ = self._expand(published.coef, published.intercept)
+        self.coef_, self.intercept_ = self._rule_of(published.coef, published.intercept)
         self.n_iter_, self.solver_ = np.array([solution.iterations], dtype=np.int32), solution.solver
         self._steepest = solution.steepest
         fit = watch.fit(published.status, source.passes, problem.detail, published.certificate, solution.iterations)
         fit.trace.extend(solution.trace)
         path = problem.history(solution, published.coef, published.intercept)
         if path is not None:
-            every = [self._expand(*point) for point in zip(path.coef, path.intercept, strict=True)]
+            every = [self._rule_of(*point) for point in zip(path.coef, path.intercept, strict=True)]
             path = replace(path, coef=np.stack([w for w, _ in every]), intercept=np.stack([b for _, b in every]))
         self.fit_ = replace(fit, history=path)
 
