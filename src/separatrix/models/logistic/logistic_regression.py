@@ -125,9 +125,9 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
     penalize_intercept : bool, default=False
         Whether the intercept is penalised, as in scikit-learn's "liblinear"; a `prior` of arrays then has its entry at the end.
     eta0 : float, optional
-        For solver="gradient" and solver="sgd": the plain steps of textbooks with this fixed rate,
-        w ← w + eta0 (Σ (y − p) x − w/C), over all rows or one row at a time, in the units of the columns. Without it both
-        take steps in a metric that brings them to the optimum. Too large a rate ends with the status DIVERGED.
+        For solver="gradient" and "sgd": plain steps w ← w + eta0 (Σ (y − p) x − w/C) of this fixed rate, over all rows or one row
+        at a time, in the units of the columns; too large a rate ends with the status DIVERGED. Without it both take steps in a
+        metric that brings them to the optimum.
     record : bool, default=False
         Whether to keep the coefficients of every step in ``fit_.history``; with solver="sgd" and `eta0` those after every row.
 
@@ -338,8 +338,9 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
 
     def _rule_of(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
         """Coefficients and intercepts of the classes, from those of the problem: the inverse of `_points_of`."""
-        rule = split(coef, float(self.intercept_scaling)) if self._held_intercept else (coef, intercept)
-        return self._expand(*rule)
+        if self._held_intercept:
+            coef, intercept = split(coef, float(self.intercept_scaling))
+        return self._expand(coef, intercept)
 
     def _expand(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
         """One row a class: the baseline's is zero."""
