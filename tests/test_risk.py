@@ -272,7 +272,7 @@ def test_named_actions_functions_and_absent_labels():
         (([0, 1], np.array([0, "reject"], dtype=object)), "set reject_cost"),
         (([0, 1], [0.0, np.nan]), "by reject_action"),
         (([0], [0]), "more than one row"),
-        (([0, 1], [0, 1], "absolute"), "not known"),
+        (([0, 1], [0, 1], "cubic"), "not known"),
     ],
 )
 def test_bad_input(arguments, words):

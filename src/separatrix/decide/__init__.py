@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from separatrix.decide.least_risk import bayes_risk
     from separatrix.decide.prior_shift import PriorEstimate, estimate_priors, shift_priors
     from separatrix.decide.regions import PlaneRegions, PosteriorRegions
-    from separatrix.decide.risk_over_n import RiskOverN, risk_over_n
     from separatrix.decide.summaries import posterior_summary
     from separatrix.decide.thresholds import CostCurve, cost_curve, threshold_for
+    from separatrix.decide.training_sizes import RiskOverN, risk_over_n
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
