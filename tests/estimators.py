@@ -216,6 +216,8 @@ LEAST_SQUARES = [
     Entry("ridge, positive", sx.Ridge(0.7, positive=True)),
     Entry("ridge, leave one out", sx.Ridge("loo")),
     Entry("ridge, leave one out of three", sx.Ridge("loo", alphas=[0.1, 1.0, 10.0])),
+    Entry("ridge, evidence", sx.Ridge("evidence")),
+    Entry("ridge, intercept penalised", sx.Ridge(penalize_intercept=True), checked=True),
     Entry("ridge of each target", sx.Ridge([0.1, 5.0]), only_for="two targets"),
     Entry("ridge cv", sx.RidgeCV(), basic=True, checked=True),
     Entry("ridge cv by folds", sx.RidgeCV([0.1, 1.0, 10.0], cv=3), checked=True, folds=True),
@@ -250,6 +252,7 @@ LOGISTIC = [
     Entry("logistic by gradient", sx.LogisticRegression(solver="gradient"), checked=True, rough=True),
     Entry("logistic by sgd", sx.LogisticRegression(solver="sgd"), checked=True, rough=True),
     Entry("logistic, weak penalty", sx.LogisticRegression(C=100.0), tight=1e-10),
+    Entry("logistic, intercept penalised", sx.LogisticRegression(penalize_intercept=True), checked=True, tight=1e-10),
     Entry("logistic elastic net", sx.LogisticRegression(l1_ratio=0.5), checked=True, tight=1e-10),
     Entry("logistic l1", sx.LogisticRegression(l1_ratio=1.0), tight=1e-10),
     Entry("logistic l1, sparse", sx.LogisticRegression(C=0.1, l1_ratio=1.0), tight=1e-10),
@@ -311,6 +314,8 @@ MARGIN = [
     Entry("margin logistic", sx.LinearClassifier("logistic"), tight=1e-10),
     Entry("margin squared", sx.LinearClassifier("squared"), tight=1e-10),
     Entry("margin perceptron", sx.LinearClassifier("perceptron"), checked=True, rough=True),
+    Entry("margin exponential", sx.LinearClassifier("exponential"), tight=1e-10),
+    Entry("margin sigmoid squared", sx.LinearClassifier("sigmoid_squared", n_init=2, random_state=0), rough=True),
     Entry("margin huberised", sx.LinearClassifier("huberised", None, n_jobs=1), checked=True, rough=True),
 ]
 

@@ -199,8 +199,8 @@ def test_colours_stand_out_on_light_and_on_dark_pages():
     assert all(contrast(colour, "white") >= 3.0 for colour in (*style.COLOURS, style.INK))
     assert all(contrast(colour, "#121212") >= 2.0 for colour in style.COLOURS)
     assert min(contrast(style.INK, "white"), contrast(style.INK, "black")) > 4.5
-    looks = {(style.colour(k), style.marker(k)) for k in range(42)}
-    assert len(looks) == 42
+    looks = {(style.colour(k), style.marker(k)) for k in range(84)}
+    assert len(looks) == 84 and len(style.COLOURS) == 12
 
 
 def test_names_are_kept_to_one_line():
@@ -218,7 +218,7 @@ def test_regions_are_the_predictions_at_the_means_of_the_other_columns(n_classes
     table = frame(X)
     model = sx.QuadraticDiscriminantAnalysis().fit(table, y)
     display = plots.DecisionBoundaryDisplay.from_estimator(
-        model, table, y, features=[3, 1], grid_resolution=30, ax=Figure().subplots()
+        model, table, y, features=[3, 1], grid_resolution=30, plot_method="pcolormesh", ax=Figure().subplots()
     )
     a, b = np.meshgrid(display.regions.x, display.regions.y)
     rows = np.tile(X.to_numpy().mean(axis=0), (900, 1))
@@ -226,7 +226,7 @@ def test_regions_are_the_predictions_at_the_means_of_the_other_columns(n_classes
     expected = model.predict(rows if frame is np.asarray else frame(pd.DataFrame(rows, columns=ODD)))
     assert len(set(expected)) > 1
     np.testing.assert_array_equal(display.regions.actions.ravel(), expected)
-    image = display.ax_.images[0].get_array()
+    image = display.surface_.get_array()
     np.testing.assert_array_equal(np.asarray(display.classes)[image].ravel(), expected)
     names = ["x3", "x1"] if frame is np.asarray else [ODD[3], ODD[1]]
     assert [display.xlabel, display.ylabel] == names
@@ -251,7 +251,7 @@ def test_columns_by_name_and_columns_that_are_no_numbers():
 
 
 def contour_points(ax, at: int) -> np.ndarray:
-    sets = [each for each in ax.collections if isinstance(each, mpl.contour.QuadContourSet)]
+    sets = [each for each in ax.collections if isinstance(each, mpl.contour.QuadContourSet) and not each.filled]
     return np.concatenate([path.vertices for path in sets[at].get_paths()])
 
 

@@ -33,7 +33,7 @@ from sklearn.preprocessing import StandardScaler
 
 from separatrix import LinearClassifier, LogisticRegression, SeparationWarning, Status, as_source, scan_parquet
 from separatrix.objectives.linear import LinearObjective
-from separatrix.objectives.margin_losses import MARGIN_LOSSES, Sigmoid, SmoothedHinge
+from separatrix.objectives.margin_losses import MARGIN_LOSSES, Sigmoid, SigmoidSquared, SmoothedHinge
 
 FORMULAS: dict[str, Any] = {
     "logistic": lambda m: np.logaddexp(0.0, -m),
@@ -42,18 +42,21 @@ FORMULAS: dict[str, Any] = {
     "squared": lambda m: 0.5 * (1.0 - m) ** 2,
     "perceptron": lambda m: np.maximum(0.0, -m),
     "huberised": lambda m: np.where(m >= -1.0, np.maximum(0.0, 1.0 - m) ** 2, -4.0 * m),
+    "exponential": lambda m: np.exp(-m),
     "sigmoid": lambda m: 1.0 / (1.0 + np.exp(m)),
+    "sigmoid_squared": lambda m: 1.0 / (1.0 + np.exp(m)) ** 2,
 }
 SLOPES: dict[str, Any] = {
     "logistic": lambda m: -1.0 / (1.0 + np.exp(m)),
     "squared_hinge": lambda m: -2.0 * np.maximum(0.0, 1.0 - m),
     "squared": lambda m: m - 1.0,
+    "exponential": lambda m: -np.exp(-m),
     "huberised": lambda m: np.where(m >= -1.0, -2.0 * np.maximum(0.0, 1.0 - m), -4.0),
 }
 RATIOS: dict[str | None, float] = {"l2": 0.0, "l1": 1.0, "elasticnet": 0.4, None: 0.0}
 PENALTIES = list(RATIOS)
 # Proven by a solver for smooth losses; the others need the sequence of smoothing.py.
-CONVEX = ["logistic", "squared", "hinge", "squared_hinge", "huberised"]
+CONVEX = ["logistic", "squared", "hinge", "squared_hinge", "huberised", "exponential"]
 SOLVERS = ["newton", "lbfgs", "newton-cg", "prox_newton"]
 EPS = float(np.finfo(float).eps)
 
@@ -175,7 +178,7 @@ def test_the_certificate_is_true_and_keeps_the_tolerance(
         assert certificate.objective == pytest.approx(F, rel=1e-12)
         optimum = best(loss, penalty, C, intercept)
         assert F - optimum <= certificate.gap + 64 * EPS * F
-        if penalty is None and loss not in ("squared", "logistic"):
+        if penalty is None and loss not in ("squared", "logistic", "exponential"):
             assert model.fit_.status is Status.UNPROVEN
             assert optimum - 1e-9 <= F <= optimum + tol * F  # not proven, and true all the same
         else:
@@ -398,7 +401,9 @@ def test_losses_are_those_of_the_table() -> None:
             np.testing.assert_allclose(loss.value(np.full(61, code), eta), FORMULAS[name](margins), atol=1e-14)
 
 
-@pytest.mark.parametrize("loss", [SmoothedHinge(0.3), Sigmoid()], ids=["smoothed", "sigmoid"])
+@pytest.mark.parametrize(
+    "loss", [SmoothedHinge(0.3), Sigmoid(), SigmoidSquared()], ids=["smoothed", "sigmoid", "squared"]
+)
 def test_slopes_of_the_losses_are_derivatives(loss: Any) -> None:
     eta, codes, step = np.linspace(-3.03, 3, 83)[:, None], np.arange(83) % 2, 1e-6
     differences = (loss.value(codes, eta + step) - loss.value(codes, eta - step)) / (2 * step)
@@ -451,16 +456,17 @@ def test_the_perceptron_loss_has_its_optimum_at_zero(penalty: str | None) -> Non
     assert (model.fit_.certificate.gap, model.fit_.certificate.objective) == (0.0, 0.0)
 
 
+@pytest.mark.parametrize("loss", ["sigmoid", "sigmoid_squared"])
 @pytest.mark.parametrize("penalty", ["l2", "elasticnet"])
-def test_the_sigmoid_gets_a_stationary_point_and_no_proof(penalty: str) -> None:
+def test_the_sigmoid_gets_a_stationary_point_and_no_proof(penalty: str, loss: str) -> None:
     X, codes, weights = problem(200, 4, seed=3)
-    model = fitted(X, codes, weights, loss="sigmoid", penalty=penalty, tol=1e-9)
+    model = fitted(X, codes, weights, loss=loss, penalty=penalty, tol=1e-9)
     assert model.fit_.status is Status.STATIONARY
     assert model.fit_.certificate.gap == np.inf
     theta = np.append(model.coef_[0], model.intercept_)
 
     def F(theta: np.ndarray) -> float:
-        return value("sigmoid", penalty, 1.0, X, codes, weights, theta[:-1], theta[-1])
+        return value(loss, penalty, 1.0, X, codes, weights, theta[:-1], theta[-1])
 
     assert model.fit_.certificate.objective == pytest.approx(F(theta), rel=1e-12)
     for direction in np.eye(5)[theta != 0]:

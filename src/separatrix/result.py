@@ -67,6 +67,10 @@ class Status(Enum):
         "Stopped at the limit on iterations before the tolerance was reached; the certificate says how far from the "
         "optimum the answer can be. Raise max_iter, or raise tol to accept this gap."
     )
+    DIVERGED = (
+        "The steps did not settle: the objective ended above where it had been before, since the fixed rate is too large. "
+        "Lower eta0, standardise the columns, or leave eta0 out."
+    )
     SEPARATED = (
         "The classes can be separated, so the maximum of the likelihood is at infinity and the coefficients mean nothing. "
         "Use an L2 penalty (a finite C) or Firth's (penalty='firth')."
@@ -83,7 +87,7 @@ class Status(Enum):
     @property
     def fell_short(self) -> bool:
         """Whether the tolerance was missed for a reason that a warning should name."""
-        return self in (Status.ROUNDED, Status.STALLED, Status.MAX_ITER)
+        return self in (Status.ROUNDED, Status.STALLED, Status.MAX_ITER, Status.DIVERGED)
 
     @classmethod
     def worst(cls, statuses: Iterable[Status]) -> Status:
@@ -161,6 +165,56 @@ class Certificate:
         return f"{self.kind}, {size} {self.gap:.3g} above the optimum (objective {self.objective:.6g}; {self.method})"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class History:
+    """The path of a fit, from the start to the answer: what ``record=True`` keeps as ``fit_.history``.
+
+    Parameters
+    ----------
+    objective : ndarray of shape (n,)
+        The objective that is published, at every point of the path. For a kernel machine that of the dual, which rises.
+    coef : ndarray of shape (n, n_scores, n_features), optional
+        Coefficients at every point; ``None`` for a kernel machine whose kernel is not linear.
+    intercept : ndarray of shape (n, n_scores)
+    dual : ndarray of shape (n, n_rows), optional
+        For a kernel machine ỹα at every point.
+    rows : ndarray of int of shape (n,), optional
+        The row that each step was taken for, where that is one; −1 where there is none, as at the start.
+
+    Examples
+    --------
+    >>> from separatrix import LogisticRegression
+    >>> model = LogisticRegression(solver="irls", record=True).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+    >>> path = model.fit_.history
+    >>> path.theta.shape == (len(path), 1, 2), bool((path.coef[-1] == model.coef_).all())
+    (True, True)
+    """
+
+    objective: Any
+    coef: Any
+    intercept: Any
+    dual: Any = None
+    rows: Any = None
+
+    @property
+    def theta(self) -> Any:
+        """(n, n_scores, p) what the steps move: coefficients, the intercept last; of a kernel machine ỹα, in one score."""
+        if self.dual is not None:
+            return self.dual[:, None]
+        return np.concatenate([self.coef, self.intercept[:, :, None]], axis=2)
+
+    @property
+    def step(self) -> Any:
+        """(n − 1, n_scores, p) what each step added to θ."""
+        return np.diff(self.theta, axis=0)
+
+    def __len__(self) -> int:
+        return len(self.objective)
+
+    def __repr__(self) -> str:
+        return f"History({len(self) - 1} steps, objective {self.objective[0]:.6g} → {self.objective[-1]:.6g})"
+
+
 @dataclass(frozen=True)
 class Fit:
     """The record of one fit, kept by every estimator as ``fit_``.
@@ -183,6 +237,8 @@ class Fit:
         One entry per iteration, for the solvers that iterate.
     engine : str
         Where the passes ran: ``"memory"``, the name of a device such as ``"cuda:0"``, ``"dask"``, ``"spark"`` or ``"files"``.
+    history : History or None
+        The path of the coefficients, of a model with ``record=True``.
     """
 
     status: Status
@@ -193,6 +249,7 @@ class Fit:
     certificate: Certificate | None = None
     trace: list[dict[str, Any]] = field(default_factory=list, repr=False)
     engine: str = "memory"
+    history: History | None = field(default=None, repr=False)
 
     def message(self, sentence: str | None = None) -> Message:
         """The record in words, with `sentence` in place of the status and the detail where it is given."""

@@ -1,5 +1,6 @@
 """The one number that best stands for a posterior of a real quantity depends on the loss of being off.
 
+    1 unless a = θ                           the mode (zero-one loss)
     (θ−a)²                                   the mean
     |θ−a|                                    the median
     q(θ−a)⁺ + (1−q)(a−θ)⁺                    the q-quantile (pinball loss)
@@ -32,8 +33,9 @@ def posterior_summary(
     ----------
     posterior : array-like of shape (n_samples, n_draws), or a tuple (mean, std)
         Draws from the posterior of every row, or the mean and the standard deviation of a Gaussian one.
-    loss : "squared", "absolute" or ("pinball", q), default="squared"
-        With 0 < q < 1: being too low costs q per unit, being too high 1 − q.
+    loss : "squared", "absolute", "zero-one" or ("pinball", q), default="squared"
+        With 0 < q < 1: being too low costs q per unit, being too high 1 − q. Under "zero-one" loss all but the truth cost the
+        same: the mode, which is known of a Gaussian posterior and not of draws.
     weights : array-like of shape (n_draws,) or (n_samples, n_draws), optional
         Weights of the draws; a weight of 2 means the same as the draw standing twice.
 
@@ -49,6 +51,12 @@ def posterior_summary(
     >>> posterior_summary(([0.0, 5.0], [1.0, 2.0]), ("pinball", 0.975)).round(2)
     array([1.96, 8.92])
     """
+    if loss == "zero-one":
+        if not isinstance(posterior, tuple):
+            raise ValueError(
+                "The mode, which answers zero-one loss, is not known from draws; give a tuple (mean, std)."
+            )
+        loss = "squared"  # the mode of a Gaussian is its mean
     quantile = _quantile(loss)
     if isinstance(posterior, tuple):
         if weights is not None:
@@ -72,7 +80,9 @@ def _quantile(loss: PointLoss) -> float | None:
         return 0.5
     if isinstance(loss, tuple) and len(loss) == 2 and loss[0] == "pinball" and 0.0 < loss[1] < 1.0:
         return float(loss[1])
-    raise ValueError(f"loss={loss!r} is not known: give 'squared', 'absolute' or ('pinball', q) with 0 < q < 1.")
+    raise ValueError(
+        f"loss={loss!r} is not known: give 'squared', 'absolute', 'zero-one' or ('pinball', q) with 0 < q < 1."
+    )
 
 
 def _of_gaussian(posterior: tuple[Any, ...], quantile: float | None) -> Float:

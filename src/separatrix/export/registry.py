@@ -58,7 +58,7 @@ _OURS = {
     "models.svm.nu_svc": ["NuSVC"],
     "models.svm.svc": ["SVC"],
     "online.machine": ["BinaryPerceptron"],
-    "result": ["Certificate", "Fit", "Status"],
+    "result": ["Certificate", "Fit", "History", "Status"],
     "statistics.columns": ["ColumnMoments", "MixedCounts", "ValueCounts"],
     "statistics.counts": ["CategoryCounts", "ClassCounts"],
     "statistics.gram": ["Gram"],

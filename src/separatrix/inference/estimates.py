@@ -1,6 +1,7 @@
 """What is known about a fit by maximum likelihood: estimates, their covariance, the likelihood against the null model's.
 
     D = −2L,   AIC = D + 2q,   BIC = D + q log n
+    McFadden's R² = 1 − L/L₀
     G = 2(L − L₀) ~ χ² with as many degrees of freedom as there are coefficients without the intercepts
 
 q counts all coefficients, n is the total weight. Probabilities are kept as logarithms as well, so that the smallest are not 0.
@@ -151,6 +152,12 @@ class FitStatistics:
     def bic(self) -> float:
         """Schwarz's information criterion, with the total weight as the number of observations."""
         return self.deviance + self.n_parameters * float(np.log(self.n_observations))
+
+    @property
+    def mcfadden_r_squared(self) -> float:
+        """1 − L/L₀: 0 where the columns explain nothing, 1 for a model that is certain of every row; NaN where L₀ is 0."""
+        null = self.inference.null_log_likelihood
+        return 1.0 - self.log_likelihood / null if null else float("nan")
 
     @property
     def lr_statistic(self) -> float:

@@ -135,6 +135,7 @@ class Summary(FitStatistics, CoefficientTable):
             ("Null deviance", f"{self.null_deviance:.10g} on {per * n - q0:.10g} df"),
             ("AIC", f"{self.aic:.10g}"),
             ("BIC", f"{self.bic:.10g}"),
+            ("McFadden's R²", f"{self.mcfadden_r_squared:.6g}"),
             self._likelihood_ratio(),
         ]
 
@@ -173,6 +174,11 @@ class FirthSummary(Summary):
 
     @property
     def bic(self) -> float:
+        """Not defined: NaN."""
+        return float("nan")
+
+    @property
+    def mcfadden_r_squared(self) -> float:
         """Not defined: NaN."""
         return float("nan")
 

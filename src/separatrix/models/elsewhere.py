@@ -26,6 +26,8 @@ def answers_elsewhere(method: Callable[..., Any]) -> Callable[..., Any]:
                 return beside(method(self, X, *more, **options), X)
             finally:
                 _asked.reset(token)
+        if options.get("return_std") and is_elsewhere(X):
+            raise ValueError("return_std needs rows in memory or in files: collect some of them first.")
         if not is_elsewhere(X):
             return method(self, X, *more, **options)
         self._check_ready()

@@ -1,7 +1,8 @@
 """Objectives: what is minimised, evaluated block by block.
 
 - Losses: `Loss`; of two classes (`Margin`) `Logistic`, `Squared`, `Hinge`, `SquaredHinge`, `PerceptronLoss`, `Huberised`,
-  `Sigmoid`, by name in `MARGIN_LOSSES`; of any number of classes `Softmax`.
+  `Exponential`, `Sigmoid`, `SigmoidSquared`, by name in `MARGIN_LOSSES`, and `ZeroOne` to compare them with; of any number of
+  classes `Softmax`.
 - `Penalty`.
 - `LinearObjective`: loss and penalty over a source. `LinearProblem`: the same with units of C, views of the rows and the start;
   `minimise` of `separatrix.solvers` takes it and gives a `Solution`.
@@ -17,14 +18,17 @@ if TYPE_CHECKING:
     from separatrix.objectives.losses import Loss, Softmax
     from separatrix.objectives.margin_losses import (
         MARGIN_LOSSES,
+        Exponential,
         Hinge,
         Huberised,
         Logistic,
         Margin,
         PerceptronLoss,
         Sigmoid,
+        SigmoidSquared,
         Squared,
         SquaredHinge,
+        ZeroOne,
     )
     from separatrix.objectives.penalties import Penalty
     from separatrix.objectives.solution import Solution
@@ -33,6 +37,7 @@ else:
 
 __all__ = [
     "MARGIN_LOSSES",
+    "Exponential",
     "Hinge",
     "Huberised",
     "Logistic",
@@ -40,9 +45,11 @@ __all__ = [
     "Margin",
     "PerceptronLoss",
     "Sigmoid",
+    "SigmoidSquared",
     "Softmax",
     "Squared",
     "SquaredHinge",
+    "ZeroOne",
 ]
 __all__ += ["Penalty"]
 __all__ += ["LinearObjective", "LinearProblem", "Solution"]

@@ -262,6 +262,24 @@ class LinearObjective:
             None if kept is None else HessianProduct(self, source, order, kept),
         )
 
+    def values(self, thetas: Float, source: Source) -> Float:
+        """(n,) F at many points (n, m, p). One pass, with n scores per row in memory."""
+        (n, m, _), points = thetas.shape, thetas.reshape(-1, thetas.shape[2])
+
+        def of_block(block: Block) -> Float:
+            total = np.zeros(n)
+            for piece in pieces_in_cache(block):
+                rows, own = self.counted(piece)
+                eta = rows.matvec(points.T).reshape(rows.n, n, m)
+                eta = eta if own is None else eta + own[:, None]
+                losses = self.loss.value(np.repeat(rows.codes, n), eta.reshape(-1, m)).reshape(rows.n, n)
+                total += losses.sum(axis=0) if rows.weights is None else rows.weights @ losses
+            return total
+
+        sums = source.reduce(of_block, added)
+        source.check_finite(sums)
+        return np.asarray(sums + [self.penalty.value(theta) for theta in thetas])
+
     def _sums(
         self,
         theta: Float,

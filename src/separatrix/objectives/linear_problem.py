@@ -28,12 +28,14 @@ from separatrix.objectives.parameters import bounded, by_column, checked_offset,
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.rounding import ROUNDING, exact_dot, score_rounding
 from separatrix.objectives.solution import Published, Solution
-from separatrix.result import Status
+from separatrix.result import History, Status
 from separatrix.statistics.dependence import Dependence, dependent_columns
 
 # Among more columns than this dependent ones are not looked for.
 _MOST_COLUMNS = 3000
 _NAMED = 8
+# Scores that are held at once where F is asked for at many points.
+_SCORES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,11 @@ class LinearProblem:
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
         offset: Float | None = None,
         pivoted: bool = False,
+        as_given: bool = False,
     ) -> LinearProblem:
         """The problem of a labelled source; `pivoted` asks that dependent columns without a penalty be left out.
+
+        `as_given` asks that the solver see the columns in their own units, whatever these are.
 
         Without a `loss` it is the logistic one, or the softmax of several classes.
         """
@@ -96,6 +101,8 @@ class LinearProblem:
             offset = checked_offset(offset, source, m)
         dependent = _dependence(source, penalty, fit_intercept) if pivoted else None
         centre, scale, sizes = column_units(source, fit_intercept)
+        if as_given:
+            centre, scale = np.zeros(d), np.ones(d)
         if centre.any() or (scale != 1.0).any():
             source = Standardised(source, centre, scale)
             penalty = penalty.rescaled(np.append(scale, 1.0) if fit_intercept else scale)
@@ -143,6 +150,12 @@ class LinearProblem:
         """F and its derivatives at θ. One pass."""
         return self.objective.evaluate(theta, self.source, order, **asked)
 
+    def values(self, thetas: Float) -> Float:
+        """(n,) F at many points (n, m, p), some of them in every pass."""
+        at_once = max(1, _SCORES // (max(1, self.source.n_rows or 1) * max(1, thetas.shape[1])))
+        parts = [thetas[start : start + at_once] for start in range(0, len(thetas), at_once)]
+        return np.concatenate([self.objective.values(part, self.source) for part in parts])
+
     def target(self, tol: float, value: float) -> float:
         """The gap that `tol` asks for at a point with this value of F."""
         return self.objective.target(tol, value)
@@ -180,8 +193,9 @@ class LinearProblem:
         """The coefficients, and status and certificate of just these: rounding counts, in F and in the intercept.
 
         Scores are known to p ε Σ_j |θ_jx_j|, which moves F by Σ s|a| times that, where a² ≤ 4ℓ for the smooth losses here
-        and |a| ≤ 1 for the others. Where columns are centred, b = β − wᵀc is rounded: in the solver's view the published
-        point has the intercept β' = b + wᵀc, and F(β') − F* is at most F(β') − F(β) and the gap at β.
+        and |a| ≤ 1 for the others but the exponential, whose Σ s a² is known. Where columns are centred, b = β − wᵀc is
+        rounded: in the solver's view the published point has the intercept β' = b + wᵀc, and F(β') − F* is at most
+        F(β') − F(β) and the gap at β.
         """
         certificate, loss = solution.certificate, self.objective.loss
         gap, value = certificate.gap, certificate.objective
@@ -192,12 +206,25 @@ class LinearProblem:
             if not np.array_equal(theta, solution.theta):
                 value = self.evaluate(theta).value
                 gap += max(0.0, value - certificate.objective) + ROUNDING * abs(certificate.objective)
-        squares = 4.0 * abs(value) if np.isfinite(loss.steepest) else solution.total
+        squares = 4.0 * abs(value) if np.isfinite(loss.steepest) else max(solution.total, solution.residual)
         magnitude = float((np.abs(solution.theta) * self.sizes).sum()) * float(np.sqrt(squares * solution.total))
         gap += ROUNDING * abs(value) + score_rounding(self.shape[1]) * magnitude
         missed = solution.status is Status.CONVERGED and gap > self.target(tol, value)
         status = Status.ROUNDED if missed else solution.status
         return Published(coef, intercept, status, replace(certificate, gap=gap, objective=value).times(self.units))
+
+    def history(self, solution: Solution, coef: Float, intercept: Float) -> History | None:
+        """The recorded way to a solution in the units of the data, which ends at the coefficients that are published."""
+        if not solution.path:
+            return None
+        points = [self.coefficients(theta) for theta, _ in solution.path]
+        points[-1] = coef, intercept
+        values = np.array([value for _, value in solution.path])
+        unknown = np.flatnonzero(np.isnan(values))  # points between the steps were not evaluated on the way
+        if len(unknown):
+            values[unknown] = self.values(np.stack([solution.path[i][0] for i in unknown]))
+        coefs, intercepts = (np.stack([point[part] for point in points]) for part in (0, 1))
+        return History(self.units * values, coefs, intercepts)
 
     def reduced(self) -> LinearProblem:
         """The problem without the dependent columns.
@@ -221,14 +248,19 @@ class LinearProblem:
         Where the dependence is not proven, nothing is known but F* ≥ 0.
         """
         assert self.dependent is not None
-        theta = np.zeros(self.shape)
-        theta[:, self.kept] = solution.theta
+
+        def with_zeros(reduced: Float) -> Float:
+            theta = np.zeros(self.shape)
+            theta[:, self.kept] = reduced
+            return theta
+
         status, certificate = solution.status, solution.certificate
         if self.dependent.nearly:
             status = Status.UNPROVEN if status is Status.CONVERGED else status
             method = "the objective is nowhere negative; columns were left out"
             certificate = replace(certificate, gap=certificate.objective, method=method, kind="proven")
-        return replace(solution, theta=theta, status=status, certificate=certificate, loss_gradient=None)
+        theta, path = with_zeros(solution.theta), [(with_zeros(point), value) for point, value in solution.path]
+        return replace(solution, theta=theta, status=status, certificate=certificate, loss_gradient=None, path=path)
 
     @property
     def kept(self) -> NDArray[np.intp]:

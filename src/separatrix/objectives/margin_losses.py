@@ -7,7 +7,10 @@
     squared hinge   max(0, 1 − m)²
     perceptron      max(0, −m)
     Huberised       max(0, 1 − m)² for m ≥ −1, else −4m
+    exponential     e⁻ᵐ                        ℓ* = u log u − u,   u = −ỹa ≥ 0
     sigmoid         1/(1 + eᵐ)                                                            not convex, no conjugate
+    sigmoid squared (σ(η) − y)² = σ(−m)²       ℓ'' = 2q²(1−q)(2−3q),   q = σ(−m)          not convex, no conjugate
+    zero-one        [m ≤ 0]                                                               to compare with, not to minimise
 
 For the logistic loss with u = −ỹa ∈ [0, 1] the conjugate is u log u + (1−u) log(1−u). To add a loss: a class here or in a
 file of its own, and its name in MARGIN_LOSSES.
@@ -20,14 +23,39 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, xlogy
 
 from separatrix.data.block import Codes, Float
 from separatrix.objectives.losses import Loss
 
+_STEEP = -200.0
+
 
 class Margin(Loss):
-    """A function of the margin m = ỹη."""
+    """A function of the margin m = ỹη.
+
+    Examples
+    --------
+    >>> from separatrix.objectives import MARGIN_LOSSES
+    >>> hinge, exponential = MARGIN_LOSSES["hinge"], MARGIN_LOSSES["exponential"]
+    >>> hinge.loss([-1.0, 0.0, 2.0]).tolist(), hinge.derivative([-1.0, 0.0, 2.0]).tolist()
+    ([2.0, 1.0, 0.0], [-1.0, -1.0, 0.0])
+    >>> float(exponential.second_derivative(0.0))
+    1.0
+    """
+
+    def loss(self, m: ArrayLike) -> Float:
+        """ℓ(m)."""
+        return self._of(np.asarray(m, dtype=np.float64))
+
+    def derivative(self, m: ArrayLike) -> Float:
+        """ℓ'(m); one of the slopes where there is a kink."""
+        return self._slope(np.asarray(m, dtype=np.float64))
+
+    def second_derivative(self, m: ArrayLike) -> Float:
+        """ℓ''(m), 0 at a kink; negative where the loss is not convex, which `curvature` never is."""
+        return self._bend(np.asarray(m, dtype=np.float64))
 
     def value(self, codes: Codes, eta: Float) -> Float:
         return self._of(_signs(codes) * eta[:, 0])
@@ -232,9 +260,80 @@ class Sigmoid(Margin):
         return result
 
     def _bend(self, m: Float) -> Float:
-        # ℓ'' = p(1−p)(2p−1), p = σ(m), where it is positive: steps lead downhill.
-        result: Float = np.maximum(expit(m) * expit(-m) * np.tanh(0.5 * m), 0.0)
+        return np.maximum(self.second_derivative(m), 0.0)  # where it is positive: steps lead downhill
+
+    def second_derivative(self, m: ArrayLike) -> Float:
+        """ℓ'' = p(1−p)(2p−1), p = σ(m)."""
+        m = np.asarray(m, dtype=np.float64)
+        result: Float = expit(m) * expit(-m) * np.tanh(0.5 * m)
         return result
+
+    def _dual(self, a: Float) -> Float:
+        return np.full_like(a, np.inf)
+
+
+class SigmoidSquared(Margin):
+    """(σ(η) − y)² = σ(−m)², the squared error of the probability. It is not convex and has no conjugate."""
+
+    convex = False
+    steepest = 0.1541  # a little above the largest ℓ'', which is at q = (15 − √33)/24
+
+    def _of(self, m: Float) -> Float:
+        result: Float = np.square(expit(-m))
+        return result
+
+    def _slope(self, m: Float) -> Float:
+        result: Float = -2.0 * np.square(expit(-m)) * expit(m)
+        return result
+
+    def _bend(self, m: Float) -> Float:
+        return np.maximum(self.second_derivative(m), 0.0)  # where it is positive: steps lead downhill
+
+    def second_derivative(self, m: ArrayLike) -> Float:
+        """ℓ'' = 2q²(1−q)(2−3q), q = σ(−m)."""
+        m = np.asarray(m, dtype=np.float64)
+        q: Float = expit(-m)
+        result: Float = 2.0 * np.square(q) * expit(m) * (2.0 - 3.0 * q)
+        return result
+
+    def _dual(self, a: Float) -> Float:
+        return np.full_like(a, np.inf)
+
+
+class Exponential(Margin):
+    """e⁻ᵐ, the loss of boosting; its tangent below m = −200, where no minimiser has a row and sums would overflow."""
+
+    concordance = 1.0
+
+    def _of(self, m: Float) -> Float:
+        return np.exp(-np.maximum(m, _STEEP)) * (1.0 + np.maximum(_STEEP - m, 0.0))
+
+    def _slope(self, m: Float) -> Float:
+        return -np.exp(-np.maximum(m, _STEEP))
+
+    def _bend(self, m: Float) -> Float:
+        return np.where(m >= _STEEP, np.exp(-np.maximum(m, _STEEP)), 0.0)
+
+    def _dual(self, a: Float) -> Float:
+        u = np.maximum(-a, 0.0)
+        entropy: Float = xlogy(u, u) - u
+        return _inside(-a, 0.0, float(np.exp(-_STEEP)), entropy)
+
+
+class ZeroOne(Margin):
+    """[m ≤ 0], the misclassification: flat wherever it has a slope, so that nothing can be minimised by it."""
+
+    convex = False
+    smooth = False
+
+    def _of(self, m: Float) -> Float:
+        return (m <= 0.0).astype(np.float64)
+
+    def _slope(self, m: Float) -> Float:
+        return np.zeros_like(m)
+
+    def _bend(self, m: Float) -> Float:
+        return np.zeros_like(m)
 
     def _dual(self, a: Float) -> Float:
         return np.full_like(a, np.inf)
@@ -247,5 +346,7 @@ MARGIN_LOSSES: dict[str, Margin] = {
     "squared_hinge": SquaredHinge(),
     "perceptron": PerceptronLoss(),
     "huberised": Huberised(),
+    "exponential": Exponential(),
     "sigmoid": Sigmoid(),
+    "sigmoid_squared": SigmoidSquared(),
 }

@@ -28,6 +28,10 @@ class Solution:
     """The method that found it."""
     nearly: bool = False
     """Whether the method estimates that it is within the tolerance and leaves the proof to another."""
+    path: list[tuple[Float, float]] = field(default_factory=list, repr=False)
+    """Every point on the way with F there (NaN where it was not evaluated), if the way was recorded."""
+    residual: float = 0.0
+    """Σ s‖∇ℓ‖² at θ."""
 
 
 class Published(NamedTuple):

@@ -36,6 +36,7 @@ from separatrix.data.folds import block_keys, held_out
 from separatrix.data.source import Source
 from separatrix.errors import ClassName, Message
 from separatrix.online.machine import BinaryPerceptron, Rule, Variant
+from separatrix.online.mistakes import MistakePath
 from separatrix.online.visits import Mask, Visits, salts, turns, visited
 
 _SPARSE_LIFT_SQUARED = 0.01
@@ -116,8 +117,12 @@ def train(
     rule: Rule,
     held_out: Mask | None = None,
     callback: Callable[[dict[str, Any]], None] = lambda state: None,
+    path: MistakePath | None = None,
 ) -> Training:
-    """Epochs until every machine is done; rows that are held out decide when, but are not learned from."""
+    """Epochs until every machine is done; rows that are held out decide when, but are not learned from.
+
+    A `path` gets the vectors after every mistake.
+    """
     learned = None if held_out is None else ~held_out
     happened = Training()
     pool = ThreadPoolExecutor(rule.workers) if rule.workers > 1 and len(machines) > 1 else None
@@ -134,11 +139,13 @@ def train(
             machine.note_steps(rows)
         return rows
 
+    if path is not None:
+        path.mark(machines)
     try:
         kept = list(map(noted, visited(source, learned, rule.shuffle))) if in_memory else None
         while happened.epochs < rule.max_iter and not all(machine.done for machine in machines):
             active = [machine for machine in machines if not machine.done]
-            if kept is not None and len(kept) == 1 and held_out is None and rule.variant != "pocket":
+            if kept is not None and len(kept) == 1 and held_out is None and rule.variant != "pocket" and path is None:
                 _run_epochs(source, kept[0], active, rule, happened, callback, pool)
                 continue
             source.count_pass()
@@ -147,6 +154,9 @@ def train(
                 blocks = map(noted, blocks)
             (now,) = salts(rule.seed, happened.epochs, happened.epochs + 1)
             for rows, order in turns(blocks, in_memory, now):
+                if path is not None:
+                    path.visit(machines, active, rows, order, rule)
+                    continue
                 each(partial(BinaryPerceptron.visit, rows=rows, order=order, rule=rule), active)
             happened.epochs += 1
             happened.trace.append(_end_epoch(source, active, rule, held_out, happened.epochs))

@@ -20,7 +20,7 @@ from separatrix.plots.display import ProbabilityDisplay
 _DIAGONAL = "perfectly calibrated"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CalibrationDisplay(ProbabilityDisplay):
     """Predicted probability against observed frequency, with intervals.
 

@@ -22,7 +22,7 @@ from separatrix.plots import style
 from separatrix.plots.display import Display
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CoefficientPathDisplay(Display):
     """Coefficients along a grid of penalties, the weakest on the right.
 

@@ -20,7 +20,7 @@ from separatrix.plots import style
 from separatrix.plots.display import Display
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CoefficientDisplay(Display):
     """Estimates, and intervals of them, by name.
 
@@ -100,7 +100,7 @@ class CoefficientDisplay(Display):
         assert estimates is not None
         return cls(names, estimates, lower, upper, xlabel).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, max_rows: int = 30, **kwargs: Any) -> Self:
+    def plot(self, ax: Any = None, *, max_rows: int = 30, legend: bool = True, **kwargs: Any) -> Self:
         """Draw the largest estimates, the largest on top.
 
         Parameters
@@ -109,6 +109,8 @@ class CoefficientDisplay(Display):
             A new figure when left out.
         max_rows : int, default=30
             How many are drawn at most; a note gives the number of the others.
+        legend : bool, default=True
+            Whether to add a legend of what has a label.
         **kwargs : dict
             For the estimates: `Axes.plot`.
 
@@ -130,7 +132,7 @@ class CoefficientDisplay(Display):
             ax.hlines(places, np.clip(lower, -reach, None), np.clip(upper, None, reach), color=drawn.get_color())
         style.name_rows(ax, [self.names[j] for j in order])
         self.order_ = order
-        self._finish(ax, self.xlabel, "")
+        self._finish(ax, self.xlabel, "", legend)
         if len(order) < len(values):
             ax.set_xlabel(f"{ax.get_xlabel()}\n{len(values) - len(order)} smaller ones are left out")
         ax.set_ylim(len(order) - 0.5, -0.5)

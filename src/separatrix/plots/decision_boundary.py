@@ -2,29 +2,33 @@
 
     region of k = {(a, b) : predict(x̄ with columns i, j set to a, b) = k}
 
-Columns that are not shown are held at their means (at their most frequent value, if they are no numbers). For a support vector
-machine of two classes the margins f = ±1 are drawn too, and its support vectors are ringed.
+Columns that are not shown are held at their means (at their most frequent value, if they are no numbers). Where the rule
+abstains, or its machines contradict each other, the plane is hatched. With a response the regions are shaded in steps of it.
+For a support vector machine of two classes the margins f = ±1 are drawn too, and its support vectors are ringed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import encode
-from separatrix.decide.regions import PlaneRegions, plane_regions
+from separatrix.decide.regions import PlaneRegions
 from separatrix.models.svm.linear_svc import LinearSVC
 from separatrix.plots import style
 from separatrix.plots.display import Display
+from separatrix.plots.plane import class_codes, draw_classes, draw_edges, fill_cells, fill_region, hatch, leads
 from separatrix.plots.section import Section, dense
 
+_PROBABILITIES = (0.75, 0.9, 0.99)
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, repr=False)
 class DecisionBoundaryDisplay(Display):
     """The regions of a classifier in the plane of two columns.
 
@@ -46,6 +50,17 @@ class DecisionBoundaryDisplay(Display):
         Their classes, as positions in `classes`.
     xlabel, ylabel : str
         Names of the two columns.
+    hatched : dict of str to ndarray of bool, (n, n)
+        Parts of the plane to hatch, by name; one that is among `classes` is not coloured as well.
+    response : ndarray of shape (n, n, n_classes), optional
+        What the shades are steps of: probabilities, or leads of scores over the next best.
+    levels : tuple of float
+        The steps.
+
+    Attributes
+    ----------
+    surface_
+        What was drawn last by `plot_method`, of the last class.
 
     Examples
     --------
@@ -66,6 +81,21 @@ class DecisionBoundaryDisplay(Display):
     labels: Codes | None = None
     xlabel: str = ""
     ylabel: str = ""
+    hatched: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    response: Float | None = None
+    levels: tuple[float, ...] = ()
+    surface_: Any = field(default=None, init=False, repr=False)
+    _legend_beside: ClassVar[bool] = True
+
+    @property
+    def xx0(self) -> Float:
+        """First coordinate of every point of the grid, as scikit-learn's display has it."""
+        return np.meshgrid(self.regions.x, self.regions.y)[0]
+
+    @property
+    def xx1(self) -> Float:
+        """Second coordinate of every point of the grid."""
+        return np.meshgrid(self.regions.x, self.regions.y)[1]
 
     @classmethod
     def from_estimator(
@@ -76,6 +106,10 @@ class DecisionBoundaryDisplay(Display):
         *,
         features: Sequence[int | str] | None = None,
         grid_resolution: int = 200,
+        eps: float | None = None,
+        plot_method: Literal["contourf", "contour", "pcolormesh"] = "contourf",
+        response_method: Literal["auto", "predict", "decision_function", "predict_proba"] = "auto",
+        levels: Sequence[float] | None = None,
         xlabel: str | None = None,
         ylabel: str | None = None,
         ax: Any = None,
@@ -94,12 +128,21 @@ class DecisionBoundaryDisplay(Display):
             Needed when X has more than two columns.
         grid_resolution : int, default=200
             Points of the grid along each axis.
+        eps : float, optional
+            How far the plane reaches beyond the rows, in the units of the columns; by default a twentieth of their range.
+        plot_method : {"contourf", "contour", "pcolormesh"}, default="contourf"
+            Regions filled up to their smooth edges, the edges only, or one cell per point of the grid.
+        response_method : {"auto", "predict", "decision_function", "predict_proba"}, default="auto"
+            "predict_proba" shades the regions in steps of the probability of their class, "decision_function" in steps of the
+            lead of its score; "predict" uses no scores at all. "auto": plain regions, with edges through the scores.
+        levels : sequence of float, optional
+            The steps of the shades; 0.75, 0.9 and 0.99 by default for probabilities, three for scores.
         xlabel, ylabel : str, optional
             By default the names of the columns.
         ax : matplotlib Axes, optional
             A new figure when left out.
         **kwargs : dict
-            For `imshow`, which colours the regions.
+            For the method of the axes that `plot_method` names.
 
         Returns
         -------
@@ -108,98 +151,125 @@ class DecisionBoundaryDisplay(Display):
         known = getattr(estimator, "classes_", None)
         if known is None:
             raise ValueError(f"{type(estimator).__name__} has no classes_: regions are those of a fitted classifier.")
+        _check_methods(estimator, response_method, plot_method)
         section = Section(X, features, 2)
-        regions = plane_regions(lambda plane: section.evaluate(estimator.predict, plane), section.ends, grid_resolution)
+        first, second = section.grid(eps, grid_resolution)
+        regions = PlaneRegions(first, second, section.surface(estimator.predict, first, second))
         classes = np.asarray(known).tolist()
         classes += sorted({*regions.actions.ravel().tolist()} - {*classes}, key=str)  # a rule may have actions beside
         labels = None if y is None else encode(np.asarray(y), np.asarray(known), None)[1]
         model = style.final_step(estimator)
+        scores = _agreeing_scores(estimator, section, regions, classes, response_method)
+        response, steps = _response(estimator, section, regions, classes, scores, response_method)
         display = cls(
             regions,
             classes,
-            _agreeing_scores(estimator, section, regions, classes),
+            scores,
             len(known) == 2 and (hasattr(model, "support_vectors_") or isinstance(model, LinearSVC)),
             _support(estimator, model, X, section),
             None if y is None else section.shown,
             labels,
             section.names[0] if xlabel is None else xlabel,
             section.names[1] if ylabel is None else ylabel,
+            _undecided(estimator, section, regions, len(known)),
+            response,
+            steps if levels is None else tuple(float(level) for level in levels),
         )
-        return display.plot(ax, **kwargs)
+        return display.plot(ax, plot_method=plot_method, **kwargs)
 
-    def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
-        codes = class_codes(self.regions.actions, self.classes)
-        draw_regions(ax, self.regions, codes, len(self.classes), **kwargs)
-        x, y = self.regions.x, self.regions.y
-        for surface in self._surfaces(codes):
-            if surface.min() < 0 < surface.max():
-                ax.contour(x, y, surface, levels=[0.0], colors=style.INK, linewidths=1.5)
+    def _draw(self, ax: Any, *, plot_method: str = "contourf", **kwargs: Any) -> tuple[str, str]:
+        codes, (x, y) = class_codes(self.regions.actions, self.classes), (self.regions.x, self.regions.y)
+        surfaces = leads(codes, len(self.classes), self.scores)
+        coloured = [k for k, name in enumerate(self.classes) if str(name) not in self.hatched]
+        if plot_method == "pcolormesh":
+            self.surface_ = fill_cells(ax, x, y, codes, len(self.classes), **kwargs)
+        elif plot_method == "contourf":
+            drawn = [fill_region(ax, x, y, surfaces[k], style.colour(k), **kwargs) for k in coloured]
+            self.surface_ = next((each for each in reversed(drawn) if each is not None), None)
+        for k in coloured if self.response is not None else []:
+            self._shade(ax, k)
+        hatch(ax, x, y, self.hatched)
+        two = len(surfaces) == 2
+        draw_edges(ax, x, y, surfaces[1:] if two else surfaces, **(kwargs if plot_method == "contour" else {}))
         if self.margins and self.scores is not None:
-            levels = [level for level in (-1.0, 1.0) if self.scores.min() < level < self.scores.max()]
-            ax.contour(x, y, self.scores, levels=levels, colors=style.INK, linewidths=1.0, linestyles="dashed")
+            margins = [self.scores + 1.0, self.scores - 1.0]
+            draw_edges(ax, x, y, margins, linewidths=1.0, linestyles="dashed")
         if self.support is not None:
             ring = {"s": 70, "facecolors": "none", "edgecolors": style.INK, "linewidths": 1.0}
             ax.scatter(*self.support.T, label="support vectors", **ring)
-        draw_classes(ax, self.points, self.labels, self.classes)
+        if plot_method != "contour" or self.points is not None:  # edges alone have no colours to explain
+            draw_classes(ax, self.points, self.labels, self.classes, without=self.hatched)
         ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
         return self.xlabel, self.ylabel
 
-    def _surfaces(self, codes: Codes) -> list[Float]:
-        """One surface per boundary, 0 on it: by the scores where there are some, else the indicator of each class."""
-        if self.scores is None:
-            return [(codes == k) - 0.5 for k in range(len(self.classes))]
-        if self.scores.ndim == 2:
-            return [self.scores]
-        return [self.scores[..., k] - np.delete(self.scores, k, axis=2).max(axis=2) for k in range(len(self.classes))]
+    def _shade(self, ax: Any, k: int) -> None:
+        """Steps of the response of one class: darker and darker, their edges labelled."""
+        assert self.response is not None
+        x, y, own = self.regions.x, self.regions.y, self.response[..., k]
+        for level in self.levels:
+            fill_region(ax, x, y, own - level, style.colour(k), alpha=0.12)
+        inside = [level for level in self.levels if own.min() < level < own.max()]
+        if inside:
+            lines = ax.contour(x, y, own, levels=inside, colors=style.colour(k), linewidths=0.8)
+            ax.clabel(lines, fmt="%.3g", fontsize="x-small")
 
 
-def class_codes(values: NDArray[Any], classes: Sequence[Any]) -> Codes:
-    """Positions of values among the classes."""
-    place = {label: k for k, label in enumerate(classes)}
-    return np.array([place[value] for value in values.ravel().tolist()], dtype=np.intp).reshape(values.shape)
+def _check_methods(estimator: Any, response_method: str, plot_method: str) -> None:
+    if plot_method not in ("contourf", "contour", "pcolormesh"):
+        raise ValueError(f"plot_method is {plot_method!r}; give 'contourf', 'contour' or 'pcolormesh'.")
+    if response_method not in ("auto", "predict", "decision_function", "predict_proba"):
+        raise ValueError(
+            f"response_method is {response_method!r}; give 'auto', 'predict', 'decision_function' or 'predict_proba'."
+        )
+    if response_method != "auto" and not hasattr(estimator, response_method):
+        raise ValueError(f"{type(estimator).__name__} has no {response_method}; give another response_method.")
 
 
-def draw_regions(ax: Any, regions: PlaneRegions, codes: Codes, n_classes: int, **kwargs: Any) -> None:
-    """Colour the plane: a picture, so that nothing is interpolated between classes that do not touch."""
-    from matplotlib.colors import ListedColormap
-
-    (x, y), options = (regions.x, regions.y), {"alpha": 0.25, **kwargs}
-    wide, high = (x[1] - x[0]) / 2.0, (y[1] - y[0]) / 2.0
-    ax.imshow(
-        codes,
-        origin="lower",
-        extent=(x[0] - wide, x[-1] + wide, y[0] - high, y[-1] + high),
-        aspect="auto",
-        interpolation="nearest",
-        cmap=ListedColormap([style.colour(k) for k in range(n_classes)]),
-        vmin=-0.5,
-        vmax=n_classes - 0.5,
-        **options,
-    )
-
-
-def draw_classes(ax: Any, points: Float | None, labels: Codes | None, classes: Sequence[Any], **kwargs: Any) -> None:
-    """Rows by class; of a class without rows, its colour for the legend."""
-    for k, name in enumerate(classes):
-        own = np.zeros((0, 2)) if points is None or labels is None else points[labels == k]
-        look = {"color": style.colour(k), "marker": style.marker(k) if len(own) else "s", "s": 18, "alpha": 0.8}
-        ax.scatter(*own.T, **style.with_defaults("PathCollection", kwargs, label=style.label(name), **look))
-
-
-def _agreeing_scores(estimator: Any, section: Section, regions: PlaneRegions, classes: list[Any]) -> Float | None:
-    """Scores on the grid, unless the predictions are not where they are largest: a rule by losses, a vote of pairs."""
-    method = next((m for m in ("decision_function", "predict_proba") if hasattr(estimator, m)), None)
+def _agreeing_scores(
+    estimator: Any, section: Section, regions: PlaneRegions, classes: list[Any], asked: str
+) -> Float | None:
+    """Scores on the grid, unless the predictions are not where they are largest (a rule by losses), or they jump (votes)."""
+    model = style.final_step(estimator)
+    if len(classes) > 2 and (hasattr(model, "pairs_") or hasattr(model, "decision_function_shape")):
+        return None
+    methods = ["decision_function", "predict_proba"] if asked == "auto" else [asked]
+    method = next((m for m in methods if m != "predict" and hasattr(estimator, m)), None)
     if method is None:
         return None
-    plane = np.stack(np.meshgrid(regions.x, regions.y), axis=-1)
-    scores = np.asarray(section.evaluate(getattr(estimator, method), plane.reshape(-1, 2)), dtype=np.float64)
-    if scores.shape[1:] == (2,):
-        scores = scores[:, 1] - scores[:, 0]
-    chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-    if (scores.ndim == 1 and len(classes) > 2) or (scores.ndim == 2 and scores.shape[1] != len(classes)):
+    scores = section.surface(getattr(estimator, method), regions.x, regions.y)
+    if scores.shape[2:] == (2,):
+        scores = scores[..., 1] - scores[..., 0]
+    chosen = (scores > 0).astype(np.intp) if scores.ndim == 2 else scores.argmax(axis=2)
+    if (scores.ndim == 2 and len(classes) > 2) or (scores.ndim == 3 and scores.shape[2] != len(classes)):
         return None
-    agree = np.array_equal(chosen, class_codes(regions.actions, classes).ravel())
-    return scores.reshape(*plane.shape[:2], *scores.shape[1:]) if agree else None
+    return scores if np.array_equal(chosen, class_codes(regions.actions, classes)) else None
+
+
+def _response(
+    estimator: Any, section: Section, regions: PlaneRegions, classes: list[Any], scores: Float | None, asked: str
+) -> tuple[Float | None, tuple[float, ...]]:
+    """What is shaded, and in which steps."""
+    if asked == "predict_proba":
+        proba = section.surface(estimator.predict_proba, regions.x, regions.y)
+        extra = len(classes) - proba.shape[2]
+        return np.pad(proba, ((0, 0), (0, 0), (0, extra)), constant_values=np.nan), _PROBABILITIES
+    if asked == "decision_function" and scores is not None:
+        surfaces = np.stack(leads(class_codes(regions.actions, classes), len(classes), scores), axis=-1)
+        return surfaces, tuple(float(f"{part * surfaces.max():.1g}") for part in (0.1, 0.3, 0.6))
+    return None, ()
+
+
+def _undecided(estimator: Any, section: Section, regions: PlaneRegions, n_classes: int) -> dict[str, NDArray[np.bool_]]:
+    """Parts of the plane where a rule abstains, or where machines for two classes contradict each other."""
+    parts = {}
+    rejection = getattr(estimator, "reject_action", None)
+    if rejection is not None and rejection not in np.asarray(estimator.classes_).tolist():
+        mask = regions.actions == rejection
+        parts.update({str(rejection): mask} if mask.any() else {})
+    if n_classes > 2 and hasattr(estimator, "indeterminate"):
+        reasons = section.surface(lambda rows: estimator.indeterminate(rows).reason, regions.x, regions.y)
+        parts.update({str(reason): reasons == reason for reason in np.unique(reasons) if reason})
+    return parts
 
 
 def _support(estimator: Any, model: Any, X: Any, section: Section) -> Float | None:

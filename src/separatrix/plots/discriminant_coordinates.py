@@ -20,12 +20,12 @@ from separatrix.data.block import Codes, Float
 from separatrix.data.labels import encode
 from separatrix.decide.regions import PlaneRegions, plane_regions
 from separatrix.plots import style
-from separatrix.plots.decision_boundary import class_codes, draw_classes, draw_regions
 from separatrix.plots.display import Display
+from separatrix.plots.plane import class_codes, draw_classes, fill_region, leads
 from separatrix.plots.section import in_parts
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DiscriminantCoordinatesDisplay(Display):
     """Rows in the plane of the two leading canonical variates; on a line, when there are two classes.
 
@@ -111,7 +111,8 @@ class DiscriminantCoordinatesDisplay(Display):
             means = np.column_stack([means[:, 0], np.arange(len(means))])
         if self.regions is not None:
             codes = class_codes(self.regions.actions, self.classes)
-            draw_regions(ax, self.regions, codes, len(self.classes))
+            for k, lead in enumerate(leads(codes, len(self.classes))):
+                fill_region(ax, self.regions.x, self.regions.y, lead, style.colour(k))
         draw_classes(ax, points, self.labels, self.classes, **kwargs)
         face = [style.colour(k) for k in range(len(means))]
         ax.scatter(

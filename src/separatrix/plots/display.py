@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field, fields, is_dataclass
+from reprlib import Repr
+from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 
 from separatrix.plots import style
 
+_BRIEF = Repr()
+_BRIEF.maxlist, _BRIEF.maxstring, _BRIEF.maxother = 4, 60, 60
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, repr=False)
 class Display:
     """Numbers, and their plot.
 
@@ -22,14 +26,23 @@ class Display:
 
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
+    _legend_beside: ClassVar[bool] = False  # for pictures whose points leave no room inside
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+    def __repr__(self) -> str:
+        """One line: arrays by their shape, what is not there left out."""
+        shown = [(one.name, getattr(self, one.name)) for one in fields(self) if one.repr]
+        parts = [f"{name}={_brief(value)}" for name, value in shown if value is not None and not _empty(value)]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def plot(self, ax: Any = None, *, legend: bool = True, **kwargs: Any) -> Self:
         """Draw the numbers.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             A new figure when left out. Several displays may share one.
+        legend : bool, default=True
+            Whether to add a legend: beside the axes, where points leave no room inside and the figure has a layout.
         **kwargs : dict
             For the artists drawn, and the options listed with the class.
 
@@ -39,21 +52,37 @@ class Display:
         """
         ax = style.new_axes(ax)
         xlabel, ylabel = self._draw(ax, **kwargs)
-        return self._finish(ax, xlabel, ylabel)
+        return self._finish(ax, xlabel, ylabel, legend)
 
     def _draw(self, ax: Any, **kwargs: Any) -> tuple[str, str]:
         """Draw on these axes; what the axes are."""
         raise NotImplementedError
 
-    def _finish(self, ax: Any, xlabel: str, ylabel: str) -> Self:
+    def _finish(self, ax: Any, xlabel: str, ylabel: str, legend: bool = True) -> Self:
         """Label the axes, add a legend, and keep both."""
         style.name_axes(ax, xlabel, ylabel)
-        style.add_legend(ax)
+        if legend:
+            style.add_legend(ax, self._legend_beside)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-@dataclass(eq=False)
+def _empty(value: Any) -> bool:
+    return isinstance(value, str | dict) and not value
+
+
+def _brief(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return f"<{' × '.join(map(str, shape))} {value.dtype}>" if shape else f"{value:.6g}"
+    if is_dataclass(value):
+        return f"<{type(value).__name__}>"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {_brief(one)}' for key, one in value.items())}}}"
+    return f"{value:.6g}" if isinstance(value, float) else _BRIEF.repr(value)
+
+
+@dataclass(eq=False, repr=False)
 class ProbabilityDisplay(Display):
     """A curve computed from predicted probabilities.
 

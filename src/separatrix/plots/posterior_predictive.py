@@ -20,7 +20,7 @@ from separatrix.plots.display import Display
 from separatrix.plots.section import Section
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PosteriorPredictiveDisplay(Display):
     """Predictive probabilities along one column, with interval bands.
 

@@ -20,7 +20,7 @@ from separatrix.plots import style
 from separatrix.plots.display import ProbabilityDisplay
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RiskCoverageDisplay(ProbabilityDisplay):
     """Risk of the rows that are kept, against the share of them.
 

@@ -21,7 +21,7 @@ from separatrix.plots import style
 from separatrix.plots.display import Display
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ScoreDistributionDisplay(Display):
     """Histograms of scores, one per true class.
 

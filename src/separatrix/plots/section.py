@@ -51,6 +51,22 @@ class Section:
         """The response at points of the section."""
         return in_parts(lambda part: response(self._points(part)), varied, self._width)
 
+    def surface(self, response: Callable[[Any], Any], x: Float, y: Float) -> Any:
+        """The response on a grid, (len(y), len(x), …)."""
+        plane = np.stack(np.meshgrid(x, y), axis=-1)
+        answers = np.asarray(self.evaluate(response, plane.reshape(-1, 2)))
+        return answers.reshape(*plane.shape[:2], *answers.shape[1:])
+
+    def frame(self, eps: float | None) -> Float:
+        """(2, d) ends of what is shown: so far beyond the rows, by default a twentieth of their range."""
+        beyond = 0.05 * np.ptp(self.ends, axis=0) if eps is None else np.full(self.ends.shape[1], float(eps))
+        return self.ends + np.outer([-1.0, 1.0], beyond)
+
+    def grid(self, eps: float | None, n: int) -> tuple[Float, Float]:
+        """n points along each of the two columns shown."""
+        low, high = self.frame(eps)
+        return np.linspace(low[0], high[0], n), np.linspace(low[1], high[1], n)
+
     def _points(self, varied: Float) -> Any:
         n = len(varied)
         if self._table is None:

@@ -1,24 +1,64 @@
 """How the displays look: on light and on dark pages, and for readers who do not see all colours.
 
-The first four colours are Okabe and Ito's (Color Universal Design, 2008); all have a contrast of at least 3 to white and 2 to
-near-black. A class differs from the next by its marker and its line style too. Names are data: none is read as a formula.
+The first four colours are Okabe and Ito's (Color Universal Design, 2008); the others are those farthest from them and from each
+other, to readers of any sight. All have a contrast of at least 3 to white and 2 to near-black. A class differs from the next by
+its marker and its line style too. Names are data: none is read as a formula.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal
 
 from sklearn.pipeline import Pipeline
 
 from separatrix.data.text import one_line
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8F21FF", "#604A1F")
+COLOURS: tuple[str, ...] = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8F21FF", "#604A1F")
+COLOURS += ("#F81050", "#A080F0", "#085050", "#801880", "#0038C8", "#E800C8")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 # The grey that has the same contrast to white and to black: text and axes on a page that may be either.
 INK = "#767676"
 _LITERAL = {"parse_math": False, "usetex": False}
+
+Theme = Literal["any", "light", "dark"]
+# The background of new figures, and the colour of their text.
+_THEMES: dict[str, tuple[str, str]] = {
+    "any": ("none", INK),
+    "light": ("#ffffff", "#333333"),
+    "dark": ("#121212", "#d0d0d0"),
+}
+_theme: ContextVar[str] = ContextVar("theme", default="any")
+
+
+@contextmanager
+def theme(name: Theme) -> Iterator[None]:
+    """Figures that displays make within this block have a background: light or dark.
+
+    Parameters
+    ----------
+    name : {"any", "light", "dark"}
+        "any", which holds outside of such a block, has none and suits pages of either kind.
+
+    Examples
+    --------
+    >>> from separatrix.plots import MarginLossDisplay, theme
+    >>> with theme("dark"):
+    ...     display = MarginLossDisplay.from_losses(["hinge"]).plot()
+    >>> from matplotlib.colors import to_hex
+    >>> to_hex(display.figure_.get_facecolor())
+    '#121212'
+    """
+    if name not in _THEMES:
+        raise ValueError(f"theme is {name!r}; give one of {', '.join(map(repr, _THEMES))}.")
+    before = _theme.set(name)
+    try:
+        yield
+    finally:
+        _theme.reset(before)
 
 
 def colour(k: int) -> str:
@@ -27,7 +67,7 @@ def colour(k: int) -> str:
 
 
 def marker(k: int) -> str:
-    """Of the k-th class; it repeats later than the colours do, so that no two of 42 classes share both."""
+    """Of the k-th class; it repeats later than the colours do, so that no two of 84 classes share both."""
     return MARKERS[k % len(MARKERS)]
 
 
@@ -50,21 +90,27 @@ def label(name: Any) -> str:
 
 
 def new_axes(ax: Any, size: tuple[float, float] | None = None) -> Any:
-    """The axes given, as they are; else those of a new figure without a background, in a grey for any page."""
-    if ax is not None:
-        return ax
+    """The axes given, as they are; else those of a new figure in the theme that holds."""
+    return new_panels(1, size)[0] if ax is None else ax
+
+
+def new_panels(n: int, size: tuple[float, float] | None = None, **kwargs: Any) -> list[Any]:
+    """The axes of a new figure in the theme that holds, side by side; keywords as for `matplotlib.pyplot.subplots`."""
     import matplotlib.pyplot as plt  # a slow import, and a window system perhaps
 
-    figure, ax = plt.subplots(figsize=size, layout="constrained")
-    figure.patch.set_alpha(0.0)
-    ax.patch.set_alpha(0.0)
-    ax.tick_params(which="both", colors=INK)
-    for part in (ax.xaxis.label, ax.yaxis.label, ax.title):
-        part.set_color(INK)
-    for spine in ax.spines.values():
-        spine.set_edgecolor(INK)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    figure, panels = plt.subplots(1, n, figsize=size, layout="constrained", squeeze=False, **kwargs)
+    page, ink = _THEMES[_theme.get()]
+    figure.patch.set_facecolor(page)
+    figure.patch.set_alpha(0.0 if page == "none" else 1.0)
+    for ax in panels[0]:
+        ax.patch.set_alpha(0.0)
+        ax.tick_params(which="both", colors=ink)
+        for part in (ax.xaxis.label, ax.yaxis.label, ax.title):
+            part.set_color(ink)
+        for spine in ax.spines.values():
+            spine.set_edgecolor(ink)
+        ax.spines[["top", "right"]].set_visible(False)
+    return list(panels[0])
 
 
 def name_axes(ax: Any, x: Any, y: Any) -> None:
@@ -78,13 +124,15 @@ def name_rows(ax: Any, names: Sequence[Any]) -> None:
     ax.set_yticks(range(len(names)), [one_line(name) for name in names], **_LITERAL)
 
 
-def add_legend(ax: Any) -> None:
-    """A legend of all that has a label, without a background of its own."""
+def add_legend(ax: Any, beside: bool = False) -> None:
+    """A legend of all that has a label, without a background of its own; beside the axes where the layout makes room."""
     from matplotlib.cbook import is_math_text
 
     if not ax.get_legend_handles_labels()[0]:
         return
-    legend = ax.legend(labelcolor=ax.xaxis.label.get_color(), framealpha=0.0)
+    beside = beside and ax.figure.get_layout_engine() is not None
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if beside else {}
+    legend = ax.legend(labelcolor=ax.xaxis.label.get_color(), framealpha=0.0, **place)
     for text in legend.get_texts():
         if not is_math_text(text.get_text()):
             text.set_usetex(False)  # TeX would trip over an underscore in a name

@@ -206,8 +206,6 @@ def boundary(
     right = percent(model.accuracy)
     words = f"Fitted to the two coordinates alone, the same family puts {right} of the rows on the right side."
     drawn = "" if len(shown) == len(codes) else f" {count(len(shown), 'row')} of {len(codes)} are drawn."
-    if len(classes) > len(style.COLOURS):
-        drawn += f" Colours repeat after {len(style.COLOURS)} classes; a row's marker tells its class."
     wrongs = count(int(mistakes.sum()), "mistake")
     return Drawing(
         inline_svg(

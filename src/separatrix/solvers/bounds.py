@@ -94,7 +94,8 @@ def product_gap(problem: LinearProblem, evaluation: Evaluation, squares: Float) 
     )
     quadratic = penalty.quadratic[:, :-1]
     closed = penalty.smooth and penalty.matrix is None and (quadratic > 0).all()
-    if not closed or problem.objective.loss.concordance is None or C is None or times is None:
+    loss = problem.objective.loss
+    if not closed or loss.concordance is None or np.isinf(loss.steepest) or C is None or times is None:
         return Bound(np.inf, method="dual point")
 
     def product(shift: Float) -> Float:

@@ -182,14 +182,14 @@ def rounding(spread: float, evaluation: Evaluation, length: float, p: int) -> fl
     """‖error of the gradient‖_{H⁻¹} from rounding, in the sums over the rows and in the scores.
 
     Σ|r||x_j| ≤ √(Σr²)√(Σx_j²), summed in pieces; scores are off by at most p·ε·Σ_j|x_jθ_j| ≤ p·ε·spread·`length`, the length
-    of θ in the norm of diag H, which moves the gradient by no more than √(Σh) times that.
+    of θ in the norm of diag H, which moves the gradient by no more than √(Σh) times that; Σh is at most Σs, or the loss itself
+    where that is the exponential one.
     """
     sums = 16.0 * spread * float(np.sqrt(evaluation.residual * evaluation.total))
     coarse = evaluation.precision / EPS
     terms = p if coarse <= 1.0 else min(p, _ADDED_IN_TURN)
-    return evaluation.precision * sums + coarse * score_rounding(terms) * spread * length * float(
-        np.sqrt(evaluation.total)
-    )
+    bends = float(np.sqrt(max(evaluation.total, evaluation.loss)))
+    return evaluation.precision * sums + coarse * score_rounding(terms) * spread * length * bends
 
 
 def blurred(curvature: Curvature, spread: float, evaluation: Evaluation, theta: Float, target: float) -> bool:

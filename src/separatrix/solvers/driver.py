@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.data.block import Float
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.solution import Solution
 from separatrix.result import Certificate, Status
@@ -21,15 +22,25 @@ Callback = Callable[[dict[str, Any]], None]
 
 
 class Trace:
-    """One entry per iteration, passed on to a callback."""
+    """One entry per iteration, passed on to a callback; and the points themselves, where the way is recorded."""
 
-    def __init__(self, callback: Callback | None = None) -> None:
+    def __init__(self, callback: Callback | None = None, record: bool = False) -> None:
         self.entries: list[dict[str, Any]] = []
-        self._callback = callback
+        self.path: list[tuple[Float, float]] = []
+        self._callback, self._record = callback, record
 
     def reopen(self) -> None:
         """The next entry is about the same point as the last, and takes its place: another method goes on from there."""
         self.entries.pop()
+        if self.path:
+            self.path.pop()
+
+    def mark(self, state: State) -> None:
+        """Record a point, after those that the step to it has visited; once where a step has led nowhere."""
+        if self._record:
+            self.path += [(theta, np.nan) for theta in state.visited]
+            if state.visited or not self.path or not np.array_equal(self.path[-1][0], state.theta):
+                self.path.append((state.theta.copy(), state.value))
 
     def add(self, **entry: Any) -> None:
         """Record an iteration."""
@@ -62,6 +73,7 @@ def run(
             budget = Budget(tol, problem.target(tol, state.value), max_iter - iterations)
             state = method.bound(problem, state, budget)
             trace.add(objective=state.value, gap=state.bound.gap, passes=problem.source.passes, **state.facts())
+            trace.mark(state)
             if state.bound.gap <= budget.target and state.verdict is not Status.INTERRUPTED:
                 status = Status.CONVERGED
                 if method.polish is not None:
@@ -90,6 +102,7 @@ def run(
 def _solution(
     method: Method, problem: LinearProblem, state: State, status: Status, iterations: int, trace: Trace, tol: float
 ) -> Solution:
+    trace.mark(replace(state, visited=()))
     state = state if method.settle is None else method.settle(problem, state)
     penalty, evaluation = problem.objective.penalty, state.evaluation
     bound = least_bound(state.bound, state.trivial)
@@ -109,4 +122,6 @@ def _solution(
         evaluation.gradient - penalty.gradient(state.theta),
         method.name,
         state.nearly,
+        trace.path,
+        evaluation.residual,
     )

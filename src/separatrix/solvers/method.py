@@ -54,6 +54,8 @@ class State:
     """Whether the method estimates that the target is reached and leaves the proof to Newton's method."""
     taken: int = field(default=0, kw_only=True)
     """The iterations that the step to this point counts for, where these are not one; those before the first step."""
+    visited: tuple[Float, ...] = field(default=(), kw_only=True)
+    """Points between the last one and this, of a method that was asked to keep them."""
 
     @property
     def value(self) -> float:

@@ -5,6 +5,9 @@
 First on a few per cent of the rows (see sample.py), then on all rows. H is kept while the step proves that it has hardly
 changed (see curvature.py), so late passes evaluate gradients alone. t = 1 unless the objective would not fall.
 
+`IRLS` is the same as textbooks have it: from the start itself, on all rows, with the Hessian of every point. For the logistic
+loss without a penalty a step with t = 1 is the weighted least squares of z = η + W⁻¹(y − p) on X with weights W = p(1 − p).
+
 Reference: Boyd and Vandenberghe (2004), Convex Optimization, section 9.5; Bach (2010), Electronic J. Statistics 4.
 
 **Complexity** O(n m² p²) for a pass with H, O(n m p) for one without, O((mp)³) per factorisation.
@@ -14,6 +17,7 @@ Reference: Boyd and Vandenberghe (2004), Convex Optimization, section 9.5; Bach 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -73,8 +77,8 @@ class NewtonState(State):
     largest: LargestRow | None = None
 
 
-def _init(problem: LinearProblem, start: Start, budget: Budget) -> NewtonState:
-    theta = start.theta if start.near else start_on_sample(problem, start.theta, budget.left)
+def _init(problem: LinearProblem, start: Start, budget: Budget, *, sampled: bool = True) -> NewtonState:
+    theta = start.theta if start.near or not sampled else start_on_sample(problem, start.theta, budget.left)
     evaluation = problem.evaluate(theta, 2)
     return NewtonState(theta, evaluation, _second(problem, evaluation))
 
@@ -122,11 +126,11 @@ def _bound(problem: LinearProblem, state: NewtonState, budget: Budget) -> Newton
     return replace(state, bound=bound)
 
 
-def _step(problem: LinearProblem, state: NewtonState, budget: Budget) -> NewtonState:
+def _step(problem: LinearProblem, state: NewtonState, budget: Budget, *, kept: bool = True) -> NewtonState:
     rate, second, largest = _rate(problem), state.second, state.largest
     step = -second.curvature.solve(state.evaluation.gradient)
     length = second.curvature.length(step)
-    fresh = not rate * second.spread * length + second.drift < _HARDLY_CHANGED
+    fresh = not (kept and rate * second.spread * length + second.drift < _HARDLY_CHANGED)
     metric = None if np.isfinite(second.spread) else second.curvature.metric
     found = line_search(problem, state.theta, step, state.evaluation, order=2 if fresh else 1, metric=metric)
     if found is None:
@@ -170,4 +174,12 @@ NEWTON = Method(
     _bound,
     polish=_polish,
     aliases=("newton-cholesky",),
+)
+IRLS = replace(
+    NEWTON,
+    name="irls",
+    init=partial(_init, sampled=False),
+    step=partial(_step, kept=False),
+    polish=None,
+    aliases=(),
 )

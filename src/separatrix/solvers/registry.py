@@ -26,15 +26,16 @@ from separatrix.solvers.dual_ascent import DUAL
 from separatrix.solvers.gradient import GRADIENT
 from separatrix.solvers.lbfgs import LBFGS
 from separatrix.solvers.method import Method, Start
-from separatrix.solvers.newton import NEWTON
+from separatrix.solvers.newton import IRLS, NEWTON
 from separatrix.solvers.newton_cg import NEWTON_CG
 from separatrix.solvers.prox_newton import PROX_NEWTON
 from separatrix.solvers.sgd import SGD
 from separatrix.solvers.smoothing import smoothed
+from separatrix.solvers.textbook.fixed_rate import fixed_rate
 
 # To add a solver, write a file with its Method and name it here.
 METHODS: dict[str, Method] = {
-    method.name: method for method in (NEWTON, LBFGS, NEWTON_CG, PROX_NEWTON, GRADIENT, SGD, DUAL)
+    method.name: method for method in (NEWTON, IRLS, LBFGS, NEWTON_CG, PROX_NEWTON, GRADIENT, SGD, DUAL)
 }
 # Newton's method for problems whose rows are at hand: taken where it costs least, not asked for by name.
 _DIRECT = {
@@ -116,6 +117,8 @@ def minimise(
     max_iter: int,
     callback: Callable[[dict[str, Any]], None] | None = None,
     previous: Solution | None = None,
+    rate: float | None = None,
+    record: bool = False,
 ) -> Solution:
     """The minimiser of a problem's objective, with its proof.
 
@@ -133,19 +136,26 @@ def minimise(
         Called with every entry of the trace.
     previous : Solution, optional
         The solution of another objective on the same rows, which θ comes from.
+    rate : float, optional
+        For "gradient" and "sgd": plain steps of this length along the gradient, of all rows or of one row at a time.
+    record : bool, default=False
+        Whether to keep every point on the way, in ``path``.
 
     Returns
     -------
     Solution
     """
     theta = problem.start() if theta is None else theta
-    limits: dict[str, Any] = {"tol": tol, "callback": callback}
+    limits: dict[str, Any] = {"tol": tol, "callback": callback, "record": record}
     if problem.dependent is not None:
         found = minimise(problem.reduced(), solver, theta[:, problem.kept], max_iter=max_iter, **limits)
         return problem.expanded(found)
     start = Start(theta, previous is not None, None if previous is None else previous.loss_gradient)
-    trace = Trace(callback)
-    direct = _direct(problem, solver)
+    trace = Trace(callback, record)
+    if rate is not None:
+        return run(fixed_rate(problem, solver, rate, record), problem, start, tol=tol, max_iter=max_iter, trace=trace)
+    # Methods for rows at hand may work in other coordinates than those of θ: a path is one of the methods with names.
+    direct = None if record else _direct(problem, solver)
     if direct is SMALL_PROX and tol < _SWEPT_DIGITS:  # sweeps end at the tolerance, factorisations far below it
         direct = None
     if direct is not None:

@@ -11,6 +11,7 @@ from sklearn.base import MultiOutputMixin
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Source
+from separatrix.data.affine import Intercept
 from separatrix.data.block import Float
 from separatrix.models.base import FitCall, OptionalArray
 from separatrix.models.docstrings import described
@@ -27,6 +28,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
 
     fit_intercept: bool
     positive: bool
+    penalize_intercept = False
     _gram: Gram
     _triangle: Triangular | None = None
     """Of the same rows as the Gram statistic, when that does not resolve the columns."""
@@ -51,14 +53,14 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
         if iterative is not None:
             tol, max_iter, solver = iterative
             penalties = self._penalties(number_of_targets(source))
-            found = fit_by_cg(source, penalties, self.fit_intercept, tol, max_iter, call.watch, self._dtype, solver)
+            found = fit_by_cg(source, penalties, self._free_intercept, tol, max_iter, call.watch, self._dtype, solver)
         if found is None:
             self._gram = Gram.of_source(source)
             self._unpack(call.watch, source, all_rows=True)
         else:
             coef, intercept, self.fit_ = found
             if (penalties > 0).all():  # S + αI has an inverse
-                self.rank_ = source.n_features
+                self.rank_ = self.n_features_in_
             self._set(coef, intercept)
 
     @available_if(in_parts)
@@ -111,10 +113,20 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
         self._check_target(X, y)
         source = self._read(X, y, sample_weight, reset=reset, multi_output=True)
         self._one_target = source.target_ndim == 1
-        return source.valued()
+        valued = source.valued()
+        return Intercept(valued) if self._held_intercept else valued
+
+    @property
+    def _held_intercept(self) -> bool:
+        """Whether the intercept is one more coefficient under the penalty: that of a last column of ones."""
+        return bool(self.fit_intercept and self.penalize_intercept)
+
+    @property
+    def _free_intercept(self) -> bool:
+        return bool(self.fit_intercept and not self.penalize_intercept)
 
     def _task(self, penalties: Float) -> LeastSquaresTask:
-        return LeastSquaresTask(penalties, self.fit_intercept, self.positive, dtype=self._dtype)
+        return LeastSquaresTask(penalties, self._free_intercept, self.positive, dtype=self._dtype)
 
     def _factor(self) -> Triangular:
         """A triangular statistic of the rows so far that can be merged into."""
@@ -123,7 +135,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
     def _equations(self) -> NormalEquations:
         statistic = self._gram if self._triangle is None else self._triangle
         equations = statistic.normal_equations()
-        return equations if self.fit_intercept else equations.without_intercept()
+        return equations if self._free_intercept else equations.without_intercept()
 
     def _unpack(
         self, watch: Stopwatch, source: Source | None, *, all_rows: bool = False, before: Gram | None = None
@@ -150,7 +162,7 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
         if all_rows and source is not None and not (solution.resolved and self._triangle is None):
             solution = polish(task, solution, equations, source)
         self.fit_ = describe(solution, 0 if source is None else source.passes, watch)
-        self.rank_ = solution.rank
+        self.rank_ = solution.rank - self._held_intercept
         self._set(solution.coef, solution.intercept)
 
     def _too_coarse(self, equations: NormalEquations) -> bool:
@@ -161,6 +173,8 @@ class LeastSquaresRegressor(MultiOutputMixin, Regressor, InParts):  # type: igno
         return self._penalties(equations.cross.shape[1])
 
     def _set(self, coef: Float, intercept: Float) -> None:
+        if self._held_intercept:
+            coef, intercept = np.ascontiguousarray(coef[:, :-1]), coef[:, -1].copy()
         coef = coef.astype(self._dtype, copy=False)
         if self._one_target:
             self.coef_, self.intercept_ = coef[0], intercept[0].astype(self._dtype) if self.fit_intercept else 0.0

@@ -18,7 +18,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.checks import real_numbers
-from separatrix.models.least_squares.gram_regression import LeastSquaresRegressor, number_of_targets
+from separatrix.models.formula import FromFormula
+from separatrix.models.least_squares.gram_regression import number_of_targets
+from separatrix.models.least_squares.posterior import WithPosterior, evidence_penalties
+from separatrix.models.least_squares.summary import SummarisedRegression
 from separatrix.models.least_squares.task import SOLVERS, StepCount, method_for
 from separatrix.solvers.least_squares.leave_one_out import ridge_loo
 from separatrix.solvers.least_squares.normal_equations import ONE_SPECTRUM, Spectrum
@@ -27,7 +30,7 @@ from separatrix.statistics.gram import NormalEquations
 _DEFAULT_ALPHAS = np.logspace(-4, 4, 33)
 
 
-class LinearRegression(LeastSquaresRegressor):
+class LinearRegression(FromFormula, SummarisedRegression):
     """Ordinary least squares from one pass over the data.
 
     Drop-in for scikit-learn's, with `partial_fit`, `merge` and files on top. Columns that depend on each other give the
@@ -103,18 +106,18 @@ class LinearRegression(LeastSquaresRegressor):
         return np.sqrt(values[: max(1, min(len(values), self.n_features_in_))])
 
 
-class Ridge(StepCount, LeastSquaresRegressor):
+class Ridge(FromFormula, StepCount, WithPosterior):
     """Ridge regression from one pass over the data.
 
     Drop-in for scikit-learn's, with `partial_fit`, `merge`, files and exact leave-one-out on top.
 
     Parameters
     ----------
-    alpha : float, array-like of shape (n_targets,) or "loo", default=1.0
+    alpha : float, array-like of shape (n_targets,), "loo" or "evidence", default=1.0
         Penalty on Σ sᵢ(yᵢ − wᵀxᵢ − b)² + α‖w‖². "loo" takes the one of `alphas` with the least exact leave-one-out
-        error, at the price of a second pass.
+        error, at the price of a second pass; "evidence" the one of the largest marginal likelihood, each target its own.
     fit_intercept : bool, default=True
-        The intercept is never penalised.
+        The intercept is not penalised, unless `penalize_intercept` says so.
     copy_X : bool, default=True
         Kept for compatibility: X is never changed and never copied.
     max_iter : int, optional
@@ -131,6 +134,8 @@ class Ridge(StepCount, LeastSquaresRegressor):
         Kept for compatibility: nothing here is random.
     alphas : array-like, optional
         Grid for ``alpha="loo"``; 33 values from 1e-4 to 1e4 by default.
+    penalize_intercept : bool, default=False
+        Whether the penalty is α(‖w‖² + b²): the intercept has the prior of the other coefficients.
 
     Attributes
     ----------
@@ -161,7 +166,7 @@ class Ridge(StepCount, LeastSquaresRegressor):
     rank_: int
 
     _parameter_constraints: dict[str, list[Any]] = {
-        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", StrOptions({"loo"})],
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", StrOptions({"loo", "evidence"})],
         "fit_intercept": ["boolean"],
         "copy_X": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
@@ -170,11 +175,12 @@ class Ridge(StepCount, LeastSquaresRegressor):
         "positive": ["boolean"],
         "random_state": ["random_state"],
         "alphas": ["array-like", None],
+        "penalize_intercept": ["boolean"],
     }
 
     def __init__(
         self,
-        alpha: float | ArrayLike | Literal["loo"] = 1.0,
+        alpha: float | ArrayLike | Literal["loo", "evidence"] = 1.0,
         *,
         fit_intercept: bool = True,
         copy_X: bool = True,
@@ -184,6 +190,7 @@ class Ridge(StepCount, LeastSquaresRegressor):
         positive: bool = False,
         random_state: Any = None,
         alphas: ArrayLike | None = None,
+        penalize_intercept: bool = False,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -194,6 +201,7 @@ class Ridge(StepCount, LeastSquaresRegressor):
         self.positive = positive
         self.random_state = random_state
         self.alphas = alphas
+        self.penalize_intercept = penalize_intercept
 
     def _set(self, coef: Float, intercept: Float) -> None:
         super()._set(coef, intercept)
@@ -212,7 +220,7 @@ class Ridge(StepCount, LeastSquaresRegressor):
     def _second_pass_parameter(self) -> str:
         if self.solver == "cg":
             return "solver='cg'"
-        return "alpha='loo'" if isinstance(self.alpha, str) else ""
+        return "alpha='loo'" if isinstance(self.alpha, str) and self.alpha == "loo" else ""
 
     def _penalties(self, n_targets: int) -> Float:
         values = real_numbers(self.alpha, "alpha")
@@ -236,7 +244,7 @@ class Ridge(StepCount, LeastSquaresRegressor):
         return penalty_grid(_DEFAULT_ALPHAS if self.alphas is None else self.alphas)
 
     def _too_coarse(self, equations: NormalEquations) -> bool:
-        if not isinstance(self.alpha, str) or self.positive:
+        if not isinstance(self.alpha, str) or self.alpha == "evidence" or self.positive:
             return False
         return Spectrum(equations).condition(float(self._grid().min())) > ONE_SPECTRUM
 
@@ -244,11 +252,17 @@ class Ridge(StepCount, LeastSquaresRegressor):
         n_targets = equations.cross.shape[1]
         if not isinstance(self.alpha, str):
             return self._penalties(n_targets)
-        assert source is not None
         if self.positive:
-            raise ValueError("alpha='loo' has no closed form for positive=True; choose alpha by cross-validation.")
+            raise ValueError(
+                f"alpha={self.alpha!r} has no closed form for positive=True; choose alpha by cross-validation."
+            )
+        if self.alpha == "evidence":
+            chosen = evidence_penalties(equations)
+            self.alpha_ = float(chosen[0]) if n_targets == 1 else chosen
+            return chosen
+        assert source is not None
         grid = self._grid()
-        errors = ridge_loo(source, equations, Spectrum(equations), grid, self.fit_intercept).mean(axis=1)
+        errors = ridge_loo(source, equations, Spectrum(equations), grid, self._free_intercept).mean(axis=1)
         self.loo_errors_ = errors
         self.alpha_ = float(grid[int(np.argmin(errors))])
         return np.full(n_targets, self.alpha_)

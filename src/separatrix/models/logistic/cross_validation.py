@@ -44,6 +44,9 @@ from separatrix.result import Status
 from separatrix.settings import outside
 from separatrix.solvers.leave_one_out_scores import leave_one_out_losses
 
+# Parameters of one fit, that a choice among many has none of.
+_NOT_SHARED = ("C", "l1_ratio", "warm_start", "prior", "eta0", "record")
+
 
 @dataclass(frozen=True)
 class Folded:
@@ -118,7 +121,7 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{name: value for name, value in PARAMETERS.items() if name not in ("C", "l1_ratio", "warm_start", "prior")},
+        **{name: value for name, value in PARAMETERS.items() if name not in _NOT_SHARED},
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "l1_ratios": ["array-like", None],
         "cv": ["cv_object", StrOptions({"alo"})],

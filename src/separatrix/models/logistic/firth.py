@@ -25,6 +25,8 @@ class FirthPenalty(Summarised):
         bounds: Any
         penalty_factors: Any
         tol: Any
+        record: Any
+        eta0: Any
 
     def _maximise_firth(self, problem: LinearProblem, source: Source) -> Solution:
         if len(self.classes_) > 2:
@@ -34,6 +36,10 @@ class FirthPenalty(Summarised):
             )
         if self.prior is not None or self.bounds is not None or self.penalty_factors is not None:
             raise ValueError("penalty='firth' takes the place of prior, bounds and penalty_factors; leave them out.")
+        if self.record or self.eta0 is not None:
+            raise ValueError(
+                "record and eta0 are about the solvers of the other penalties; leave them out with penalty='firth'."
+            )
         found = minimise_firth(
             self._design(source), offset=problem.objective.offset, tol=float(self.tol), max_iter=int(self.max_iter)
         )

@@ -3,8 +3,8 @@
     log p(k|x)/p(l|x) = (w_k − w_l)ᵀx + b_k − b_l
     min  C Σ sᵢ ℓᵢ + (1−ρ)/2 ‖W‖² + ρ‖W‖₁         ρ = l1_ratio;  C = ∞ is maximum likelihood
 
-The intercept is never penalised. Two classes have one score, more have one per class ("softmax") or one per class but the
-baseline ("reference"). `fit_.certificate` proves how far the answer can be from the optimum of exactly this objective.
+The intercept is not penalised, unless asked. Two classes have one score, more have one per class ("softmax") or one per class
+but the baseline ("reference"). `fit_.certificate` proves how far the answer can be from the optimum of exactly this objective.
 
     glmnet's λ is 1/(nC);  a Gaussian prior of variance v on each coefficient is C = v with l1_ratio = 0
 """
@@ -29,16 +29,18 @@ from separatrix.models.base import FitCall
 from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.classifier import Probabilities
-from separatrix.models.linear_rule import LinearRule
+from separatrix.models.formula import FromFormula
+from separatrix.models.logistic.effects import WithEffects
 from separatrix.models.logistic.firth import FirthPenalty
-from separatrix.models.logistic.summary import Summarised
+from separatrix.models.logistic.held_intercept import joined, split, with_column_of_ones
+from separatrix.models.objective_values import ObjectiveValues
 from separatrix.models.progress import Progress
 from separatrix.models.scikit_learn import RegisteredName
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.solution import Solution
-from separatrix.result import Fit, Status
+from separatrix.result import Status
 from separatrix.settings import outside, threads_of
 from separatrix.solvers.registry import method_names, minimise
 
@@ -64,6 +66,9 @@ PARAMETERS: dict[str, Any] = {
     "prior": "no_validation",
     "penalty_factors": ["array-like", None],
     "bounds": "no_validation",
+    "penalize_intercept": ["boolean"],
+    "eta0": [Interval(Real, 0, None, closed="neither"), None],
+    "record": ["boolean"],
 }
 
 
@@ -71,7 +76,7 @@ class SeparationWarning(ConvergenceWarning):  # type: ignore[misc]  # scikit-lea
     """The likelihood has no maximum: some coefficients are infinite."""
 
 
-class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoefficients, LinearRule):
+class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, SparseCoefficients, ObjectiveValues):
     """Logistic regression with a proof of optimality, for two and more classes.
 
     Parameters
@@ -89,15 +94,15 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         The fit stops when the proven gap to the optimum is at most `tol` times the objective (or `tol`, when the
         objective is below 1). Maximum likelihood (C=inf) is never fitted to less than 1e-10.
     fit_intercept : bool, default=True
-        Whether to fit an intercept, without a penalty.
+        Whether to fit an intercept, without a penalty unless `penalize_intercept` asks for one.
     intercept_scaling : float, default=1
-        Accepted for compatibility with scikit-learn; the intercept has no penalty to be scaled against.
+        With `penalize_intercept`: the penalty is on the intercept divided by this.
     class_weight : dict or "balanced", optional
         Factors of the weights of the rows of each class.
     random_state : optional
         Accepted for compatibility with scikit-learn; no result depends on chance.
     solver : str, default="auto"
-        "newton", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd" or "dual"; "auto" takes the one that
+        "newton", "irls", "lbfgs", "newton-cg", "prox_newton", "gradient", "sgd" or "dual"; "auto" takes the one that
         `separatrix.solvers.choose.choose_solver` names. scikit-learn's other names are understood.
     max_iter : int, default=100
         Limit on the number of steps.
@@ -117,6 +122,13 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         Factors of the penalty of each column; 0 leaves a column without one.
     bounds : (lower, upper), optional
         Limits of the coefficients: numbers, or one per column.
+    penalize_intercept : bool, default=False
+        Whether the intercept is penalised, as in scikit-learn's "liblinear"; a `prior` of arrays then has its entry at the end.
+    eta0 : float, optional
+        For solver="gradient" and "sgd": plain steps w ← w + eta0 (Σ (y − p) x − w/C) of this fixed rate in the units of the
+        columns, over all rows or one at a time; too large a rate ends with the status DIVERGED. Without it both are scaled.
+    record : bool, default=False
+        Whether to keep the coefficients of every step in ``fit_.history``; with solver="sgd" and `eta0` those after every row.
 
     Attributes
     ----------
@@ -169,6 +181,9 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         prior: tuple[ArrayLike, ArrayLike] | None = None,
         penalty_factors: ArrayLike | None = None,
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        penalize_intercept: bool = False,
+        eta0: float | None = None,
+        record: bool = False,
     ) -> None:
         self.penalty = penalty
         self.C = C
@@ -189,6 +204,9 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         self.prior = prior
         self.penalty_factors = penalty_factors
         self.bounds = bounds
+        self.penalize_intercept = penalize_intercept
+        self.eta0 = eta0
+        self.record = record
 
     def fit(
         self,
@@ -225,13 +243,14 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
             return
         offset = call.options["offset"]
         shift = None if offset is None else real_numbers(offset, "offset")
-        limits: dict[str, Any] = {"tol": self._tolerance(), "max_iter": int(self.max_iter)}
+        limits: dict[str, Any] = {"tol": self._tolerance(), "max_iter": int(self.max_iter), "record": bool(self.record)}
         with threads_of(self.n_jobs), Progress(type(self).__name__, int(self.verbose)) as progress:
             if self.penalty == "firth":
                 problem = self._problem(source, shift, np.inf)
                 solution = self._maximise_firth(problem, source)
             else:
                 problem = self._problem(source, shift)
+                limits["rate"] = None if self.eta0 is None else float(self.eta0)
                 solution = minimise(problem, self.solver, self._start(problem, call), callback=progress, **limits)
             self._unpack(solution, problem, call.watch, source)
             self._diagnose(source)
@@ -272,18 +291,36 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
 
     def _problem(self, source: Source, offset: Float | None, C: float | None = None) -> LinearProblem:
         strength, ratio = self._strength()
-        return LinearProblem.of(
-            source,
-            C=strength if C is None else C,
-            l1_ratio=ratio,
-            fit_intercept=bool(self.fit_intercept),
-            baseline=self._baseline(),
-            penalty_factors=self.penalty_factors,
-            prior=self.prior,
-            bounds=self.bounds,
-            offset=offset,
-            pivoted=self.penalty != "firth",
-        )
+        options: dict[str, Any] = {
+            "C": strength if C is None else C,
+            "l1_ratio": ratio,
+            "fit_intercept": bool(self.fit_intercept),
+            "baseline": self._baseline(),
+            "penalty_factors": self.penalty_factors,
+            "prior": self.prior,
+            "bounds": self.bounds,
+            "offset": offset,
+            "pivoted": self.penalty != "firth" and self.eta0 is None,
+            "as_given": self.eta0 is not None,
+        }
+        if self._held_intercept:
+            source, options = with_column_of_ones(source, options, float(self.intercept_scaling))
+        return LinearProblem.of(source, **options)
+
+    @property
+    def _held_intercept(self) -> bool:
+        """Whether the intercept is one more coefficient under the penalty."""
+        penalised = self.prior is not None or not np.isinf(self._strength()[0])
+        return bool(self.penalize_intercept and self.fit_intercept and penalised and self.penalty != "firth")
+
+    def _problem_of(self, source: Source) -> LinearProblem:
+        if self.penalty == "firth" or len(self._counted) == 1:
+            raise ValueError("The objective is known for two or more classes and penalties other than 'firth'.")
+        return self._problem(self._weighted(source), None)
+
+    def _points_of(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
+        found = self._scores_of(coef, intercept)
+        return joined(*found, float(self.intercept_scaling)) if self._held_intercept else found
 
     def _start(self, problem: LinearProblem, call: FitCall) -> Float:
         """θ of the model before, where it was of the same columns and classes; zeros else."""
@@ -292,11 +329,17 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         classes, coef, intercept = call.before
         if coef.shape[1] != self.n_features_in_ or not np.array_equal(classes, self.classes_):
             return problem.start()
-        return problem.start(*self._scores_of(coef, intercept))
+        return problem.start(*self._points_of(coef, intercept))
 
     def _tolerance(self) -> float:
         """`tol`, and less for maximum likelihood, whose coefficients are read beside their standard errors."""
         return float(self.tol) if not np.isinf(self._strength()[0]) or self.prior is not None else min(self.tol, 1e-10)
+
+    def _rule_of(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
+        """Coefficients and intercepts of the classes, from those of the problem: the inverse of `_points_of`."""
+        if self._held_intercept:
+            coef, intercept = split(coef, float(self.intercept_scaling))
+        return self._expand(coef, intercept)
 
     def _expand(self, coef: Float, intercept: Float) -> tuple[Float, Float]:
         """One row a class: the baseline's is zero."""
@@ -319,12 +362,16 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
 
     def _unpack(self, solution: Solution, problem: LinearProblem, watch: Stopwatch, source: Source) -> None:
         published = problem.publish(solution, self._tolerance())
-        self.coef_, self.intercept_ = self._expand(published.coef, published.intercept)
+        self.coef_, self.intercept_ = self._rule_of(published.coef, published.intercept)
         self.n_iter_, self.solver_ = np.array([solution.iterations], dtype=np.int32), solution.solver
         self._steepest = solution.steepest
         fit = watch.fit(published.status, source.passes, problem.detail, published.certificate, solution.iterations)
         fit.trace.extend(solution.trace)
-        self.fit_ = fit
+        path = problem.history(solution, published.coef, published.intercept)
+        if path is not None:
+            every = [self._rule_of(*point) for point in zip(path.coef, path.intercept, strict=True)]
+            path = replace(path, coef=np.stack([w for w, _ in every]), intercept=np.stack([b for _, b in every]))
+        self.fit_ = replace(fit, history=path)
 
     def _warn(self) -> None:
         if self.fit_.status is Status.SEPARATED:
@@ -335,22 +382,9 @@ class LogisticRegression(FirthPenalty, Summarised, Probabilities, SparseCoeffici
         """On scores that grow without bound: are the classes separable?"""
         C, _ = self._strength()
         unpenalised = np.isinf(C) and self.prior is None and self.bounds is None and self.penalty != "firth"
-        if not unpenalised or self._steepest <= _SUSPICIOUS or self.fit_.status is Status.INTERRUPTED:
-            return
-        from separatrix.geometry.recession import ProgrammeFailed
-        from separatrix.geometry.separation import separability
+        if unpenalised and self._steepest > _SUSPICIOUS and self.fit_.status is not Status.INTERRUPTED:
+            from separatrix.models.logistic.diagnosis import diagnosed  # a linear programme, which few fits need
 
-        try:
-            verdict = separability(source, None, fit_intercept=bool(self.fit_intercept))
-        except ProgrammeFailed as reason:  # the fit stands; whether the classes can be separated stays open
-            self.fit_ = replace(self.fit_, detail=f"Whether the classes can be separated is not known. {reason}")
-            return
-        if self.class_names is not None:
-            verdict = replace(verdict, classes=self.class_names)
-        self.separability_ = verdict
-        if verdict.verdict != "overlap":
-            fit = self.fit_
-            unbounded = None if fit.certificate is None else replace(fit.certificate, method="no maximum exists")
-            self.fit_ = Fit(
-                Status.SEPARATED, fit.passes, fit.seconds, fit.iterations, verdict.message(), unbounded, fit.trace
-            )
+            self.fit_, verdict = diagnosed(self.fit_, source, bool(self.fit_intercept), self.class_names)
+            if verdict is not None:
+                self.separability_ = verdict

@@ -115,6 +115,7 @@ class Summarised(LinearRule):
         Null deviance          110.9035489 on 79 df
         AIC                    93.97362314
         BIC                    98.73767641
+        McFadden's R²          0.188722
         Likelihood-ratio test  χ² = 20.9299 on 1 df, p = 4.8e-06
         <BLANKLINE>
         Standard errors from the information matrix; Wald intervals at level 0.95.

@@ -3,7 +3,8 @@
     min  C Σ sᵢ ℓ(ỹᵢ(wᵀxᵢ + b)) + (1−ρ)/2 ‖w‖² + ρ‖w‖₁         ỹ = ±1;  ρ = 0 for "l2", 1 for "l1", l1_ratio for "elasticnet"
 
     logistic  log(1 + e⁻ᵐ)        hinge  max(0, 1−m)          squared hinge  max(0, 1−m)²       squared  ½(1−m)²
-    Huberised  squared hinge with a straight tail below −1     perceptron  max(0, −m)            sigmoid  1/(1 + eᵐ)
+    Huberised  squared hinge with a straight tail below −1     perceptron  max(0, −m)            exponential  e⁻ᵐ
+    sigmoid  1/(1 + eᵐ)           sigmoid squared  1/(1 + eᵐ)² = (σ(η) − y)²
 
 The intercept is never penalised. More than two classes have one such problem each, the class against the rest.
 Reference: Hastie, Tibshirani, Friedman (2009), The Elements of Statistical Learning, section 10.6 and table 12.1.
@@ -17,6 +18,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
@@ -27,8 +29,8 @@ from separatrix.data.views import Regrouped, Reweighted
 from separatrix.errors import Message
 from separatrix.models.base import FitCall
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
-from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.logistic_regression import SeparationWarning
+from separatrix.models.objective_values import ObjectiveValues
 from separatrix.models.progress import Progress
 from separatrix.models.scikit_learn import RegisteredName
 from separatrix.models.sparse_coefficients import SparseCoefficients
@@ -42,15 +44,21 @@ from separatrix.solvers.registry import method_names, minimise
 
 # Scores beyond this mean probabilities that data rarely support: time to ask whether the classes are separable.
 _SUSPICIOUS = 10.0
+# Losses that are positive everywhere: without a penalty, classes that can be separated leave them without an optimum.
+_UNBOUNDED = ("logistic", "exponential")
+# Scores of about this size are drawn where a fit begins anew.
+_DRAWN = 3.0
 
 
-class LinearClassifier(SparseCoefficients, LinearRule):
+class LinearClassifier(SparseCoefficients, ObjectiveValues):
     """A linear rule by any margin loss under any of the usual penalties, with a proof of optimality.
 
     Parameters
     ----------
-    loss : {"logistic", "hinge", "squared_hinge", "squared", "perceptron", "huberised", "sigmoid"}, default="squared_hinge"
-        "sigmoid" is not convex: it gets the stationary point next to the optimum of "logistic", and no proof.
+    loss : {"logistic", "hinge", "squared_hinge", "squared", "perceptron", "huberised", "exponential", "sigmoid", \
+"sigmoid_squared"}, default="squared_hinge"
+        "sigmoid" and "sigmoid_squared" are not convex: they get the stationary point next to the optimum of "logistic", or the
+        best of those from `n_init` starts, and no proof.
         "perceptron" vanishes at w = 0, which is therefore its exact optimum under any penalty.
     penalty : {"l2", "l1", "elasticnet", None}, default="l2"
         ½‖w‖², ‖w‖₁, or l1_ratio ‖w‖₁ + (1 − l1_ratio) ½‖w‖².
@@ -76,7 +84,13 @@ class LinearClassifier(SparseCoefficients, LinearRule):
     n_jobs : int, optional
         Threads; by default those of `separatrix.config`.
     random_state : optional
-        Accepted for compatibility with scikit-learn; no result depends on chance.
+        Of the starts beyond the first; nothing else depends on chance.
+    n_init : int, default=1
+        For losses that are not convex: so many starts, the first at the optimum of "logistic", the others at random. The
+        lowest objective is kept, and ``fit_.detail`` says how they ended.
+    record : bool, default=False
+        Whether to keep the coefficients of every step in ``history`` of the records in ``machines_``, and for two classes in
+        ``fit_.history``.
 
     Attributes
     ----------
@@ -117,6 +131,8 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         "verbose": ["verbose"],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "record": ["boolean"],
     }
 
     def __init__(
@@ -135,6 +151,8 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         verbose: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
+        n_init: int = 1,
+        record: bool = False,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -149,6 +167,8 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.n_init = n_init
+        self.record = record
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -157,6 +177,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
 
     def _solve(self, source: Source, call: FitCall) -> None:
         self.machines_: list[Fit] = []
+        self._starts = ""
         if len(self.classes_) == 1:
             self.n_iter_, self.solver_ = np.zeros(1, dtype=np.int32), "closed form"
             self._constant(source, call.watch)
@@ -204,6 +225,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         detail = Message.joined(detail, problem.detail)
         fit = watch.fit(status, source.passes, detail, published.certificate, solution.iterations)
         fit.trace.extend(solution.trace)
+        fit = replace(fit, history=problem.history(solution, published.coef, published.intercept))
         coef, intercept = published.coef[0], float(published.intercept[0])
         return (coef[:-1], float(coef[-1]), fit) if len(coef) > self.n_features_in_ else (coef, intercept, fit)
 
@@ -221,6 +243,14 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         factored: dict[str, Any] = {"fit_intercept": False, "penalty_factors": factors}
         return LinearProblem.of(Intercept(source), loss, C=C, l1_ratio=ratio, **factored)
 
+    def _problem_of(self, source: Source) -> LinearProblem:
+        if len(self._counted) != 2:
+            raise ValueError(
+                "Each class has a problem of its own: the objective is known at any coefficients for two classes."
+            )
+        factors = class_factors(self.class_weight, self.classes_, class_counts(source))
+        return self._problem(source if factors is None else Reweighted(source, factors), *self._strength())
+
     def _minimise(self, problem: LinearProblem, theta: Float, tol: float, interrupted: bool) -> Solution:
         max_iter = 0 if interrupted else int(self.max_iter)
         if self.loss == "perceptron":
@@ -228,21 +258,39 @@ class LinearClassifier(SparseCoefficients, LinearRule):
             zero = problem.evaluate(np.zeros_like(theta))  # finds NaN and infinity in X
             certificate = Certificate(0.0, zero.value, "a loss that is nowhere negative vanishes at w = 0")
             return Solution(np.zeros_like(theta), Status.EXACT, certificate, 0, total=zero.total)
-        if self.loss == "logistic" and np.isinf(self._strength()[0]):
+        if self.loss in _UNBOUNDED and np.isinf(self._strength()[0]):
             tol = min(tol, 1e-10)  # as LogisticRegression: so far out that separable classes show
         progress = Progress(type(self).__name__, int(self.verbose))
         try:
-            found = minimise(problem, self.solver, theta, tol=tol, max_iter=max_iter, callback=progress)
+            limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "record": bool(self.record)}
+            found = minimise(problem, self.solver, theta, callback=progress, **limits)
+            if self.n_init > 1 and not MARGIN_LOSSES[self.loss].convex:
+                found = self._best_of_starts(problem, found, progress, **limits)
         finally:
             progress.close()
         self.solver_ = found.solver
         return found
 
+    def _best_of_starts(self, problem: LinearProblem, first: Solution, callback: Any, **limits: Any) -> Solution:
+        """The lowest of the solutions from several starts."""
+        random, (m, p) = check_random_state(self.random_state), problem.shape
+        size = np.where(problem.sizes > 0, problem.sizes, 1.0) * np.sqrt(p)
+        found = [first]
+        while len(found) < self.n_init and found[-1].status is not Status.INTERRUPTED:
+            start = _DRAWN * random.standard_normal((m, p)) / size
+            found.append(minimise(problem, self.solver, start, callback=callback, **limits))
+        ends = np.array([one.certificate.objective for one in found]) * problem.units
+        least, most = float(ends.min()), float(ends.max())
+        near = int((ends <= least + 1e2 * self.tol * max(1.0, abs(least))).sum())
+        others = "" if near == len(ends) else f", the others above it, up to {most:.6g}"
+        self._starts = f"Of {len(ends)} starts {near} ended at an objective of about {least:.6g}{others}."
+        return replace(found[int(ends.argmin())], iterations=sum(one.iterations for one in found))
+
     def _verdict(self, solution: Solution, source: Source) -> tuple[Status, str]:
         """Why the fit ended, and what that means for these data."""
         if self.loss == "perceptron":
             return Status.EXACT, "The optimum is w = 0, a constant rule, since the perceptron loss vanishes there."
-        unbounded = self.loss == "logistic" and np.isinf(self._strength()[0]) and solution.steepest > _SUSPICIOUS
+        unbounded = self.loss in _UNBOUNDED and np.isinf(self._strength()[0]) and solution.steepest > _SUSPICIOUS
         if unbounded and solution.status is not Status.INTERRUPTED:
             from separatrix.geometry.recession import ProgrammeFailed
             from separatrix.geometry.separation import separability
@@ -253,7 +301,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
                 return solution.status, f"Whether the classes can be separated is not known. {reason}"
             if verdict.verdict != "overlap":
                 return Status.SEPARATED, verdict.message()
-        return solution.status, ""
+        return solution.status, self._starts
 
     def _joined(self, watch: Stopwatch, passes: int) -> Fit:
         """One record for all machines."""
@@ -272,7 +320,7 @@ class LinearClassifier(SparseCoefficients, LinearRule):
         joined = watch.fit(worst, passes, detail, certificate, sum(fit.iterations for fit in fits))
         for label, fit in zip(labels, fits, strict=True):
             joined.trace.extend({**entry, "machine": shown(label)} for entry in fit.trace)
-        return joined
+        return replace(joined, history=fits[0].history) if len(fits) == 1 else joined
 
     def _warn(self) -> None:
         if self.fit_.status is Status.SEPARATED:

@@ -37,6 +37,7 @@ from separatrix.models.progress import Progress
 from separatrix.models.sparse_coefficients import dense
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.online.machine import BinaryPerceptron, Rule, Variant
+from separatrix.online.mistakes import MistakePath, criterion
 from separatrix.online.perceptron import (
     hold_out,
     largest_norm,
@@ -98,6 +99,9 @@ class Perceptron(OnlineRule):
         Start from the previous coefficients.
     variant : {"plain", "averaged", "pocket"}, default="plain"
         The last vector, the mean of the vectors after every visit, or the one with the fewest mistakes on the training rows.
+    record : bool, default=False
+        Whether to keep the vector that makes the mistakes after each of them in ``fit_.history``, with the row it was made on
+        and the perceptron criterion Σ s max(0, −t f). Rows are then visited one by one from Python.
 
     Attributes
     ----------
@@ -154,6 +158,7 @@ class Perceptron(OnlineRule):
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "warm_start": ["boolean"],
         "variant": [StrOptions({"plain", "averaged", "pocket"})],
+        "record": ["boolean"],
     }
 
     def __init__(
@@ -176,6 +181,7 @@ class Perceptron(OnlineRule):
         class_weight: ClassWeight = None,
         warm_start: bool = False,
         variant: Variant = "plain",
+        record: bool = False,
     ) -> None:
         self.penalty = penalty
         self.alpha = alpha
@@ -194,6 +200,7 @@ class Perceptron(OnlineRule):
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.variant = variant
+        self.record = record
 
     def fit(  # type: ignore[override]  # in scikit-learn's order of arguments
         self,
@@ -277,7 +284,10 @@ class Perceptron(OnlineRule):
             machine.begin()
         progress = Progress(type(self).__name__, int(self.verbose))
         try:
-            happened = train(source, machines, rule, held_out, lambda now: progress({**now, "gap": now["objective"]}))
+            path = MistakePath() if self.record else None
+            happened = train(
+                source, machines, rule, held_out, lambda now: progress({**now, "gap": now["objective"]}), path
+            )
         finally:
             progress.close()
         answers = [machine.answer for machine in machines]
@@ -294,7 +304,26 @@ class Perceptron(OnlineRule):
         detail = happened.sentence(rule, machines, found.wrong, self.classes_)
         certificate = Certificate(wrong, wrong, "rows on the wrong side; no rule has fewer than none")
         fit = watch.fit(status, source.passes, detail, certificate, happened.epochs)
-        self.fit_ = replace(fit, trace=happened.trace)
+        history = None if path is None else path.history(source, machines)
+        self.fit_ = replace(fit, trace=happened.trace, history=history)
+
+    def objective_at(
+        self, X: Any, y: ArrayLike | None, coef: ArrayLike, intercept: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Float:
+        """The perceptron criterion Σ s max(0, −t f) at any coefficients, summed over the machines, without a penalty.
+
+        Parameters
+        ----------
+        coef : array-like of shape (n_points, *coef_.shape)
+        intercept : array-like of shape (n_points, *intercept_.shape)
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+        """
+        self._check_ready()
+        source = self._labelled(X, y, sample_weight, self._counted, Stopwatch(), reset=False)
+        return criterion(source, self._machines, np.asarray(coef, np.float64), np.asarray(intercept, np.float64))
 
     def mistake_bound(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Float:
         """(D/δ)²: how many mistakes each machine can make at most on these rows, in any order and any number of epochs.

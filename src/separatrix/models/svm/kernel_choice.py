@@ -119,6 +119,8 @@ def check_parameters(model: Any) -> None:
         raise ValueError(f"cache_size is {model.cache_size!r}; give megabytes, 0 or more.")
     if isinstance(model.max_iter, bool) or not isinstance(model.max_iter, Integral) or model.max_iter < -1:
         raise ValueError(f"max_iter is {model.max_iter!r}; give a whole number of steps, or -1 for no limit.")
+    if not isinstance(model.record, bool | np.bool_):
+        raise ValueError(f"record is {model.record!r}; give True or False.")
     for name, known in (("multi_class", ("ovo", "ovr")), ("decision_function_shape", ("ovo", "ovr"))):
         if getattr(model, name) not in known:
             raise ValueError(f"{name} is {getattr(model, name)!r}; give 'ovo' or 'ovr'.")

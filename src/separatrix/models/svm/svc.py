@@ -40,6 +40,7 @@ from separatrix.models.svm.kernel_choice import KernelName, check_parameters, ch
 from separatrix.models.svm.kernel_problem import KernelProblem, share_values
 from separatrix.models.svm.machine_boundaries import MachineBoundaries
 from separatrix.models.svm.machines import dual_layout, pairs_among_all
+from separatrix.models.svm.smo_path import check_recordable, smo_path
 from separatrix.result import Certificate, Status
 
 # Values of the kernel that a thread computes before it takes further rows, and the rows that it takes at least.
@@ -90,6 +91,8 @@ class SVC(MachineBoundaries):
         One machine per pair of classes, or one per class.
     calibration : {None, "sigmoid", "isotonic"}, default=None
         How `predict_proba` makes probabilities from scores of left-out rows; they never contradict `predict`.
+    record : bool, default=False
+        Whether to keep the multipliers after every step of two rows in ``fit_.history``; for two classes and up to 2000 rows.
 
     Attributes
     ----------
@@ -125,6 +128,8 @@ class SVC(MachineBoundaries):
     True
     """
 
+    record: bool = False  # of machines that have no such parameter
+
     def __init__(
         self,
         *,
@@ -145,6 +150,7 @@ class SVC(MachineBoundaries):
         random_state: Any = None,
         multi_class: Literal["ovo", "ovr"] = "ovo",
         calibration: Literal["sigmoid", "isotonic"] | None = None,
+        record: bool = False,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -163,6 +169,7 @@ class SVC(MachineBoundaries):
         self.random_state = random_state
         self.multi_class = multi_class
         self.calibration = calibration
+        self.record = record
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -189,6 +196,8 @@ class SVC(MachineBoundaries):
             self._fit_one_class(source, call.watch)
             return
         problem, rows = self._problem(source, isinstance(call.X, sp.spmatrix))
+        if self.record:
+            check_recordable(problem)
         progress = Progress(type(self).__name__, int(self.verbose))
         duals = problem.solve_all(callback=progress)
         progress.close()
@@ -200,9 +209,15 @@ class SVC(MachineBoundaries):
         status = Status.worst({duals.status(m) for m in range(len(duals.splits))})
         calibrated = self._calibrated if status is not Status.INTERRUPTED else None
         self._calibrators = problem.cross_fit(calibrated, self.random_state) if calibrated else []
+        path = None
+        if self.record:
+            rule = self._weights[0] if self._kernel.linear else None, float(self.intercept_[0])
+            path = smo_path(problem, duals.beta, rule, rows, None if self.max_iter < 0 else int(self.max_iter))
         problem.release()
         record = call.watch.fit(status, 0, "", duals.certificate(), int(duals.steps.sum()))
-        self.fit_ = replace(record, passes=duals.rounds, trace=duals.trace(0) if len(duals.splits) == 1 else [])
+        self.fit_ = replace(
+            record, passes=duals.rounds, trace=duals.trace(0) if len(duals.splits) == 1 else [], history=path
+        )
         self._place_classes(source)
 
     def _warn(self) -> None:
