@@ -11,6 +11,7 @@ import types
 import warnings
 from copy import copy, deepcopy
 from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 import pandas as pd
@@ -376,3 +377,29 @@ def test_the_page_of_conformance_reaches_its_goal_with_a_decision_for_the_rest()
     page = (Path(__file__).parent.parent / "docs" / "conformance.md").read_text(encoding="utf-8")
     share = re.search(r"^\d+ of \d+ tests, ([\d.]+) %", page, flags=re.M)
     assert share and float(share[1]) >= 98 and "To be mended" not in page
+
+
+def test_modules_that_nobody_imports_stay_unloaded_and_are_swapped_when_they_are_loaded():
+    code = """
+        import sys, separatrix, pickle
+        separatrix.accelerate(only=["GaussianNB", "NearestCentroid", "SVC"])
+        assert separatrix.accelerated()["GaussianNB"].swapped
+        assert not {"sklearn.naive_bayes", "sklearn.neighbors", "sklearn.svm"} & sys.modules.keys()
+        from sklearn.naive_bayes import GaussianNB
+        import sklearn.naive_bayes
+        assert GaussianNB is sklearn.naive_bayes.GaussianNB and hasattr(GaussianNB, "swap")
+        assert type(sklearn.naive_bayes.__loader__).__module__.startswith("_frozen_importlib")
+        assert sklearn.naive_bayes.__spec__.loader is sklearn.naive_bayes.__loader__
+        assert hasattr(GaussianNB().fit([[0.0], [1.0]], [0, 1]), "fit_")
+        from separatrix.drop_in.swaps import SWAPS
+        original = SWAPS["NearestCentroid"].original  # the first read loads the module
+        import sklearn.neighbors
+        assert not hasattr(original, "swap") and issubclass(sklearn.neighbors.NearestCentroid, original)
+        assert sklearn.neighbors.NearestCentroid is not original
+        finders = len(sys.meta_path)
+        separatrix.restore()
+        assert len(sys.meta_path) == finders - 1 and sklearn.neighbors.NearestCentroid is original
+        from sklearn.svm import SVC
+        assert not hasattr(SVC, "swap") and not hasattr(sklearn.naive_bayes.GaussianNB, "swap")
+    """
+    subprocess.run([sys.executable, "-c", dedent(code)], check=True)

@@ -67,8 +67,9 @@ class Swap:
 
     @cached_property
     def original(self) -> type[Any]:
-        """scikit-learn's class; the first read comes before the first swap."""
-        return getattr(import_module(self.module), self.name)
+        """scikit-learn's class; the first read comes before the first swap, or loads the module and is that swap."""
+        found = getattr(import_module(self.module), self.name)
+        return vars(self).get("original", found)
 
     @cached_property
     def ours(self) -> type[Any]:
