@@ -403,3 +403,11 @@ def test_modules_that_nobody_imports_stay_unloaded_and_are_swapped_when_they_are
         assert not hasattr(SVC, "swap") and not hasattr(sklearn.naive_bayes.GaussianNB, "swap")
     """
     subprocess.run([sys.executable, "-c", dedent(code)], check=True)
+
+
+def test_parameters_that_were_valid_before_say_nothing_about_others(swapped):
+    for C in (1.0, 10.0, 1.0):
+        assert SVC(C=C, degree=3).fit(X, Y).fit_
+    for wrong in ({"degree": 3.5}, {"C": -1.0}, {"C": "1"}, {"kernel": "cubic"}):
+        with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter of SVC must be"):
+            SVC(**wrong).fit(X, Y)
