@@ -346,8 +346,10 @@ def test_a_script_runs_as_it_stands(call, tmp_path):
 def test_the_runner_says_how_it_is_called():
     done = subprocess.run([sys.executable, "-m", "separatrix"], capture_output=True, text=True)
     assert done.returncode == 2 and "name a script, or a module with -m" in done.stderr
+    done = subprocess.run([sys.executable, "-m", "separatrix", "nowhere.py"], capture_output=True, text=True)
+    assert done.returncode == 2 and "there is no file nowhere.py; a module is named after -m" in done.stderr
     done = subprocess.run(
-        [sys.executable, "-m", "separatrix", "--only", "Tree", "x.py"], capture_output=True, text=True
+        [sys.executable, "-m", "separatrix", "--only", "Tree", __file__], capture_output=True, text=True
     )
     assert done.returncode and "Tree: no class of this name is swapped" in done.stderr
 
@@ -364,7 +366,7 @@ def test_a_notebook_extension(monkeypatch):
 
 def test_scikit_learns_own_test_of_logistic_regression_passes_after_restore(tmp_path):
     code = (
-        "import sys, pytest, separatrix\n"
+        "import sys, pytest, separatrix, sklearn.linear_model, sklearn.svm\n"
         "for _ in range(2): separatrix.accelerate(); separatrix.restore()\n"
         "sys.exit(pytest.main(['-c', '/dev/null', '-q', '-p', 'no:cacheprovider', '--pyargs',\n"
         "    'sklearn.linear_model.tests.test_logistic', '-k', 'test_predict or test_sparsify or test_nan or test_warm']))"

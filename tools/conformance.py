@@ -42,12 +42,12 @@ MODULES = [
     *(f"svm.tests.test_{name}" for name in ("svm", "sparse", "bounds")),
     *(
         f"tests.test_{name}"
-        for name in ("calibration", "multiclass", "multioutput", "pipeline", "base", "metaestimators")
+        for name in ("calibration", "multiclass", "multioutput", "pipeline", "base", "metaestimators", "common")
     ),
-    *(f"model_selection.tests.test_{name}" for name in ("validation", "classification_threshold")),
+    *(f"model_selection.tests.test_{name}" for name in ("validation", "search", "classification_threshold")),
     *(f"ensemble.tests.test_{name}" for name in ("voting", "stacking", "bagging")),
     *(f"feature_selection.tests.test_{name}" for name in ("rfe", "from_model", "sequential")),
-    "inspection.tests.test_permutation_importance",
+    *(f"inspection.tests.test_{name}" for name in ("permutation_importance", "partial_dependence")),
     *("inspection._plot.tests.test_boundary_decision_display", "semi_supervised.tests.test_self_training"),
     "neighbors.tests.test_nearest_centroid",
     *("compose.tests.test_target", "utils.tests.test_response"),

@@ -31,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     called = asked.module or asked.script
     if not called:
         _parser().error("name a script, or a module with -m")
+    if asked.script and not os.path.exists(asked.script[0]):
+        _parser().error(f"there is no file {asked.script[0]}; a module is named after -m")
     if asked.report:
         _show_log()
     accelerate(only=asked.only, without=asked.without)
