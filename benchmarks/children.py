@@ -24,18 +24,24 @@ class ChildFailed(RuntimeError):
     """The child process died; the message is the last line it wrote."""
 
 
-def call(function: str, /, environment: Mapping[str, str] | None = None, **arguments: Any) -> Any:
-    """`function` ("module:name") called with `arguments` in a child process; both ways through JSON."""
+def call(
+    function: str, /, environment: Mapping[str, str] | None = None, limit: float | None = None, **arguments: Any
+) -> Any:
+    """`function` ("module:name") called with `arguments` in a child process; both ways through JSON; for `limit` seconds."""
     with TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.children", function, json.dumps(arguments), str(answer)],
-            cwd=ROOT,
-            env={**os.environ, **KEEP_BYTE_CODE, **(environment or {})},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "benchmarks.children", function, json.dumps(arguments), str(answer)],
+                cwd=ROOT,
+                env={**os.environ, **KEEP_BYTE_CODE, **(environment or {})},
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=limit,
+            )
+        except subprocess.TimeoutExpired:
+            raise ChildFailed(f"{function} was not done after {limit} s") from None
         if done.returncode:
             lines = done.stderr.strip().splitlines()
             raise ChildFailed(lines[-1] if lines else f"{function} ended with exit status {done.returncode}")

@@ -11,6 +11,7 @@ import types
 import warnings
 from copy import copy, deepcopy
 from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 import pandas as pd
@@ -345,8 +346,10 @@ def test_a_script_runs_as_it_stands(call, tmp_path):
 def test_the_runner_says_how_it_is_called():
     done = subprocess.run([sys.executable, "-m", "separatrix"], capture_output=True, text=True)
     assert done.returncode == 2 and "name a script, or a module with -m" in done.stderr
+    done = subprocess.run([sys.executable, "-m", "separatrix", "nowhere.py"], capture_output=True, text=True)
+    assert done.returncode == 2 and "there is no file nowhere.py; a module is named after -m" in done.stderr
     done = subprocess.run(
-        [sys.executable, "-m", "separatrix", "--only", "Tree", "x.py"], capture_output=True, text=True
+        [sys.executable, "-m", "separatrix", "--only", "Tree", __file__], capture_output=True, text=True
     )
     assert done.returncode and "Tree: no class of this name is swapped" in done.stderr
 
@@ -363,7 +366,7 @@ def test_a_notebook_extension(monkeypatch):
 
 def test_scikit_learns_own_test_of_logistic_regression_passes_after_restore(tmp_path):
     code = (
-        "import sys, pytest, separatrix\n"
+        "import sys, pytest, separatrix, sklearn.linear_model, sklearn.svm\n"
         "for _ in range(2): separatrix.accelerate(); separatrix.restore()\n"
         "sys.exit(pytest.main(['-c', '/dev/null', '-q', '-p', 'no:cacheprovider', '--pyargs',\n"
         "    'sklearn.linear_model.tests.test_logistic', '-k', 'test_predict or test_sparsify or test_nan or test_warm']))"
@@ -376,3 +379,37 @@ def test_the_page_of_conformance_reaches_its_goal_with_a_decision_for_the_rest()
     page = (Path(__file__).parent.parent / "docs" / "conformance.md").read_text(encoding="utf-8")
     share = re.search(r"^\d+ of \d+ tests, ([\d.]+) %", page, flags=re.M)
     assert share and float(share[1]) >= 98 and "To be mended" not in page
+
+
+def test_modules_that_nobody_imports_stay_unloaded_and_are_swapped_when_they_are_loaded():
+    code = """
+        import sys, separatrix, pickle
+        separatrix.accelerate(only=["GaussianNB", "NearestCentroid", "SVC"])
+        assert separatrix.accelerated()["GaussianNB"].swapped
+        assert not {"sklearn.naive_bayes", "sklearn.neighbors", "sklearn.svm"} & sys.modules.keys()
+        from sklearn.naive_bayes import GaussianNB
+        import sklearn.naive_bayes
+        assert GaussianNB is sklearn.naive_bayes.GaussianNB and hasattr(GaussianNB, "swap")
+        assert type(sklearn.naive_bayes.__loader__).__module__.startswith("_frozen_importlib")
+        assert sklearn.naive_bayes.__spec__.loader is sklearn.naive_bayes.__loader__
+        assert hasattr(GaussianNB().fit([[0.0], [1.0]], [0, 1]), "fit_")
+        from separatrix.drop_in.swaps import SWAPS
+        original = SWAPS["NearestCentroid"].original  # the first read loads the module
+        import sklearn.neighbors
+        assert not hasattr(original, "swap") and issubclass(sklearn.neighbors.NearestCentroid, original)
+        assert sklearn.neighbors.NearestCentroid is not original
+        finders = len(sys.meta_path)
+        separatrix.restore()
+        assert len(sys.meta_path) == finders - 1 and sklearn.neighbors.NearestCentroid is original
+        from sklearn.svm import SVC
+        assert not hasattr(SVC, "swap") and not hasattr(sklearn.naive_bayes.GaussianNB, "swap")
+    """
+    subprocess.run([sys.executable, "-c", dedent(code)], check=True)
+
+
+def test_parameters_that_were_valid_before_say_nothing_about_others(swapped):
+    for C in (1.0, 10.0, 1.0):
+        assert SVC(C=C, degree=3).fit(X, Y).fit_
+    for wrong in ({"degree": 3.5}, {"C": -1.0}, {"C": "1"}, {"kernel": "cubic"}):
+        with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter of SVC must be"):
+            SVC(**wrong).fit(X, Y)

@@ -4,6 +4,7 @@ import io
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -108,7 +109,8 @@ def test_a_script_by_both_sides(script):
     assert found.pixels <= 0.01
     assert [len(found.watched[side][0]["seconds"]) for side in b25_gallery.SIDES] == [2, 2]
     assert found.fit_ratio > 0
-    verdict = found.verdict()
+    verdict, fits = found.verdicts()
+    assert fits.goal == "plot_blobs.py: a fit ≥ 1×"
     assert verdict.goal == "plot_blobs.py: ≥ 1×, the same output and figures"
     page = report.render({"b25": report.entry("B25", "gallery", {"scale": 1.0}, CONDITIONS, Result(found.rows()))})
     assert "| plot_blobs.py, separatrix |" in page
@@ -142,7 +144,22 @@ def test_a_verdict_is_about_time_and_output(theirs, ours, numbers, pixels, met):
     watched = {side: [{"seconds": [value, value], "handed_back": 0}] for side, (value,) in seconds.items()}
     found = b25_gallery.Comparison("plot_a.py", seconds, watched, numbers, pixels)
     assert found.total_ratio == found.fit_ratio == theirs / ours
-    assert found.verdict().met is met
+    whole, fits = found.verdicts()
+    assert whole.met is met
+    assert fits.met is (theirs >= ours)
+
+
+def wait():
+    time.sleep(60)
+
+
+def test_a_script_that_takes_too_long_is_ended(tmp_path, monkeypatch):
+    (tmp_path / "plot_slow.py").write_text("import time; time.sleep(60)")
+    monkeypatch.setattr(b25_gallery, "LIMIT", 0.5)
+    with pytest.raises(ChildFailed, match="not done after"):
+        b25_gallery.process_seconds(b25_gallery.THEIRS, str(tmp_path / "plot_slow.py"))
+    with pytest.raises(ChildFailed, match=r"wait was not done after 0.5 s"):
+        call("tests.test_gallery:wait", limit=0.5)
 
 
 def test_the_workload_imports_no_numerical_library():

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from separatrix import Perceptron
+from separatrix import SVC, Perceptron
+from separatrix.dual import small_machines
 from separatrix.kernels import compensated
 from separatrix.kernels.coordinate import descend
 from separatrix.objectives import exact_sums
@@ -97,3 +98,28 @@ def test_perceptrons_of_sparse_rows_side_by_side_are_those_alone(classes: int, m
         found.append((model.coef_, model.intercept_, model.n_mistakes_, model.n_iter_))
     for one, other in zip(*found, strict=True):
         assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("bound", [0.05, 10.0, 1e4])
+def test_support_vector_machines_side_by_side_take_the_steps_of_each_alone(
+    bound: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 5, 230)
+    y = np.append(y, [5, 5])  # machines of different sizes
+    X = rng.standard_normal((len(y), 6)) + 0.4 * y[:, None]
+    monkeypatch.setattr(small_machines, "compiled_pays_by_now", lambda seconds: False)
+    asked = []
+    pairs_of_all = small_machines._pairs_of_all
+    monkeypatch.setattr(
+        small_machines, "_pairs_of_all", lambda *given: asked.append(len(given[0])) or pairs_of_all(*given)
+    )
+    together = SVC(C=bound).fit(X, y)
+    assert asked == [15]
+    monkeypatch.setattr(small_machines, "_SEVERAL", 99)
+    alone = SVC(C=bound).fit(X, y)
+    assert asked == [15]
+    np.testing.assert_array_equal(together.support_, alone.support_)
+    np.testing.assert_array_equal(together.n_iter_, alone.n_iter_)
+    assert_allclose(together.dual_coef_, alone.dual_coef_, rtol=1e-12, atol=1e-12 * bound)
+    assert together.fit_.certificate.kind == "proven" and together.fit_.certificate.gap <= 1e-3 * bound * len(y)

@@ -9,12 +9,14 @@ a run that was interrupted goes on.
     python tools/conformance.py                   all modules; writes the page
     python tools/conformance.py --sample          the quick ones; writes nothing
     python tools/conformance.py test_ridge        the modules whose names contain one of these words; writes nothing
+    python tools/conformance.py --add test_search   the same, for modules that the page has no row of: adds them to it
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -42,12 +44,12 @@ MODULES = [
     *(f"svm.tests.test_{name}" for name in ("svm", "sparse", "bounds")),
     *(
         f"tests.test_{name}"
-        for name in ("calibration", "multiclass", "multioutput", "pipeline", "base", "metaestimators")
+        for name in ("calibration", "multiclass", "multioutput", "pipeline", "base", "metaestimators", "common")
     ),
-    *(f"model_selection.tests.test_{name}" for name in ("validation", "classification_threshold")),
+    *(f"model_selection.tests.test_{name}" for name in ("validation", "search", "classification_threshold")),
     *(f"ensemble.tests.test_{name}" for name in ("voting", "stacking", "bagging")),
     *(f"feature_selection.tests.test_{name}" for name in ("rfe", "from_model", "sequential")),
-    "inspection.tests.test_permutation_importance",
+    *(f"inspection.tests.test_{name}" for name in ("permutation_importance", "partial_dependence")),
     *("inspection._plot.tests.test_boundary_decision_display", "semi_supervised.tests.test_self_training"),
     "neighbors.tests.test_nearest_centroid",
     *("compose.tests.test_target", "utils.tests.test_response"),
@@ -135,73 +137,108 @@ def compared(module: str, version: str) -> ModuleResult:
     return ModuleResult(module, *tests, swapped["reasons"])
 
 
-def table(results: list[ModuleResult]) -> list[str]:
-    """Rows of a table: one per module, and the sum."""
-    head = "| module of tests | pass with scikit-learn's | pass with ours | fail | fits by ours | handed back |"
-    rows = [head, "|---|---:|---:|---:|---:|---:|"]
-    sums = Counter[str]()
-    for one in results:
-        passing, failed = len(one.passing()), len(one.failed())
-        counts = {"passing": passing, "failed": failed, "fits": one.total("fits"), "back": one.total("handed_back")}
-        sums.update(counts)
-        rows.append(
-            f"| `sklearn.{one.name}` | {passing} | {passing - failed} | {failed} | {counts['fits']} | {counts['back']} |"
-        )
-    kept = sums["passing"] - sums["failed"]
-    total = f"| **all** | {sums['passing']} | {kept} | {sums['failed']} | {sums['fits']} | {sums['back']} |"
-    return [*rows, total, "", f"{kept} of {sums['passing']} tests, {100 * kept / max(1, sums['passing']):.1f} %."]
+@dataclass
+class Page:
+    """docs/conformance.md: counts of each module, and where each decision and each reason for a hand-back was seen."""
 
+    rows: dict[str, list[int]]
+    """By module: tests that pass with scikit-learn's classes, with ours, that fail; fits by ours, handed back."""
+    decisions: dict[str, Counter[str]]
+    reasons: Counter[str]
 
-def page(results: list[ModuleResult]) -> str:
-    """docs/conformance.md."""
-    by_decision: dict[str, list[str]] = {}
-    for one in results:
-        for test in one.failed():
+    @classmethod
+    def read(cls, text: str) -> Page:
+        """A page as `str` writes it."""
+        rows = {
+            m[1]: [int(n) for n in m[2].split("|")]
+            for m in re.finditer(r"^\| `sklearn\.(\S+)` \| ([\d |]+) \|$", text, re.M)
+        }
+        decisions = {
+            m[1]: Counter(
+                {seen[1]: int(seen[2] or 1) for seen in re.finditer(r"(`[^`]+::[^`]+`)(?: \((\d+)\))?", m[2])}
+            )
+            for m in re.finditer(r"^- \*\*(.+?)\*\* (`[^`]+::.*)$", text, re.M)
+        }
+        back = text.partition(_HANDED_BACK)[2]
+        reasons = Counter({m[1]: int(m[2]) for m in re.finditer(r"^- (.*) \((\d+)\)$", back, re.M)})
+        return cls(rows, decisions, reasons)
+
+    def add(self, one: ModuleResult) -> None:
+        """A module that is not on it yet."""
+        passing, failed = len(one.passing()), one.failed()
+        counts = [passing, passing - len(failed), len(failed), one.total("fits"), one.total("handed_back")]
+        self.rows[one.name] = counts
+        for test in failed:
             place = f"`{one.name.rsplit('.', 1)[-1]}::{test.split('[', 1)[0]}`"
-            by_decision.setdefault(decision_for(test) or "To be mended.", []).append(place)
-    reasons = Counter[str]()
-    for one in results:
+            self.decisions.setdefault(decision_for(test) or "To be mended.", Counter())[place] += 1
         for name, counted in one.reasons.items():
             for reason, count in counted.items():
-                reasons[f"`{name}`: {' '.join(reason.split())}"] += count
-    lines = [
-        "# scikit-learn's own tests, with our classes in its place",
-        "",
-        "Written by `make conformance`, which runs the tests of the installed scikit-learn twice: as they are, and with the",
-        f"classes of [accelerate.md](accelerate.md) swapped in. This is scikit-learn {sklearn.__version__}. Tests that fail or",
-        "are skipped without us are not counted. A fit is *handed back* where ours does not support what is asked for and",
-        "scikit-learn's own class does it.",
-        "",
-        *table(results),
-        "",
-        "## What differs, and why",
-        "",
-        "Each line is a decision; the tests that see it follow.",
-        "",
-    ]
-    for decision, tests in sorted(by_decision.items(), key=lambda item: -len(item[1])):
-        shown = ", ".join(f"{test} ({count})" if count > 1 else test for test, count in Counter(tests).items())
-        lines += [f"- **{decision}** {shown}"]
-    lines += ["", "## What was handed back", ""]
-    lines += [f"- {reason} ({count})" for reason, count in reasons.most_common()]
-    return "\n".join(lines) + "\n"
+                self.reasons[f"`{name}`: {' '.join(reason.split())}"] += count
+
+    def table(self) -> list[str]:
+        """One row per module in the order of the list, the sum, and the share."""
+        head = "| module of tests | pass with scikit-learn's | pass with ours | fail | fits by ours | handed back |"
+        ordered = sorted(self.rows, key=lambda name: MODULES.index(name) if name in MODULES else len(MODULES))
+        sums = [sum(column) for column in zip(*self.rows.values(), strict=True)] or [0] * 5
+        lines = [f"| `sklearn.{name}` | {' | '.join(map(str, self.rows[name]))} |" for name in ordered]
+        share = f"{sums[1]} of {sums[0]} tests, {100 * sums[1] / max(1, sums[0]):.1f} %."
+        return [
+            head,
+            "|---|---:|---:|---:|---:|---:|",
+            *lines,
+            f"| **all** | {' | '.join(map(str, sums))} |",
+            "",
+            share,
+        ]
+
+    def __str__(self) -> str:
+        lines = [*_HEAD, *self.table(), "", "## What differs, and why", ""]
+        lines += ["Each line is a decision; the tests that see it follow.", ""]
+        for decision, tests in sorted(self.decisions.items(), key=lambda item: -item[1].total()):
+            shown = ", ".join(f"{test} ({count})" if count > 1 else test for test, count in tests.items())
+            lines += [f"- **{decision}** {shown}"]
+        lines += ["", _HANDED_BACK, ""]
+        lines += [f"- {reason} ({count})" for reason, count in self.reasons.most_common()]
+        return "\n".join(lines) + "\n"
+
+
+_HANDED_BACK = "## What was handed back"
+_HEAD = [
+    "# scikit-learn's own tests, with our classes in its place",
+    "",
+    "Written by `make conformance`, which runs the tests of the installed scikit-learn twice: as they are, and with the",
+    f"classes of [accelerate.md](accelerate.md) swapped in. This is scikit-learn {sklearn.__version__}. Tests that fail or",
+    "are skipped without us are not counted; of `sklearn.tests.test_common`, which is about all estimators, the tests of the",
+    "swapped classes are run. A fit is *handed back* where ours does not support what is asked for and scikit-learn's own",
+    "class does it.",
+    "",
+]
 
 
 def main(arguments: list[str]) -> int:
-    """Run, print the table, and write the page if everything was run."""
-    words = list(QUICK) if arguments == ["--sample"] else arguments
+    """Run, print the table, and write the page if everything was run or something is added to it."""
+    adding = arguments[:1] == ["--add"]
+    words = list(QUICK) if arguments == ["--sample"] else arguments[adding:]
     modules = [module for module in MODULES if not words or any(word in module for word in words)]
+    whole = Page.read(PAGE.read_text(encoding="utf-8")) if adding else Page({}, {}, Counter())
+    modules = [module for module in modules if module not in whole.rows]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         results = list(pool.map(compared, modules, repeat(version_of_sources())))
-    print("\n".join(table(results)))
+    found = Page({}, {}, Counter())
+    for one in results:
+        found.add(one)
+        whole.add(one)
+    print("\n".join(found.table()))
     open_ones = [(one.name, test) for one in results for test in one.failed() if decision_for(test) is None]
     for module, test in open_ones:
         print(f"no decision: {module}::{test}")
-    if not words:
-        PAGE.write_text(page(results), encoding="utf-8")
-    passing = sum(len(one.passing()) for one in results)
-    failed = sum(len(one.failed()) for one in results)
-    return int(bool(open_ones) or (not words and failed > (1 - GOAL) * passing))  # the goal is for all of them together
+    if adding or not words:
+        PAGE.write_text(str(whole), encoding="utf-8")
+    passing, failed = (sum(row[column] for row in whole.rows.values()) for column in (0, 2))
+    everything = adding or not words
+    return int(
+        bool(open_ones) or (everything and failed > (1 - GOAL) * passing)
+    )  # the goal is for all of them together
 
 
 if __name__ == "__main__":

@@ -21,14 +21,12 @@ INDEX = "https://pypi.org/simple/scikit-learn/"
 CACHE = ROOT / "build" / "gallery"
 _SECONDS = 120  # without an answer
 
-# Those that use our classes, on data that are generated or bundled, say no times, and end within some seconds.
+# Twelve of those that use our classes, on data that are generated or bundled, say no times, and end within some seconds.
 SCRIPTS = (
     "classification/plot_classification_probability.py",
     "classification/plot_digits_classification.py",
-    "classification/plot_lda.py",
     "classification/plot_lda_qda.py",
     "decomposition/plot_pca_vs_lda.py",
-    "feature_selection/plot_rfe_digits.py",
     "linear_model/plot_logistic_multinomial.py",
     "linear_model/plot_logistic_path.py",
     "linear_model/plot_ridge_path.py",
@@ -36,7 +34,6 @@ SCRIPTS = (
     "model_selection/plot_nested_cross_validation_iris.py",
     "model_selection/plot_precision_recall.py",
     "svm/plot_iris_svc.py",
-    "svm/plot_separating_hyperplane.py",
     "svm/plot_svm_margin.py",
 )
 

@@ -54,8 +54,9 @@ def lazy_names(package: str, modules: Sequence[str] = ()) -> tuple[Callable[[str
     return get_attribute, list_names
 
 
-# About what importing numba and loading a few compiled loops from its cache takes; and how long many small fits do without.
-_NUMBA_SECONDS, _PATIENCE = 0.3, 0.06
+# About what importing numba, starting it and loading a few compiled loops from its cache takes; how long many small fits do
+# without.
+_NUMBA_SECONDS, _PATIENCE = 0.4, 0.1
 _missed = 0.0  # seconds that were not saved so far
 
 

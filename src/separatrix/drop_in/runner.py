@@ -22,6 +22,8 @@ from typing import Any
 from separatrix.drop_in.record import LOGGER
 from separatrix.drop_in.swapping import accelerate, accelerated
 
+_OBJECTS = 10_000  # that are new, between two searches for garbage
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Swap, then run a script or a module with the arguments that follow its name."""
@@ -29,11 +31,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     called = asked.module or asked.script
     if not called:
         _parser().error("name a script, or a module with -m")
+    if asked.script and not os.path.exists(asked.script[0]):
+        _parser().error(f"there is no file {asked.script[0]}; a module is named after -m")
     if asked.report:
         _show_log()
     accelerate(only=asked.only, without=asked.without)
     if not gc.isenabled():  # by __main__, for the imports
         gc.freeze()
+        # Scripts begin with imports of their own, which make many objects and no garbage: look for it less often.
+        gc.set_threshold(_OBJECTS)
         gc.enable()
     try:
         sys.argv = list(called)

@@ -2,8 +2,9 @@
 
     for every module that is loaded, every name in it:   scikit-learn's class  ⇄  the one that stands for it
 
-Names that are imported later are found in the modules they are imported from, which were swapped. So neither order of imports
-matters, and `restore` finds names wherever they were taken meanwhile.
+Modules of scikit-learn that are not loaded yet are swapped when they are (imports.py). Names that are imported later are found
+in the modules they are imported from, which were swapped. So neither order of imports matters, and `restore` finds names
+wherever they were taken meanwhile.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from importlib import import_module
 from typing import Any
 
+from separatrix.drop_in.imports import ImportWatch
 from separatrix.drop_in.pickles import VARIABLE, reduce_class, register, unregister
 from separatrix.drop_in.proxy import StandInType, stand_in
 from separatrix.drop_in.record import SwapRecord, SwapTable
-from separatrix.drop_in.swaps import SWAPS, chosen
+from separatrix.drop_in.swaps import SWAPS, Swap, chosen
 from separatrix.drop_in.workers import leave_workers_alone, swap_in_workers
 
 _RECORDS = {name: SwapRecord(name, swap.module) for name, swap in SWAPS.items()}
@@ -60,11 +63,9 @@ def accelerate(only: Iterable[str] | None = None, *, without: Iterable[str] = ()
     swaps = chosen(only, without)
     restore()
     for swap in swaps:
-        if swap.name not in _STAND_INS:
-            _STAND_INS[swap.name] = stand_in(swap, _RECORDS[swap.name])
-        register(swap)
         _RECORDS[swap.name].swapped = True
-    _rename({swap.original: _STAND_INS[swap.name] for swap in swaps})
+    _install([swap for swap in swaps if swap.module in sys.modules])
+    _LATER.watch({swap.module for swap in swaps} - sys.modules.keys())
     os.environ[VARIABLE] = ",".join(swap.name for swap in swaps)
     swap_in_workers([swap.name for swap in swaps])
     return accelerated()
@@ -72,11 +73,13 @@ def accelerate(only: Iterable[str] | None = None, *, without: Iterable[str] = ()
 
 def restore() -> None:
     """Let every name mean scikit-learn's class again. Models that are fitted stay as they are and go on predicting."""
+    _LATER.watch(set())
     swaps = [SWAPS[name] for name in _STAND_INS if _RECORDS[name].swapped]
     _rename({_STAND_INS[swap.name]: swap.original for swap in swaps})
     for swap in swaps:
         unregister(swap)
-        _RECORDS[swap.name].swapped = False
+    for record in _RECORDS.values():
+        record.swapped = False
     os.environ.pop(VARIABLE, None)
     leave_workers_alone()
 
@@ -99,7 +102,27 @@ def is_active() -> bool:
 
 def stand_in_of(name: str) -> type[Any] | None:
     """The class that stands for scikit-learn's of this name, if it is swapped."""
-    return _STAND_INS[name] if _RECORDS[name].swapped else None
+    if not _RECORDS[name].swapped:
+        return None
+    import_module(SWAPS[name].module)  # which may not have been needed before
+    return _STAND_INS[name]
+
+
+def _install(swaps: Iterable[Swap]) -> None:
+    """Let the names of these classes, whose modules are loaded, mean the classes that stand for them."""
+    originals = {swap.original: swap for swap in swaps}
+    for swap in originals.values():
+        if swap.name not in _STAND_INS:
+            _STAND_INS[swap.name] = stand_in(swap, _RECORDS[swap.name])
+        register(swap)
+    _rename({original: _STAND_INS[swap.name] for original, swap in originals.items()})
+
+
+def _loaded(module: str) -> None:
+    _install([swap for swap in SWAPS.values() if swap.module == module and _RECORDS[swap.name].swapped])
+
+
+_LATER = ImportWatch(_loaded)
 
 
 def _rename(meanings: Mapping[type[Any], type[Any]]) -> None:

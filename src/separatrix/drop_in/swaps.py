@@ -16,6 +16,8 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
+import numpy as np
+
 from separatrix.drop_in.attributes import (
     Presenter,
     Warner,
@@ -46,11 +48,7 @@ from separatrix.drop_in.parameters import (
     stochastic,
 )
 
-_CONSTANTS = (bool, int, float, str, type(None))
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one is other or (type(one) is type(other) and one == other)
+_CONSTANTS, _REMEMBERED = (bool, int, float, str, type(None), np.float64), 256
 
 
 @dataclass(frozen=True)
@@ -67,8 +65,9 @@ class Swap:
 
     @cached_property
     def original(self) -> type[Any]:
-        """scikit-learn's class; the first read comes before the first swap."""
-        return getattr(import_module(self.module), self.name)
+        """scikit-learn's class; the first read comes before the first swap, or loads the module and is that swap."""
+        found = getattr(import_module(self.module), self.name)
+        return vars(self).get("original", found)
 
     @cached_property
     def ours(self) -> type[Any]:
@@ -81,17 +80,20 @@ class Swap:
         return list(signature(self.original).parameters)
 
     @cached_property
-    def _accepted(self) -> dict[str, Any]:
-        """For each parameter the last value that scikit-learn found valid: its check takes as long as a small fit."""
-        return {}
+    def _accepted(self) -> dict[str, set[tuple[type, Any]]]:
+        """For each parameter values that scikit-learn found valid, each by itself: its check takes as long as a small fit."""
+        return {name: set() for name in self.parameter_names}
 
     def accepts(self, given: dict[str, Any]) -> bool:
-        """Whether all values are the last that were found valid."""
-        return all(name in self._accepted and _same(self._accepted[name], value) for name, value in given.items())
+        """Whether all values are among those that were found valid."""
+        known = self._accepted
+        return all(type(value) in _CONSTANTS and (type(value), value) in known[name] for name, value in given.items())
 
     def remember(self, given: dict[str, Any]) -> None:
         """These values are valid."""
-        self._accepted.update({name: value for name, value in given.items() if isinstance(value, _CONSTANTS)})
+        for name, value in given.items():
+            if type(value) in _CONSTANTS and len(self._accepted[name]) < _REMEMBERED:
+                self._accepted[name].add((type(value), value))
 
     def given(self, instance: Any) -> dict[str, Any]:
         """Their values; a subclass may have more."""

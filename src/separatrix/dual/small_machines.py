@@ -2,11 +2,12 @@
 
 A machine that is not solved within its steps is left to the working sets (working_set.py), which begin where it ended. While
 the machines of a process are few and small, they are solved in NumPy, by the same steps, for which the formulas are in
-kernels/support_vectors/machines.py: importing numba takes longer than they do.
+kernels/support_vectors/machines.py: importing numba takes longer than they do. Several take their first steps side by side.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,12 @@ from separatrix.lazy import compiled_pays_by_now
 WHOLE, _CALL = 6000, 2000
 # Products of rows below which a second thread is not worth waking.
 _ALONE = 100_000
-# What a machine takes longer in NumPy than compiled: seconds, seconds a row (about one step) and a product.
+# What a machine takes longer in NumPy than compiled: seconds, seconds a row (about one step) and a product. Side by side the
+# rows of the largest count, and the entries of its step in all machines.
 _A_MACHINE, _A_ROW, _A_PRODUCT = 3e-4, 1.2e-5, 4e-9
+_A_ROW_OF_ALL, _AN_ENTRY = 4e-5, 6e-9
+# So many machines are solved side by side, with kernel values that are copied for it.
+_SEVERAL, _COPIED = 5, 4_000_000
 # In NumPy: steps of pairs per row, Newton's steps, turns of both; terms of a score that are added in one run; a flat curvature.
 _STEPS_A_ROW, _NEWTON_STEPS, _TURNS, _RUN, _FLAT = 10, 40, 12, 32, 1e-14
 _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
@@ -50,11 +55,11 @@ def solve_together(
     given = (values, rows, starts, splits.signs[part], bound, np.array([rho for rho, _ in terms]), reach, size, rule)
     filled = (duals.beta[part], duals.scores[part], duals.errors[part], numbers)
     done = np.zeros(len(numbers), dtype=np.bool_)
-    q = np.diff(starts)
-    if not compiled_pays_by_now(float((_A_MACHINE + q * (_A_ROW + _A_PRODUCT * q)).sum())):
+    if not compiled_pays_by_now(_seconds_more(np.diff(starts))):
         try:
+            begun = _begin_together(*given)
             for m in range(len(numbers)):
-                done[m] = _solve_plainly(*given, m, *filled)
+                done[m] = _solve_plainly(*given, m, *filled, begun=None if begun is None else begun.of(m))
                 if not done[m]:
                     break
         except KeyboardInterrupt:
@@ -87,6 +92,104 @@ def _calls(starts: Index) -> list[tuple[int, int]]:
     return calls
 
 
+def _seconds_more(q: Index) -> float:
+    """By how much machines of so many rows take longer in NumPy than compiled."""
+    seconds = float((_A_MACHINE + _A_PRODUCT * q * q).sum())
+    return seconds + (float(q.max() * (_A_ROW_OF_ALL + _AN_ENTRY * q.sum())) if _beside(q) else _A_ROW * float(q.sum()))
+
+
+def _beside(q: Index) -> bool:
+    """Whether machines of so many rows are solved side by side."""
+    return len(q) >= _SEVERAL and len(q) * int(q.max()) ** 2 <= _COPIED
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """Machines after their first steps of pairs: kernel values (M, q, q), y − Kβ and β (M, q), numbers of rows and of steps."""
+
+    values: Float
+    v: Float
+    beta: Float
+    rows: Index
+    steps: Index
+
+    def of(self, m: int) -> tuple[Float, Float, Float, int]:
+        """One of them."""
+        q = int(self.rows[m])
+        return self.values[m, :q, :q], self.v[m, :q].copy(), self.beta[m, :q].copy(), int(self.steps[m])
+
+
+def _begin_together(
+    K: Float,
+    rows: Index,
+    starts: Index,
+    signs: Float,
+    bound: Float,
+    _rho: Float,
+    _reach: Float,
+    _size: Float,
+    rule: Float,
+) -> _Begun | None:
+    """The first steps of pairs of all machines, side by side; ``None`` where they are few or too large."""
+    q = np.diff(starts)
+    if not _beside(q):
+        return None
+    inside = np.arange(q.max()) < q[:, None]
+    here, y, price = np.zeros(inside.shape, dtype=np.intp), np.zeros(inside.shape), np.zeros(inside.shape)
+    here[inside], y[inside], price[inside] = rows, signs, bound[rows]  # a row of padding has no room to move in
+    values, v, beta = K[here[:, :, None], here[:, None, :]], y.copy(), np.zeros(y.shape)
+    low, high = np.where(y > 0, 0.0, -price), np.where(y > 0, price, 0.0)
+    limits = np.minimum(_STEPS_A_ROW * q, rule[1])
+    return _Begun(values, v, beta, q, _pairs_of_all(values, inside, v, beta, low, high, 0.5 * float(rule[0]), limits))
+
+
+def _pairs_of_all(
+    values: Float, inside: NDArray[np.bool_], v: Float, beta: Float, low: Float, high: Float, tol: float, limits: Float
+) -> Index:
+    """The steps of `_pairs`, a step of every machine at a time; how many each took. Changes `v` and `beta`."""
+    diagonal = np.where(inside, values.diagonal(axis1=1, axis2=2), 0.0)
+    flat = np.maximum(_FLAT * np.abs(diagonal).max(axis=1), 1e-300)
+    taken, left, steps = 0, np.arange(len(v)), np.zeros(len(v), dtype=np.intp)
+    own: tuple[Float, ...] = (
+        v,
+        beta,
+        low,
+        high,
+        diagonal,
+        np.where(beta < high, 0.0, -np.inf),
+        np.where(beta > low, 0.0, -np.inf),
+    )
+    while True:
+        v_, beta_, low_, high_, diagonal_, up, down = own
+        all_, flat_ = np.arange(len(left)), flat[left]
+        rising = v_ + up
+        i = rising.argmax(axis=1)
+        room = rising[all_, i][:, None] + (down - v_)
+        first, corner = values[left, i], diagonal_[all_, i]
+        curved = np.maximum(diagonal_ + (corner[:, None] - 2.0 * first), 0.0) + flat_[:, None]
+        gains = room * np.abs(room) / curved
+        j = gains.argmax(axis=1)
+        going = (room.max(axis=1) > tol) & (gains[all_, j] > 0.0) & (taken < limits[left])
+        if not going.all():
+            ended = left[~going]
+            steps[ended], v[ended], beta[ended] = taken, v_[~going], beta_[~going]
+            left, own = left[going], tuple(array[going] for array in own)
+            if not len(left):
+                return steps
+            continue
+        above, below = high_[all_, i] - beta_[all_, i], beta_[all_, j] - low_[all_, j]
+        curvature = np.maximum(corner + diagonal_[all_, j] - 2.0 * first[all_, j], flat_)
+        step = np.minimum(np.minimum(room[all_, j] / curvature, above), below)
+        # A variable that reaches its bound is put there exactly: whether it is free is decided by equality.
+        beta_[all_, i] = np.where(step == above, high_[all_, i], beta_[all_, i] + step)
+        beta_[all_, j] = np.where(step == below, low_[all_, j], beta_[all_, j] - step)
+        for t in (i, j):
+            up[all_, t] = np.where(beta_[all_, t] < high_[all_, t], 0.0, -np.inf)
+            down[all_, t] = np.where(beta_[all_, t] > low_[all_, t], 0.0, -np.inf)
+        v_ -= step[:, None] * (first - values[left, j])
+        taken += 1
+
+
 def _solve_plainly(
     K: Float,
     rows: Index,
@@ -102,16 +205,21 @@ def _solve_plainly(
     scores: Float,
     errors: Float,
     found: Float,
+    begun: tuple[Float, Float, Float, int] | None,
 ) -> bool:
-    """Fill in machine m as the compiled loop does; whether it met the tolerance, without which nothing is filled in."""
+    """Fill in machine m as the compiled loop does; whether it met the tolerance, without which nothing is filled in.
+
+    `begun` has its kernel values, y − Kβ and β after the first steps of pairs, and how many they were.
+    """
     part = slice(int(starts[m]), int(starts[m + 1]))
     here, y, (tol, limit, polished) = rows[part], signs[part], rule.tolist()
-    values, price, sizes = K[np.ix_(here, here)], bound[here], size[here]
+    price, sizes = bound[here], size[here]
     low, high = np.where(y > 0, 0.0, -price), np.where(y > 0, price, 0.0)
-    q, point, steps, best, before, goal = len(y), np.zeros(len(y)), 0, np.inf, np.inf, 0.5 * tol
-    v = y.copy()
-    for _ in range(_TURNS):
-        steps += _pairs(values, v, point, low, high, goal, int(min(_STEPS_A_ROW * q, limit - steps)))
+    q, best, before, goal = len(y), np.inf, np.inf, 0.5 * tol
+    values, v, point, steps = begun or (K[np.ix_(here, here)], y.copy(), np.zeros(q), 0)
+    for turn in range(_TURNS):
+        if turn or begun is None:
+            steps += _pairs(values, v, point, low, high, goal, int(min(_STEPS_A_ROW * q, limit - steps)))
         if polished:
             steps += _free_steps(values, v, point, low, high, int(min(_NEWTON_STEPS, limit - steps)))
         room = 4.0 * _EPS * (high - low)  # rounding alone keeps such a variable from its bound

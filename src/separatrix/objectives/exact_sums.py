@@ -66,6 +66,9 @@ def add_gradient(
 
 def add_pairs(total: Float, other: Float) -> None:
     """total += other, arrays (p, 2) of high and low parts."""
+    if not total.any():
+        total[:] = other  # each a sum that was rounded already
+        return
     for mine, theirs in zip(total, other, strict=True):
         mine[:] = _pair(mine, theirs)
 

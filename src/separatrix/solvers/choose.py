@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from separatrix.solvers.sample import sample_rows
-
 # Up to this many columns (or rows, when they are fewer) the Gram matrix and its factorisation fit in memory.
 GRAM_LIMIT = 6000
 # Nanoseconds: per entry of a sparse matrix and target in a step of conjugate gradients, per number that such a step keeps, per
@@ -93,11 +91,21 @@ def affordable_steps(n_rows: int, n_features: int, entries: int | None, n_target
 
 # Beyond this many parameters no Hessian is formed.
 NEWTON_PARAMETERS = 3000
+# The rows of a sample: this share of all, and so many per parameter.
+_SHARE, _ROWS_PER_PARAMETER = 1 / 16, 24
 # A sample's Hessian is the metric of L-BFGS from so many rows per parameter on.
 MANY_ROWS = 100
 # What a pass costs beside its arithmetic, and an entry of a sparse row, in multiplications.
 PASS, _ENTRY = 2_000_000, 30.0
 _FEW_PARAMETERS = 300
+
+
+def sample_rows(n_rows: int | None, n_parameters: int) -> int:
+    """How many rows a first solution is taken from; 0 when all are few enough."""
+    if n_rows is None:
+        return 0
+    rows = max(_ROWS_PER_PARAMETER * n_parameters, int(_SHARE * n_rows), 2000)
+    return rows if 4 * rows <= n_rows else 0
 
 
 def solver_costs(n_rows: int, n_features: int, n_scores: int = 1) -> dict[str, float]:

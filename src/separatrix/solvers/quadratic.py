@@ -26,7 +26,7 @@ from separatrix.settings import one_blas_thread
 _SWEEPS, _SWEEPS_PER_COORDINATE, _CALL = 8, 0.25, 5e4
 _UNINTERRUPTED = 3e8  # multiplications, less than a second of them
 _ROUNDS = 60
-_COORDINATE = 4e-6  # seconds of a coordinate in Python
+_COORDINATE = 1.5e-6  # seconds of a coordinate in Python, of which most rounds need fewer sweeps
 # Multiplications that may go into factorisations between sweeps: many of small systems, a few of a large one.
 _FACTORISATIONS, _FEW = 3e7, 3
 

@@ -14,23 +14,14 @@ import numpy as np
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear_problem import LinearProblem
+from separatrix.solvers.choose import sample_rows
 from separatrix.solvers.curvature import Curvature, without_gauge
 
-_SHARE = 1 / 16
-_ROWS_PER_PARAMETER = 24
 # A sample is solved to this fraction of its own statistical error.
 _ACCURACY = 0.05
 _STEPS = 30
 # Scores beyond this are a sign of classes that can be separated.
 FAR_OUT = 30.0
-
-
-def sample_rows(n_rows: int | None, n_parameters: int) -> int:
-    """How many rows a first solution is taken from; 0 when all are few enough."""
-    if n_rows is None:
-        return 0
-    rows = max(_ROWS_PER_PARAMETER * n_parameters, int(_SHARE * n_rows), 2000)
-    return rows if 4 * rows <= n_rows else 0
 
 
 @dataclass(frozen=True)
