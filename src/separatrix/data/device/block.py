@@ -36,7 +36,7 @@ class DeviceBlock(Block):
     Targets and weights may be given on the device, on the host, or both; each is copied when the other side first asks for it.
     """
 
-    margins = True
+    margins = curved = True
     _stored = True  # whether X has all columns
 
     def __init__(self, X: Any, y: Any = None, weights: Any = None, start: int = 0) -> None:

@@ -29,7 +29,7 @@ class SparseDeviceBlock(DeviceBlock):
     """Rows of a sparse matrix on a device."""
 
     X: CsrRows
-    margins = False
+    margins, curved = False, True
 
     def doubles(self, at: Any) -> Any:
         return self.X[at].dense()

@@ -46,7 +46,7 @@ def numeric_columns(frame: Any, names: Sequence[str]) -> bool:
 def scan_columns(
     frame: Any, target: str | None, weight: str | None, features: Sequence[str] | None = None, numeric: bool = True
 ) -> Source:
-    """Columns of a Spark data frame as a source: in memory where they are few numbers, else Spark keeps them while it is there."""
+    """Columns of a Spark data frame as a source: here where they are few numbers, else kept by Spark while it is there."""
     apart = [name for name in (target, weight) if name is not None]
     wanted = [name for name in frame.columns if name not in apart] if features is None else list(features)
     for name in (*wanted, *apart):
