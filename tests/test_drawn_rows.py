@@ -1,4 +1,4 @@
-"""Fits to files of mixed columns begin on rows that were drawn while the schema was learnt, and sum the loss over coded rows."""
+"""Fits to files of mixed columns begin on rows drawn while the schema was learnt, and sum the loss over coded rows."""
 
 from __future__ import annotations
 
