@@ -173,6 +173,7 @@ def _cut(path: str, batches: Iterator[Any], rows: int) -> Iterator[Any]:
                 yield piece.replace_schema_metadata({**(batch.schema.metadata or {}), FIRST_ROW: str(first).encode()})
                 first += piece.num_rows
     except (pa.ArrowException, EOFError, OSError) as error:
-        raise ValueError(f"{path} cannot be read: {error}. Is it complete, and of the type its name says?") from error
+        reason = str(error).rstrip(".")
+        raise ValueError(f"{path} cannot be read: {reason}. Is it complete, and of the type its name says?") from error
     if not first:
         raise UnreadableFile(path, NO_ROWS)
