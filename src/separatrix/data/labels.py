@@ -242,7 +242,7 @@ def _narrow(y: NDArray[Any]) -> tuple[int, Codes] | None:
     low, high = int(least), int(largest)
     if high - low > _TABLE_FACTOR * len(y) + 1024 or high >= 2**62 or low <= -(2**62):
         return None
-    shifted = integers if low == 0 and integers.dtype == np.intp else integers.astype(np.intp) - low
+    shifted: Codes = y if low == 0 and y.dtype == np.intp else integers.astype(np.intp) - low
     if y.dtype.kind == "f" and not np.array_equal(shifted + low, y):
         return None
     return low, shifted

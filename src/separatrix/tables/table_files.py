@@ -187,8 +187,8 @@ class FileTable(TableSource):
             return None
         if rows >= len(which):
             return self._sampled, which
-        some, at = self._sampled.sample(rows)
-        return some, which[at]
+        some = self._sampled.sample(rows)
+        return None if some is None else (some[0], which[some[1]])
 
     def _pieces(self) -> Iterator[Block]:
         if self._cache is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,8 @@ class DeviceBlock(Block):
     Targets and weights may be given on the device, on the host, or both; each is copied when the other side first asks for it.
     """
 
-    margins = curved = True
+    margins = True
+    curved: ClassVar[bool] = True
     _stored = True  # whether X has all columns
 
     def __init__(self, X: Any, y: Any = None, weights: Any = None, start: int = 0) -> None:

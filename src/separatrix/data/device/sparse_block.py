@@ -29,7 +29,7 @@ class SparseDeviceBlock(DeviceBlock):
     """Rows of a sparse matrix on a device."""
 
     X: CsrRows
-    margins, curved = False, True
+    margins = False
 
     def doubles(self, at: Any) -> Any:
         return self.X[at].dense()

@@ -189,7 +189,7 @@ def _with_arrays(frame: Any, vector: str | None) -> Any:
         return frame
     from pyspark.ml.functions import vector_to_array
 
-    return frame.withColumn(vector, vector_to_array(vector))
+    return frame.withColumn(vector, vector_to_array(frame[vector]))
 
 
 def scored(method: Callable[[Any], Any], frame: Any, model_columns: Any, names: Sequence[str]) -> Any:
