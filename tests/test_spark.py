@@ -140,6 +140,24 @@ def test_few_rows_are_brought_here_once(frame: Any, rows: pd.DataFrame, monkeypa
     assert as_source(frame, "label", "w").engine is not None
 
 
+def test_few_vectors_are_brought_here_whoever_made_them(
+    frame: Any, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.ml.feature import VectorAssembler
+    from pyspark.sql.functions import array
+
+    monkeypatch.setattr(spark_source, "FEW_BYTES", 8 * len(NAMES) * len(rows))
+    vectors = VectorAssembler(inputCols=NAMES, outputCol="x").transform(frame).select("x", "label")
+    arrays = frame.select(array(*NAMES).alias("x"), "label")  # of which nothing is written down
+    expected = sx.LinearDiscriminantAnalysis().fit(rows[NAMES].to_numpy(), rows["label"])
+    for made in (vectors, arrays):
+        source = as_source(made, "label")
+        assert source.engine is None and (source.n_rows, source.n_features) == (len(rows), len(NAMES))
+        np.testing.assert_allclose(sx.LinearDiscriminantAnalysis().fit(source).coef_, expected.coef_, rtol=1e-9)
+    with pytest.raises(ValueError, match="no rows"):
+        as_source(vectors.limit(0), "label")
+
+
 def test_a_sample_is_that_of_the_array(source: Any) -> None:
     labelled = source.labelled()
     drawn = labelled.sample(60)

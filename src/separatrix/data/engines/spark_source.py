@@ -56,7 +56,7 @@ def scan_columns(
     rows, there = _with_arrays(frame, vector).select(*wanted, *apart), frame.storageLevel
     cached = there.useMemory or there.useDisk
     rows = rows if cached else rows.persist()
-    if numeric and _are_few(rows, vector, len(wanted)):
+    if numeric and _are_few(rows, frame, wanted, vector):
         found = _here(rows, Reading(0, 1, 0, target, weight), vector)
         if not cached:
             rows.unpersist()
@@ -71,15 +71,20 @@ def scan_columns(
     return source
 
 
-def _are_few(rows: Any, vector: str | None, columns: int) -> bool:
+def _are_few(rows: Any, frame: Any, wanted: Sequence[str], vector: str | None) -> bool:
     """Whether the rows are to be brought here; they are counted by Spark alone, without a Python worker."""
-    length = "1" if vector is None else f"first(size({_quoted(vector)}))"
     with in_words():
-        found = rows.selectExpr("count(1) as n", f"{length} as d").head()
-    if not found["n"]:
+        count = rows.count()
+        width = len(wanted) if vector is None or not count else _length(rows, frame, vector)
+    if not count:
         raise ValueError("The data have no rows: at least one is needed.")
-    size = columns if vector is None else max(1, found["d"] or 1)
-    return bool(found["n"] <= _FEW_ROWS and 8 * found["n"] * size <= FEW_BYTES)
+    return bool(count <= _FEW_ROWS and 8 * count * width <= FEW_BYTES)
+
+
+def _length(rows: Any, frame: Any, vector: str) -> int:
+    """Features in a column of vectors, as whoever made it has written down, or as its first row has them."""
+    known = frame.schema[vector].metadata.get("ml_attr", {}).get("num_attrs")
+    return int(known) if known else len(rows.select(vector).first()[0] or ())
 
 
 def _here(rows: Any, reading: Reading, vector: str | None) -> Source:
@@ -88,11 +93,6 @@ def _here(rows: Any, reading: Reading, vector: str | None) -> Source:
         table = rows.toArrow()
     X, y, weights = reading.parts(*rows_of_table(table, reading, vector))
     return source_of(check_rows(X), y, weights)
-
-
-def _quoted(name: str) -> str:
-    """A column's name as it stands in an expression of SQL."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def spark_source(frame: Any, y: Any, sample_weight: Any) -> Source:
