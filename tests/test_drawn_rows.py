@@ -58,6 +58,16 @@ def test_drawn_rows_are_rows_of_the_table_however_it_is_cut(
     assert abs(len(which) - expected) <= 5 * np.sqrt(N) / 2 + (0.05 * expected if kind == "csv" else 0)
 
 
+def test_many_categories_make_a_small_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = scanned(tmp_path, "parquet", people()).labelled()
+    monkeypatch.setattr(table_files, "ENCODED_BYTES", 8 * 100 * source.n_features)
+    some, which = source.sample(10**9)
+    assert some.n_rows == len(which) == 100
+    np.testing.assert_allclose(some.matrix(), source.matrix()[which], rtol=1e-12)
+    monkeypatch.setattr(table_files, "ENCODED_BYTES", 8 * 10 * source.n_features)
+    assert source.sample(10**9) is None
+
+
 def test_the_share_is_bounded_by_memory() -> None:
     assert share_to_draw(1_000, 10) == 0.0
     assert share_to_draw(10**9, 10) * 10**9 * 10 * 8 <= 1 << 25

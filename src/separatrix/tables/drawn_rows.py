@@ -15,15 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# The most bytes that drawn rows take once they are encoded, if every column became three; of few rows a larger share is drawn.
-_BYTES, _WIDENED, _SHARE, _LEAST = 1 << 25, 3, 1 / 8, 4096
+ENCODED_BYTES = 1 << 25
+"""The most that drawn rows take once they are encoded."""
+# Features that a column becomes, about; of few rows a larger share is drawn.
+_WIDENED, _SHARE, _LEAST = 3, 1 / 8, 4096
 
 
 def share_to_draw(n_rows: int, n_columns: int) -> float:
     """The share of about so many rows that is drawn; none of tables that are small enough to be read without."""
     if n_rows < 2 * _LEAST:
         return 0.0
-    most = _BYTES // (8 * _WIDENED * max(1, n_columns))
+    most = ENCODED_BYTES // (8 * _WIDENED * max(1, n_columns))
     return min(most, max(_LEAST, _SHARE * n_rows)) / n_rows
 
 
@@ -56,12 +58,15 @@ class DrawnRows:
             return self
         return DrawnRows(self.streams + after.streams, (*self.places, *(own + n_known for own in after.places)))
 
-    def batches(self) -> Iterator[Any]:
-        """The rows, as Arrow batches."""
+    def batches(self, at: NDArray[np.intp]) -> Iterator[Any]:
+        """Some of the rows, by their numbers in order, as Arrow batches."""
         import pyarrow as pa
 
-        for stream in self.streams:
-            yield from pa.ipc.open_stream(stream)
+        ends = np.cumsum([0, *map(len, self.places)])
+        for first, stream, own in zip(ends, self.streams, np.split(at, np.searchsorted(at, ends[1:-1])), strict=False):
+            if len(own):
+                (batch,) = pa.ipc.open_stream(stream)
+                yield batch if len(own) == batch.num_rows else batch.take(pa.array(own - first))
 
     @property
     def which(self) -> NDArray[np.intp]:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.arrays import ArraySource
+from separatrix.data.arrays import ArraySource, spread
 from separatrix.data.arrow_columns import kind, plain
 from separatrix.data.block import Block
 from separatrix.data.checks import nearest_name
@@ -26,7 +26,7 @@ from separatrix.data.readers import TEXT, named
 from separatrix.data.source import Source
 from separatrix.data.text_files import NO_ROWS, UnreadableFile
 from separatrix.tables.coded_sums import CodedSums
-from separatrix.tables.drawn_rows import share_to_draw
+from separatrix.tables.drawn_rows import ENCODED_BYTES, share_to_draw
 from separatrix.tables.reading import DELIMITER, about_rows, coded_batches
 from separatrix.tables.table_scan import TableEncoding
 from separatrix.tables.table_source import TableBlock, TableColumns, TableSource
@@ -35,6 +35,7 @@ ROWS = 65_536
 """Rows of a batch, at most."""
 # Fewer where there are many columns: the threads hold a batch each. Batches of few entries keep them waiting for each other.
 _ENTRIES, _FEW_ROWS = 1 << 20, 16_384
+_ROWS_PER_FEATURE = 4
 # Passes over files that are quickly decoded before what is decoded is written down: most fits make no more.
 _PATIENCE = 3
 FIRST_ROWS = 10_000
@@ -141,7 +142,7 @@ class FileTable(TableSource):
 
     place = "files"
     _cache: BlockCache | None = None
-    _sampled: ArraySource | None = None
+    _samples: dict[int, tuple[Source, NDArray[np.intp]]]
     _where = "files were"
 
     def __init__(self, files: TableFiles, encoding: TableEncoding | None = None) -> None:
@@ -167,28 +168,28 @@ class FileTable(TableSource):
         coding, patience = self.encoding.coding(), 1 if text else _PATIENCE
         kept = BlockCache(TableBlock.kept, coding.features, partial(CodedSums.of_arrays, coding), patience)
         self._cache = None if self._as_table else kept
-        self._sampled = None
+        self._samples = {}
         return self
 
     def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
         """Rows that were drawn when the schema was learnt, if they were, encoded and here: at most so many."""
         if self._role != "labels" or self._as_table or not self.columns.drawn.streams:
             return None
-        if self._sampled is None:
-            blocks = [
-                self._block(batch, "rows drawn before", self.encoding, 0) for batch in self.columns.drawn.batches()
-            ]
-            X = np.concatenate([block.X for block in blocks])
-            drawn = ArraySource(X, np.concatenate([block.codes for block in blocks]), None)
-            drawn.classes = self.classes
-            self._sampled = drawn
-        which = self.columns.drawn.which
-        if len(which) != self._sampled.n_rows:  # texts that only the whole table tells to be no labels
+        drawn = self.columns.drawn
+        which = drawn.which
+        asked, rows = rows, min(rows, len(which), ENCODED_BYTES // (8 * self.n_features))
+        if rows < min(asked, _ROWS_PER_FEATURE * self.n_features):  # too few to tell where the optimum is
             return None
-        if rows >= len(which):
-            return self._sampled, which
-        some = self._sampled.sample(rows)
-        return None if some is None else (some[0], which[some[1]])
+        if rows not in self._samples:
+            at = spread(len(which), rows)
+            blocks = [self._block(batch, "rows drawn before", self.encoding, 0) for batch in drawn.batches(at)]
+            codes = np.concatenate([block.codes for block in blocks])
+            if len(codes) < rows:  # texts that only the whole table tells to be no labels
+                return None
+            some = ArraySource(np.concatenate([block.X for block in blocks]), codes, None)
+            some.classes = self.classes
+            self._samples[rows] = some, which[at]
+        return self._samples[rows]
 
     def _pieces(self) -> Iterator[Block]:
         if self._cache is None:
