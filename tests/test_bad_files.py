@@ -43,6 +43,20 @@ def test_a_damaged_file_in_the_middle_is_named(parts):
         sx.LogisticRegression().fit(scan())
 
 
+def test_damage_that_can_be_unpacked_shows_in_the_checksum(tmp_path):
+    """Numbers that were overwritten are numbers still; a file with checksums of its pages tells."""
+    frame = people(2_000)[NUMBERS].dropna(subset="ill")
+    for name in "abc":
+        plain = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+        frame.to_parquet(tmp_path / f"{name}.parquet", **plain)
+    content = (tmp_path / "b.parquet").read_bytes()
+    at = content.index(frame["children"].to_numpy()[500:600].tobytes())
+    (tmp_path / "b.parquet").write_bytes(content[:at] + bytes(160) + content[at + 160 :])
+    with pytest.raises((ValueError, OSError), match=r"b\.parquet") as said:
+        sx.LogisticRegression().fit(sx.scan_parquet(tmp_path, target="ill"))
+    assert str(said.value).count("b.parquet") == 1
+
+
 @pytest.mark.parametrize("what", ["gone", "changed"])
 def test_a_file_that_disappears_between_passes_is_named(parts, what, tmp_path):
     paths, _, scan = parts

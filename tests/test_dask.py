@@ -242,6 +242,22 @@ def test_columns_that_change_are_named() -> None:
     )
 
 
+def test_a_column_that_changes_its_type_is_named_with_its_partition() -> None:
+    frames = [pd.DataFrame({"a": values, "y": [0, 1]}) for values in ([0.0, 1.0], ["few", "many"])]
+    whole = dd.from_delayed([delayed(frame) for frame in frames], meta=frames[0], verify_meta=False)
+    sentence = said(lambda: sx.LogisticRegression().fit(whole, "y"))
+    assert "partition 1 of 2" in sentence and "column 'a'" in sentence
+
+
+def test_delayed_blocks_with_their_targets_need_no_y() -> None:
+    X, labels, _, _ = draw()
+    parts = [(X[at : at + 100], labels[at : at + 100]) for at in range(0, len(X), 100)]
+    model = sx.LogisticRegression(tol=1e-12).fit([delayed(part) for part in parts])
+    np.testing.assert_allclose(model.coef_, sx.LogisticRegression(tol=1e-12).fit(X, labels).coef_, rtol=1e-9, atol=1e-9)
+    assert "requires y" in said(lambda: sx.LogisticRegression().fit([delayed(rows) for rows, _ in parts]))
+    assert "requires y" in said(lambda: sx.LogisticRegression().fit(da.from_array(X)))
+
+
 def test_workers_that_die_at_a_partition_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     X, labels, _, _ = draw()
 

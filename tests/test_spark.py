@@ -128,15 +128,34 @@ def test_solvers_that_hold_values_run_though_workers_keep_nothing(frame: Any, ro
 def test_few_rows_are_brought_here_once(frame: Any, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark_source, "FEW_BYTES", 1 << 26)
     source = as_source(frame, "label", "w")
-    assert source.labelled().engine is None
+    assert source.engine is None
     for model in (sx.LogisticRegression(tol=1e-12), sx.GaussianNB()):
         there = clone(model).fit(source)
         here = clone(model).fit(rows[NAMES], rows["label"], sample_weight=rows["w"])
         assert list(there.classes_) == ["a", "b", "c"] and list(there.feature_names_in_) == NAMES
         found, expected = (fitted.predict_proba(rows[NAMES]) for fitted in (there, here))
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    assert frame.storageLevel.useMemory  # as its owner left it
     monkeypatch.setattr(spark_source, "FEW_BYTES", 8 * len(NAMES) * len(rows) - 1)
-    assert source.labelled().engine is not None
+    assert as_source(frame, "label", "w").engine is not None
+
+
+def test_few_vectors_are_brought_here_whoever_made_them(
+    frame: Any, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.ml.feature import VectorAssembler
+    from pyspark.sql.functions import array
+
+    monkeypatch.setattr(spark_source, "FEW_BYTES", 8 * len(NAMES) * len(rows))
+    vectors = VectorAssembler(inputCols=NAMES, outputCol="x").transform(frame).select("x", "label")
+    arrays = frame.select(array(*NAMES).alias("x"), "label")  # of which nothing is written down
+    expected = sx.LinearDiscriminantAnalysis().fit(rows[NAMES].to_numpy(), rows["label"])
+    for made in (vectors, arrays):
+        source = as_source(made, "label")
+        assert source.engine is None and (source.n_rows, source.n_features) == (len(rows), len(NAMES))
+        np.testing.assert_allclose(sx.LinearDiscriminantAnalysis().fit(source).coef_, expected.coef_, rtol=1e-9)
+    with pytest.raises(ValueError, match="no rows"):
+        as_source(vectors.limit(0), "label")
 
 
 def test_a_sample_is_that_of_the_array(source: Any) -> None:

@@ -124,6 +124,7 @@ class RowSums(Protocol):
     """Rows of which the sums of a loss are made where they lie, with one score ("logistic", `margins`) or one per class."""
 
     margins: ClassVar[bool]  # whether "hinge", "squared_hinge" and "smoothed_hinge" are among them
+    curved: ClassVar[bool]  # whether curvatures can be kept, and products made with them
 
     def loss_sums(
         self, kind: str, W: Float, b: Float, own: Any, metric: Float | None, keep: bool, width: float = 0.0

@@ -1,7 +1,7 @@
 """Passes that repeat: blocks as they were decoded, kept in a file that has no name.
 
-    first pass      reads the files
-    second pass     reads them again, and writes what it decoded: few fits make just one more
+    first passes    read the files: one of text, or where `config(cache=bytes)` asks for kept blocks, else three
+    next pass       reads them again, and writes what it decoded: few fits make just one more
     later passes    read that: nothing is parsed, unpacked or looked up, and the blocks are the same to the last bit
 
 The file is nameless (`tempfile.TemporaryFile`): the system takes its room back when the process ends, however it ends, and no
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.block import Block, Float
+from separatrix.data.block import Block, Codes, Float, RowSums
 from separatrix.data.dense import DenseBlock
 from separatrix.settings import config
 
@@ -132,15 +132,25 @@ class BlockCache:
         store(block) gives the arrays to keep, besides targets and weights.
     load : callable
         load(arrays) makes the rows of them again.
+    sums : callable, optional
+        sums(arrays, codes, weights) makes what sums up a loss without the rows, as `Block.row_sums` gives it.
+    patience : int, default=1
+        Passes before the one that writes, unless the cache is asked for.
     """
 
-    def __init__(self, store: Callable[[Any], Arrays], load: Callable[[Arrays], NDArray[Any]]) -> None:
-        self.store, self.load = store, load
+    def __init__(
+        self,
+        store: Callable[[Any], Arrays],
+        load: Callable[[Arrays], NDArray[Any]],
+        sums: Callable[[Arrays, Codes, Float | None], RowSums] | None = None,
+        patience: int = 1,
+    ) -> None:
+        self.store, self.load, self.sums, self.patience = store, load, sums, patience
         self._lock, self._passes, self._writing = Lock(), 0, False
         self._written: Written | None = None
 
     def __reduce__(self) -> Any:
-        return BlockCache, (self.store, self.load)  # in another process there is nothing yet
+        return BlockCache, (self.store, self.load, self.sums, self.patience)  # in another process there is nothing yet
 
     @property
     def n_bytes(self) -> int:
@@ -158,12 +168,12 @@ class BlockCache:
         """The blocks of the next pass: kept ones, if `check` does not refuse them, or those that `read` gives."""
         with self._lock:  # several fits may read one source at a time: one of them writes
             self._passes += 1
-            kept, first = self._written, self._passes == 1
-            writes = kept is None and not first and not self._writing and room_for_cache() > 0
+            kept, early = self._written, self._passes <= (self.patience if config.cache is None else 1)
+            writes = kept is None and not early and not self._writing and room_for_cache() > 0
             self._writing = self._writing or writes
         if kept is not None:
             check()
-            blocks = (KeptBlock(self.load, kept, record, slice(0, record.n), n_features) for record in kept.records)
+            blocks = (KeptBlock(self, kept, record, slice(0, record.n), n_features) for record in kept.records)
             return meter.kept(blocks, sum(record.n for record in kept.records))
         return self._keeping(read()) if writes else read()
 
@@ -240,10 +250,8 @@ def _read_all(file: Any, array: NDArray[Any], offset: int) -> None:
 class KeptBlock(DenseBlock):
     """Rows of a block that was kept; they are read when they are first looked at, by the worker that does."""
 
-    def __init__(
-        self, load: Callable[[Arrays], NDArray[Any]], written: Written, record: _Record, rows: slice, n_features: int
-    ) -> None:
-        self._load, self._written, self._record, self._kept_rows = load, written, record, rows
+    def __init__(self, cache: BlockCache, written: Written, record: _Record, rows: slice, n_features: int) -> None:
+        self._cache, self._written, self._record, self._kept_rows = cache, written, record, rows
         self.start, self._n_features = record.start + rows.start, n_features
         # Rows that were kept as they are came from where no compiled loop was worth it.
         self._scratch, self._compiled = False, "X" not in record.arrays
@@ -257,10 +265,13 @@ class KeptBlock(DenseBlock):
         return None if place is None else self._written.read(place, self._kept_rows)
 
     @cached_property
+    def _arrays(self) -> Arrays:
+        return {name: self._read(name) for name in self._record.arrays if name not in ("y", "weights")}
+
+    @cached_property
     def X(self) -> NDArray[Any]:  # made on demand
         """The rows."""
-        names = [name for name in self._record.arrays if name not in ("y", "weights")]
-        return self._load({name: self._read(name) for name in names})
+        return self._cache.load(self._arrays)
 
     @cached_property
     def y(self) -> NDArray[Any] | None:  # type: ignore[override]  # made on demand
@@ -272,7 +283,12 @@ class KeptBlock(DenseBlock):
         """Weights of the rows."""
         return self._read("weights")
 
+    def row_sums(self) -> tuple[RowSums, bool] | None:
+        if self._cache.sums is None or not self._compiled or "X" in vars(self):
+            return None
+        return self._cache.sums(self._arrays, self.codes, self.weights), False
+
     def part(self, rows: slice) -> KeptBlock:
         first = self._kept_rows.start
         at = slice(first + rows.start, first + rows.stop)
-        return KeptBlock(self._load, self._written, self._record, at, self._n_features)
+        return KeptBlock(self._cache, self._written, self._record, at, self._n_features)

@@ -142,6 +142,9 @@ def unique_labels(y: NDArray[Any]) -> NDArray[Any]:
             names = sorted(kind.__name__ for kind in kinds)
             raise TypeError(f"y mixes labels of types {', '.join(names)}; give all labels as one type.")
         return np.unique(y)
+    if (narrow := _narrow(y)) is not None:
+        low, shifted = narrow
+        return (np.flatnonzero(np.bincount(shifted)) + low).astype(y.dtype)
     found: dict[int, NDArray[Any]] = {}
     share(lambda at, rows: found.__setitem__(at, np.unique(y[rows])), _chunks(len(y)), threads_here())
     return np.unique(np.concatenate([found[at] for at in range(len(found))])) if len(found) > 1 else found[0]
@@ -165,6 +168,8 @@ def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None)
         if table is not None:
             return table
     known = unique_labels(counted) if classes is None else np.asarray(classes)
+    if classes is not None and (codes_there := _codes_by_table(y, known)) is not None:
+        return known, codes_there
     if weights is not None and y.dtype.kind == "O" and len(known):  # a row of weight zero may hold anything
         y = np.where((weights > 0) | np.isin(y, known), y, known[0])
     if known.dtype.kind in "US" and y.dtype.kind == "O":
@@ -201,21 +206,57 @@ def known_labels(y: NDArray[Any], classes: NDArray[Any], weights: Float | None) 
 
 def _encode_by_table(y: NDArray[Any], counted: NDArray[Any]) -> tuple[NDArray[Any], Codes] | None:
     """Whole numbers in a narrow range: a lookup table instead of a sort."""
-    integers = y.view(np.uint8) if y.dtype == bool else y
-    if not np.isfinite([integers.min(), integers.max()]).all():
+    if (narrow := _narrow(y)) is None:
         return None
-    low, high = int(integers.min()), int(integers.max())
+    low, shifted = narrow
+    present = shifted if counted is y else counted.astype(np.intp) - low
+    values = np.flatnonzero(np.bincount(present, minlength=int(shifted.max()) + 1))
+    return (values + low).astype(y.dtype), _looked_up(y, shifted, values)
+
+
+def _codes_by_table(y: NDArray[Any], known: NDArray[Any]) -> Codes | None:
+    """Codes of whole numbers in a narrow range among known classes; ``None`` where one of them is not a class."""
+    narrow = _narrow(y) if known.dtype.kind in "iubf" and len(known) else None
+    if narrow is None or not np.isfinite(known).all() or (known != np.floor(known)).any():
+        return None
+    low, shifted = narrow
+    high = low + int(shifted.max())
+    there = known[(known >= low) & (known <= high)]
+    values = there.astype(np.intp) - low
+    present = np.flatnonzero(np.bincount(shifted))
+    if not np.isin(present, values).all():
+        return None
+    first = int(np.searchsorted(known, there[0]))
+    codes = _looked_up(y, shifted, values)
+    return codes + first if first else codes
+
+
+def _narrow(y: NDArray[Any]) -> tuple[int, Codes] | None:
+    """The least label and how far each is above it, for whole numbers in a range that is worth a table of its length."""
+    if y.dtype.kind not in "iubf" or y.ndim != 1 or not y.size:
+        return None
+    integers = y.view(np.uint8) if y.dtype == bool else y
+    least, largest = integers.min(), integers.max()
+    if not np.isfinite([least, largest]).all():
+        return None
+    low, high = int(least), int(largest)
     if high - low > _TABLE_FACTOR * len(y) + 1024 or high >= 2**62 or low <= -(2**62):
         return None
-    shifted = integers if low == 0 and integers.dtype == np.intp else integers.astype(np.intp) - low
-    present = shifted if counted is y else counted.astype(np.intp) - low
-    values = np.flatnonzero(np.bincount(present, minlength=high - low + 1))
+    shifted: Codes = y if low == 0 and y.dtype == np.intp else integers.astype(np.intp) - low
+    if y.dtype.kind == "f" and not np.array_equal(shifted + low, y):
+        return None
+    return low, shifted
+
+
+def _looked_up(y: NDArray[Any], shifted: Codes, values: Codes) -> Codes:
+    """Places of shifted labels among the sorted values, 0 for those that are none of them."""
+    high = int(shifted.max())
     plain = shifted is y and y.flags.carray  # laid out as compiled loops take it
-    if plain and len(values) == high + 1:  # they are codes already
-        return values.astype(y.dtype), y
-    code_of = np.zeros(high - low + 1, dtype=np.intp)
+    if plain and len(values) == high + 1 and values[-1] == high:  # they are codes already
+        return y
+    code_of = np.zeros(high + 1, dtype=np.intp)
     code_of[values] = np.arange(len(values))
-    return (values + low).astype(y.dtype), np.take(code_of, shifted)
+    return np.take(code_of, shifted)
 
 
 def _is_text(classes: NDArray[Any]) -> bool:

@@ -81,14 +81,18 @@ def named(where: str) -> Iterator[None]:
         reason = f"{error.strerror or error}; has the file moved or changed since it was scanned?"
         raise type(error)(f"{where} cannot be read: {reason}") from error
     except (ValueError, NotImplementedError) as error:
+        if str(error).startswith(where):
+            raise
         raise ValueError(f"{where}: {error}") from error
 
 
 def _open_parquet(path: str, coded: list[str] | None = None) -> Any:
     from pyarrow.parquet import ParquetFile
 
-    # The defaults (pre_buffer, no buffer) read a whole row group before its first row comes out.
-    return ParquetFile(path, pre_buffer=False, buffer_size=1 << 16, read_dictionary=coded)
+    # The defaults (pre_buffer, no buffer) read a whole row group before its first row comes out. Pages that were written with
+    # a checksum are checked: others show that they are damaged only if they cannot be unpacked.
+    checked = {"page_checksum_verification": True}
+    return ParquetFile(path, pre_buffer=False, buffer_size=1 << 16, read_dictionary=coded, **checked)
 
 
 def index_columns(schema: Any) -> list[str]:

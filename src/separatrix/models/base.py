@@ -117,7 +117,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         with one_blas_thread(), self._unchanged_if_refused():
             self._check_parameters()
             if is_elsewhere(X):
-                self._check_target(X, y)
+                if hasattr(X, "chunks") or hasattr(X, "columns"):  # delayed blocks may hold their targets
+                    self._check_target(X, y)
                 X, y, sample_weight = self._elsewhere(X, y, sample_weight), None, None
             call = FitCall(X, y, sample_weight, options, watch, self._before())
             for name in self._of_some_fits:

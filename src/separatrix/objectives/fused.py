@@ -64,7 +64,9 @@ def fused_sums(
 ) -> Fused | None:
     """Value and gradient of the rows that count, with their offsets; ``None`` where there is no compiled loop."""
     if (there := block.row_sums()) is not None:
-        return _sums_there(loss, theta, *there, own, metric, keep)
+        sums = _sums_there(loss, theta, *there, own, metric, keep)
+        if sums is not None or there[0].curved:  # else the rows can be made
+            return sums
     plain = block.plain_rows()
     if plain is None:
         return _sparse_sums(loss, theta, block, own, keep) if metric is None else None
@@ -174,7 +176,7 @@ def _by_column(theta: Float, d: int) -> tuple[Float, Float]:
 
 def fused_curve(direction: Float, block: Block, p: NDArray[np.floating[Any]]) -> Float:
     """(p, m) product of the Hessian with a direction, given the curvatures of the rows that count: of a softmax, or dense."""
-    if (there := block.row_sums()) is not None:
+    if (there := block.row_sums()) is not None and there[0].curved:
         return _curve_there(direction, *there, p)
     if len(direction) >= _MANY_CLASSES and block.sparse_rows() is None:
         product, at = np.zeros(direction.T.shape), 0

@@ -38,7 +38,8 @@ class CurvedSums:
 
 def fused_hessian(loss: Loss, theta: Float, block: Block, own: Float | None, metric: Float | None) -> CurvedSums | None:
     """Value, gradient and Hessian of the rows that count, with their offsets; ``None`` where there is no compiled loop."""
-    if (there := block.row_sums()) is not None and kind_of(loss) not in (None, "softmax"):
+    there = block.row_sums()
+    if there is not None and there[0].curved and kind_of(loss) not in (None, "softmax"):
         sums = fused_sums(loss, theta, block, own, metric, keep=True)
         return None if sums is None else _hessian_there(sums, *there)
     plain = block.plain_rows()

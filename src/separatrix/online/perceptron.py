@@ -130,8 +130,8 @@ def train(
     def each(work: Callable[[BinaryPerceptron], Any], active: list[BinaryPerceptron]) -> list[Any]:
         return list((pool.map if pool else map)(work, active))
 
-    # The first costs next to nothing; rows of an engine come here anew for every epoch.
-    in_memory = source.one_block() is not None or (source.engine is None and source.sample(1) is not None)
+    # The first costs next to nothing; rows of an engine or of files come here anew for every epoch.
+    in_memory = source.one_block() is not None or (source.place == "memory" and source.sample(1) is not None)
 
     def noted(rows: Visits) -> Visits:
         happened.rows += len(rows.rows)

@@ -65,7 +65,7 @@ class CodedCentred(Centred):
         return self._full.mean_low if self._means is None else np.zeros_like(self._means)
 
     def scatter(self) -> Float:
-        from separatrix.kernels.coded_moments import add_coded_rows  # numba takes a while to import
+        from separatrix.kernels.coded_rows import add_coded_rows  # numba takes a while to import
 
         coding, (p, n), d = self._coding, self._rows.numbers.shape, self._coding.n_features
         centre, scale, at = coding.centre, coding.scale, coding.value_at

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -20,6 +20,7 @@ from separatrix.data.number_text import Mark
 from separatrix.tables.coded_rows import RowCoding
 from separatrix.tables.column_scan import MOST_TEXTS, ColumnScan
 from separatrix.tables.columns import ColumnSchema, InferredColumn
+from separatrix.tables.drawn_rows import DrawnRows
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.encoding_sums import EncodingSums, hashed_places
 from separatrix.tables.findings import class_findings, column_findings, few, spelling_findings
@@ -43,10 +44,13 @@ class TableScan:
     known: int  # rows with a label
     labels: Counter[Any]
     columns: dict[str, ColumnScan]
+    drawn: DrawnRows = field(default_factory=DrawnRows)
 
     @classmethod
-    def of(cls, batch: Any, target: str, names: Sequence[str], decimal: Mark, start: int) -> TableScan:
-        """The rows of an Arrow record batch, the first of which is row `start` of the table."""
+    def of(
+        cls, batch: Any, target: str, names: Sequence[str], decimal: Mark, start: int, share: float = 0.0
+    ) -> TableScan:
+        """The rows of an Arrow record batch, the first of which is row `start` of the table; a share of them is drawn."""
         column = batch.column(target)
         what = kind(column.type)
         if what not in ("text", *NUMERIC):
@@ -70,7 +74,7 @@ class TableScan:
                 before = int((batch.schema.metadata or {}).get(FIRST_ROW, start))
                 raise ValueError(error.sentence(name, before)) from None
         labels = Counter(dict(zip(levels, counts, strict=True)))
-        return cls(target, what, batch.num_rows, n_known, labels, columns)
+        return cls(target, what, batch.num_rows, n_known, labels, columns, DrawnRows.of(batch, marks, known, share))
 
     def merge(self, after: TableScan) -> TableScan:
         """The rows of both, these first."""
@@ -89,7 +93,8 @@ class TableScan:
         counts, known = self.labels + after.labels, self.known + after.known
         if len(counts) > MOST_TEXTS:  # these are no classes: it is enough to know that
             counts = Counter(dict(islice(counts.items(), MOST_TEXTS + 1)))
-        return TableScan(self.target, what, self.n + after.n, known, counts, columns)
+        rows = self.drawn.followed_by(after.drawn, self.known)
+        return TableScan(self.target, what, self.n + after.n, known, counts, columns, rows)
 
     def _classes(self) -> tuple[tuple[Any, ...], Counter[str], str]:
         """The classes, the texts taken for no label, and why the target has no classes if that is so."""

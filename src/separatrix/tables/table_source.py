@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.arrow_columns import kind, numbers, plain
-from separatrix.data.block import Block, Centred, Codes, Float
+from separatrix.data.block import Block, Centred, Codes, Float, RowSums
 from separatrix.data.dense import WORTH_COMPILING, DenseBlock
 from separatrix.data.kept import Arrays
 from separatrix.data.labels import check_weights, encode
@@ -27,6 +27,8 @@ from separatrix.data.readers import named
 from separatrix.data.source import Source
 from separatrix.tables.coded_centre import CodedCentred
 from separatrix.tables.coded_rows import CodedRows, RowCoding
+from separatrix.tables.coded_sums import CodedSums
+from separatrix.tables.drawn_rows import DrawnRows
 from separatrix.tables.rows import TableRows
 from separatrix.tables.table_scan import LONG, TableEncoding, TableScan
 
@@ -91,6 +93,11 @@ class TableBlock(DenseBlock):
                 return coded
         return super().centre(codes, n_classes)
 
+    def row_sums(self) -> tuple[RowSums, bool] | None:
+        if not self._compiled or self._coding is None or "X" in vars(self):  # encoded already
+            return None
+        return CodedSums(self.code, self._coding, self.codes, self.weights), False
+
     def part(self, rows: slice) -> TableBlock:
         y = None if self.y is None else self.y[rows]
         weights = None if self.weights is None else self.weights[rows]
@@ -112,6 +119,9 @@ class TableColumns:
     decimal: Mark = "."
     n_rows: int | None = None
     """Rows with a label, once all have been read."""
+    share: float = 0.0
+    """The share of the rows that is drawn for a sample while all are read for the schema."""
+    drawn: DrawnRows = field(default_factory=DrawnRows)
 
 
 class TableSource(Source):
@@ -143,11 +153,11 @@ class TableSource(Source):
         def scan(block: Block) -> TableScan:
             assert isinstance(block, TableBlock)
             with named(block.path):
-                return TableScan.of(block.batch, target, columns.names, columns.decimal, block.start)
+                return TableScan.of(block.batch, target, columns.names, columns.decimal, block.start, columns.share)
 
         found = view.reduce(scan, TableScan.merge)
         self.passes += 1
-        columns.n_rows = found.known
+        columns.n_rows, columns.drawn = found.known, found.drawn
         return found.encoding(columns.decimal)
 
     def _named_target(self) -> str:

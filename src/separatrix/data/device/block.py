@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ class DeviceBlock(Block):
     """
 
     margins = True
+    curved: ClassVar[bool] = True
     _stored = True  # whether X has all columns
 
     def __init__(self, X: Any, y: Any = None, weights: Any = None, start: int = 0) -> None:

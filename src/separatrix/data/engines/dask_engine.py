@@ -1,7 +1,7 @@
 """Passes over Dask partitions: they run where the partitions live, and results are merged there in a tree.
 
     partition → pass over its blocks → result             one task for each, on the worker that has the partition
-    result, result, result, result → merged               four neighbours at a time; what comes back is the last
+    result, result, result, result → merged               four neighbours at a time; the last four come back and are merged here
 
 The tree depends on the number of partitions alone: the same bits in every run on the same partition, whoever did the work and
 whoever died meanwhile. Values that a pass leaves with its blocks are results of tasks too, which stay on their workers: Dask
@@ -139,11 +139,11 @@ class DaskEngine:
         tasks, left, fresh = self._passes((source, map_fn, merge, rows))
         packed, _ = pack(merge)
         join = delayed(merged, pure=False)
-        while len(tasks) > 1:
+        while len(tasks) > _WIDTH:
             tasks = [join(packed, tasks[at : at + _WIDTH]) for at in range(0, len(tasks), _WIDTH)]
         found, left = self._run(tasks, left)
         _remember(fresh, left)
-        return _checked(found[0])
+        return _checked(merged(packed, found))
 
     def _passes(self, things: Any) -> tuple[list[Any], list[Any], list[Held[Any]]]:
         """Results of a pass over every partition, what it leaves with the blocks, and the held values it does so for."""

@@ -87,7 +87,10 @@ class Reading:
         if not rows_of(X):
             return None
         self._check(X, y, weights)
-        source = source_of(check_rows(X), numeric=self.numeric)
+        try:
+            source = source_of(check_rows(X), numeric=self.numeric)
+        except ValueError as error:
+            raise ValueError(f"{self}: {error}") from error
         assert isinstance(source, MemorySource)
         if weights is not None:
             weights = real_numbers(weights, "sample_weight")

@@ -19,8 +19,8 @@ from separatrix.data.engines.target_facts import facts_of, union
 from separatrix.data.engines.travel import RemoteSource
 from separatrix.data.source import Engine, Source
 
-SAMPLED_BYTES, SAMPLED_ROWS = 1 << 26, 1 << 20
-"""A sample comes here whole: bytes and rows up to which it does."""
+_SAMPLED_BYTES, _SAMPLED_ROWS = 1 << 25, 1 << 20
+"""The most that a sample takes: it comes here whole, over one connection, and is solved while the workers wait."""
 
 Part = tuple[Any, NDArray[Any] | None, NDArray[Any] | None]
 
@@ -106,22 +106,24 @@ class PartitionedSource(RemoteSource):
 
     def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
         """Random rows from all partitions, brought here: those that an array of all rows would give, if these are few."""
-        rows = max(1, min(rows, SAMPLED_ROWS, SAMPLED_BYTES // (8 * max(1, self.n_features))))
+        rows = max(1, min(rows, _SAMPLED_ROWS, _SAMPLED_BYTES // (8 * max(1, self.n_features))))
         if rows not in self._drawn:
             which = spread(self.n_rows, rows)
-            parts = []
-            for part in self._picked(which):
-                if isinstance(part, Failed):
-                    raise part.error
-                parts += [] if part is None else [part]
-            drawn = source_of(_joined([X for X, _, _ in parts]))
-            y, weights = (
-                None if parts[0][at] is None else np.concatenate([part[at] for part in parts]) for at in (1, 2)
-            )
-            drawn = drawn.as_part(0, y, weights)  # type: ignore[attr-defined]  # arrays and sparse matrices are in memory
-            drawn.classes = self.classes
-            self._drawn[rows] = drawn, which
+            self._drawn[rows] = self._brought(which), which
         return self._drawn[rows]
+
+    def _brought(self, which: NDArray[np.intp]) -> Source:
+        """Some rows, by their numbers in order, as a source in this process."""
+        parts = []
+        for part in self._picked(which):
+            if isinstance(part, Failed):
+                raise part.error
+            parts += [] if part is None else [part]
+        drawn = source_of(_joined([X for X, _, _ in parts]))
+        y, weights = (None if parts[0][at] is None else np.concatenate([part[at] for part in parts]) for at in (1, 2))
+        drawn = drawn.as_part(0, y, weights)  # type: ignore[attr-defined]  # arrays and sparse matrices are in memory
+        drawn.classes = self.classes
+        return drawn
 
     def targets(self) -> NDArray[Any]:
         return np.concatenate(list(self.each(_targets)))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -110,12 +111,19 @@ class SparkEngine:
 
     def _collected(self, results: Any) -> list[Any]:
         """Answers in the order of the partitions, with errors of Spark said in words."""
-        try:
+        with in_words():
             rows = results.collect()
-        except Exception as error:  # of the plan that makes the rows, or of the cluster
-            raise RuntimeError(f"Spark could not run a pass over the rows: {_reason(error)}") from error
         by_number = {row["number"]: row["result"] for row in rows}
         return [pickle.loads(by_number[number]) for number in sorted(by_number)]  # our own, just made
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Errors of a job of Spark, said in one sentence."""
+    try:
+        yield
+    except Exception as error:  # of the plan that makes the rows, or of the cluster
+        raise RuntimeError(f"Spark could not run a pass over the rows: {_reason(error)}") from error
 
 
 def answered(number: int, result: Any) -> pa.Table:

@@ -11,21 +11,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block
-from separatrix.data.checks import nearest_name
+from separatrix.data.checks import check_rows, nearest_name
+from separatrix.data.dispatch import source_of
 from separatrix.data.engines.partition import Failed, Reading, Size, TargetFacts, names_of, rows_of
-from separatrix.data.engines.remote import (
-    SAMPLED_BYTES,
-    SAMPLED_ROWS,
-    Part,
-    PartitionedSource,
-    by_partition,
-    pick,
-)
-from separatrix.data.engines.spark_engine import SparkEngine, checked, rows_of_table
+from separatrix.data.engines.remote import Part, PartitionedSource, by_partition, pick
+from separatrix.data.engines.spark_engine import SparkEngine, checked, in_words, rows_of_table
+from separatrix.data.source import Source
 
-_FEW_LABELS = 10_000
-FEW_BYTES = SAMPLED_BYTES
-"""Rows that take no more than a sample may are brought here: a pass over them takes less than a job of Spark."""
+_FEW_LABELS, _FEW_ROWS = 10_000, 1 << 20
+FEW_BYTES = 1 << 26
+"""Rows that take no more are brought here: a pass over them takes less than a job of Spark."""
 
 
 def session_table(frame: Any) -> Any:
@@ -50,15 +45,23 @@ def numeric_columns(frame: Any, names: Sequence[str]) -> bool:
 
 def scan_columns(
     frame: Any, target: str | None, weight: str | None, features: Sequence[str] | None = None, numeric: bool = True
-) -> SparkSource:
-    """Columns of a Spark data frame as a source, which Spark keeps while it is there."""
+) -> Source:
+    """Columns of a Spark data frame as a source: here where they are few numbers, else kept by Spark while it is there."""
     apart = [name for name in (target, weight) if name is not None]
     wanted = [name for name in frame.columns if name not in apart] if features is None else list(features)
     for name in (*wanted, *apart):
         if name not in frame.columns:
             raise ValueError(f"there is no column {name!r}; {nearest_name(name, frame.columns)}")
     vector = _vector(frame, wanted)
-    rows = _with_arrays(frame, vector).select(*wanted, *apart).persist()
+    rows, there = _with_arrays(frame, vector).select(*wanted, *apart), frame.storageLevel
+    cached = there.useMemory or there.useDisk
+    rows = rows if cached else rows.persist()
+    if numeric and _are_few(rows, frame, wanted, vector):
+        found = _here(rows, Reading(0, 1, 0, target, weight), vector)
+        if not cached:
+            rows.unpersist()
+        return found
+    rows = rows.persist()
     count = rows.rdd.getNumPartitions()
     blank = [Reading(i, count, 0, target, weight) for i in range(count)]
     asked = SparkEngine(rows, blank, vector).ask(_size_and_labels)
@@ -68,7 +71,31 @@ def scan_columns(
     return source
 
 
-def spark_source(frame: Any, y: Any, sample_weight: Any) -> SparkSource:
+def _are_few(rows: Any, frame: Any, wanted: Sequence[str], vector: str | None) -> bool:
+    """Whether the rows are to be brought here; they are counted by Spark alone, without a Python worker."""
+    with in_words():
+        count = rows.count()
+        width = len(wanted) if vector is None or not count else _length(rows, frame, vector)
+    if not count:
+        raise ValueError("The data have no rows: at least one is needed.")
+    return bool(count <= _FEW_ROWS and 8 * count * width <= FEW_BYTES)
+
+
+def _length(rows: Any, frame: Any, vector: str) -> int:
+    """Features in a column of vectors, as whoever made it has written down, or as its first row has them."""
+    known = frame.schema[vector].metadata.get("ml_attr", {}).get("num_attrs")
+    return int(known) if known else len(rows.select(vector).first()[0] or ())
+
+
+def _here(rows: Any, reading: Reading, vector: str | None) -> Source:
+    """All rows as a source in memory: Spark hands them over as Arrow batches, in the order of the partitions."""
+    with in_words():
+        table = rows.toArrow()
+    X, y, weights = reading.parts(*rows_of_table(table, reading, vector))
+    return source_of(check_rows(X), y, weights)
+
+
+def spark_source(frame: Any, y: Any, sample_weight: Any) -> Source:
     """`as_source` of a Spark data frame: target and weights are names of its columns."""
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         if given is not None and not isinstance(given, str):
@@ -114,17 +141,6 @@ class SparkSource(PartitionedSource):
 
     def _label_facts(self) -> list[TargetFacts | Failed | None]:
         return super()._label_facts() if self.labels is None else self.labels
-
-    def labelled(self, classes: NDArray[Any] | None = None) -> Any:
-        """The same rows with class codes: here if they are few, in order, else where they are."""
-        view = super().labelled(classes)
-        few = self.n_rows <= SAMPLED_ROWS and 8 * self.n_rows * self.n_features <= FEW_BYTES
-        sample = view.sample(self.n_rows) if few else None
-        if sample is None:
-            return view
-        rows, _ = sample  # all of them
-        rows.feature_names, rows.dtype, rows.all_classes = view.feature_names, view.dtype, view.all_classes
-        return rows
 
     def matrix(self) -> Any:
         return np.concatenate([block.dense() for block in self.blocks()])
@@ -173,7 +189,7 @@ def _with_arrays(frame: Any, vector: str | None) -> Any:
         return frame
     from pyspark.ml.functions import vector_to_array
 
-    return frame.withColumn(vector, vector_to_array(vector))
+    return frame.withColumn(vector, vector_to_array(frame[vector]))
 
 
 def scored(method: Callable[[Any], Any], frame: Any, model_columns: Any, names: Sequence[str]) -> Any:

@@ -1,0 +1,127 @@
+"""Fits to files of mixed columns begin on rows drawn while the schema was learnt, and sum the loss over coded rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import separatrix as sx
+from separatrix.tables import table_files, table_scan, table_source
+from separatrix.tables.drawn_rows import share_to_draw
+
+N = 9_000
+
+
+def people(n: int = N) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    age, far = rng.normal(40, 10, n), rng.normal(1e7, 1.0, n)
+    city = np.array(["Bergen", "Lagos", "Quito", None], dtype=object)[rng.integers(4, size=n)]
+    score = 0.1 * (age - 40) + (city == "Lagos") + (far - 1e7) + rng.logistic(size=n)
+    age[rng.random(n) < 0.1] = np.nan
+    table = pd.DataFrame({"age": age, "far": far, "city": city, "insured": rng.random(n) < 0.5})
+    return table.assign(w=rng.integers(1, 4, n), ill=np.where(score > 0.5, "yes", "no"))
+
+
+def scanned(folder: Path, kind: str, table: pd.DataFrame, **options: Any) -> Any:
+    if kind == "csv":
+        table.to_csv(folder / "people.csv", index=False)
+        return sx.scan_csv(folder / "people.csv", target="ill", **options)
+    for part in range(3):
+        table.iloc[part * len(table) // 3 : (part + 1) * len(table) // 3].to_parquet(folder / f"{part}.parquet")
+    return sx.scan_parquet(folder, target="ill", **options)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_drawn_rows_are_rows_of_the_table_however_it_is_cut(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = people()
+    table.loc[np.random.default_rng(0).random(N) < 0.05, "ill"] = None  # rows that do not count
+    found = []
+    for rows in (table_files.ROWS, 700):
+        monkeypatch.setattr(table_files, "ROWS", rows)
+        source = scanned(tmp_path, kind, table).labelled()
+        some, which = source.sample(10**9)
+        np.testing.assert_allclose(some.matrix(), source.matrix()[which], rtol=1e-12)
+        np.testing.assert_array_equal(some.targets(), source.targets()[which])
+        fewer, at = source.sample(50)
+        np.testing.assert_allclose(fewer.matrix(), source.matrix()[at], rtol=1e-12)
+        assert len(np.unique(which)) == len(which) and len(at) == 50
+        found.append(which)
+    np.testing.assert_array_equal(*found)
+    expected = share_to_draw(N, 5) * source.n_rows  # the width of a draw of so many rows is at most √n/2
+    assert abs(len(which) - expected) <= 5 * np.sqrt(N) / 2 + (0.05 * expected if kind == "csv" else 0)
+
+
+def test_many_categories_make_a_small_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = scanned(tmp_path, "parquet", people()).labelled()
+    monkeypatch.setattr(table_files, "ENCODED_BYTES", 8 * 100 * source.n_features)
+    some, which = source.sample(10**9)
+    assert some.n_rows == len(which) == 100
+    np.testing.assert_allclose(some.matrix(), source.matrix()[which], rtol=1e-12)
+    monkeypatch.setattr(table_files, "ENCODED_BYTES", 8 * 10 * source.n_features)
+    assert source.sample(10**9) is None
+
+
+def test_the_share_is_bounded_by_memory() -> None:
+    assert share_to_draw(1_000, 10) == 0.0
+    assert share_to_draw(10**9, 10) * 10**9 * 10 * 8 <= 1 << 25
+    assert share_to_draw(10**6, 10) * 10**6 > 2 * share_to_draw(10**5, 10) * 10**5
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_fit_begun_on_drawn_rows_is_that_of_the_table(tmp_path: Path, threads: int) -> None:
+    table = people()
+    source = scanned(tmp_path, "parquet", table.drop(columns="w"))
+    with sx.config(threads=threads):
+        model = sx.LogisticRegression(tol=1e-11).fit(source)
+    X = source.labelled().matrix()
+    here = sx.LogisticRegression(tol=1e-11).fit(X, table["ill"])
+    np.testing.assert_allclose(model.coef_, here.coef_, rtol=1e-6, atol=1e-7)
+    one, other = model.fit_.certificate, here.fit_.certificate
+    assert one.objective - one.gap <= other.objective and other.objective - other.gap <= one.objective
+    unaided = sx.scan_parquet(tmp_path, target="ill", weight=None)
+    unaided.files.share = 0.0
+    assert sx.LogisticRegression(tol=1e-11).fit(unaided).fit_.passes > model.fit_.passes
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("offset", [False, True])
+def test_sums_over_coded_rows_are_those_over_the_features(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: str | None, offset: bool
+) -> None:
+    monkeypatch.setattr(table_source, "LONG", 0)
+    monkeypatch.setattr(table_scan, "LONG", 0)
+    (block,) = scanned(tmp_path, "csv", people(3_000), weight=weight).labelled().blocks()
+    rng, d = np.random.default_rng(1), block.shape[1]
+    w, b, metric = 3.0 * rng.standard_normal((1, d)), rng.standard_normal(1), rng.random(d)
+    own = rng.standard_normal((block.n, 1)) if offset else None
+    rows, ones = block.row_sums()
+    assert not ones
+    sums = rows.loss_sums("logistic", w, b, own, metric, keep=False)
+    s = np.ones(block.n) if block.weights is None else block.weights
+    X, y = block.X, block.codes
+    eta = X @ w[0] + b[0] + (0.0 if own is None else own[:, 0])
+    r = 1.0 / (1.0 + np.exp(-eta)) - y
+    assert sums.loss == pytest.approx((s * np.logaddexp(0.0, (1 - 2 * y) * eta)).sum(), rel=1e-12)
+    np.testing.assert_allclose(sums.gradient[0], X.T @ (s * r), rtol=1e-9, atol=1e-9 * np.abs(s * r).sum())
+    assert sums.slopes[0] == pytest.approx((s * r).sum(), rel=1e-9)
+    assert sums.squares == pytest.approx((s * r * r).sum(), rel=1e-11)
+    assert sums.steepest == pytest.approx(np.abs(eta).max(), rel=1e-12)
+    assert sums.largest == pytest.approx((np.square(X) @ metric).max(), rel=1e-11)
+    assert sums.total == pytest.approx(s.sum())
+    assert rows.loss_sums("hinge", w, b, own, metric, keep=False) is None
+    assert rows.loss_sums("logistic", w, b, own, None, keep=True) is None
+    assert block.row_sums() is None  # once the features are there, they are used
+
+
+def test_a_perceptron_from_files_is_that_of_the_array(tmp_path: Path) -> None:
+    """It visits all rows, and not those that were drawn."""
+    source, machine = scanned(tmp_path, "parquet", people()), sx.Perceptron(max_iter=3, tol=None, shuffle=False)
+    there = clone(machine).fit(source).coef_
+    np.testing.assert_allclose(there, clone(machine).fit(source.labelled().matrix(), people()["ill"]).coef_, rtol=1e-9)
