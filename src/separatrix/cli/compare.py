@@ -32,6 +32,7 @@ def run(
     folds: int,
     seed: int,
     out: Path,
+    stage_seconds: float,
     stream: bool,
     quiet: bool,
 ) -> None:
@@ -44,7 +45,7 @@ def run(
             source = table_source(data, target, of_files)
             comparison = compare_stream(source, table_name=data.name, progress=of_files, **options)
         else:
-            comparison = compare(data, target, progress=progress, **options)
+            comparison = compare(data, target, progress=progress, stage_seconds=stage_seconds, **options)
         progress("writing the report", None)
         write_report(comparison, part / REPORT)
         save_model(comparison.best, part / MODEL)

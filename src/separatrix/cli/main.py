@@ -85,12 +85,16 @@ def compare(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for report.html and model.safetensors.")
     ] = Path("separatrix-out"),
+    stage_seconds: Annotated[
+        float,
+        typer.Option("--stage-seconds", min=1, metavar="S", help="The most that a family, or another stage, may take."),
+    ] = 60.0,
     stream: Stream = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Compare the whole family by cross-validation; write a report and the recommended model."""
-    _run("compare", data, target, loss, families, folds, seed, out, stream, quiet)
+    _run("compare", data, target, loss, families, folds, seed, out, stage_seconds, stream, quiet)
 
 
 @app.command()

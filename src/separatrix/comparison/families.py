@@ -63,6 +63,8 @@ class ModelFamily:
     limit: int | None = None  # most rows for which it is compared
     beyond: Callable[..., Any] | None = None  # what is built for more rows than that; None leaves the family out
     tune_beyond: Tuner = _nothing_to_tune
+    by_class: bool = False  # whether each class has a covariance of its own, which indicators of rare things break
+    within_classes: bool = False  # whether differences are measured by the variance within classes, and nothing else
 
 
 def inner_folds(y: Codes, most: int, seed: int) -> StratifiedKFold | None:
@@ -115,7 +117,7 @@ _LISTED = [
     ModelFamily("baseline", "class shares", 0, True, partial(DummyClassifier, strategy="prior")),
     ModelFamily("naive-bayes", "naive Bayes", 1, False, MixedNB),
     ModelFamily("least-squares", "least squares", 2, True, RidgeClassifier, _tune_least_squares),
-    ModelFamily("lda", "linear discriminant analysis", 3, True, LinearDiscriminantAnalysis),
+    ModelFamily("lda", "linear discriminant analysis", 3, True, LinearDiscriminantAnalysis, within_classes=True),
     ModelFamily(
         "logistic-l1",
         "logistic regression, L1",
@@ -145,8 +147,24 @@ _LISTED = [
         partial(LinearSVC, random_state=0),
         partial(_tune_machine, LinearSVC(random_state=0), _LINEAR_CS),
     ),
-    ModelFamily("rda", "regularised discriminant analysis", 9, True, RegularizedDiscriminantAnalysis, _tune_rda),
-    ModelFamily("qda", "quadratic discriminant analysis", 10, True, QuadraticDiscriminantAnalysis),
+    ModelFamily(
+        "rda",
+        "regularised discriminant analysis",
+        9,
+        True,
+        RegularizedDiscriminantAnalysis,
+        _tune_rda,
+        by_class=True,
+    ),
+    ModelFamily(
+        "qda",
+        "quadratic discriminant analysis",
+        10,
+        True,
+        QuadraticDiscriminantAnalysis,
+        by_class=True,
+        within_classes=True,
+    ),
     ModelFamily(
         "svm-rbf",
         "support vector machine, RBF kernel",
