@@ -13,6 +13,7 @@ import pytest
 from separatrix import LinearDiscriminantAnalysis
 from separatrix.comparison.comparison import compare
 from separatrix.comparison.families import FAMILIES
+from separatrix.comparison.table_model import TableModel
 from separatrix.geometry.programmes import OutOfTime, aside
 from separatrix.geometry.separation import separability
 
@@ -146,3 +147,28 @@ def test_fifty_classes_obey_ctrl_c_at_once(tmp_path, stage):
         assert process.returncode == 130 and "Interrupted" in process.stderr.read()
     assert took < 2.0  # a second, and what ending a process takes on a busy machine
     assert not (tmp_path / "out").exists()
+
+
+def test_with_losses_every_figure_is_of_the_rule_that_is_saved(clean):
+    loss = {"no": {"no": 0, "yes": 1}, "yes": {"no": 20, "yes": 0}}
+    found = compare(clean, "y", families=["logistic", "naive-bayes"], loss=loss)
+    for one in found.candidates:
+        taken = found.classes[one.predicted]
+        np.testing.assert_array_equal(taken, np.array(found.actions)[one.taken])
+        right = np.mean([(taken == found.classes[found.codes])[found.folds == k].mean() for k in range(5)])
+        assert one.scores["accuracy"].mean == pytest.approx(right)
+        again = one.fold_models[0]
+        rule = TableModel(
+            again.schema, again.encoder, again.estimator, family="x", loss=found.loss, actions=found.actions
+        )
+        left_out = found.folds == 0
+        np.testing.assert_array_equal(rule.predict(found.rows.take(left_out)), taken[left_out])
+    assert any("'yes' where the probability of class 'yes' is above 0.0476" in note for note in found.notes)
+
+
+def test_actions_that_are_no_classes_leave_the_figures_to_the_most_probable_class(clean):
+    loss = {"no": {"treat": 1, "wait": 0}, "yes": {"treat": 0, "wait": 5}}
+    found = compare(clean, "y", families=["logistic"], loss=loss)
+    one = found.candidates[0]
+    np.testing.assert_array_equal(one.predicted, one.proba.argmax(axis=1))
+    assert any("not all actions are classes" in note for note in found.notes)

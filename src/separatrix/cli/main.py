@@ -153,7 +153,16 @@ def export(
         Literal["duckdb", "postgresql", "sqlite"], typer.Option("--dialect", help="The database, for --to sql.")
     ] = "duckdb",
     table: Annotated[str, typer.Option("--table", metavar="NAME", help="The table to read, for --to sql.")] = "data",
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="COLUMN",
+            help="A column that comes along, such as a key, for --to sql; may be given several times. Without one the rows are "
+            "numbered in the order in which the database reads them.",
+        ),
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Write a model as a SQL query, an ONNX graph or readable JSON."""
-    _run("export", model, to, dialect, table, output)
+    _run("export", model, to, dialect, table, keep or [], output)

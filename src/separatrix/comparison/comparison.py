@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.costs import as_loss
+from separatrix.comparison.costs import as_loss, rule_in_words
 from separatrix.comparison.families import FAMILIES, ModelFamily, find_family
 from separatrix.comparison.fitting import Steps, by_name, certificate_of, gathered, in_words, stoppable, train
 from separatrix.comparison.inspection import (
@@ -303,7 +303,12 @@ def compare(
         plane=task.plane,
         outliers=pooled or pooled_outliers(task.encoded, task.codes, task.rank),
         table_name=Path(data).name if from_file else "",
-        notes=[*notes, *substituted, *dict.fromkeys(str(one.message) for one in caught)],
+        notes=[
+            *filter(None, [rule_in_words(task.loss, task.actions, task.classes)]),
+            *notes,
+            *substituted,
+            *dict.fromkeys(str(one.message) for one in caught),
+        ],
     )
 
 

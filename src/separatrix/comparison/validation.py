@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import StratifiedKFold
 
+from separatrix.comparison.costs import decided_classes
 from separatrix.comparison.families import ModelFamily
 from separatrix.comparison.fitting import Note, in_words, predictions, train
 from separatrix.comparison.inspection import rank_within_classes
@@ -249,6 +250,7 @@ def _try(task: Task, trial: Trial, part: Part, r: int) -> None:
     trained = train(family, trial.build, X, task.codes[part.inside], task.seed, limit=trial.limit)
     predicted, proba = predictions(trained.estimator, X_left_out)
     if proba is not None:
+        predicted = decided_classes(proba, task.loss, task.actions, task.classes)
         if not np.isfinite(proba).all():
             raise ValueError("Its probabilities of left-out rows are not finite.")
         if trial.proba is None:
