@@ -9,10 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import cross_val_score
+from sklearn.svm import SVC
 
 from separatrix import LinearDiscriminantAnalysis
 from separatrix.comparison.comparison import compare
 from separatrix.comparison.families import FAMILIES
+from separatrix.comparison.search import climb, least_loss
 from separatrix.comparison.table_model import TableModel
 from separatrix.geometry.programmes import OutOfTime, aside
 from separatrix.geometry.separation import separability
@@ -172,3 +175,42 @@ def test_actions_that_are_no_classes_leave_the_figures_to_the_most_probable_clas
     one = found.candidates[0]
     np.testing.assert_array_equal(one.predicted, one.proba.argmax(axis=1))
     assert any("not all actions are classes" in note for note in found.notes)
+
+
+def test_row_numbers_are_those_of_the_file(clean, tmp_path):
+    frame = clean.copy()
+    frame["y"] = frame["y"].astype(object)
+    frame.loc[[0, 3, 10], "y"] = None
+    frame.loc[40, "a"] = 1e3  # far from every class
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    found = compare(tmp_path / "table.csv", "y", families=["lda"])
+    assert found.rows.number_of(int(found.outliers.rows[0])) == 41
+    lines = (tmp_path / "table.csv").read_text().splitlines()
+    for at in (0, 5, 100):
+        assert float(lines[found.rows.number_of(at)].split(",")[1]) == found.rows.columns["b"][at]
+
+
+@pytest.mark.parametrize("weak", [True, False])
+def test_a_penalty_at_the_end_of_its_grid_is_tried_beyond(weak):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 12))
+    y = X[:, 0] + 1e-3 * X[:, 1] > 0 if weak else rng.permutation(np.arange(400) % 2)
+    chosen = FAMILIES["logistic"].tune(X, y.astype(int), 0)["C"]
+    assert chosen > 100.0 if weak else chosen < 1e-2
+
+
+def test_an_end_that_cannot_be_passed_is_said():
+    with pytest.warns(UserWarning, match="C=1e\\+04 is the largest that was tried"):
+        assert least_loss(np.logspace(-1, 1, 5), lambda Cs: -Cs) == pytest.approx(1e4)
+    with pytest.warns(UserWarning, match="gamma is at the end"):
+        climb(lambda at: at[1], (0, 0), ("C", "gamma"))
+
+
+def test_gamma_is_tuned():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(500, 2))
+    y = ((np.floor(3 * X[:, 0]) + np.floor(3 * X[:, 1])) % 2).astype(int)  # a chessboard
+    chosen = FAMILIES["svm-rbf"].tune(X, y, 0)
+    fitted = {gamma: SVC(C=chosen["C"], gamma=gamma) for gamma in (chosen["gamma"], "scale")}
+    right = [cross_val_score(machine, X, y, cv=3).mean() for machine in fitted.values()]
+    assert right[0] > right[1]

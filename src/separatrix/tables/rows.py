@@ -107,18 +107,25 @@ class TableRows:
     columns: dict[str, Any]  # float64 with NaN for numbers and flags, CodedText or objects (str or None) for categories
     booleans: frozenset[str]  # which of the columns hold flags
     n: int
+    numbers: NDArray[np.intp] | None = None  # which rows of their table these are, the first being 1; None: all of them
 
     def __len__(self) -> int:
         return self.n
 
+    def number_of(self, at: int) -> int:
+        """The number of a row in the table that these rows are from, the first being 1."""
+        return at + 1 if self.numbers is None else int(self.numbers[at])
+
     def take(self, at: NDArray[Any]) -> TableRows:
         """The rows at these places, or where a mask is true."""
         places = np.flatnonzero(at) if at.dtype == bool else at
-        return TableRows({name: values[places] for name, values in self.columns.items()}, self.booleans, len(places))
+        columns = {name: values[places] for name, values in self.columns.items()}
+        numbers = places + 1 if self.numbers is None else self.numbers[places]
+        return TableRows(columns, self.booleans, len(places), numbers)
 
     def of(self, names: list[str]) -> TableRows:
         """The same rows with these columns only."""
-        return TableRows({name: self.columns[name] for name in names}, self.booleans & set(names), self.n)
+        return TableRows({name: self.columns[name] for name in names}, self.booleans & set(names), self.n, self.numbers)
 
     def holes(self) -> dict[str, int]:
         """In how many rows each column has no value."""
