@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from separatrix.cli.progress import FileProgress, ProgressLine
+from separatrix.cli.standard_input import given_table
 from separatrix.cli.streaming import is_streamed, table_source
 from separatrix.comparison.comparison import Comparison, compare
 from separatrix.comparison.listing import measured_scores
@@ -32,25 +33,41 @@ def run(
     folds: int,
     seed: int,
     out: Path,
+    columns: dict[str, Any],
     stage_seconds: float,
     stream: bool,
     quiet: bool,
 ) -> None:
     """Compare, show, and write the report and the recommended model to `out`."""
-    with replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
+    columns = {**columns, "types": types_of(columns["types"])}
+    with given_table(data) as data, replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
         options: dict[str, Any] = {"families": families or None, "loss": loss, "cv": folds, "random_state": seed}
         comparison: Comparison | StreamedComparison
         if is_streamed(data, stream):
+            if asked := next((name for name, value in columns.items() if value), None):
+                option = {"types": "type", "rare_class": "rare-class"}.get(asked, asked)
+                raise ValueError(f"--{option} is for tables that are held in memory, which this one is not.")
             of_files = FileProgress(progress)
             source = table_source(data, target, of_files)
             comparison = compare_stream(source, table_name=data.name, progress=of_files, **options)
         else:
-            comparison = compare(data, target, progress=progress, stage_seconds=stage_seconds, **options)
+            comparison = compare(data, target, progress=progress, stage_seconds=stage_seconds, **columns, **options)
         progress("writing the report", None)
         write_report(comparison, part / REPORT)
         save_model(comparison.best, part / MODEL)
     show(comparison)
     print(f"Report: {out / REPORT}\nModel:  {out / MODEL}")
+
+
+def types_of(settings: list[str]) -> dict[str, str]:
+    """column=kind pairs; a name may hold an equals sign."""
+    types: dict[str, str] = {}
+    for setting in settings:
+        name, equals, what = setting.rpartition("=")
+        if not (name and equals):
+            raise ValueError(f"--type {setting} is not of the form COLUMN=KIND.")
+        types[name] = what
+    return types
 
 
 def show(comparison: Comparison | StreamedComparison) -> None:

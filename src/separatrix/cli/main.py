@@ -18,7 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Data = Annotated[Path, typer.Argument(metavar="DATA", help="A table: csv, tsv, parquet or arrow (text also as .gz).")]
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="A table: csv, tsv, parquet or arrow (text also as .gz); - reads stdin.")
+]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by compare or fit.")]
 Target = Annotated[str, typer.Option("--target", metavar="COLUMN", help="The column to predict.")]
 Loss = Annotated[
@@ -85,6 +87,25 @@ def compare(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for report.html and model.safetensors.")
     ] = Path("separatrix-out"),
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Do not learn from this column; repeatable.")
+    ] = None,
+    use: Annotated[
+        list[str] | None, typer.Option("--use", metavar="COLUMN", help="Learn from this column only; repeatable.")
+    ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type", metavar="COLUMN=KIND", help="What a column is: numeric, categorical, boolean or date; repeatable."
+        ),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="COLUMN", help="Rows with the same value here share a fold.")
+    ] = None,
+    rare_class: Annotated[
+        Literal["drop", "merge"] | None,
+        typer.Option("--rare-class", help="What becomes of classes with fewer rows than folds."),
+    ] = None,
     stage_seconds: Annotated[
         float,
         typer.Option("--stage-seconds", min=1, metavar="S", help="The most that a family, or another stage, may take."),
@@ -94,7 +115,8 @@ def compare(
     debug: Debug = False,
 ) -> None:
     """Compare the whole family by cross-validation; write a report and the recommended model."""
-    _run("compare", data, target, loss, families, folds, seed, out, stage_seconds, stream, quiet)
+    columns = {"drop": drop or [], "use": use or [], "types": types or [], "group": group, "rare_class": rare_class}
+    _run("compare", data, target, loss, families, folds, seed, out, columns, stage_seconds, stream, quiet)
 
 
 @app.command()

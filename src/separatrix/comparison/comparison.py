@@ -7,12 +7,10 @@ are in scores.py.
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 from separatrix.comparison.costs import as_loss, rule_in_words
 from separatrix.comparison.families import FAMILIES, ModelFamily, find_family
 from separatrix.comparison.fitting import Steps, by_name, certificate_of, gathered, in_words, stoppable, train
+from separatrix.comparison.inputs import read_for_comparison
 from separatrix.comparison.inspection import (
     Outliers,
     coefficient_intervals,
@@ -54,7 +53,7 @@ from separatrix.decide.losses import best_actions
 from separatrix.geometry.programmes import OutOfTime, aside
 from separatrix.tables.columns import ColumnSchema
 from separatrix.tables.encoder import TableEncoder
-from separatrix.tables.reading import read_table
+from separatrix.tables.preparation import RareClass
 from separatrix.tables.rows import TableRows
 from separatrix.tables.scan_engines import table_of
 from separatrix.tables.schema import TableSchema
@@ -175,7 +174,7 @@ class Comparison:
 
 def compare(
     data: Any,
-    target: str,
+    target: Any,
     *,
     families: Sequence[str] | str | None = None,
     loss: Any = None,
@@ -183,6 +182,11 @@ def compare(
     cv: int = 5,
     n_repeats: int = 1,
     random_state: int = 0,
+    drop: Iterable[str] = (),
+    use: Iterable[str] = (),
+    types: Mapping[str, str] | None = None,
+    group: str | None = None,
+    rare_class: RareClass | None = None,
     stage_seconds: float = STAGE_SECONDS,
     progress: Callable[[str, float], None] | None = None,
 ) -> Comparison | StreamedComparison:
@@ -190,11 +194,11 @@ def compare(
 
     Parameters
     ----------
-    data : pandas, polars or pyarrow table, or path of a file; data frame of Dask or Spark, or source of a table
+    data : pandas, polars or pyarrow table, path of a file, or array X; data frame of Dask or Spark, or source of a table
         Numbers, flags, categories, and holes. Tables of Dask and Spark, and sources (`scan_parquet`), are never held: folds are
         drawn by a hash of the row, sums by fold are merged where the rows are, and what is about single rows is left out.
-    target : str
-        The column to predict. Rows without it do not count.
+    target : str or array-like of shape (n,)
+        The column to predict, or the labels of the rows of X. Rows without one do not count.
     families : sequence of str, or names in a string with commas between them, optional
         Some of `separatrix.comparison.families.FAMILIES`; all by default.
     loss : array-like of shape (n_classes, n_actions), mapping, table or path, optional
@@ -209,6 +213,14 @@ def compare(
         How often all folds are drawn.
     random_state : int, default=0
         Everything random depends on it alone.
+    drop, use : iterable of str, optional
+        Columns that are not learnt from, or the only ones that are.
+    types : dict of str to {"numeric", "categorical", "boolean", "date"}, optional
+        What columns are, where that is known better than it can be seen; of a date its parts are used.
+    group : str, optional
+        A column that says which rows belong together, such as a patient: they share a fold, and it is not learnt from.
+    rare_class : {"drop", "merge"}, optional
+        What becomes of classes with fewer rows than folds: their rows are not used, or they are one class "(other)".
     stage_seconds : float, default=60
         How long each family may take over all folds, and again over all rows, and each other stage; what is given up is named.
     progress : callable, optional
@@ -229,7 +241,12 @@ def compare(
     >>> found.recommended.family, found.best.predict(iris.head(2)).tolist()
     ('lda', [0, 0])
     """
+    columns: dict[str, Any] = {"drop": drop, "use": use, "types": types, "group": group, "rare_class": rare_class}
     if isinstance(data, Source) or is_elsewhere(data):
+        if asked := next((name for name, value in columns.items() if value), None):
+            raise ValueError(
+                f"{asked} is for tables that are held; choose columns and rows before the table is scanned."
+            )
         if n_repeats != 1:
             raise ValueError(f"n_repeats={n_repeats}: the folds of a table that is never held are drawn once.")
         options: dict[str, Any] = {"loss": loss, "actions": actions, "cv": cv, "random_state": random_state}
@@ -243,13 +260,13 @@ def compare(
         raise ValueError(
             f"random_state={random_state!r}: give a whole number from 0 to {2**32 - n_repeats}, to have the same folds again."
         )
-    from_file = isinstance(data, str | os.PathLike)
     with warnings.catch_warnings(record=True) as caught, stoppable() as check:
         warnings.simplefilter("always")
-        schema, rows, codes = TableSchema.infer_and_read(read_table(data) if from_file else data, target)
+        read = read_for_comparison(data, target, fewest=cv, **columns)
+        schema, rows, codes = read.schema, read.rows, read.codes
         classes, seed = as_names(schema.classes), int(random_state)
         matrix, names = as_loss(loss, classes, actions)
-        numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed)
+        numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed, read.groups)
         task = Task(rows, schema, codes, classes, numbers, matrix, names, seed, stage_seconds)
         trials, failures, substituted = start_trials(wanted, task)
         fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials)
@@ -302,9 +319,10 @@ def compare(
         columns=discriminating_columns(task.schema, task.encoded, task.encoder.origin_, task.codes),
         plane=task.plane,
         outliers=pooled or pooled_outliers(task.encoded, task.codes, task.rank),
-        table_name=Path(data).name if from_file else "",
+        table_name=read.name,
         notes=[
             *filter(None, [rule_in_words(task.loss, task.actions, task.classes)]),
+            *read.notes,
             *notes,
             *substituted,
             *dict.fromkeys(str(one.message) for one in caught),

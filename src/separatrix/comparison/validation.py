@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from separatrix.comparison.costs import decided_classes
 from separatrix.comparison.families import ModelFamily
@@ -172,7 +172,7 @@ class Trial:
 
 
 def stratified_folds(
-    codes: Codes, classes: NDArray[Any], n_folds: int, n_repeats: int, seed: int
+    codes: Codes, classes: NDArray[Any], n_folds: int, n_repeats: int, seed: int, groups: Codes | None = None
 ) -> tuple[Codes, list[str]]:
     """(n_repeats, n) numbers of the fold that leaves out each row, and a note where there had to be fewer folds."""
     if n_folds < 2 or n_repeats < 1:
@@ -189,12 +189,29 @@ def stratified_folds(
         notes.append(
             f"Class {shown(classes[rarest])} has {counts[rarest]} rows, so there are {k} folds instead of {n_folds}."
         )
+    if groups is not None and len(np.unique(groups)) < k:
+        raise ValueError(f"The rows are of {len(np.unique(groups))} groups, too few for {k} folds; take fewer folds.")
     found = np.empty((n_repeats, len(codes)), dtype=np.intp)
     for r in range(n_repeats):
-        splitter = StratifiedKFold(k, shuffle=True, random_state=seed + r)
-        for number, (_, test) in enumerate(splitter.split(codes, codes)):
+        shuffled: dict[str, Any] = {"shuffle": True, "random_state": seed + r}
+        splitter = StratifiedKFold(k, **shuffled) if groups is None else StratifiedGroupKFold(k, **shuffled)
+        for number, (_, test) in enumerate(splitter.split(codes, codes, groups)):
             found[r, test] = number
+        _check_groups(found[r], codes, classes)
+    if groups is not None:
+        notes.append(f"Rows of a group share a fold: {len(np.unique(groups))} groups in {k} folds.")
     return found, notes
+
+
+def _check_groups(folds: Codes, codes: Codes, classes: NDArray[Any]) -> None:
+    """Every class is left in the training part of every fold, which groups may prevent."""
+    for number in range(int(folds.max()) + 1):
+        absent = np.setdiff1d(np.arange(len(classes)), codes[folds != number])
+        if len(absent):
+            raise ValueError(
+                f"All rows of class {shown(classes[absent[0]])} are in groups of one fold, which cannot be both learnt from "
+                "and left out: take fewer folds, or other groups."
+            )
 
 
 def start_trials(wanted: list[ModelFamily], task: Task) -> tuple[dict[str, Trial], dict[str, str], list[str]]:

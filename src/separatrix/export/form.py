@@ -136,6 +136,12 @@ def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
             Feature(f.name, f.column, f.what, f.level, f.fill, f.centre, f.scale) for f in model.encoder.features_
         )
         used = {feature.column for feature in features}
+    dates = [column.source for column in model.schema.columns if column.part and column.name in used]
+    if dates:
+        raise ValueError(
+            f"The model reads parts of the date {dates[0]!r}, which only Python makes of it; add them to the table as columns "
+            "of numbers to have the model elsewhere."
+        )
     decimal = model.schema.decimal
     columns = tuple(_read_as(column, decimal) for column in model.schema.columns if column.name in used)
     codes = np.asarray(model.estimator.classes_, dtype=np.intp)
@@ -154,7 +160,9 @@ def _read_as(column: Any, decimal: str) -> InputColumn:
     if column.kind == "categorical":
         return InputColumn(column.name, "text", missing=MISSING)
     words = [name.lower() for name in column.categories if name != column.true]
-    return InputColumn(column.name, "flag", (column.true.lower(), *_TRUE), (*words, *_FALSE))
+    own = (*words, column.true.lower())  # these before what is usual: a flag may be written 1 and 2
+    true, false = (tuple(word for word in usual if word not in own) for usual in (_TRUE, _FALSE))
+    return InputColumn(column.name, "flag", (column.true.lower(), *true), (*words, *false))
 
 
 def _plain(labels: Any) -> list[Any]:

@@ -218,6 +218,8 @@ def check_finite(values: NDArray[np.float64]) -> None:
 def read_boolean(column: Any, categories: tuple[str, ...], true: str) -> NDArray[Any]:
     """An Arrow array of flags as 0 and 1, NaN for what is missing or neither. Capitals make no difference."""
     values = column if kind(column.type) == "text" else plain(column)
+    if kind(values.type) == "numeric" and not {name.lower() for name in categories}.isdisjoint(_others(categories)):
+        column = values = values.cast("string")  # a flag of two other numbers, such as 1 and 2
     if kind(values.type) == "text":
         text = coded_text(column)
         return flags_of(text.levels, text.places, categories, true)
@@ -227,11 +229,18 @@ def read_boolean(column: Any, categories: tuple[str, ...], true: str) -> NDArray
     return read
 
 
+def _others(categories: tuple[str, ...]) -> set[str]:
+    """The words of a flag that are numbers, where one of them is neither 0 nor 1."""
+    numeric = {name for name in categories if name.lstrip("+-").replace(".", "", 1).isdigit()}
+    return {name.lower() for name in numeric} if numeric - {"0", "1", "0.0", "1.0"} else set()
+
+
 def flags_of(
     levels: Sequence[str | None], places: NDArray[np.intp], categories: tuple[str, ...], true: str
 ) -> NDArray[np.float64]:
     """Texts, as their levels and the place of every row among them, as 0 and 1, NaN for what is missing or neither."""
-    meaning = {name.lower(): 0.0 for name in (*categories, *_FALSE)} | dict.fromkeys((true.lower(), *_TRUE), 1.0)
+    meaning = dict.fromkeys(_FALSE, 0.0) | dict.fromkeys(_TRUE, 1.0)
+    meaning |= {name.lower(): 0.0 for name in categories} | {true.lower(): 1.0}  # its own words before the usual ones
     values = [np.nan if level is None else meaning.get(level.lower(), np.nan) for level in levels]
     return np.array([*values, np.nan])[places]
 
