@@ -8,8 +8,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.validation import check_is_fitted
 
+from separatrix import LogisticRegression
 from separatrix.comparison.comparison import compare
+from separatrix.comparison.table_model import TableModel
 from separatrix.export.form import export_form
 from separatrix.export.model_file import load_model, save_model
 from separatrix.tables.dates import date_part
@@ -173,3 +179,40 @@ def test_a_table_on_standard_input(visits, tmp_path):
     predict = [*run[:3], "predict", str(out / "model.safetensors"), "-", "-o", "-", "--quiet"]
     predicted = pd.read_csv(io.BytesIO(subprocess.run(predict, input=text, capture_output=True, check=True).stdout))
     np.testing.assert_array_equal(predicted["prediction"], load_model(out / "model.safetensors").predict(visits))
+
+
+def test_a_table_model_is_an_estimator(visits, tmp_path):
+    frame = visits[["age", "zip", "y"]]
+    model = compare(frame, "y", families=["logistic"]).best
+    X, y = frame[["age", "zip"]], frame["y"]
+    assert is_classifier(model) and model.feature_names_in_.tolist() == ["age", "zip"] and model.n_features_in_ == 2
+    check_is_fitted(model)
+    frame.to_csv(tmp_path / "frame.csv", index=False)
+    assert (
+        model.score(X, y) == model.score(frame) == model.score(tmp_path / "frame.csv") == (model.predict(X) == y).mean()
+    )
+    np.testing.assert_allclose(model.predict_proba(tmp_path / "frame.csv"), model.predict_proba(X), atol=1e-12)
+    fresh = clone(model)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(fresh)
+    swapped = fresh.fit(X, np.where(y == "ill", "well", "ill"))
+    np.testing.assert_allclose(swapped.predict_proba(X), model.predict_proba(X)[:, ::-1], atol=1e-6)
+    assert model.score(frame) == (model.predict(X) == y).mean()  # the clone is another model
+    scores = cross_val_score(model, X, y, cv=3)
+    assert scores.shape == (3,) and scores.mean() > 0.55
+    search = GridSearchCV(
+        TableModel.fit(frame, "y", LogisticRegression(), family="logistic"), {"estimator__C": [1e-4, 1.0]}, cv=3
+    )
+    assert search.fit(X, y).best_params_["estimator__C"] in (1e-4, 1.0)
+
+
+def test_a_summary_is_by_column_in_its_own_units(visits):
+    model = compare(visits[["age", "zip", "y"]], "y", families=["logistic"]).best
+    first = model.summary()[0]
+    assert first["column"] == "age" and first["class"] is None
+    X = visits[["age", "zip"]]
+    change = model.decision_function(X.assign(age=X["age"] + 1.0)) - model.decision_function(X)
+    np.testing.assert_allclose(change, first["coefficient"], rtol=1e-9)
+    assert first["odds_ratio"] == pytest.approx(np.exp(first["coefficient"]))
+    with pytest.raises(ValueError, match="not linear"):
+        compare(visits[["age", "zip", "y"]], "y", families=["naive-bayes"]).best.summary()

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Codes
 from separatrix.data.checks import nearest_name
-from separatrix.tables.preparation import RareClass, columns_used, without_rare_classes
+from separatrix.tables.preparation import RareClass, columns_used, table_of_arrays, without_rare_classes
 from separatrix.tables.reading import read_table
-from separatrix.tables.rows import TableRows, as_arrow
+from separatrix.tables.rows import TableRows
 from separatrix.tables.schema import TableSchema
 
 
@@ -29,28 +29,6 @@ class ReadTable:
     groups: NDArray[np.intp] | None  # which rows belong together
     notes: list[str]
     name: str
-
-
-def table_of_arrays(X: Any, y: Any) -> tuple[Any, str]:
-    """X and y as one table, and what its target is called."""
-    import pyarrow as pa
-
-    if hasattr(X, "columns") or isinstance(X, pa.Table):
-        table = as_arrow(X)
-    else:
-        values = np.asarray(X)
-        if values.ndim != 2:
-            raise ValueError(
-                f"X has shape {values.shape}; give rows and columns, or a table and the name of its target."
-            )
-        table = pa.table({f"x{j}": pa.array(values[:, j].tolist()) for j in range(values.shape[1])})
-    name = str(getattr(y, "name", None) or "y")
-    while name in table.column_names:
-        name += "_"
-    labels = pa.array(np.asarray(y).tolist(), from_pandas=True)
-    if len(labels) != table.num_rows:
-        raise ValueError(f"X has {table.num_rows} rows and y {len(labels)}; give one label per row.")
-    return table.append_column(name, labels), name
 
 
 def read_for_comparison(

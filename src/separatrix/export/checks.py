@@ -99,9 +99,9 @@ def _check_table_model(model: TableModel) -> None:
 
 def _estimators(part: Any) -> Iterator[BaseEstimator]:
     """The estimators of a model: itself and those inside."""
-    if isinstance(part, BaseEstimator):
+    if isinstance(part, BaseEstimator) and not isinstance(part, TableModel):
         yield part
-    held = vars(part) if isinstance(part, BaseEstimator | TableModel) else part
+    held = vars(part) if isinstance(part, BaseEstimator) else part
     if isinstance(held, dict | list | tuple):
         for item in held.values() if isinstance(held, dict) else held:
             yield from _estimators(item)

@@ -96,6 +96,28 @@ def without_rare_classes(table: Any, target: str, rare: RareClass | None, fewest
     return merged_table, [f"{found} {'is' if rows == 1 else 'are'} class {OTHER!r}: {named}."], None
 
 
+def table_of_arrays(X: Any, y: Any) -> tuple[Any, str]:
+    """X and y as one table, and what its target is called."""
+    import pyarrow as pa
+
+    if hasattr(X, "columns") or isinstance(X, pa.Table):
+        table = as_arrow(X)
+    else:
+        values = np.asarray(X)
+        if values.ndim != 2:
+            raise ValueError(
+                f"X has shape {values.shape}; give rows and columns, or a table and the name of its target."
+            )
+        table = pa.table({f"x{j}": pa.array(values[:, j].tolist()) for j in range(values.shape[1])})
+    name = str(getattr(y, "name", None) or "y")
+    while name in table.column_names:
+        name += "_"
+    labels = pa.array(np.asarray(y).tolist(), from_pandas=True)
+    if len(labels) != table.num_rows:
+        raise ValueError(f"X has {table.num_rows} rows and y {len(labels)}; give one label per row.")
+    return table.append_column(name, labels), name
+
+
 def _check_column(name: str, names: Sequence[str], what: str) -> None:
     if name not in names:
         raise ValueError(f"There is no column {name!r}, which {what}; {nearest_name(name, list(names))}")
