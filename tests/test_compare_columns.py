@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix import LogisticRegression
+from separatrix.cli.main import app
 from separatrix.comparison.comparison import compare
 from separatrix.comparison.table_model import TableModel
 from separatrix.export.form import export_form
@@ -216,3 +217,14 @@ def test_a_summary_is_by_column_in_its_own_units(visits):
     assert first["odds_ratio"] == pytest.approx(np.exp(first["coefficient"]))
     with pytest.raises(ValueError, match="not linear"):
         compare(visits[["age", "zip", "y"]], "y", families=["naive-bayes"]).best.summary()
+
+
+def test_progress_never_falls_back(visits, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("separatrix.cli.progress._SECONDS_BETWEEN_LINES", 0.0)
+    visits.to_csv(tmp_path / "visits.csv", index=False)
+    for stream in ([], ["--stream"]):
+        options = ["--target", "y", "--families", "lda,logistic", "--out", str(tmp_path / "out"), *stream]
+        with pytest.raises(SystemExit) as ended:
+            app(["compare", str(tmp_path / "visits.csv"), *options])
+        shown = [int(line[:4].strip(" %")) for line in capsys.readouterr().err.splitlines() if "%" in line[:5]]
+        assert ended.value.code == 0 and shown == sorted(shown) and shown[-1] == 100 and len(shown) > 5

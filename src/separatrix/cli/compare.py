@@ -23,6 +23,7 @@ from separatrix.tables.findings import few
 
 REPORT, MODEL = "report.html", "model.safetensors"
 _WIDE = 120
+_COMPARED = 0.95  # of the work; the rest is the report
 
 
 def run(
@@ -43,18 +44,23 @@ def run(
     with given_table(data) as data, replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
         options: dict[str, Any] = {"families": families or None, "loss": loss, "cv": folds, "random_state": seed}
         comparison: Comparison | StreamedComparison
+
+        def partly(label: str, fraction: float | None) -> None:
+            progress(label, None if fraction is None else _COMPARED * fraction)
+
         if is_streamed(data, stream):
             if asked := next((name for name, value in columns.items() if value), None):
                 option = {"types": "type", "rare_class": "rare-class"}.get(asked, asked)
                 raise ValueError(f"--{option} is for tables that are held in memory, which this one is not.")
-            of_files = FileProgress(progress)
+            of_files = FileProgress(partly)
             source = table_source(data, target, of_files)
             comparison = compare_stream(source, table_name=data.name, progress=of_files, **options)
         else:
-            comparison = compare(data, target, progress=progress, stage_seconds=stage_seconds, **columns, **options)
-        progress("writing the report", None)
+            comparison = compare(data, target, progress=partly, stage_seconds=stage_seconds, **columns, **options)
+        progress("writing the report", _COMPARED)
         write_report(comparison, part / REPORT)
         save_model(comparison.best, part / MODEL)
+        progress("done", 1.0)
     show(comparison)
     print(f"Report: {out / REPORT}\nModel:  {out / MODEL}")
 

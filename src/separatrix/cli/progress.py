@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
@@ -11,11 +12,15 @@ _SECONDS_BETWEEN_LINES = 2.0
 
 
 class ProgressLine:
-    """Called with a label and the fraction done (None when it is not known); a context manager, which clears the bar."""
+    """Called with a label and the fraction done (None when it is not known); a context manager, which clears the bar.
+
+    The bar never falls back: of a fraction that is not known, or less than what was shown, the label alone is new.
+    """
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._due = 0.0
+        self._shown = 0.0
         self._bar: Any = None
         self._task: Any = None
 
@@ -35,6 +40,8 @@ class ProgressLine:
             self._bar.stop()
 
     def __call__(self, label: str, fraction: float | None) -> None:
+        self._shown = max(self._shown, fraction or 0.0)
+        fraction = self._shown if self._shown else fraction
         if self._bar is not None:
             from rich.markup import escape
 
@@ -49,7 +56,7 @@ class ProgressLine:
 class FileProgress:
     """A progress line of work on files: which step, which pass over the files, and how much of them it has read."""
 
-    def __init__(self, line: ProgressLine) -> None:
+    def __init__(self, line: Callable[[str, float | None], None]) -> None:
         self._line, self._step = line, ""
         self._fraction: float | None = None
 
@@ -59,12 +66,12 @@ class FileProgress:
         self._line(label, fraction)
 
     def read(self, number: int, done: int, total: int) -> None:
-        """How far a pass is; without steps the bar shows the pass."""
+        """How far a pass is."""
         words = f"pass {number}, {_size(done, total)} of {_size(total, total)}"
         if self._step:
             self._line(f"{self._step}: {words}", self._fraction)
         else:
-            self._line(words, done / max(1, total))
+            self._line(words, None)  # how many passes there will be is not known
 
 
 def _size(n: int, total: int) -> str:
