@@ -223,8 +223,9 @@ def test_progress_never_falls_back(visits, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("separatrix.cli.progress._SECONDS_BETWEEN_LINES", 0.0)
     visits.to_csv(tmp_path / "visits.csv", index=False)
     for stream in ([], ["--stream"]):
-        options = ["--target", "y", "--families", "lda,logistic", "--out", str(tmp_path / "out"), *stream]
+        options = ["--target", "y", "--families", "lda,logistic", "--out", str(tmp_path / "out"), "--save-all", *stream]
         with pytest.raises(SystemExit) as ended:
             app(["compare", str(tmp_path / "visits.csv"), *options])
         shown = [int(line[:4].strip(" %")) for line in capsys.readouterr().err.splitlines() if "%" in line[:5]]
+        assert load_model(tmp_path / "out" / "model-logistic.safetensors").family == "logistic"
         assert ended.value.code == 0 and shown == sorted(shown) and shown[-1] == 100 and len(shown) > 5

@@ -16,7 +16,7 @@ from separatrix.comparison.listing import measured_scores
 from separatrix.comparison.scores import SCORE_LABELS
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.data.text import printable
-from separatrix.data.writing import replacing_folder
+from separatrix.data.writing import destination, put_in_place, replacing_folder
 from separatrix.export.model_file import save_model
 from separatrix.report.page import write_report
 from separatrix.tables.findings import few
@@ -34,12 +34,14 @@ def run(
     folds: int,
     seed: int,
     out: Path,
+    save_all: bool,
     columns: dict[str, Any],
     stage_seconds: float,
     stream: bool,
     quiet: bool,
 ) -> None:
     """Compare, show, and write the report and the recommended model to `out`."""
+    others: list[str] = []
     columns = {**columns, "types": types_of(columns["types"])}
     with given_table(data) as data, replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
         options: dict[str, Any] = {"families": families or None, "loss": loss, "cv": folds, "random_state": seed}
@@ -60,9 +62,18 @@ def run(
         progress("writing the report", _COMPARED)
         write_report(comparison, part / REPORT)
         save_model(comparison.best, part / MODEL)
+        for one in comparison.candidates if save_all else ():
+            name = f"model-{one.family}.safetensors"
+            save_model(one.model, part / name)
+            others.append(name)
+        # What is put in place is known by now, and so are places that nothing can be written to.
+        for name in others:
+            put_in_place(part / name, destination(out / name))
         progress("done", 1.0)
     show(comparison)
     print(f"Report: {out / REPORT}\nModel:  {out / MODEL}")
+    if others:
+        print(f"Others: {', '.join(str(out / name) for name in others)}")
 
 
 def types_of(settings: list[str]) -> dict[str, str]:

@@ -87,6 +87,10 @@ def compare(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for report.html and model.safetensors.")
     ] = Path("separatrix-out"),
+    save_all: Annotated[
+        bool,
+        typer.Option("--save-all", help="Write every model, as model-NAME.safetensors, beside the recommended one."),
+    ] = False,
     drop: Annotated[
         list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Do not learn from this column; repeatable.")
     ] = None,
@@ -116,7 +120,7 @@ def compare(
 ) -> None:
     """Compare the whole family by cross-validation; write a report and the recommended model."""
     columns = {"drop": drop or [], "use": use or [], "types": types or [], "group": group, "rare_class": rare_class}
-    _run("compare", data, target, loss, families, folds, seed, out, columns, stage_seconds, stream, quiet)
+    _run("compare", data, target, loss, families, folds, seed, out, save_all, columns, stage_seconds, stream, quiet)
 
 
 @app.command()

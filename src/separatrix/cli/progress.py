@@ -39,7 +39,8 @@ class ProgressLine:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, label: str, fraction: float | None) -> None:
+    def __call__(self, label: str, fraction: float | None, ended: bool = False) -> None:
+        """Show a label; one that ends something is shown in any case."""
         self._shown = max(self._shown, fraction or 0.0)
         fraction = self._shown if self._shown else fraction
         if self._bar is not None:
@@ -47,7 +48,7 @@ class ProgressLine:
 
             total = None if fraction is None else 1.0
             self._bar.update(self._task, description=escape(label), total=total, completed=fraction or 0.0)
-        elif not self._quiet and (perf_counter() >= self._due or fraction == 1.0):
+        elif not self._quiet and (perf_counter() >= self._due or fraction == 1.0 or ended):
             done = "" if fraction is None else f"{fraction:4.0%} "
             print(f"{done}{label}", file=sys.stderr, flush=True)
             self._due = perf_counter() + _SECONDS_BETWEEN_LINES
@@ -56,7 +57,7 @@ class ProgressLine:
 class FileProgress:
     """A progress line of work on files: which step, which pass over the files, and how much of them it has read."""
 
-    def __init__(self, line: Callable[[str, float | None], None]) -> None:
+    def __init__(self, line: Callable[..., None]) -> None:
         self._line, self._step = line, ""
         self._fraction: float | None = None
 
@@ -71,7 +72,7 @@ class FileProgress:
         if self._step:
             self._line(f"{self._step}: {words}", self._fraction)
         else:
-            self._line(words, None)  # how many passes there will be is not known
+            self._line(words, None, done >= total)  # how many passes there will be is not known
 
 
 def _size(n: int, total: int) -> str:
