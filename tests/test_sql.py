@@ -31,6 +31,7 @@ import separatrix as sx
 from separatrix.comparison.families import FAMILIES
 from separatrix.comparison.table_model import TableModel
 from separatrix.export.sql_dialects import WHITESPACE, identifier, total
+from separatrix.tables.reading import read_table
 
 AWKWARD = "a\"b'; DROP TABLE x; --"
 DUCKDB = duckdb.connect(config={"threads": 1})
@@ -295,34 +296,18 @@ def test_white_space_is_what_python_takes_it_for(dialect):
     assert len(np.unique(numbers[:n].round(9), axis=0)) == 1  # every city is Ghent, every flag yes
 
 
-def test_text_in_a_numeric_column_of_sqlite_is_its_number_or_nothing():
-    said = [
-        "12.5",
-        " 12.5 ",
-        "-3",
-        "1e2",
-        ".5",
-        "5.",
-        "+7",
-        "",
-        "NA",
-        "?",
-        "abc",
-        "12,5",
-        "12.5 kg",
-        "0x10",
-        None,
-        b"12",
-    ]
-    numbers = [12.5, 12.5, -3.0, 100.0, 0.5, 5.0, 7.0, *[None] * 9]
+def test_text_in_a_numeric_column_of_sqlite_is_its_number_a_hole_or_an_error():
+    said = ["12.5", " 12.5 ", "-3", "1e2", ".5", "5.", "+7", "", "NA", "?", None]
+    strange = ["abc", "12,5", "12.5 kg", "0x10"]
+    numbers = [12.5, 12.5, -3.0, 100.0, 0.5, 5.0, 7.0, *[None] * 4]
     model = quiet_fit_table(people(), FAMILIES["logistic"])
     expected = model.predict_proba(
         pa.table(
             {
                 AWKWARD: pa.array(numbers, pa.float64()),
-                "income": [2e4] * 16,
-                "smoker": [True] * 16,
-                "city": ["Ghent"] * 16,
+                "income": [2e4] * 11,
+                "smoker": [True] * 11,
+                "city": ["Ghent"] * 11,
             }
         )
     )
@@ -336,9 +321,46 @@ def test_text_in_a_numeric_column_of_sqlite_is_its_number_or_nothing():
         np.testing.assert_allclose(np.array([row[:-1] for row in found], dtype=float), expected, atol=1e-9)
         plainly = connection.execute(sx.to_sql(bare, dialect="sqlite")).fetchall()
         assert [row[0] is None for row in plainly] == [value is None for value in numbers]
+        for text in strange:
+            with pytest.raises(sqlite3.Error, match="integer overflow"):
+                connection.execute("INSERT INTO data VALUES (?, 20000.0, 1, 'Ghent')", [text])
+                connection.execute(sx.to_sql(model, dialect="sqlite")).fetchall()
+            connection.rollback()
+            connection.executemany("INSERT INTO data VALUES (?, 20000.0, 1, 'Ghent')", [(value,) for value in said])
     whole = 2**53 + 1  # not a double: CAST rounds it, and it is a number none the less
     connection.executemany("INSERT INTO data VALUES (?, 20000.0, 1, 'Ghent')", [(whole,), (str(whole),)])
     assert None not in [row[0] for row in connection.execute(sx.to_sql(bare, dialect="sqlite")).fetchall()[-2:]]
+
+
+def test_a_decimal_comma_in_text_of_sqlite_is_read_and_thousands_are_refused(tmp_path):
+    path = tmp_path / "prices.csv"
+    rows = [f"{i % 7},{i};{'a' if i % 7 < 3 else 'b'}" for i in range(10, 60)]
+    path.write_text("price;kind\n" + "\n".join(rows) + "\n")
+    table = read_table(path)
+    model = TableModel.fit(table, "kind", FAMILIES["lda"].build(), family="lda")
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE data (price TEXT)")
+    connection.executemany("INSERT INTO data VALUES (?)", [(text,) for text in table["price"].to_pylist()])
+    found = connection.execute(sx.to_sql(model, dialect="sqlite")).fetchall()
+    np.testing.assert_allclose([row[:-1] for row in found], model.predict_proba(table), atol=1e-9)
+    connection.execute("INSERT INTO data VALUES ('1.234,5')")
+    with pytest.raises(sqlite3.Error, match="integer overflow"):
+        connection.execute(sx.to_sql(model, dialect="sqlite")).fetchall()
+
+
+@pytest.mark.parametrize("keep", [[], ["key"]])
+def test_rows_of_several_threads_have_a_key(keep):
+    n = 300_000
+    model = sx.LogisticRegression().fit(pd.DataFrame({"x": X[:, 0]}), TWO)
+    connection = duckdb.connect(config={"threads": 4})
+    made = "SELECT range AS key, (range * 7919 % 1000) / 100.0 AS x FROM range({})"
+    connection.execute(f"CREATE TABLE data AS {made.format(n)}")
+    found = connection.execute(sx.to_sql(model, keep=keep, row_number=not keep)).df()
+    assert found.columns[0] == (keep or ["row_number"])[0]
+    at = found[found.columns[0]].to_numpy() - (0 if keep else 1)
+    assert sorted(at.tolist()) == list(range(n))
+    expected = model.predict_proba(pd.DataFrame({"x": (at * 7919 % 1000) / 100.0}))
+    np.testing.assert_allclose(found["probability_yes"].to_numpy(), expected[:, 1], atol=1e-9)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -414,8 +436,12 @@ def test_the_command_line_takes_a_schema_and_a_table(tmp_path):
 
     sx.save_model(fitted("logistic, weak penalty"), tmp_path / "model")
     for table, said in (("main.rows", '"main"."rows" AS t'), ("rows", '"rows" AS t'), ("a.b.c", '"a.b.c" AS t')):
-        export.run(tmp_path / "model", "sql", "duckdb", table, tmp_path / "query.sql")
-        assert f"FROM {said}" in (tmp_path / "query.sql").read_text()
+        export.run(tmp_path / "model", "sql", "duckdb", table, [], tmp_path / "query.sql")
+        query = (tmp_path / "query.sql").read_text()
+        assert f"FROM {said}" in query and '"row_number"' in query
+        export.run(tmp_path / "model", "sql", "duckdb", table, ["id"], tmp_path / "query.sql")
+        query = (tmp_path / "query.sql").read_text()
+        assert 't."id" AS k0' in query and '"row_number"' not in query
 
 
 def test_an_empty_name_is_refused():

@@ -9,19 +9,21 @@ from rich.console import Console
 from rich.table import Table
 
 from separatrix.cli.progress import FileProgress, ProgressLine
+from separatrix.cli.standard_input import given_table
 from separatrix.cli.streaming import is_streamed, table_source
 from separatrix.comparison.comparison import Comparison, compare
 from separatrix.comparison.listing import measured_scores
 from separatrix.comparison.scores import SCORE_LABELS
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.data.text import printable
-from separatrix.data.writing import replacing_folder
+from separatrix.data.writing import destination, put_in_place, replacing_folder
 from separatrix.export.model_file import save_model
 from separatrix.report.page import write_report
 from separatrix.tables.findings import few
 
 REPORT, MODEL = "report.html", "model.safetensors"
 _WIDE = 120
+_COMPARED = 0.95  # of the work; the rest is the report
 
 
 def run(
@@ -32,24 +34,57 @@ def run(
     folds: int,
     seed: int,
     out: Path,
+    save_all: bool,
+    columns: dict[str, Any],
+    stage_seconds: float,
     stream: bool,
     quiet: bool,
 ) -> None:
     """Compare, show, and write the report and the recommended model to `out`."""
-    with replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
+    others: list[str] = []
+    columns = {**columns, "types": types_of(columns["types"])}
+    with given_table(data) as data, replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
         options: dict[str, Any] = {"families": families or None, "loss": loss, "cv": folds, "random_state": seed}
         comparison: Comparison | StreamedComparison
+
+        def partly(label: str, fraction: float | None) -> None:
+            progress(label, None if fraction is None else _COMPARED * fraction)
+
         if is_streamed(data, stream):
-            of_files = FileProgress(progress)
+            if asked := next((name for name, value in columns.items() if value), None):
+                option = {"types": "type", "rare_class": "rare-class"}.get(asked, asked)
+                raise ValueError(f"--{option} is for tables that are held in memory, which this one is not.")
+            of_files = FileProgress(partly)
             source = table_source(data, target, of_files)
             comparison = compare_stream(source, table_name=data.name, progress=of_files, **options)
         else:
-            comparison = compare(data, target, progress=progress, **options)
-        progress("writing the report", None)
+            comparison = compare(data, target, progress=partly, stage_seconds=stage_seconds, **columns, **options)
+        progress("writing the report", _COMPARED)
         write_report(comparison, part / REPORT)
         save_model(comparison.best, part / MODEL)
+        for one in comparison.candidates if save_all else ():
+            name = f"model-{one.family}.safetensors"
+            save_model(one.model, part / name)
+            others.append(name)
+        # What is put in place is known by now, and so are places that nothing can be written to.
+        for name in others:
+            put_in_place(part / name, destination(out / name))
+        progress("done", 1.0)
     show(comparison)
     print(f"Report: {out / REPORT}\nModel:  {out / MODEL}")
+    if others:
+        print(f"Others: {', '.join(str(out / name) for name in others)}")
+
+
+def types_of(settings: list[str]) -> dict[str, str]:
+    """column=kind pairs; a name may hold an equals sign."""
+    types: dict[str, str] = {}
+    for setting in settings:
+        name, equals, what = setting.rpartition("=")
+        if not (name and equals):
+            raise ValueError(f"--type {setting} is not of the form COLUMN=KIND.")
+        types[name] = what
+    return types
 
 
 def show(comparison: Comparison | StreamedComparison) -> None:

@@ -9,10 +9,12 @@ from separatrix.export.formats import FORMATS
 from separatrix.export.model_file import load_model
 
 
-def run(model: Path, to: str, dialect: str, table: str, output: Path) -> None:
+def run(model: Path, to: str, dialect: str, table: str, keep: list[str], output: Path) -> None:
     """Write the model in the form asked for."""
     destination(output)  # before the work
-    content = FORMATS[to](load_model(model), dialect=dialect, table=table)
+    if keep and to != "sql":
+        raise ValueError(f"--keep names columns of a query; {to} has none. Leave it out.")
+    content = FORMATS[to](load_model(model), dialect=dialect, table=table, keep=keep, row_number=not keep)
     with replacing(output) as part:
         part.write_bytes(content)
     print(f"Wrote {output}.")

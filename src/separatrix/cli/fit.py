@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.cli.progress import FileProgress, ProgressLine
+from separatrix.cli.standard_input import given_table
 from separatrix.cli.streaming import is_streamed, table_source
 from separatrix.comparison.costs import read_loss
 from separatrix.comparison.families import FAMILIES, build
@@ -39,7 +40,7 @@ def run(
     parameters = _parameters(settings)
     destination(output)  # before the work
     build(name, **parameters)  # a wrong name is refused before the table is read
-    with ProgressLine(quiet) as progress:
+    with given_table(data) as data, ProgressLine(quiet) as progress:
         if is_streamed(data, stream):
             model, fitted = _of_stream(data, target, name, parameters, loss, progress)
         else:

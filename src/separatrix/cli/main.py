@@ -18,7 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Data = Annotated[Path, typer.Argument(metavar="DATA", help="A table: csv, tsv, parquet or arrow (text also as .gz).")]
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="A table: csv, tsv, parquet or arrow (text also as .gz); - reads stdin.")
+]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by compare or fit.")]
 Target = Annotated[str, typer.Option("--target", metavar="COLUMN", help="The column to predict.")]
 Loss = Annotated[
@@ -85,12 +87,40 @@ def compare(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for report.html and model.safetensors.")
     ] = Path("separatrix-out"),
+    save_all: Annotated[
+        bool,
+        typer.Option("--save-all", help="Write every model, as model-NAME.safetensors, beside the recommended one."),
+    ] = False,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Do not learn from this column; repeatable.")
+    ] = None,
+    use: Annotated[
+        list[str] | None, typer.Option("--use", metavar="COLUMN", help="Learn from this column only; repeatable.")
+    ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type", metavar="COLUMN=KIND", help="What a column is: numeric, categorical, boolean or date; repeatable."
+        ),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="COLUMN", help="Rows with the same value here share a fold.")
+    ] = None,
+    rare_class: Annotated[
+        Literal["drop", "merge"] | None,
+        typer.Option("--rare-class", help="What becomes of classes with fewer rows than folds."),
+    ] = None,
+    stage_seconds: Annotated[
+        float,
+        typer.Option("--stage-seconds", min=1, metavar="S", help="The most that a family, or another stage, may take."),
+    ] = 60.0,
     stream: Stream = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Compare the whole family by cross-validation; write a report and the recommended model."""
-    _run("compare", data, target, loss, families, folds, seed, out, stream, quiet)
+    columns = {"drop": drop or [], "use": use or [], "types": types or [], "group": group, "rare_class": rare_class}
+    _run("compare", data, target, loss, families, folds, seed, out, save_all, columns, stage_seconds, stream, quiet)
 
 
 @app.command()
@@ -149,7 +179,16 @@ def export(
         Literal["duckdb", "postgresql", "sqlite"], typer.Option("--dialect", help="The database, for --to sql.")
     ] = "duckdb",
     table: Annotated[str, typer.Option("--table", metavar="NAME", help="The table to read, for --to sql.")] = "data",
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="COLUMN",
+            help="A column that comes along, such as a key, for --to sql; may be given several times. Without one the rows are "
+            "numbered in the order in which the database reads them.",
+        ),
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Write a model as a SQL query, an ONNX graph or readable JSON."""
-    _run("export", model, to, dialect, table, output)
+    _run("export", model, to, dialect, table, keep or [], output)

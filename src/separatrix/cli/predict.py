@@ -16,6 +16,7 @@ from pyarrow import parquet
 from pyarrow.types import is_nested
 
 from separatrix.cli.progress import ProgressLine
+from separatrix.cli.standard_input import given_table
 from separatrix.cli.writers import DELIMITERS, SUFFIXES, table_writer
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.arrow_columns import decoded, plain
@@ -38,7 +39,7 @@ def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> 
     if path == data.resolve():
         raise ValueError(f"{data} is the table to read; write the predictions to another file.")
     prediction = Prediction(load(model), next(csv.reader([keep])) if keep else [])
-    with ProgressLine(quiet) as progress:
+    with given_table(data) as data, ProgressLine(quiet) as progress:
         batches = (prediction.of(batch) for batch in followed(table_batches(data), data, progress))
         if path is None:
             _write(batches, sys.stdout.buffer, suffix)

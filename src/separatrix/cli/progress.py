@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
@@ -11,11 +12,15 @@ _SECONDS_BETWEEN_LINES = 2.0
 
 
 class ProgressLine:
-    """Called with a label and the fraction done (None when it is not known); a context manager, which clears the bar."""
+    """Called with a label and the fraction done (None when it is not known); a context manager, which clears the bar.
+
+    The bar never falls back: of a fraction that is not known, or less than what was shown, the label alone is new.
+    """
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._due = 0.0
+        self._shown = 0.0
         self._bar: Any = None
         self._task: Any = None
 
@@ -34,13 +39,16 @@ class ProgressLine:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, label: str, fraction: float | None) -> None:
+    def __call__(self, label: str, fraction: float | None, ended: bool = False) -> None:
+        """Show a label; one that ends something is shown in any case."""
+        self._shown = max(self._shown, fraction or 0.0)
+        fraction = self._shown if self._shown else fraction
         if self._bar is not None:
             from rich.markup import escape
 
             total = None if fraction is None else 1.0
             self._bar.update(self._task, description=escape(label), total=total, completed=fraction or 0.0)
-        elif not self._quiet and (perf_counter() >= self._due or fraction == 1.0):
+        elif not self._quiet and (perf_counter() >= self._due or fraction == 1.0 or ended):
             done = "" if fraction is None else f"{fraction:4.0%} "
             print(f"{done}{label}", file=sys.stderr, flush=True)
             self._due = perf_counter() + _SECONDS_BETWEEN_LINES
@@ -49,7 +57,7 @@ class ProgressLine:
 class FileProgress:
     """A progress line of work on files: which step, which pass over the files, and how much of them it has read."""
 
-    def __init__(self, line: ProgressLine) -> None:
+    def __init__(self, line: Callable[..., None]) -> None:
         self._line, self._step = line, ""
         self._fraction: float | None = None
 
@@ -59,12 +67,12 @@ class FileProgress:
         self._line(label, fraction)
 
     def read(self, number: int, done: int, total: int) -> None:
-        """How far a pass is; without steps the bar shows the pass."""
+        """How far a pass is."""
         words = f"pass {number}, {_size(done, total)} of {_size(total, total)}"
         if self._step:
             self._line(f"{self._step}: {words}", self._fraction)
         else:
-            self._line(words, done / max(1, total))
+            self._line(words, None, done >= total)  # how many passes there will be is not known
 
 
 def _size(n: int, total: int) -> str:

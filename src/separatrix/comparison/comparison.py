@@ -7,30 +7,31 @@ are in scores.py.
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.costs import as_loss
-from separatrix.comparison.families import FAMILIES, find_family
+from separatrix.comparison.costs import as_loss, rule_in_words
+from separatrix.comparison.families import FAMILIES, ModelFamily, find_family
 from separatrix.comparison.fitting import Steps, by_name, certificate_of, gathered, in_words, stoppable, train
+from separatrix.comparison.inputs import read_for_comparison
 from separatrix.comparison.inspection import (
     Outliers,
     coefficient_intervals,
     discriminating_columns,
     find_outliers,
     pooled_outliers,
+    rank_within_classes,
 )
 from separatrix.comparison.listing import as_html, as_text, ranking
 from separatrix.comparison.planes import MOST_CURVES, Plane, fit_in_plane
 from separatrix.comparison.scores import Candidate, measure, rank, recommend
+from separatrix.comparison.separation import beside_the_baseline, examine
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import (
@@ -49,16 +50,17 @@ from separatrix.data.labels import as_names
 from separatrix.data.source import Source
 from separatrix.decide.calibration import reliability_diagram
 from separatrix.decide.losses import best_actions
-from separatrix.geometry.separation import separability
+from separatrix.geometry.programmes import OutOfTime, aside
 from separatrix.tables.columns import ColumnSchema
 from separatrix.tables.encoder import TableEncoder
-from separatrix.tables.reading import read_table
+from separatrix.tables.preparation import RareClass
 from separatrix.tables.rows import TableRows
 from separatrix.tables.scan_engines import table_of
 from separatrix.tables.schema import TableSchema
 
-# A linear programme of so many unknowns takes about a second for two classes and ten for twelve.
-_UNKNOWNS = 600
+STAGE_SECONDS = 60.0
+"""How long each family, and each other stage, may take unless more is asked for."""
+_SEPARABILITY_SECONDS, _PICTURE_SECONDS = 10.0, 10.0
 
 
 @dataclass
@@ -172,7 +174,7 @@ class Comparison:
 
 def compare(
     data: Any,
-    target: str,
+    target: Any,
     *,
     families: Sequence[str] | str | None = None,
     loss: Any = None,
@@ -180,17 +182,23 @@ def compare(
     cv: int = 5,
     n_repeats: int = 1,
     random_state: int = 0,
+    drop: Iterable[str] = (),
+    use: Iterable[str] = (),
+    types: Mapping[str, str] | None = None,
+    group: str | None = None,
+    rare_class: RareClass | None = None,
+    stage_seconds: float = STAGE_SECONDS,
     progress: Callable[[str, float], None] | None = None,
 ) -> Comparison | StreamedComparison:
     """Compare all families of linear classifiers on a table, and recommend one.
 
     Parameters
     ----------
-    data : pandas, polars or pyarrow table, or path of a file; data frame of Dask or Spark, or source of a table
+    data : pandas, polars or pyarrow table, path of a file, or array X; data frame of Dask or Spark, or source of a table
         Numbers, flags, categories, and holes. Tables of Dask and Spark, and sources (`scan_parquet`), are never held: folds are
         drawn by a hash of the row, sums by fold are merged where the rows are, and what is about single rows is left out.
-    target : str
-        The column to predict. Rows without it do not count.
+    target : str or array-like of shape (n,)
+        The column to predict, or the labels of the rows of X. Rows without one do not count.
     families : sequence of str, or names in a string with commas between them, optional
         Some of `separatrix.comparison.families.FAMILIES`; all by default.
     loss : array-like of shape (n_classes, n_actions), mapping, table or path, optional
@@ -205,6 +213,16 @@ def compare(
         How often all folds are drawn.
     random_state : int, default=0
         Everything random depends on it alone.
+    drop, use : iterable of str, optional
+        Columns that are not learnt from, or the only ones that are.
+    types : dict of str to {"numeric", "categorical", "boolean", "date"}, optional
+        What columns are, where that is known better than it can be seen; of a date its parts are used.
+    group : str, optional
+        A column that says which rows belong together, such as a patient: they share a fold, and it is not learnt from.
+    rare_class : {"drop", "merge"}, optional
+        What becomes of classes with fewer rows than folds: their rows are not used, or they are one class "(other)".
+    stage_seconds : float, default=60
+        How long each family may take over all folds, and again over all rows, and each other stage; what is given up is named.
     progress : callable, optional
         Called often as ``progress(label, fraction)``.
 
@@ -223,7 +241,12 @@ def compare(
     >>> found.recommended.family, found.best.predict(iris.head(2)).tolist()
     ('lda', [0, 0])
     """
+    columns: dict[str, Any] = {"drop": drop, "use": use, "types": types, "group": group, "rare_class": rare_class}
     if isinstance(data, Source) or is_elsewhere(data):
+        if asked := next((name for name, value in columns.items() if value), None):
+            raise ValueError(
+                f"{asked} is for tables that are held; choose columns and rows before the table is scanned."
+            )
         if n_repeats != 1:
             raise ValueError(f"n_repeats={n_repeats}: the folds of a table that is never held are drawn once.")
         options: dict[str, Any] = {"loss": loss, "actions": actions, "cv": cv, "random_state": random_state}
@@ -237,19 +260,19 @@ def compare(
         raise ValueError(
             f"random_state={random_state!r}: give a whole number from 0 to {2**32 - n_repeats}, to have the same folds again."
         )
-    from_file = isinstance(data, str | os.PathLike)
     with warnings.catch_warnings(record=True) as caught, stoppable() as check:
         warnings.simplefilter("always")
-        schema, rows, codes = TableSchema.infer_and_read(read_table(data) if from_file else data, target)
+        read = read_for_comparison(data, target, fewest=cv, **columns)
+        schema, rows, codes = read.schema, read.rows, read.codes
         classes, seed = as_names(schema.classes), int(random_state)
         matrix, names = as_loss(loss, classes, actions)
-        numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed)
-        task = Task(rows, schema, codes, classes, numbers, matrix, names, seed)
+        numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed, read.groups)
+        task = Task(rows, schema, codes, classes, numbers, matrix, names, seed, stage_seconds)
         trials, failures, substituted = start_trials(wanted, task)
         fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials)
         steps = Steps(progress, check, fits + len(LEARNING_SHARES) * task.n_folds + 1)
         steps("separability")
-        verdict, sentence = _separability(task)
+        verdict, sentence = examine(task, min(stage_seconds, _SEPARABILITY_SECONDS))
         failures |= cross_validate(task, trials, steps)
         candidates = []
         for name, trial in trials.items():
@@ -259,7 +282,7 @@ def compare(
             except Exception as error:  # whatever it is, the other families go on
                 failures[name] = in_words(error, task.classes)
             else:
-                _inspect(task, candidates[-1])
+                _look(task, candidates[-1], trial.family)
         if not candidates:
             reasons = " ".join(f"{name}: {reason}" for name, reason in failures.items())
             raise ValueError(f"No family could be fitted to these data. {reasons}")
@@ -289,28 +312,34 @@ def compare(
         ranked_by=by,
         loss=task.loss,
         actions=task.actions,
-        separability=sentence,
+        separability=beside_the_baseline(verdict, sentence) if chosen.family == "baseline" else sentence,
         learning_curve=curve,
         encoder=task.encoder,
         encoded=task.encoded,
         columns=discriminating_columns(task.schema, task.encoded, task.encoder.origin_, task.codes),
         plane=task.plane,
         outliers=pooled or pooled_outliers(task.encoded, task.codes, task.rank),
-        table_name=Path(data).name if from_file else "",
-        notes=[*notes, *substituted, *dict.fromkeys(str(one.message) for one in caught)],
+        table_name=read.name,
+        notes=[
+            *filter(None, [rule_in_words(task.loss, task.actions, task.classes)]),
+            *read.notes,
+            *notes,
+            *substituted,
+            *dict.fromkeys(str(one.message) for one in caught),
+        ],
     )
 
 
 def _candidate(task: Task, trial: Trial, verdict: str) -> Candidate:
     """The scores of a trial, and its model of all rows."""
     family, loss = trial.family, None if trial.proba is None else task.loss
-    X = task.encoded if family.encoded else task.rows.frame()
-    trained = train(family, trial.build, X, task.codes, task.seed)
+    X = task.whole.of(family)[0]
+    trained = train(family, trial.build, X, task.codes, task.seed, limit=task.stage_seconds)
     scores = measure(task.codes, task.folds, trial.predicted, trial.proba, loss)
     proba = None if trial.proba is None else trial.proba[0]
     model = TableModel(
         task.schema,
-        task.encoder if family.encoded else None,
+        task.whole.encoder_of(family),
         trained.estimator,
         family=family.name,
         loss=loss,
@@ -333,36 +362,33 @@ def _candidate(task: Task, trial: Trial, verdict: str) -> Candidate:
         taken=None if proba is None or loss is None else best_actions(proba, loss),
         fold_models=trial.models,
         fold_coefs=aligned_coefs(trial.models, task.encoder.feature_names_),
-        notes=[by_name(note, task.classes) for note in gathered(trial.notes + trained.notes)],
+        notes=[
+            *task.whole.remarks(family),
+            *(by_name(note, task.classes) for note in gathered(trial.notes + trained.notes)),
+        ],
     )
 
 
-def _inspect(task: Task, candidate: Candidate) -> None:
+def _look(task: Task, candidate: Candidate, family: ModelFamily) -> None:
     """Keep with a candidate what a report shows of it; what its extra fits warn of concerns the pictures alone."""
-    estimator, codes, n_classes = candidate.model.estimator, task.codes, len(task.classes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if candidate.proba is not None:
-            candidate.reliability = reliability_diagram(codes, candidate.proba, classes=np.arange(n_classes))
-        if candidate.fold_coefs is not None:
-            names, folds = task.encoder.feature_names_, candidate.fold_coefs
-            candidate.coefficients = coefficient_intervals(
-                candidate.family, estimator, names, folds, task.encoded, codes
-            )
-        if candidate.model.encoder is not None and hasattr(estimator, "mahalanobis"):
-            candidate.outliers = find_outliers(estimator, task.encoded, task.rank)
-        if isinstance(task.plane, Plane) and n_classes <= MOST_CURVES:
-            candidate.plane_model = fit_in_plane(task.plane, codes, estimator, n_classes)
+        try:
+            aside(lambda _: _inspect(task, candidate, family), min(task.stage_seconds, _PICTURE_SECONDS))
+        except OutOfTime as error:
+            candidate.notes.append(f"Its pictures are not complete. {error}")
 
 
-def _separability(task: Task) -> tuple[str, str]:
-    """The verdict in a word and in a sentence, unless it would take long: that depends on the unknowns, not on the rows."""
-    encoder = task.encoder
-    unknowns = (len(encoder.features_) + 1) * (1 if len(task.classes) == 2 else len(task.classes))
-    if unknowns > _UNKNOWNS:
-        return "not examined", f"Separability was not examined: a rule with {unknowns} unknowns would take long."
-    try:
-        found = separability(task.encoded, task.codes)
-    except RuntimeError as error:  # a remark on the data that fails must not stop the work on them
-        return "not examined", f"Separability was not examined. {error}"
-    return found.verdict, str(replace(found, classes=task.classes, feature_names=np.array(encoder.feature_names_)))
+def _inspect(task: Task, candidate: Candidate, family: ModelFamily) -> None:
+    estimator, codes, n_classes = candidate.model.estimator, task.codes, len(task.classes)
+    if candidate.proba is not None:
+        candidate.reliability = reliability_diagram(codes, candidate.proba, classes=np.arange(n_classes))
+    if candidate.fold_coefs is not None:
+        names, folds = task.encoder.feature_names_, candidate.fold_coefs
+        candidate.coefficients = coefficient_intervals(candidate.family, estimator, names, folds, task.encoded, codes)
+    if candidate.model.encoder is not None and hasattr(estimator, "mahalanobis"):
+        X = task.whole.of(family)[0]
+        rank = task.rank if X.shape == task.encoded.shape else rank_within_classes(X, codes)
+        candidate.outliers = find_outliers(estimator, X, rank)
+    if isinstance(task.plane, Plane) and n_classes <= MOST_CURVES:
+        candidate.plane_model = fit_in_plane(task.plane, codes, estimator, n_classes)

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_names, shown
 from separatrix.decide.loss_labels import as_number, place_of
-from separatrix.decide.losses import loss_table
+from separatrix.decide.losses import best_actions, loss_table
 from separatrix.tables.reading import DELIMITER, read_table
 
 
@@ -67,6 +67,40 @@ def as_loss(loss: Any, classes: NDArray[Any], actions: Iterable[Any] | None) -> 
         loss, named = read_loss(loss, classes.tolist())
     matrix, names = loss_table(loss, classes, named)
     return matrix, names.tolist()
+
+
+def decided_classes(proba: Float, loss: Float | None, actions: list[Any] | None, classes: NDArray[Any]) -> Codes:
+    """The class that a model answers with: of least expected loss where actions are classes, else the most probable one."""
+    if loss is None or actions is None or not set(actions) <= set(classes.tolist()):
+        return proba.argmax(axis=1)
+    places = [classes.tolist().index(action) for action in actions]
+    return np.array(places, dtype=np.intp)[best_actions(proba, loss)]
+
+
+def rule_in_words(loss: Float | None, actions: list[Any] | None, classes: NDArray[Any]) -> str:
+    """What the losses make of probabilities: for two classes and two actions the threshold; "" without losses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.comparison.costs import rule_in_words
+    >>> print(rule_in_words(np.array([[0.0, 1.0], [4.0, 0.0]]), ["no", "yes"], np.array(["no", "yes"])))
+    Decisions are those of least expected cost: 'yes' where the probability of class 'yes' is above 0.2, else 'no'.
+    """
+    if loss is None or actions is None:
+        return ""
+    said = "Decisions are those of least expected cost"
+    if loss.shape == (2, 2):
+        # The second action wins where (1 − p)(L00 − L01) + p(L10 − L11) > 0.
+        first, second = float(loss[0, 0] - loss[0, 1]), float(loss[1, 0] - loss[1, 1])
+        if first < 0.0 < second:
+            at = f"the probability of class {shown(classes[1])} is above {-first / (second - first):.3g}"
+            said += f": {shown(actions[1])} where {at}, else {shown(actions[0])}"
+    if not set(actions) <= set(classes.tolist()):
+        return (
+            f"{said}; accuracy and confusion are those of the most probable class, since not all actions are classes."
+        )
+    return f"{said}."
 
 
 def _costs(table: Any, source: str) -> tuple[dict[Any, dict[str, float]], list[str]]:

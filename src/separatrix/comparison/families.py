@@ -2,10 +2,11 @@
 
     logistic (L2, L1)      C by folds along the path of penalties; beyond 20 000 rows by approximate leave-one-out
     RDA, least squares     (α, γ) and α by exact leave-one-out
-    machines               C by three folds and the share of right answers
+    machines               C, and γ of a kernel, by three folds and the share of right answers, step by step uphill
     the others             nothing to choose, or chosen by the fit itself (the evidence, for the Bayesian one)
 
-A choice is made from the training part of a fold alone. Among equal choices the stronger penalty wins.
+A choice is made from the training part of a fold alone. Among equal choices the stronger penalty wins. A choice at the end of
+what was tried is tried beyond (search.py).
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 
-from separatrix.data.block import Codes
+from separatrix.comparison.search import climb, least_loss
+from separatrix.data.block import Codes, Float
 from separatrix.models.bayesian.bayesian_logistic import BayesianLogisticRegression
 from separatrix.models.discriminant.linear_discriminant import LinearDiscriminantAnalysis
 from separatrix.models.discriminant.quadratic_discriminant import QuadraticDiscriminantAnalysis
@@ -63,6 +66,8 @@ class ModelFamily:
     limit: int | None = None  # most rows for which it is compared
     beyond: Callable[..., Any] | None = None  # what is built for more rows than that; None leaves the family out
     tune_beyond: Tuner = _nothing_to_tune
+    by_class: bool = False  # whether each class has a covariance of its own, which indicators of rare things break
+    within_classes: bool = False  # whether differences are measured by the variance within classes, and nothing else
 
 
 def inner_folds(y: Codes, most: int, seed: int) -> StratifiedKFold | None:
@@ -73,19 +78,28 @@ def inner_folds(y: Codes, most: int, seed: int) -> StratifiedKFold | None:
 
 def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int) -> dict[str, Any]:
     if len(y) > _MANY_ROWS:
-        search = LogisticRegressionCV(Cs=_CS, l1_ratios=[l1_ratio], cv="alo", scoring="neg_log_loss")
-        return {"C": search.fit(X, y).C_}
+
+        def approximate(Cs: Float) -> Float:
+            search = LogisticRegressionCV(Cs=Cs, l1_ratios=[l1_ratio], cv="alo", scoring="neg_log_loss").fit(X, y)
+            return np.where(np.isclose(Cs, search.C_, rtol=1e-9), -1.0, 0.0)
+
+        return {"C": least_loss(_CS, approximate, restart=True)}
     cv = inner_folds(y, 5, seed)
     if cv is None:
         return {}
-    losses = np.zeros(len(_CS))
-    for inside, outside in cv.split(X, y):
-        path = logistic_path(X[inside], y[inside], Cs=_CS, l1_ratio=l1_ratio)
-        scores = path.coefs @ X[outside].T + path.intercepts[:, :, None]  # (Cs, 1 or classes, rows)
-        if scores.shape[1] == 1:
-            scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
-        losses -= log_softmax(scores, axis=1)[:, y[outside], np.arange(len(outside))].sum(axis=1)
-    return {"C": float(_CS[losses.argmin()])}
+    folds = list(cv.split(X, y))
+
+    def left_out(Cs: Float) -> Float:
+        losses = np.zeros(len(Cs))
+        for inside, outside in folds:
+            path = logistic_path(X[inside], y[inside], Cs=Cs, l1_ratio=l1_ratio)
+            scores = path.coefs @ X[outside].T + path.intercepts[:, :, None]  # (Cs, 1 or classes, rows)
+            if scores.shape[1] == 1:
+                scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+            losses -= log_softmax(scores, axis=1)[:, y[outside], np.arange(len(outside))].sum(axis=1)
+        return losses
+
+    return {"C": least_loss(_CS, left_out)}
 
 
 def _tune_least_squares(X: Any, y: Codes, seed: int) -> dict[str, Any]:
@@ -101,21 +115,35 @@ def _tune_rda(X: Any, y: Codes, seed: int) -> dict[str, Any]:
     return {"alpha": chosen.alpha_, "gamma": chosen.gamma_}
 
 
-def _tune_machine(estimator: Any, Cs: list[float], X: Any, y: Codes, seed: int) -> dict[str, Any]:
+def _tune_machine(estimator: Any, with_gamma: bool, X: Any, y: Codes, seed: int) -> dict[str, Any]:
     cv = inner_folds(y, 3, seed)
     if cv is None:
         return {}
-    search = GridSearchCV(estimator, {"C": Cs}, scoring="accuracy", cv=cv, refit=False, error_score="raise")
-    return {"C": search.fit(X, y).best_params_["C"]}
+    folds = list(cv.split(X, y))
+    scale = 1.0 / (X.shape[1] * max(float(X.var()), 1e-300))  # what gamma="scale" means
+
+    def right(place: tuple[int, ...]) -> int:
+        machine = clone(estimator).set_params(**_machine_at(place, scale))
+        return sum(
+            int((machine.fit(X[inside], y[inside]).predict(X[outside]) == y[outside]).sum())
+            for inside, outside in folds
+        )
+
+    return _machine_at(climb(right, (0, 0) if with_gamma else (0,), ("C", "gamma")), scale)
 
 
-_LINEAR_CS = [0.01, 0.1, 1.0, 10.0]
+def _machine_at(place: tuple[int, ...], scale: float) -> dict[str, Any]:
+    """C by powers of 10, gamma by powers of 4 about its usual value."""
+    gamma = {"gamma": scale * 4.0 ** place[1]} if len(place) > 1 else {}
+    return {"C": 10.0 ** place[0], **gamma}
+
+
 _CALIBRATED: dict[str, Any] = {"calibration": "sigmoid", "random_state": 0}
 _LISTED = [
     ModelFamily("baseline", "class shares", 0, True, partial(DummyClassifier, strategy="prior")),
     ModelFamily("naive-bayes", "naive Bayes", 1, False, MixedNB),
     ModelFamily("least-squares", "least squares", 2, True, RidgeClassifier, _tune_least_squares),
-    ModelFamily("lda", "linear discriminant analysis", 3, True, LinearDiscriminantAnalysis),
+    ModelFamily("lda", "linear discriminant analysis", 3, True, LinearDiscriminantAnalysis, within_classes=True),
     ModelFamily(
         "logistic-l1",
         "logistic regression, L1",
@@ -140,20 +168,36 @@ _LISTED = [
         8,
         True,
         partial(SVC, kernel="linear", **_CALIBRATED),
-        partial(_tune_machine, SVC(kernel="linear"), _LINEAR_CS),
+        partial(_tune_machine, SVC(kernel="linear"), False),
         CALIBRATED_ROWS,
         partial(LinearSVC, random_state=0),
-        partial(_tune_machine, LinearSVC(random_state=0), _LINEAR_CS),
+        partial(_tune_machine, LinearSVC(random_state=0), False),
     ),
-    ModelFamily("rda", "regularised discriminant analysis", 9, True, RegularizedDiscriminantAnalysis, _tune_rda),
-    ModelFamily("qda", "quadratic discriminant analysis", 10, True, QuadraticDiscriminantAnalysis),
+    ModelFamily(
+        "rda",
+        "regularised discriminant analysis",
+        9,
+        True,
+        RegularizedDiscriminantAnalysis,
+        _tune_rda,
+        by_class=True,
+    ),
+    ModelFamily(
+        "qda",
+        "quadratic discriminant analysis",
+        10,
+        True,
+        QuadraticDiscriminantAnalysis,
+        by_class=True,
+        within_classes=True,
+    ),
     ModelFamily(
         "svm-rbf",
         "support vector machine, RBF kernel",
         11,
         True,
         partial(SVC, **_CALIBRATED),
-        partial(_tune_machine, SVC(), [0.1, 1.0, 10.0, 100.0]),
+        partial(_tune_machine, SVC(), True),
         RBF_ROWS,
     ),
 ]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from separatrix.comparison.families import ModelFamily
 from separatrix.data.block import Codes, Float
 from separatrix.errors import Message, message_of
+from separatrix.geometry.programmes import Deadline, OutOfTime, aside
 from separatrix.result import ConvergenceWarning, Fit, Status
 
 _CLOSED = {
@@ -48,8 +49,9 @@ def train(
     y: Codes,
     seed: int,
     parameters: dict[str, Any] | None = None,
+    limit: float | Deadline = math.inf,
 ) -> Trained:
-    """Choose the parameters of a family, unless they are given, and fit it."""
+    """Choose the parameters of a family, unless they are given, and fit it, within a limit in seconds."""
     tune = family.tune if build is family.build else family.tune_beyond
 
     chosen: dict[str, Any] = {}
@@ -58,15 +60,15 @@ def train(
         chosen.update(tune(X, y, seed) if parameters is None else parameters)
         return build(**chosen).fit(X, y)
 
-    return recorded(fit, chosen)
+    return recorded(fit, chosen, limit)
 
 
-def recorded(fit_model: Callable[[], Any], chosen: dict[str, Any]) -> Trained:
-    """A fit that gives an estimator, with its parameters, how long it takes and what it warns of."""
+def recorded(fit_model: Callable[[], Any], chosen: dict[str, Any], limit: float | Deadline = math.inf) -> Trained:
+    """A fit that gives an estimator, with its parameters, how long it takes and what it warns of; Ctrl-C ends it at once."""
     start = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator = fit_model()
+        estimator = aside(lambda _: fit_model(), limit)
     seconds, fit = perf_counter() - start, getattr(estimator, "fit_", None)
     return Trained(estimator, chosen, seconds, [_note(one.message, fit) for one in caught])
 
@@ -101,7 +103,7 @@ def in_words(error: Exception, classes: NDArray[Any]) -> str:
     message = message_of(error)
     text = by_name(message, classes) if isinstance(message, Message) else " ".join(message.split())
     text = text or type(error).__name__
-    return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
+    return text if isinstance(error, ValueError | OutOfTime) else f"{type(error).__name__}: {text}"
 
 
 def by_name(text: str, classes: NDArray[Any]) -> str:

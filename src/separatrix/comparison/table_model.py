@@ -5,22 +5,38 @@ table → schema.read → encoder.transform → estimator.predict_proba → argm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from copy import copy
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from separatrix.data.labels import as_names
 from separatrix.decide.losses import best_actions, check_proba, loss_table
 from separatrix.tables.encoder import TableEncoder
+from separatrix.tables.preparation import table_of_arrays
+from separatrix.tables.reading import read_table
 from separatrix.tables.rows import TableRows
 from separatrix.tables.schema import TableSchema
 
 
-class TableModel:
-    """A fitted classifier with all it needs to read a table.
+class _FitOfBoth:
+    """`fit` of the class makes a model of a table; `fit` of a model fits it again, as scikit-learn does."""
+
+    def __init__(self, of_class: Callable[..., TableModel]) -> None:
+        self._of_class = of_class
+        self.__doc__ = of_class.__doc__
+
+    def __get__(self, model: TableModel | None, kind: type[TableModel]) -> Callable[..., TableModel]:
+        return MethodType(self._of_class, kind) if model is None else model.fit_again
+
+
+class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A fitted classifier with all it needs to read a table; a classifier of scikit-learn whose X are tables.
 
     Parameters
     ----------
@@ -42,6 +58,8 @@ class TableModel:
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    feature_names_in_ : ndarray of str
+        The columns of a table that are read.
 
     Examples
     --------
@@ -53,6 +71,8 @@ class TableModel:
     >>> model = TableModel.fit(table, "ill", LogisticRegression(), family="logistic")
     >>> model.predict(pa.table({"sex": ["f", "m"], "age": [70, None]}))
     array(['yes', 'no'], dtype='<U3')
+    >>> model.score(table)
+    1.0
     """
 
     def __init__(
@@ -79,9 +99,9 @@ class TableModel:
                 )
             self.loss, self.actions = loss_table(loss, self.classes_, actions)
 
-    @classmethod
+    @_FitOfBoth
     def fit(
-        cls,
+        cls: type[TableModel],  # bound by the decorator
         table: Any,
         target: str,
         estimator: Any,
@@ -119,6 +139,101 @@ class TableModel:
         model.estimator.fit(model.encode(rows), codes)
         return model
 
+    def fit_again(self, X: Any, y: Any = None) -> TableModel:
+        """Fit this model to another table: to its target column, or to X and y.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array
+        y : array-like of shape (n,), optional
+            By default the column of X that the target was.
+
+        Returns
+        -------
+        self
+        """
+        table, target = (X, self.schema.target) if y is None else table_of_arrays(X, y)
+        encoder = self.encoder
+        options = {} if encoder is None else {"encode": True, "standardise": encoder.standardise}
+        loss = {} if self.loss is None else {"loss": self.loss, "actions": self.actions}
+        new = type(self).fit(
+            table, target, self.estimator, family=self.family, **{"encode": encoder is not None, **options}, **loss
+        )
+        self.__dict__.update(new.__dict__)
+        return self
+
+    def __sklearn_clone__(self) -> TableModel:
+        """A model that is not fitted, of the same kind; what the columns are is learnt when it is."""
+        new = copy(self)
+        new.estimator = clone(self.estimator)
+        return new
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether the estimator is."""
+        return hasattr(self.estimator, "classes_")
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # scikit-learn's name
+        return f"TableModel({self.family!r}: {self.schema.target!r} of {len(self.schema.used)} columns)"
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The columns of a table that are read."""
+        return np.array(list(dict.fromkeys(c.source or c.name for c in self.schema.used)), dtype=object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many columns of a table are read."""
+        return len(self.feature_names_in_)
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """The share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or path of a file
+        y : array-like of shape (n,), optional
+            By default the target column of X; its rows without a class do not count.
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        table = _read(X)
+        predicted = np.asarray(self.predict(table))
+        if y is None:
+            codes, known = self.schema.read_target(table)
+            truth = self.classes_[codes]
+        else:
+            truth, known = np.asarray(y), np.ones(len(predicted), dtype=bool)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(np.average(predicted[known] == truth[known], weights=weights))
+
+    def summary(self) -> list[dict[str, Any]]:
+        """The coefficients of a linear model by column: per standard deviation, per unit of the column, and as odds ratios.
+
+        Returns
+        -------
+        list of dict
+            With "class" (None for two classes), "column", "standardised", "coefficient" and "odds_ratio", the largest first.
+        """
+        if self.encoder is None or not hasattr(self.estimator, "coef_"):
+            raise ValueError(f"The model {self.family!r} is not linear in the columns, so it has no coefficients.")
+        coef, scales = np.atleast_2d(self.estimator.coef_), self.encoder.scales_
+        labels = [None] if len(coef) == 1 else self.classes_[self.estimator.classes_].tolist()
+        rows = [
+            {
+                "class": label,
+                "column": name,
+                "standardised": float(w) if self.encoder.standardise else float("nan"),
+                "coefficient": float(w / scale),
+                "odds_ratio": float(np.exp(w / scale)),
+            }
+            for label, own in zip(labels, coef, strict=True)
+            for name, w, scale in zip(self.encoder.feature_names_, own, scales, strict=True)
+        ]
+        return sorted(rows, key=lambda row: -abs(coef.ravel()[rows.index(row)]))
+
     @property
     def has_probabilities(self) -> bool:
         """Whether the estimator gives probabilities of the classes."""
@@ -129,13 +244,13 @@ class TableModel:
 
         Parameters
         ----------
-        table_or_rows : pandas, polars or pyarrow table, pyarrow.RecordBatch or TableRows
+        table_or_rows : pandas, polars or pyarrow table, path of a file, pyarrow.RecordBatch or TableRows
 
         Returns
         -------
         ndarray of shape (n_rows, n_features), or pyarrow.Table where there is no encoder
         """
-        rows = table_or_rows if isinstance(table_or_rows, TableRows) else self.schema.read(table_or_rows)
+        rows = table_or_rows if isinstance(table_or_rows, TableRows) else self.schema.read(_read(table_or_rows))
         return rows.frame() if self.encoder is None else self.encoder.transform(rows)
 
     def predict_proba(self, table_or_rows: Any) -> NDArray[np.float64]:
@@ -143,7 +258,7 @@ class TableModel:
 
         Parameters
         ----------
-        table_or_rows : pandas, polars or pyarrow table, pyarrow.RecordBatch or TableRows
+        table_or_rows : pandas, polars or pyarrow table, path of a file, pyarrow.RecordBatch or TableRows
 
         Returns
         -------
@@ -168,7 +283,7 @@ class TableModel:
 
         Parameters
         ----------
-        table_or_rows : pandas, polars or pyarrow table, pyarrow.RecordBatch or TableRows
+        table_or_rows : pandas, polars or pyarrow table, path of a file, pyarrow.RecordBatch or TableRows
 
         Returns
         -------
@@ -177,3 +292,8 @@ class TableModel:
         if self.loss is None or self.actions is None:
             return self.classes_[self.estimator.predict(self.encode(table_or_rows))]
         return self.actions[best_actions(check_proba(self.predict_proba(table_or_rows)), self.loss)]
+
+
+def _read(table: Any) -> Any:
+    """A table, of the file where it is a path."""
+    return read_table(table) if isinstance(table, str | os.PathLike) else table

@@ -13,16 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
+from separatrix.comparison.costs import decided_classes
 from separatrix.comparison.families import ModelFamily
 from separatrix.comparison.fitting import Note, in_words, predictions, train
 from separatrix.comparison.inspection import rank_within_classes
 from separatrix.comparison.planes import Plane, discriminant_plane, score_columns
 from separatrix.comparison.scores import standard_error
+from separatrix.comparison.suitable_features import constant_within_classes, gaussian_in_classes, separating, unsuited
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.block import Codes, Float
 from separatrix.data.labels import shown
+from separatrix.geometry.programmes import NEVER, Deadline, OutOfTime
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.rows import TableRows
 from separatrix.tables.schema import TableSchema
@@ -37,6 +40,7 @@ class Part:
 
     rows: TableRows
     schema: TableSchema
+    codes: Codes
     inside: Codes
     outside: Codes
     fitted: TableEncoder | None = None
@@ -58,9 +62,44 @@ class Part:
     def _frames(self) -> tuple[Any, Any]:
         return self._rows[0].frame(), self._rows[1].frame()
 
+    @cached_property
+    def _suited(self) -> NDArray[np.bool_]:
+        """The features that a Gaussian of each class can read; all that a known encoder has left."""
+        X = self._encoded[0]
+        if self.fitted is not None:
+            return np.ones(X.shape[1], dtype=bool)
+        return gaussian_in_classes(X, self.codes[self.inside]) | self._separating
+
+    @cached_property
+    def _separating(self) -> NDArray[np.bool_]:
+        return constant_within_classes(self._encoded[0], self.codes[self.inside])
+
+    def encoder_of(self, family: ModelFamily) -> TableEncoder | None:
+        """What makes numbers of columns for a family."""
+        if not family.encoded:
+            return None
+        return self.encoder.only(self._suited) if family.by_class and not self._suited.all() else self.encoder
+
     def of(self, family: ModelFamily) -> tuple[Any, Any]:
-        """The inside and the outside, for a family."""
-        return self._encoded if family.encoded else self._frames
+        """The inside and the outside, for a family; one that cannot read them is refused with the reason."""
+        if not family.encoded:
+            return self._frames
+        X, X_left_out = self._encoded
+        if family.within_classes and self._separating.any():
+            raise ValueError(separating(self._named(self._separating)))
+        if not family.by_class or self._suited.all():
+            return X, X_left_out
+        if not self._suited.any():
+            raise ValueError(unsuited(self._named(~self._suited)))
+        return X[:, self._suited], X_left_out[:, self._suited]
+
+    def remarks(self, family: ModelFamily) -> list[str]:
+        """What a family does without."""
+        missing = family.encoded and family.by_class and not self._suited.all()
+        return [unsuited(self._named(~self._suited))] if missing else []
+
+    def _named(self, which: NDArray[np.bool_]) -> list[str]:
+        return [name for name, own in zip(self.encoder.feature_names_, which, strict=True) if own]
 
 
 @dataclass(frozen=True)
@@ -75,6 +114,8 @@ class Task:
     loss: Float | None
     actions: list[Any] | None
     seed: int
+    stage_seconds: float = np.inf
+    """How long each stage, and each family, may take."""
 
     @property
     def n_folds(self) -> int:
@@ -92,6 +133,14 @@ class Task:
         return self.encoder.transform(self.rows)
 
     @cached_property
+    def whole(self) -> Part:
+        """All rows, to learn from."""
+        part = self.part(np.arange(len(self.codes)), np.arange(0))
+        part.__dict__["encoder"] = self.encoder  # these are known, and need not be made again
+        part.__dict__["_encoded"] = self.encoded, self.encoded[:0]
+        return part
+
+    @cached_property
     def plane(self) -> Plane | str:
         """The plane in which the classes differ most, or a sentence why there is none."""
         return discriminant_plane(self.encoded, self.codes)
@@ -103,7 +152,7 @@ class Task:
 
     def part(self, inside: Codes, outside: Codes, fitted: TableEncoder | None = None) -> Part:
         """Rows to learn from and rows that are left out, with the encoder learnt from the first where it is known."""
-        return Part(self.rows, self.schema, inside, outside, fitted)
+        return Part(self.rows, self.schema, self.codes, inside, outside, fitted)
 
 
 @dataclass
@@ -118,10 +167,12 @@ class Trial:
     models: list[TableModel] = field(default_factory=list)
     parameters: list[dict[str, Any]] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    limit: Deadline = NEVER
+    """Of all its fits together."""
 
 
 def stratified_folds(
-    codes: Codes, classes: NDArray[Any], n_folds: int, n_repeats: int, seed: int
+    codes: Codes, classes: NDArray[Any], n_folds: int, n_repeats: int, seed: int, groups: Codes | None = None
 ) -> tuple[Codes, list[str]]:
     """(n_repeats, n) numbers of the fold that leaves out each row, and a note where there had to be fewer folds."""
     if n_folds < 2 or n_repeats < 1:
@@ -138,12 +189,29 @@ def stratified_folds(
         notes.append(
             f"Class {shown(classes[rarest])} has {counts[rarest]} rows, so there are {k} folds instead of {n_folds}."
         )
+    if groups is not None and len(np.unique(groups)) < k:
+        raise ValueError(f"The rows are of {len(np.unique(groups))} groups, too few for {k} folds; take fewer folds.")
     found = np.empty((n_repeats, len(codes)), dtype=np.intp)
     for r in range(n_repeats):
-        splitter = StratifiedKFold(k, shuffle=True, random_state=seed + r)
-        for number, (_, test) in enumerate(splitter.split(codes, codes)):
+        shuffled: dict[str, Any] = {"shuffle": True, "random_state": seed + r}
+        splitter = StratifiedKFold(k, **shuffled) if groups is None else StratifiedGroupKFold(k, **shuffled)
+        for number, (_, test) in enumerate(splitter.split(codes, codes, groups)):
             found[r, test] = number
+        _check_groups(found[r], codes, classes)
+    if groups is not None:
+        notes.append(f"Rows of a group share a fold: {len(np.unique(groups))} groups in {k} folds.")
     return found, notes
+
+
+def _check_groups(folds: Codes, codes: Codes, classes: NDArray[Any]) -> None:
+    """Every class is left in the training part of every fold, which groups may prevent."""
+    for number in range(int(folds.max()) + 1):
+        absent = np.setdiff1d(np.arange(len(classes)), codes[folds != number])
+        if len(absent):
+            raise ValueError(
+                f"All rows of class {shown(classes[absent[0]])} are in groups of one fold, which cannot be both learnt from "
+                "and left out: take fewer folds, or other groups."
+            )
 
 
 def start_trials(wanted: list[ModelFamily], task: Task) -> tuple[dict[str, Trial], dict[str, str], list[str]]:
@@ -165,7 +233,8 @@ def start_trials(wanted: list[ModelFamily], task: Task) -> tuple[dict[str, Trial
                 f"The {family.label} is fitted without probabilities beyond {family.limit} rows, so it is judged by its "
                 "accuracy alone."
             )
-        trials[family.name] = Trial(family, build, np.empty(task.folds.shape, dtype=np.intp))
+        predicted = np.empty(task.folds.shape, dtype=np.intp)
+        trials[family.name] = Trial(family, build, predicted, limit=Deadline(task.stage_seconds))
     return trials, failures, notes
 
 
@@ -179,6 +248,12 @@ def cross_validate(task: Task, trials: dict[str, Trial], step: Step) -> dict[str
                 step(f"fold {k + 1}: {trial.family.label}")
                 try:
                     _try(task, trial, part, r)
+                except OutOfTime:
+                    failures[name] = (
+                        f"It was given up in fold {k + 1}, after {task.stage_seconds:.3g} s in all; raise stage_seconds "
+                        "(--stage-seconds) to wait."
+                    )
+                    del trials[name]
                 except Exception as error:  # whatever it is, the other families go on
                     where = f"In fold {k + 1}, which learns from {len(part.inside)} rows"
                     failures[name] = f"{where}: {in_words(error, task.classes)}"
@@ -189,9 +264,10 @@ def cross_validate(task: Task, trials: dict[str, Trial], step: Step) -> dict[str
 def _try(task: Task, trial: Trial, part: Part, r: int) -> None:
     family = trial.family
     X, X_left_out = part.of(family)
-    trained = train(family, trial.build, X, task.codes[part.inside], task.seed)
+    trained = train(family, trial.build, X, task.codes[part.inside], task.seed, limit=trial.limit)
     predicted, proba = predictions(trained.estimator, X_left_out)
     if proba is not None:
+        predicted = decided_classes(proba, task.loss, task.actions, task.classes)
         if not np.isfinite(proba).all():
             raise ValueError("Its probabilities of left-out rows are not finite.")
         if trial.proba is None:
@@ -205,8 +281,7 @@ def _try(task: Task, trial: Trial, part: Part, r: int) -> None:
     trial.predicted[r, part.outside] = predicted
     trial.parameters.append(trained.parameters)
     trial.notes.extend(trained.notes)
-    encoder = part.encoder if family.encoded else None
-    trial.models.append(TableModel(task.schema, encoder, trained.estimator, family=family.name))
+    trial.models.append(TableModel(task.schema, part.encoder_of(family), trained.estimator, family=family.name))
 
 
 def aligned_coefs(models: list[TableModel], names: list[str]) -> Float | None:
@@ -230,6 +305,7 @@ def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
     left out.
     """
     folds, codes, family = task.folds[0], task.codes, trial.family
+    limit = Deadline(task.stage_seconds)
     found: list[tuple[float, Float]] = []
     for share in LEARNING_SHARES:
         sizes, scores = [], []
@@ -241,7 +317,7 @@ def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
             try:
                 X, X_left_out = part.of(family)
                 y, given = codes[inside], trial.parameters[k]
-                model = known or train(family, trial.build, X, y, task.seed, given)
+                model = known or train(family, trial.build, X, y, task.seed, given, limit)
                 scores.append([_score(model.estimator, X, y), _score(model.estimator, X_left_out, codes[part.outside])])
             except Exception:  # too few rows for this family, hence a gap in the curve
                 break

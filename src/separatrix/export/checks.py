@@ -90,7 +90,7 @@ def _check_table_model(model: TableModel) -> None:
             raise ValueError("it has a loss, and its estimator has no probabilities")
         if np.shape(model.loss) != (n_classes, len(model.actions)) or not np.isfinite(model.loss).all():
             raise ValueError(f"its loss is not a table of {n_classes} classes times {len(model.actions)} actions")
-    nothing = pa.table({column.name: pa.nulls(1, pa.string()) for column in model.schema.columns})
+    nothing = pa.table({column.source or column.name: pa.nulls(1, pa.string()) for column in model.schema.columns})
     _ask(model.estimator, model.encode(nothing))
     model.predict(nothing)
     if model.has_probabilities:
@@ -99,9 +99,9 @@ def _check_table_model(model: TableModel) -> None:
 
 def _estimators(part: Any) -> Iterator[BaseEstimator]:
     """The estimators of a model: itself and those inside."""
-    if isinstance(part, BaseEstimator):
+    if isinstance(part, BaseEstimator) and not isinstance(part, TableModel):
         yield part
-    held = vars(part) if isinstance(part, BaseEstimator | TableModel) else part
+    held = vars(part) if isinstance(part, BaseEstimator) else part
     if isinstance(held, dict | list | tuple):
         for item in held.values() if isinstance(held, dict) else held:
             yield from _estimators(item)

@@ -80,7 +80,8 @@ def _numbers(
         listed = value.ravel().tolist() if isinstance(value, np.ndarray) else value
         items = ((f"{where}[{at}]", item) for at, item in enumerate(listed))
     elif name_of(type(value)) is not None:
-        parameters = value.get_params(deep=False) if isinstance(value, BaseEstimator) else {}
+        settings = isinstance(value, BaseEstimator) and not isinstance(value, TableModel)
+        parameters = value.get_params(deep=False) if settings else {}
         all_held = attributes(value)
         never = has_impossible_class(all_held)
         for name, held in all_held.items():

@@ -48,13 +48,18 @@ _TRUE, _FALSE = ("true", "t", "1", "1.0"), ("false", "f", "0", "0.0")
 
 @dataclass(frozen=True)
 class InputColumn:
-    """A column that is read: "number", "flag" (0 and 1, from either or from its two words) or "text"."""
+    """A column that is read: "number", "flag" (0 and 1, from either or from its two words) or "text".
+
+    A number may be written as text, with a `decimal` mark, and `absent` texts stand for none; a plain number has no such mark.
+    """
 
     name: str
     kind: Literal["number", "flag", "text"]
     true: tuple[str, ...] = ()
     false: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    decimal: str = ""
+    absent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,14 @@ def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
             Feature(f.name, f.column, f.what, f.level, f.fill, f.centre, f.scale) for f in model.encoder.features_
         )
         used = {feature.column for feature in features}
-    columns = tuple(_read_as(column) for column in model.schema.columns if column.name in used)
+    dates = [column.source for column in model.schema.columns if column.part and column.name in used]
+    if dates:
+        raise ValueError(
+            f"The model reads parts of the date {dates[0]!r}, which only Python makes of it; add them to the table as columns "
+            "of numbers to have the model elsewhere."
+        )
+    decimal = model.schema.decimal
+    columns = tuple(_read_as(column, decimal) for column in model.schema.columns if column.name in used)
     codes = np.asarray(model.estimator.classes_, dtype=np.intp)
     decision = form.decision
     if model.loss is not None:
@@ -141,13 +153,16 @@ def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
     return replace(form, classes=classes, columns=columns, features=features, decision=decision, of_table=True)
 
 
-def _read_as(column: Any) -> InputColumn:
+def _read_as(column: Any, decimal: str) -> InputColumn:
     if column.kind == "numeric":
-        return InputColumn(column.name, "number")
+        absent = (*MISSING, *([column.absent] if column.absent else []))
+        return InputColumn(column.name, "number", decimal=decimal, absent=absent)
     if column.kind == "categorical":
         return InputColumn(column.name, "text", missing=MISSING)
     words = [name.lower() for name in column.categories if name != column.true]
-    return InputColumn(column.name, "flag", (column.true.lower(), *_TRUE), (*words, *_FALSE))
+    own = (*words, column.true.lower())  # these before what is usual: a flag may be written 1 and 2
+    true, false = (tuple(word for word in usual if word not in own) for usual in (_TRUE, _FALSE))
+    return InputColumn(column.name, "flag", (column.true.lower(), *true), (*words, *false))
 
 
 def _plain(labels: Any) -> list[Any]:

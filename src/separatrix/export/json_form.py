@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.comparison.table_model import TableModel
-from separatrix.export.form import ExportForm, export_form
+from separatrix.export.form import ExportForm, InputColumn, export_form
 from separatrix.export.model_file import library_version
 from separatrix.export.sql_dialects import WHITESPACE
 from separatrix.geometry.additive_form import Additive
@@ -102,7 +102,7 @@ def to_json(model: Any) -> str:
         "family": model.family if isinstance(model, TableModel) else type(model).__name__,
         "formula": _formula(form),
         "classes": form.classes,
-        "columns": [asdict(column) for column in form.columns],
+        "columns": [_column(column) for column in form.columns],
         "features": [asdict(feature) for feature in form.features],
         "rule": rule,
         "link": link,
@@ -130,6 +130,11 @@ def _fields(part: Any) -> list[str]:
     """The names of the numbers of a part; of a rule without its link and columns, which the document has elsewhere."""
     names = [field.name for field in fields(part)]
     return [name for name in names if not (isinstance(part, ScoreForm) and name in ("link", "columns"))]
+
+
+def _column(column: InputColumn) -> dict[str, Any]:
+    """A column; how text is turned into numbers is left to whoever reads the document."""
+    return {name: value for name, value in asdict(column).items() if name not in ("decimal", "absent")}
 
 
 def _formula(form: ExportForm) -> list[str]:

@@ -82,7 +82,7 @@ def _serialised(model: Any) -> bytes:
     name = type(model).__name__
     if name_of(type(model)) is None or not isinstance(model, BaseEstimator | TableModel):
         raise TypeError(f"save_model takes a fitted model of separatrix, and this is {article(name)}.")
-    if isinstance(model, BaseEstimator):
+    if not isinstance(model, TableModel):
         check_is_fitted(model, _FITTED, all_or_any=any)
     state, tensors = encode(model, name)
     header = {

@@ -23,10 +23,16 @@ from separatrix.geometry.score_form import Linear, Quadratic
 
 Dialect = Literal["duckdb", "postgresql", "sqlite"]
 _LEAST_EXPONENT = -700.0
+ROW_NUMBER = "row_number"
 
 
 def to_sql(
-    model: Any, *, dialect: Dialect = "duckdb", table: str | Sequence[str] = "data", keep: Sequence[str] = ()
+    model: Any,
+    *,
+    dialect: Dialect = "duckdb",
+    table: str | Sequence[str] = "data",
+    keep: Sequence[str] = (),
+    row_number: bool = False,
 ) -> str:
     """A SELECT that gives the probability of every class and the prediction, for every row of a table.
 
@@ -36,10 +42,15 @@ def to_sql(
         With scores that are sums over columns: logistic regressions, discriminants, naive Bayes, linear machines, and a
         `BayesRule` on one of them. The columns are those of the model's table; of an estimator fitted on an array x0, x1, ….
     dialect : {"duckdb", "postgresql", "sqlite"}, default="duckdb"
+        A text in a column of numbers is refused by all of them, unless it is a number; SQLite, which has no message of its own
+        for that, stops with "integer overflow".
     table : str or sequence of str, default="data"
         The table that is read; several names are a schema and a table in it.
     keep : sequence of str, optional
-        Columns of the table that come along, such as a key.
+        Columns of the table that come along, such as a key. Databases with several threads give rows in any order: keep a key,
+        or ask for numbers.
+    row_number : bool, default=False
+        Number the rows in a column ``row_number``, from 1, in the order in which the database reads them.
 
     Returns
     -------
@@ -61,7 +72,7 @@ def to_sql(
         raise ValueError(f"dialect is {dialect!r}; give {', '.join(map(repr, DIALECTS))}.")
     if isinstance(keep, str):
         raise ValueError(f"keep is the text {keep!r}; give a list of column names.")
-    return _Query(export_form(model, "SQL"), DIALECTS[dialect]).write(table, list(keep))
+    return _Query(export_form(model, "SQL"), DIALECTS[dialect]).write(table, list(keep), row_number)
 
 
 class _Query:
@@ -87,7 +98,7 @@ class _Query:
             return str(value)
         return self.number(value) if isinstance(value, float) else text(str(value))
 
-    def write(self, table: str | Sequence[str], keep: list[str]) -> str:
+    def write(self, table: str | Sequence[str], keep: list[str], numbered: bool) -> str:
         """The whole statement."""
         form = self.form
         self.step("input", [f"{self.read(column)} AS {self.place[column.name]}" for column in form.columns])
@@ -98,12 +109,13 @@ class _Query:
         outputs = self.probabilities(len(scores))
         self.decide(outputs, len(scores))
         results = distinct([name for _, name in outputs])
-        lower = [name.lower() for name in [*keep, *results, "prediction"]]
+        numbers = [ROW_NUMBER] if numbered else []
+        lower = [name.lower() for name in [*keep, *numbers, *results, "prediction"]]
         for name in keep:
             if lower.count(name.lower()) > 1:
                 raise ValueError(f"keep names {name!r}, and the result would have two columns of that name; rename it.")
-        names = [identifier(name) for name in keep]
-        kept = [f"k{j}" for j in range(len(keep))]
+        names = [identifier(name) for name in [*keep, *numbers]]
+        kept = [f"k{j}" for j in range(len(names))]
         source = ".".join(map(identifier, [table] if isinstance(table, str) else table))
         prefix = "separatrix"
         while isinstance(table, str) and table.lower().startswith(f"{prefix}_"):
@@ -111,7 +123,8 @@ class _Query:
         lines: list[str] = []
         before = f"{source} AS t"
         for name, expressions in self.steps:
-            carried = [f"t.{own} AS {alias}" for own, alias in zip(names, kept, strict=True)] if not lines else kept
+            read = [*(f"t.{own}" for own in names[: len(keep)]), *(["ROW_NUMBER() OVER ()"] if numbered else [])]
+            carried = [f"{own} AS {alias}" for own, alias in zip(read, kept, strict=True)] if not lines else kept
             selected = ",\n    ".join([*carried, *expressions])
             head, tail = self.dialect.fence
             lines.append(f"{prefix}_{name} AS{head} (\n  SELECT {selected}\n  FROM {before}{tail}\n)")
@@ -131,12 +144,28 @@ class _Query:
         """A column as a double, NULL where it is missing, or as a text."""
         # The alias makes a column that is missing an error in SQLite, which reads an unknown "name" as a text.
         own, dialect = f"t.{identifier(column.name)}", self.dialect
+        if column.kind == "number" and column.decimal and dialect.read_text:
+            return self.number_in_text(column, own)
         if column.kind == "number":
             number = (dialect.read if self.form.of_table else dialect.read_any).format(own)
             return f"NULLIF({number}, CAST('NaN' AS {dialect.double}))" if dialect.nan else number
         characters = f"CAST({own} AS {dialect.string})"
         stripped = column.kind == "flag" or column.missing
         return dialect.stripped.format(characters) if stripped else characters
+
+    def number_in_text(self, column: InputColumn, own: str) -> str:
+        """A number of a column that may hold text all the same: one that is neither a number nor a hole stops the query."""
+        stripped = self.dialect.stripped.format(own)
+        plain = f"REPLACE({stripped}, ',', '.')" if column.decimal == "," else stripped
+        # Of a decimal comma a point would be one of thousands, which no replacement can tell from a decimal point.
+        strange = f" WHEN INSTR({own}, '.') > 0 THEN {self.dialect.fail.format(own)}" if column.decimal == "," else ""
+        holes = ", ".join(map(text, dict.fromkeys(column.absent)))
+        return (
+            f"CASE WHEN TYPEOF({own}) <> 'text' THEN {self.dialect.read.format(own)} "
+            f"WHEN {stripped} IN ({holes}) THEN NULL{strange} "
+            f"WHEN {self.dialect.read_text.format(plain)} THEN CAST({plain} AS {self.dialect.double}) "
+            f"ELSE {self.dialect.fail.format(own)} END"
+        )
 
     def understood(self, column: InputColumn) -> str:
         """The double of a flag, and a text; NULL where it is missing."""

@@ -53,7 +53,8 @@ class SqlDialect:
 
     The fence keeps a step apart from the next. Without it PostgreSQL and SQLite put expressions in the place of their names,
     each as often as the name occurs, and do so step after step. `stripped`, `read` and `read_any` are templates around a
-    column: its text without white space at its ends, its number, and its number where it may also be a boolean.
+    column: its text without white space at its ends, its number, and its number where it may also be a boolean. Where a column
+    of numbers may hold text, `read_text` tells whether a text is a number, and `fail` is an expression that stops the query.
     """
 
     double: str
@@ -67,6 +68,8 @@ class SqlDialect:
     booleans: tuple[str, str] = ("FALSE", "TRUE")
     read: str = "CAST({0} AS DOUBLE)"
     read_any: str = "CAST({0} AS DOUBLE)"
+    read_text: str = ""
+    fail: str = ""
 
 
 def _digits(value: float) -> str:
@@ -104,6 +107,8 @@ DIALECTS = {
         fence=(" MATERIALIZED", ""),
         booleans=("0", "1"),
         read=_SQLITE_NUMBER,
+        read_text="CAST(9e999 AS REAL) >= {0}",
+        fail="ABS(-9223372036854775807 - 1 + 0 * LENGTH({0}))",
         read_any=_SQLITE_NUMBER,
     ),
 }

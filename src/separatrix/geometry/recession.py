@@ -32,11 +32,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
-from scipy.optimize import linprog
 from scipy.special import expit
 
 from separatrix.data.block import Float
 from separatrix.geometry.least_distance import least_distance
+from separatrix.geometry.programmes import NEVER, Deadline, run_programme
 
 # Of the entries of A, which are of order 1: what is smaller counts as zero. The programme resolves no less.
 SMALL = 1e-9
@@ -52,14 +52,14 @@ class ProgrammeFailed(RuntimeError):
     """A linear programme that its solver gave up on: there is no verdict."""
 
 
-def recession(A: Float, free: Mask, gauge: Float | None = None) -> tuple[Float, Float]:
+def recession(A: Float, free: Mask, gauge: Float | None = None, deadline: Deadline = NEVER) -> tuple[Float, Float]:
     """The least direction θ (p,) that moves every row of A (n, p) that can be moved, entries of order 1, and a basis (p, r).
 
     The least positive a_iᵀθ is 1; θ is zero when no row can be moved. The basis is an orthonormal one of {θ : a_iᵀθ = 0 for the
     rows that cannot be moved}, without the `gauge` (g, p): directions of no interest, orthogonal to every row. `free` unknowns,
     intercepts, are those whose size does not count.
     """
-    moved, theta = _prove(A) or solve_programme(A)
+    moved, theta = _prove(A, deadline) or solve_programme(A, deadline)
     others = A if gauge is None else np.concatenate([A, gauge])
     null = _null_space(others[~np.concatenate([moved, np.zeros(len(others) - len(A), dtype=bool)])])
     if moved.any():
@@ -73,7 +73,7 @@ def recession(A: Float, free: Mask, gauge: Float | None = None) -> tuple[Float, 
     return np.zeros(A.shape[1]), null
 
 
-def solve_programme(A: Any) -> tuple[Mask, Float]:
+def solve_programme(A: Any, deadline: Deadline = NEVER) -> tuple[Mask, Float]:
     """The moved rows and a direction that moves them, by linear programming; A dense or sparse."""
     A = sp.csr_array(A)
     n, p = A.shape
@@ -83,7 +83,7 @@ def solve_programme(A: Any) -> tuple[Mask, Float]:
     # The one with fewer rows is the faster, and free unknowns that are in no row stop the solver in the first only.
     forms = (_dual, _primal) if p < n else (_primal, _dual)
     for solve, method in product(forms, ("highs", "highs-ipm")):
-        message, theta = solve(A, method)
+        message, theta = solve(A, method, deadline)
         if theta is not None:
             return A @ theta > 0.5, theta
     raise ProgrammeFailed(
@@ -92,24 +92,25 @@ def solve_programme(A: Any) -> tuple[Mask, Float]:
     )
 
 
-def _primal(A: Any, method: str) -> tuple[str, Float | None]:
+def _primal(A: Any, method: str, deadline: Deadline = NEVER) -> tuple[str, Float | None]:
     """The programme as it stands: the solver's message, and θ if it is solved."""
     n, p = A.shape
     bounds = np.zeros((p + n, 2))
     bounds[:p] = -np.inf, np.inf
     bounds[p:] = 0.0, 1.0
-    result = linprog(
+    result = run_programme(
         np.concatenate([np.zeros(p), -np.ones(n)]),
         A_ub=sp.hstack([-A, sp.eye_array(n)], format="csc"),
         b_ub=np.zeros(n),
         bounds=bounds,
         method=method,
         options=_TOLERANCES,
+        deadline=deadline,
     )
     return result.message, result.x[:p] if result.status == 0 else None
 
 
-def _dual(A: Any, method: str) -> tuple[str, Float | None]:
+def _dual(A: Any, method: str, deadline: Deadline = NEVER) -> tuple[str, Float | None]:
     """Its dual.
 
     maximise Σv   subject to   Aᵀ(v + s) = 0,  0 ≤ v ≤ 1,  s ≥ 0;   θ are the multipliers of the equations
@@ -117,37 +118,39 @@ def _dual(A: Any, method: str) -> tuple[str, Float | None]:
     n, p = A.shape
     bounds = np.zeros((2 * n, 2))
     bounds[:n, 1], bounds[n:, 1] = 1.0, np.inf
-    result = linprog(
+    result = run_programme(
         np.concatenate([-np.ones(n), np.zeros(n)]),
         A_eq=sp.hstack([A.T, A.T], format="csc"),
         b_eq=np.zeros(p),
         bounds=bounds,
         method=method,
         options=_TOLERANCES,
+        deadline=deadline,
     )
     return result.message, -result.eqlin.marginals if result.status == 0 else None
 
 
-def _prove(A: Float) -> tuple[Mask, Float] | None:
+def _prove(A: Float, deadline: Deadline = NEVER) -> tuple[Mask, Float] | None:
     """The moved rows and a direction that moves them, where a few steps of Newton's method prove them."""
-    found, theta, change = _newton(A)
+    found, theta, change = _newton(A, deadline)
     if found != "unknown":
         return np.full(len(A), found == "all"), theta
     # Steps on a loss that falls like exp(−margin) push each margin by 1 or more for ever; the others settle.
     moved = change > 0.5
-    if not moved.any() or moved.all() or _newton(A[~moved])[0] != "none":
+    if not moved.any() or moved.all() or _newton(A[~moved], deadline)[0] != "none":
         return None
     null = _null_space(A[~moved])
-    found, inner, _ = _newton(A[moved] @ null)
+    found, inner, _ = _newton(A[moved] @ null, deadline)
     return (moved, null @ inner) if found == "all" else None
 
 
-def _newton(A: Float) -> tuple[Literal["all", "none", "unknown"], Float, Float]:
+def _newton(A: Float, deadline: Deadline = NEVER) -> tuple[Literal["all", "none", "unknown"], Float, Float]:
     """Whether all or no rows are moved, if a few steps prove it; where they led, and how far the last pushed each row."""
     theta, margin, change = np.zeros(A.shape[1]), np.zeros(len(A)), np.zeros(len(A))
     if A.shape[1] == 0:
         return "none", theta, change
     for _ in range(_NEWTON_STEPS):
+        deadline.check()
         p, tail = expit(margin), expit(-margin)
         weighted = A * np.sqrt(p * tail)[:, None]
         H = weighted.T @ weighted

@@ -23,6 +23,7 @@ from scipy.sparse.linalg import lsmr
 
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.source import Source
+from separatrix.geometry.programmes import NEVER, Deadline
 from separatrix.geometry.recession import SMALL, recession, solve_programme
 from separatrix.settings import one_blas_thread
 
@@ -119,6 +120,18 @@ class Design:
         """The rows that `choose` takes."""
         return Working.join(list(self.source.map(lambda block: choose(self.rows(block)), rows=_LOOK_ROWS)))
 
+    def count_moved(self, theta: Float) -> int:
+        """How many rows θ sets apart from some wrong class."""
+        tolerance = 10 * SMALL * float(np.abs(theta).sum())
+
+        def look(block: Block) -> int:
+            rows = self.rows(block)
+            margins = self.margins(rows, theta)
+            margins[np.arange(len(rows.codes)), rows.codes] = 0.0
+            return int((margins > tolerance).any(axis=1).sum())
+
+        return sum(self.source.map(look, rows=_LOOK_ROWS))
+
     def unscaled(self, theta: Float) -> tuple[Float, Float]:
         """Coefficients and intercepts for the rows as they came; what is zero but for rounding is zero."""
         d = self.source.n_features
@@ -150,12 +163,13 @@ def _merge_ranges(one: Any, two: Any) -> Any:
     return np.minimum(one[0], two[0]), np.maximum(one[1], two[1]), one[2] + two[2], one[3] or two[3]
 
 
-def find_direction(design: Design) -> tuple[Float | None, bool]:
+def find_direction(design: Design, deadline: Deadline = NEVER) -> tuple[Float | None, bool]:
     """A direction (m, width) that separates, or None, and whether it gets every row right."""
-    return _by_working_set(design) if design.vectors * design.width <= _FEW else _all_at_once(design)
+    few = design.vectors * design.width <= _FEW
+    return _by_working_set(design, deadline) if few else _all_at_once(design, deadline)
 
 
-def _by_working_set(design: Design) -> tuple[Float | None, bool]:
+def _by_working_set(design: Design, deadline: Deadline) -> tuple[Float | None, bool]:
     shape = (design.vectors, design.width)
     free = np.zeros(shape, dtype=bool)
     free[:, -1] = design.fit_intercept
@@ -164,9 +178,10 @@ def _by_working_set(design: Design) -> tuple[Float | None, bool]:
     share = (500 + 10 * design.width) / design.n
     work = design.gather(lambda rows: rows if share >= 1 else _spread(rows, share, design.n_classes))
     while True:
+        deadline.check()
         A = design.differences(work)
         with one_blas_thread():  # the matrices are small, and threads would wait for each other
-            flat, null = recession(A.toarray() if sp.issparse(A) else A, free.ravel(), gauge)
+            flat, null = recession(A.toarray() if sp.issparse(A) else A, free.ravel(), gauge, deadline)
         if null.shape[1] == 0:  # the rows that cannot be moved span everything
             return None, False
         theta = flat.reshape(shape)
@@ -212,7 +227,7 @@ def _survey(design: Design, work: Working, theta: Float, null: Float) -> tuple[f
     return min(least), Working.join(list(parts))[order]
 
 
-def _all_at_once(design: Design) -> tuple[Float | None, bool]:
+def _all_at_once(design: Design, deadline: Deadline) -> tuple[Float | None, bool]:
     """The same for many unknowns: least squares, and where its rule is not right about every row, the programme."""
     work = design.gather(lambda rows: rows)
     # Least squares fits any labels when the rows are linearly independent, and often when they are not.
@@ -221,7 +236,7 @@ def _all_at_once(design: Design) -> tuple[Float | None, bool]:
     margins, zero = _weighed(design, work, theta)
     if (margins > zero).all():
         return theta / margins.min(), True
-    moved, flat = solve_programme(design.differences(work))
+    moved, flat = solve_programme(design.differences(work), deadline)
     theta = flat.reshape(design.vectors, design.width)
     # What the programme claims is checked: a tiny overlap lies within its tolerance.
     margins, zero = _weighed(design, work, theta)

@@ -21,6 +21,7 @@ independent, then one linear programme on all rows; these must fit in memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ from separatrix.data.dispatch import as_source
 from separatrix.data.labels import shown
 from separatrix.data.source import Source
 from separatrix.errors import ClassName, Message
+from separatrix.geometry.programmes import Deadline, aside
 from separatrix.geometry.separating_direction import Design, class_margins, find_direction
 
 # More classes than this are counted, not listed.
@@ -63,6 +65,9 @@ class Separability:
         The labels, sorted.
     feature_names : ndarray or None
         Names of the columns.
+    moved : (int, int)
+        How many rows the direction sets apart from some other class, and how many rows there are; the others lie on its
+        boundary.
     """
 
     verdict: Literal["complete", "quasi", "overlap"]
@@ -73,6 +78,7 @@ class Separability:
     margin: float
     classes: NDArray[Any]
     feature_names: NDArray[Any] | None = None
+    moved: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
         return str(self.message())
@@ -95,7 +101,7 @@ class Separability:
         what = (
             "are completely separable: a linear rule gets every row right"
             if self.verdict == "complete"
-            else "are quasi-separable: a linear rule gets no row wrong, though it has some only on its boundary"
+            else f"are quasi-separable: a linear rule sets apart {self._moved()}, and gets none wrong"
         )
         advice = (
             f" {what}. So the maximum-likelihood estimate does not exist: it runs away to infinity along {named}. Add an L2 "
@@ -103,9 +109,19 @@ class Separability:
         )
         return Message.of("The classes (", which, ")", advice)
 
+    def _moved(self) -> str:
+        moved, n = self.moved
+        on = f"the other {n - moved} lie" if n - moved > 1 else "the other one lies"
+        return f"{moved} of {n} rows ({on} on its boundary)" if n > moved > 0 else "some rows"
+
 
 def separability(
-    X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, fit_intercept: bool = True
+    X: Any,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    fit_intercept: bool = True,
+    max_seconds: float = np.inf,
 ) -> Separability:
     """Whether a linear rule separates the classes, and which coefficients of the logistic MLE are infinite.
 
@@ -119,6 +135,8 @@ def separability(
         Rows of weight 0 do not count; how much the others weigh makes no difference.
     fit_intercept : bool, default=True
         Whether the rule has a constant.
+    max_seconds : float, default=inf
+        How long the search may take; a RuntimeError beyond.
 
     Returns
     -------
@@ -141,13 +159,14 @@ def separability(
     source, classes = _labelled(X, y, sample_weight)
     if source.n_features == 0:
         raise ValueError("X has no columns, so there is nothing to tell the classes apart by; give at least one.")
-    design = Design(source, len(classes), fit_intercept)
-    theta, complete = find_direction(design)
-    d = source.n_features
+    design, theta, complete, moved = aside(partial(_searched, source, len(classes), fit_intercept), max_seconds)
+    d, n = source.n_features, design.n
     if theta is None:
         none = np.zeros((design.vectors, d), dtype=np.int8)
         columns = np.zeros(0, dtype=np.intp)
-        return Separability("overlap", None, none, none[:, 0].copy(), columns, 0.0, classes, source.feature_names)
+        return Separability(
+            "overlap", None, none, none[:, 0].copy(), columns, 0.0, classes, source.feature_names, (0, n)
+        )
     coef, intercept = design.unscaled(theta)
     effect = np.abs(theta[:, :d]).max(axis=0)
     columns = np.flatnonzero(coef.any(axis=0))
@@ -160,7 +179,18 @@ def separability(
         1.0 / _length(coef[0]) if complete and design.vectors == 1 else 0.0,
         classes,
         source.feature_names,
+        (moved, n),
     )
+
+
+def _searched(
+    source: Source, n_classes: int, fit_intercept: bool, deadline: Deadline
+) -> tuple[Design, Float | None, bool, int]:
+    """The rows, the direction, whether it gets all rows right, and how many are right of all wrong classes."""
+    design = Design(source, n_classes, fit_intercept)
+    theta, complete = find_direction(design, deadline)
+    moved = design.n if complete else 0 if theta is None else design.count_moved(theta)
+    return design, theta, complete, moved
 
 
 def geometric_margin(coef: ArrayLike, intercept: ArrayLike, X: Any, y: ArrayLike | None = None) -> float:

@@ -82,7 +82,11 @@ def row_table(
     numeric = [True, *(kind for _, _, kind in facts), *(column.kind == "numeric" for column in columns)]
     values = comparison.rows.columns
     cells = [
-        [str(i + 1), *(texts[place] for _, texts, _ in facts), *(value(c, values[c.name][i]) for c in columns)]
+        [
+            str(comparison.rows.number_of(i)),
+            *(texts[place] for _, texts, _ in facts),
+            *(value(c, values[c.name][i]) for c in columns),
+        ]
         for place, i in enumerate(at)
     ]
     return PageTable(caption, head, cells, numeric)

@@ -21,7 +21,7 @@ Kind = Literal["numeric", "boolean", "categorical", "left_out"]
 MOST_LEVELS = 50
 """Categories beyond these, the most frequent ones, have no column of their own."""
 
-TURN_DATES = "; turn them into numbers (an age, a month) if they matter."
+TURN_DATES = "; declare it a date (--type COLUMN=date), or turn it into numbers such as an age, if it matters."
 _PAIRS = {("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t")}
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}|[AaPp][Mm]))?"
 _MONTH = r"(?i:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)\pL*"
@@ -46,6 +46,9 @@ class ColumnSchema:
     missing: int = 0  # in how many rows there is no value
     true: str = ""  # of a boolean column the category that is 1
     absent: str = ""  # of a numeric column a text that stands for a missing value there, beyond those that always do
+    source: str = ""  # of a part of a date the column of the table that holds it
+    part: str = ""  # which part of the date
+    form: str = ""  # how the dates are written, where they are text
 
 
 @dataclass(frozen=True)
@@ -70,11 +73,13 @@ class ParsedColumn:
         return InferredColumn(ColumnSchema(self.name, "left_out", reason, missing=self.values.null_count))
 
 
-def infer_column(column: ParsedColumn, decimal: Mark) -> InferredColumn:
-    """What a column is, and its values."""
+def infer_column(column: ParsedColumn, decimal: Mark, declared: str = "") -> InferredColumn:
+    """What a column is, and its values; what it is declared to be, "numeric", "categorical" or "boolean", is not asked."""
     from pyarrow import types
 
     values = column.values
+    if declared:
+        return _declared(column, decimal, declared)
     if column.text is not None:
         return _infer_words(column, column.text, decimal)
     what, missing = kind(values.type), values.null_count
@@ -90,6 +95,40 @@ def infer_column(column: ParsedColumn, decimal: Mark) -> InferredColumn:
     if types.is_temporal(values.type):
         return column.left_out(f"It holds dates or times ({values.type}){TURN_DATES}")
     return column.left_out(f"It is of type {values.type}, which is neither numbers nor text.")
+
+
+def _declared(column: ParsedColumn, decimal: Mark, kind_of: str) -> InferredColumn:
+    """A column as what it is said to be."""
+    import pyarrow as pa
+
+    name, values, why = column.name, column.values, f"It is declared {kind_of}."
+    if kind_of == "numeric":
+        if column.text is None and kind(values.type) not in ("numeric", "boolean"):
+            raise ValueError(f"Column {name!r} is declared numeric, and is of type {values.type}.")
+        found = values.cast("uint8") if column.text is None and kind(values.type) == "boolean" else values
+        if column.text is not None:
+            found = column.text.parsed(decimal)
+            if found is None:
+                strange = next(
+                    x for x, fine in zip(column.text.text, column.text.like_numbers, strict=True) if not fine.as_py()
+                )
+                raise ValueError(
+                    f"Column {name!r} is declared numeric, and holds {strange.as_py()!r}: correct it or leave it empty."
+                )
+        x = np.concatenate([numbers(chunk) for chunk in found.chunks])
+        check_finite(x)
+        return InferredColumn(ColumnSchema(name, "numeric", why, missing=int(np.isnan(x).sum())), x)
+    levels, places = coded(values if column.text is not None else plain(values.cast(pa.string())))
+    missing = int((places < 0).sum())
+    if kind_of == "categorical":
+        schema = ColumnSchema(name, "categorical", why, tuple(sorted(levels)), missing)
+        return InferredColumn(schema, CodedText(levels, places))
+    if len(levels) != 2:
+        raise ValueError(f"Column {name!r} is declared boolean, and holds {len(levels)} different values, not two.")
+    pair = tuple(sorted(levels, key=str.lower))
+    return InferredColumn(
+        ColumnSchema(name, "boolean", why, pair, missing, pair[1]), flags_of(levels, places, pair, pair[1])
+    )
 
 
 def _infer_words(column: ParsedColumn, text: NumberText, decimal: Mark) -> InferredColumn:

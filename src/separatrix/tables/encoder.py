@@ -1,16 +1,20 @@
 """A table as a matrix: what the linear models see of mixed columns with holes.
 
     value    ((x if observed else fill) − centre)/scale      fill: the median of the training rows
-    missing  (1[x missing] − centre)/scale                    where training rows had holes of their own
-    level    (1[x = level] − centre)/scale                    all categories but the most frequent
+    missing  (1[x missing] − centre)/scale                    where enough training rows had holes of their own
+    level    (1[x = level] − centre)/scale                    all categories but the most frequent, and but rare ones
 
 Centre and scale are the mean and the standard deviation of the feature over the training rows, 0 and 1 without
 standardisation. A list of such features is all that a transformation needs.
+
+An indicator that is 1 (or 0) in a row or two has no variance in some class: it separates by accident, and Gaussian models break
+on it. The default least number of rows is 5, fewer where there are fewer than 100 rows: min(5, n/20).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -23,6 +27,8 @@ from separatrix.tables.columns import MOST_LEVELS
 from separatrix.tables.encoding_sums import CategorySums, EncodingSums, share_moments
 from separatrix.tables.rows import CodedText, TableRows
 from separatrix.tables.schema import TableSchema
+
+_ENOUGH_ROWS = 5
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         What the columns are.
     standardise : bool, default=True
         Give every feature mean 0 and variance 1 over the training rows.
+    min_count : int or "auto", default="auto"
+        A category, and the mark of a hole, has a feature if it stands in so many training rows, and does not in as many.
+        "auto" is 5, and n/20 where the rows are fewer than 100. A rare category is treated like the most frequent one, a rare
+        hole like the median.
 
     Attributes
     ----------
@@ -83,10 +93,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     centres_: NDArray[np.float64]
     scales_: NDArray[np.float64]
     levels_: dict[str, list[str]]
+    min_count: int | Literal["auto"] = "auto"  # for encoders of older model files
 
-    def __init__(self, schema: TableSchema, *, standardise: bool = True) -> None:
+    def __init__(
+        self, schema: TableSchema, *, standardise: bool = True, min_count: int | Literal["auto"] = "auto"
+    ) -> None:
         self.schema = schema
         self.standardise = standardise
+        self.min_count = min_count
 
     def fit(self, rows: TableRows, y: Any = None) -> Self:
         """Learn fills, levels, centres and scales; y is ignored."""
@@ -110,15 +124,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         -------
         self
         """
-        self.medians_, self.levels_ = {}, {}
-        self.features_ = _distinct_names(self._found(sums, medians or {}))
+        least = rare_below(sums.n) if self.min_count == "auto" else max(1, self.min_count)
+        found = _distinct_names(self._found(sums, medians or {}, least))
+        if not found and self.min_count == "auto":  # rare categories are better than nothing
+            found = _distinct_names(self._found(sums, medians or {}, 1))
+        return self._with(found)
+
+    def only(self, kept: NDArray[np.bool_]) -> TableEncoder:
+        """The same encoding with some of its features: where the mask (n_features,) is true."""
+        part = copy(self)
+        return part._with([feature for feature, own in zip(self.features_, kept, strict=True) if own])
+
+    def _with(self, features: list[EncodedFeature]) -> Self:
+        self.features_ = features
         self.feature_names_ = [feature.name for feature in self.features_]
         self.origin_ = [feature.column for feature in self.features_]
         self.centres_ = np.array([feature.centre for feature in self.features_])
         self.scales_ = np.array([feature.scale for feature in self.features_])
         return self
 
-    def _found(self, sums: EncodingSums, medians: Mapping[str, float]) -> Iterator[EncodedFeature]:
+    def _found(self, sums: EncodingSums, medians: Mapping[str, float], least: int) -> Iterator[EncodedFeature]:
+        self.medians_, self.levels_ = {}, {}
         marked = set()
         for column in self.schema.used:
             name, found = column.name, sums.columns[column.name]
@@ -126,7 +152,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 counts = found.counts
                 # The most frequent category, the first of those that tie, has no feature: it is what the others are against.
                 order = sorted(counts, key=lambda level: (-counts[level], level))
-                self.levels_[name] = sorted(order[1 : MOST_LEVELS + 1])
+                kept = order[1 : MOST_LEVELS + 1]
+                self.levels_[name] = sorted(level for level in kept if least <= counts[level] <= sums.n - least)
                 for level in self.levels_[name]:
                     feature = EncodedFeature(f"{name} = {level}", name, "level", level)
                     yield self._standardised(feature, *share_moments(counts[level], sums.n))
@@ -135,7 +162,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 self.medians_[name] = fill
                 yield self._standardised(EncodedFeature(name, name, "value", fill=fill), *found.moments(fill))
             # Measurements that are always missing together need one mark: copies of it would add nothing to a model.
-            if found.missing and found.holes not in marked:
+            rare = found.missing < least or 0 < sums.n - found.missing < least
+            if not rare and found.holes not in marked:
                 marked.add(found.holes)
                 feature = EncodedFeature(f"{name} is missing", name, "missing")
                 yield self._standardised(feature, *share_moments(found.missing, sums.n))
@@ -176,6 +204,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """The names of the features, as an array."""
         check_is_fitted(self, "features_")
         return np.asarray(self.feature_names_, dtype=object)
+
+
+def rare_below(n: int) -> int:
+    """How many of n rows a category, or the mark of a hole, needs to have a feature of its own."""
+    return max(1, min(_ENOUGH_ROWS, n // 20))
 
 
 def _distinct_names(features: Iterable[EncodedFeature]) -> list[EncodedFeature]:

@@ -107,18 +107,25 @@ class TableRows:
     columns: dict[str, Any]  # float64 with NaN for numbers and flags, CodedText or objects (str or None) for categories
     booleans: frozenset[str]  # which of the columns hold flags
     n: int
+    numbers: NDArray[np.intp] | None = None  # which rows of their table these are, the first being 1; None: all of them
 
     def __len__(self) -> int:
         return self.n
 
+    def number_of(self, at: int) -> int:
+        """The number of a row in the table that these rows are from, the first being 1."""
+        return at + 1 if self.numbers is None else int(self.numbers[at])
+
     def take(self, at: NDArray[Any]) -> TableRows:
         """The rows at these places, or where a mask is true."""
         places = np.flatnonzero(at) if at.dtype == bool else at
-        return TableRows({name: values[places] for name, values in self.columns.items()}, self.booleans, len(places))
+        columns = {name: values[places] for name, values in self.columns.items()}
+        numbers = places + 1 if self.numbers is None else self.numbers[places]
+        return TableRows(columns, self.booleans, len(places), numbers)
 
     def of(self, names: list[str]) -> TableRows:
         """The same rows with these columns only."""
-        return TableRows({name: self.columns[name] for name in names}, self.booleans & set(names), self.n)
+        return TableRows({name: self.columns[name] for name in names}, self.booleans & set(names), self.n, self.numbers)
 
     def holes(self) -> dict[str, int]:
         """In how many rows each column has no value."""
@@ -211,6 +218,8 @@ def check_finite(values: NDArray[np.float64]) -> None:
 def read_boolean(column: Any, categories: tuple[str, ...], true: str) -> NDArray[Any]:
     """An Arrow array of flags as 0 and 1, NaN for what is missing or neither. Capitals make no difference."""
     values = column if kind(column.type) == "text" else plain(column)
+    if kind(values.type) == "numeric" and not {name.lower() for name in categories}.isdisjoint(_others(categories)):
+        column = values = values.cast("string")  # a flag of two other numbers, such as 1 and 2
     if kind(values.type) == "text":
         text = coded_text(column)
         return flags_of(text.levels, text.places, categories, true)
@@ -220,11 +229,18 @@ def read_boolean(column: Any, categories: tuple[str, ...], true: str) -> NDArray
     return read
 
 
+def _others(categories: tuple[str, ...]) -> set[str]:
+    """The words of a flag that are numbers, where one of them is neither 0 nor 1."""
+    numeric = {name for name in categories if name.lstrip("+-").replace(".", "", 1).isdigit()}
+    return {name.lower() for name in numeric} if numeric - {"0", "1", "0.0", "1.0"} else set()
+
+
 def flags_of(
     levels: Sequence[str | None], places: NDArray[np.intp], categories: tuple[str, ...], true: str
 ) -> NDArray[np.float64]:
     """Texts, as their levels and the place of every row among them, as 0 and 1, NaN for what is missing or neither."""
-    meaning = {name.lower(): 0.0 for name in (*categories, *_FALSE)} | dict.fromkeys((true.lower(), *_TRUE), 1.0)
+    meaning = dict.fromkeys(_FALSE, 0.0) | dict.fromkeys(_TRUE, 1.0)
+    meaning |= {name.lower(): 0.0 for name in categories} | {true.lower(): 1.0}  # its own words before the usual ones
     values = [np.nan if level is None else meaning.get(level.lower(), np.nan) for level in levels]
     return np.array([*values, np.nan])[places]
 

@@ -7,7 +7,7 @@ the same thing in a file read whole, in a batch of a stream, and in the rows to 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -21,6 +21,7 @@ from separatrix.data.block import Codes
 from separatrix.data.checks import nearest_name
 from separatrix.data.number_text import decimal_mark
 from separatrix.tables.columns import ColumnSchema, InferredColumn, ParsedColumn, infer_column, without_copies
+from separatrix.tables.dates import PARTS, date_form, date_part
 from separatrix.tables.findings import (
     class_findings,
     column_findings,
@@ -30,6 +31,7 @@ from separatrix.tables.findings import (
     row_findings,
     spelling_findings,
 )
+from separatrix.tables.preparation import checked_types
 from separatrix.tables.reading import DELIMITER, FIRST_ROW
 from separatrix.tables.rows import (
     CodedText,
@@ -104,13 +106,17 @@ class TableSchema:
         return cls.infer_and_read(table, target)[0]
 
     @classmethod
-    def infer_and_read(cls, table: Any, target: str) -> tuple[TableSchema, TableRows, Codes]:
+    def infer_and_read(
+        cls, table: Any, target: str, types: Mapping[str, str] | None = None
+    ) -> tuple[TableSchema, TableRows, Codes]:
         """What the columns of a table are, and its rows; every column is parsed once for both.
 
         Parameters
         ----------
         table, target
             As for `infer`.
+        types : dict of str to {"numeric", "categorical", "boolean", "date"}, optional
+            What columns are, by name; the others are looked at.
 
         Returns
         -------
@@ -127,9 +133,14 @@ class TableSchema:
         delimiter = (table.schema.metadata or {}).get(DELIMITER, b"").decode()
         decimal = decimal_mark((column.text for column in given.values() if column.text is not None), delimiter)
         inferred: list[InferredColumn] = []
+        declared = checked_types(types, table.column_names, target)
         for name in list(given):
             with _placed(name, _first_row(table)):
-                inferred.append(infer_column(given.pop(name), decimal))  # its text is not needed any more
+                column = given.pop(name)  # its text is not needed any more
+                if declared.get(name) == "date":
+                    inferred.extend(_dated(name, table.column(name), table.column_names))
+                else:
+                    inferred.append(infer_column(column, decimal, declared.get(name, "")))
         schema = cls(tuple(without_copies(inferred)), target, labels.classes, decimal)
         if not schema.used:
             why = " ".join(f"Column {column.name!r}: {column.reason}" for column in schema.columns[:5])
@@ -164,10 +175,10 @@ class TableSchema:
         TableRows
         """
         table = as_arrow(table)
-        self._check_names(table, [column.name for column in self.used])
+        self._check_names(table, [column.source or column.name for column in self.used])
         columns = {}
         for column in self.used:
-            parts = list(_chunks(table, column.name, partial(self._read, column, copy)))
+            parts = list(_chunks(table, column.source or column.name, partial(self._read, column, copy)))
             columns[column.name] = parts[0] if len(parts) == 1 else _joined(column, parts)
         flags = frozenset(column.name for column in self.used if column.kind == "boolean")
         return TableRows(columns, flags, table.num_rows)
@@ -232,6 +243,8 @@ class TableSchema:
             )
 
     def _read(self, column: ColumnSchema, copy: bool, chunk: Any) -> Any:
+        if column.part:
+            return date_part(chunk, column.part, column.form)
         if column.kind == "numeric":
             return read_numeric(chunk, self.decimal, column.absent, copy)
         if column.kind == "boolean":
@@ -263,6 +276,27 @@ def _checked_target(table: Any, target: Any) -> str:
     if table.num_columns == 1:
         raise ValueError(f"The table has no column but the target {name!r}; give some to learn it from.")
     return name
+
+
+def _dated(name: str, column: Any, taken: list[str]) -> Iterator[InferredColumn]:
+    """The parts of a column of dates that vary."""
+    form = date_form(name, column)
+    yielded = False
+    for part in PARTS:
+        x = np.concatenate([np.empty(0), *(date_part(chunk, part, form) for chunk in column.chunks)])
+        own = f"{name} ({part})"
+        if own in taken:
+            raise ValueError(
+                f"The table has a column {own!r}, as a part of the date {name!r} would be called; rename it."
+            )
+        seen = x[~np.isnan(x)]
+        if len(seen) and float(seen.min()) < float(seen.max()) - 1e-9:
+            missing, yielded = len(x) - len(seen), True
+            reason = f"It is a part of the date {name!r}."
+            schema = ColumnSchema(own, "numeric", reason, missing=missing, source=name, part=part, form=form)
+            yield InferredColumn(schema, x)
+    if not yielded:
+        yield InferredColumn(ColumnSchema(name, "left_out", "It is constant."))
 
 
 def _first_row(table: Any) -> int:

@@ -1,0 +1,216 @@
+"""Comparisons of tables that mislead: rare holes and levels, columns that separate by themselves, many classes, Ctrl-C."""
+
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import cross_val_score
+from sklearn.svm import SVC
+
+from separatrix import LinearDiscriminantAnalysis
+from separatrix.comparison.comparison import compare
+from separatrix.comparison.families import FAMILIES
+from separatrix.comparison.search import climb, least_loss
+from separatrix.comparison.table_model import TableModel
+from separatrix.geometry.programmes import OutOfTime, aside
+from separatrix.geometry.separation import separability
+
+N = 600
+
+
+@pytest.fixture(scope="module")
+def clean():
+    rng = np.random.default_rng(1)
+    y = np.arange(N) % 2
+    X = rng.normal(size=(N, 3)) + np.where(y[:, None] == 1, 0.8, -0.8) * np.array([1.0, 0.5, 0.0])
+    X[:, 0] *= np.where(y == 1, 2.0, 1.0)
+    return pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=np.where(y == 1, "yes", "no"))
+
+
+def losses(found):
+    return {one.family: one.scores["log_loss"].mean for one in found.candidates}
+
+
+@pytest.mark.parametrize("change", ["hole", "level", "flag"])
+def test_one_row_does_not_ruin_gaussian_families(clean, change):
+    families = ["qda", "rda", "lda", "logistic"]
+    before = losses(compare(clean, "y", families=families))
+    frame = clean.copy()
+    if change == "hole":
+        frame.loc[17, "c"] = np.nan
+    elif change == "level":
+        frame["colour"] = np.resize(["red", "blue", "blue"], N)
+        frame.loc[33, "colour"] = "green"
+    else:
+        frame["flag"] = np.arange(N) == 33
+    found = compare(frame, "y", families=families)
+    after = losses(found)
+    assert set(after) == set(families), found.failures
+    for name, loss in before.items():
+        assert after[name] < loss + 0.02
+
+
+def test_a_gaussian_family_says_which_indicators_it_does_without(clean):
+    frame = clean.assign(flag=np.arange(N) % 20 == 0)
+    found = compare(frame, "y", families=["qda", "lda"])
+    notes = {one.family: one.notes for one in found.candidates}
+    assert any("'flag'" in note for note in notes["qda"]) and not any("'flag'" in note for note in notes["lda"])
+    qda = next(one for one in found.candidates if one.family == "qda")
+    assert qda.model.encoder.feature_names_ == ["a", "b", "c"]
+    assert qda.model.predict_proba(frame).shape == (N, 2)
+
+
+def test_a_level_of_one_class_is_named_with_its_rows(clean):
+    at = np.flatnonzero(clean["y"] == "yes")[:9]
+    frame = clean.assign(site=np.where(np.isin(np.arange(N), at), "B", np.resize(["A", "C", "C"], N)))
+    found = compare(frame, "y", families=["baseline", "logistic"])
+    assert "'site = B' occurs with class 'yes' only (9 rows)" in found.separability
+    assert "The other rows overlap." in found.separability
+
+
+def test_quasi_separation_counts_the_rows_it_sets_apart():
+    sentence = str(separability([[0.0], [1.0], [1.0], [1.0], [2.0], [3.0]], ["n", "n", "n", "y", "y", "y"]))
+    assert "sets apart 3 of 6 rows (the other 3 lie on its boundary)" in sentence
+
+
+def test_separation_by_chance_is_not_said_beside_a_recommended_baseline():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(size=(40, 40))).add_prefix("x").assign(y=np.arange(40) % 2)
+    assert "likely for any labels" in compare(frame, "y", families=["logistic"]).separability
+    found = compare(frame, "y", families=["baseline"])
+    assert found.candidates[0].separability == "complete" and "gets every row right" not in found.separability
+
+
+def test_a_column_constant_within_classes_is_refused_by_discriminants_and_used_by_others():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    frame = pd.DataFrame({"noise": rng.normal(size=200), "more": rng.normal(size=200), "k": 1.25 + 2.0 * y, "y": y})
+    found = compare(frame, "y", families=["lda", "qda", "rda", "logistic", "naive-bayes"])
+    for name in ("lda", "qda"):
+        assert "'k' is constant within each class" in found.failures[name]
+    assert {one.family: one.scores["accuracy"].mean for one in found.candidates} == dict.fromkeys(
+        ["naive-bayes", "rda", "logistic"], 1.0
+    )
+
+
+class Slow(LinearDiscriminantAnalysis):
+    def fit(self, X, y):
+        time.sleep(30.0)
+        return super().fit(X, y)
+
+
+def test_a_family_that_takes_too_long_is_named(clean, monkeypatch):
+    monkeypatch.setitem(FAMILIES, "qda", replace(FAMILIES["qda"], build=Slow))
+    found = compare(clean, "y", families=["lda", "qda"], stage_seconds=1.0)
+    assert found.failures["qda"].startswith("It was given up in fold 1, after 1 s in all")
+    assert [one.family for one in found.candidates] == ["lda"]
+
+
+@pytest.mark.parametrize("stuck", [lambda: time.sleep(30), lambda: [time.sleep(0.01) for _ in range(3000)]])
+def test_work_aside_ends_by_its_deadline(stuck):
+    start = time.perf_counter()
+    with pytest.raises(OutOfTime, match=r"after 0\.2 s"):
+        aside(lambda _: stuck(), 0.2)
+    assert time.perf_counter() - start < 5.0
+
+
+def test_work_aside_gives_answers_and_errors():
+    assert aside(lambda deadline: deadline.left > 0.0, 60.0)
+    with pytest.raises(ZeroDivisionError):
+        aside(lambda _: 1 // 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
+@pytest.mark.parametrize("stage", ["separability", "fold 1"])
+def test_fifty_classes_obey_ctrl_c_at_once(tmp_path, stage):
+    rng = np.random.default_rng(1)
+    y = np.arange(2000) % 50
+    X = rng.normal(size=(50, 10))[y] + rng.normal(size=(2000, 10))
+    frame = pd.DataFrame(X).add_prefix("x").round(4).assign(y=[f"c{k:02d}" for k in y])
+    frame.to_csv(tmp_path / "fifty.csv", index=False)
+    code = (
+        "import sys, separatrix.cli.progress as p; p._SECONDS_BETWEEN_LINES = 0.0\n"
+        "from separatrix.cli.main import main; main()"
+    )
+    options = ["--target", "y", "--families", "logistic-l1", "--stage-seconds", "2", "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-c", code, "compare", str(tmp_path / "fifty.csv"), *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        while stage not in (line := process.stderr.readline()):
+            assert line, "it ended before the stage began"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        start = time.perf_counter()
+        process.wait(timeout=60)
+        took = time.perf_counter() - start
+        assert process.returncode == 130 and "Interrupted" in process.stderr.read()
+    assert took < 2.0  # a second, and what ending a process takes on a busy machine
+    assert not (tmp_path / "out").exists()
+
+
+def test_with_losses_every_figure_is_of_the_rule_that_is_saved(clean):
+    loss = {"no": {"no": 0, "yes": 1}, "yes": {"no": 20, "yes": 0}}
+    found = compare(clean, "y", families=["logistic", "naive-bayes"], loss=loss)
+    for one in found.candidates:
+        taken = found.classes[one.predicted]
+        np.testing.assert_array_equal(taken, np.array(found.actions)[one.taken])
+        right = np.mean([(taken == found.classes[found.codes])[found.folds == k].mean() for k in range(5)])
+        assert one.scores["accuracy"].mean == pytest.approx(right)
+        again = one.fold_models[0]
+        rule = TableModel(
+            again.schema, again.encoder, again.estimator, family="x", loss=found.loss, actions=found.actions
+        )
+        left_out = found.folds == 0
+        np.testing.assert_array_equal(rule.predict(found.rows.take(left_out)), taken[left_out])
+    assert any("'yes' where the probability of class 'yes' is above 0.0476" in note for note in found.notes)
+
+
+def test_actions_that_are_no_classes_leave_the_figures_to_the_most_probable_class(clean):
+    loss = {"no": {"treat": 1, "wait": 0}, "yes": {"treat": 0, "wait": 5}}
+    found = compare(clean, "y", families=["logistic"], loss=loss)
+    one = found.candidates[0]
+    np.testing.assert_array_equal(one.predicted, one.proba.argmax(axis=1))
+    assert any("not all actions are classes" in note for note in found.notes)
+
+
+def test_row_numbers_are_those_of_the_file(clean, tmp_path):
+    frame = clean.copy()
+    frame["y"] = frame["y"].astype(object)
+    frame.loc[[0, 3, 10], "y"] = None
+    frame.loc[40, "a"] = 1e3  # far from every class
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    found = compare(tmp_path / "table.csv", "y", families=["lda"])
+    assert found.rows.number_of(int(found.outliers.rows[0])) == 41
+    lines = (tmp_path / "table.csv").read_text().splitlines()
+    for at in (0, 5, 100):
+        assert float(lines[found.rows.number_of(at)].split(",")[1]) == found.rows.columns["b"][at]
+
+
+@pytest.mark.parametrize("weak", [True, False])
+def test_a_penalty_at_the_end_of_its_grid_is_tried_beyond(weak):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 12))
+    y = X[:, 0] + 1e-3 * X[:, 1] > 0 if weak else rng.permutation(np.arange(400) % 2)
+    chosen = FAMILIES["logistic"].tune(X, y.astype(int), 0)["C"]
+    assert chosen > 100.0 if weak else chosen < 1e-2
+
+
+def test_an_end_that_cannot_be_passed_is_said():
+    with pytest.warns(UserWarning, match="C=1e\\+04 is the largest that was tried"):
+        assert least_loss(np.logspace(-1, 1, 5), lambda Cs: -Cs) == pytest.approx(1e4)
+    with pytest.warns(UserWarning, match="gamma is at the end"):
+        climb(lambda at: at[1], (0, 0), ("C", "gamma"))
+
+
+def test_gamma_is_tuned():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(500, 2))
+    y = ((np.floor(3 * X[:, 0]) + np.floor(3 * X[:, 1])) % 2).astype(int)  # a chessboard
+    chosen = FAMILIES["svm-rbf"].tune(X, y, 0)
+    fitted = {gamma: SVC(C=chosen["C"], gamma=gamma) for gamma in (chosen["gamma"], "scale")}
+    right = [cross_val_score(machine, X, y, cv=3).mean() for machine in fitted.values()]
+    assert right[0] > right[1]
