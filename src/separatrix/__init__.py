@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         NuSVC,
         OneVsOneClassifier,
         OneVsRestClassifier,
+        OrderedLogisticRegression,
         PassiveAggressiveClassifier,
         Perceptron,
         QuadraticDiscriminantAnalysis,
@@ -112,6 +113,7 @@ __all__ += [
     "BayesianLogisticRegression",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "OrderedLogisticRegression",
     "SeparationWarning",
     "logistic_path",
 ]

@@ -121,8 +121,8 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
     bounds : (lower, upper), optional
         Limits of the coefficients: numbers, or one per column.
     penalize_intercept : bool, default=False
-        Whether the intercept is under the penalty or the prior like the other coefficients, as scikit-learn's "liblinear" has it.
-        A `prior` of arrays then has one entry more, the intercept's, at the end.
+        Whether the intercept is under the penalty or the prior like the other coefficients, as in scikit-learn's "liblinear". A
+        `prior` of arrays then has one entry more, the intercept's, at the end.
 
     Attributes
     ----------
