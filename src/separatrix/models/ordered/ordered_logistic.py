@@ -27,6 +27,7 @@ from separatrix.geometry.cumulative_form import Cumulative, log_shares
 from separatrix.inference.ordered import OrderedSummary, ProportionalityTest, brant_test, gather_ordered
 from separatrix.inference.summary import check_options, coefficient_rows, wald_limits
 from separatrix.models.base import FitCall
+from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
 from separatrix.models.classifier import Probabilities
 from separatrix.models.counted_classes import among_all, check_two_classes, only_class
@@ -134,6 +135,8 @@ class OrderedLogisticRegression(FromFormula, Probabilities):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint = None,
     ) -> Self:
         """Fit the model.
 
@@ -151,7 +154,7 @@ class OrderedLogisticRegression(FromFormula, Probabilities):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, offset=offset)
+        return self._fit(X, y, sample_weight, checkpoint, offset=offset)
 
     def _solve(self, source: Source, call: FitCall) -> None:
         assert source.known_classes is not None and source.classes is not None
