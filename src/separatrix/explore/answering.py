@@ -16,10 +16,10 @@ from separatrix.explore.drawing import fact, lines
 from separatrix.explore.extras import extras_of
 from separatrix.explore.families import FAMILIES
 from separatrix.explore.films import film
-from separatrix.explore.fitting import FittedRule, fit
+from separatrix.explore.fitting import REJECTED, FittedRule, fit
 from separatrix.explore.measures import measures
 from separatrix.explore.plane_table import PlaneTable
-from separatrix.explore.protocol import BadRequest, ExplorerState, Points, plain, read_state
+from separatrix.explore.protocol import BadRequest, ExplorerState, PlanePoints, plain, read_state
 from separatrix.explore.surfaces import Contours, draw, leads
 
 
@@ -43,7 +43,7 @@ class Conversation:
 
     def __init__(self, table: PlaneTable | None = None) -> None:
         self.table = table
-        self.points: Points | None = None
+        self.points: PlanePoints | None = None
         self.fitted: dict[int, FittedRule] = {}
 
     def read(self, message: Mapping[str, Any]) -> ExplorerState | None:
@@ -162,10 +162,12 @@ def _truth(fitted: FittedRule) -> list[dict[str, Any]]:
     z = leads(np.log(np.maximum(truth.predict_proba(contours.grid), 1e-300)))
     edges = [z[:, 1]] if z.shape[1] == 2 else z.T
     rows, codes, least = _new_points(json.dumps(state.truth))
-    error = np.mean(fitted.predict(rows) != codes)
+    actions = fitted.predict(rows)
+    error, rejected = np.mean((actions != codes) & (actions != REJECTED)), np.mean(actions == REJECTED)
+    words = f"{100 * error:.3g} %{f' and {100 * rejected:.3g} % rejected' if rejected else ''}; Bayes rule {100 * least:.3g} %"
     return [
         lines("truth", [path for edge in edges for path in contours.level(edge)], label="Bayes rule"),
-        fact("error on 10 000 new points", f"{100 * error:.3g} %, of the Bayes rule {100 * least:.3g} %"),
+        fact("error on 10 000 new points", words),
     ]
 
 

@@ -32,7 +32,7 @@ class Shape:
     ----------
     title : str
     draw : callable
-        Points and codes, from a generator.
+        PlanePoints and codes, from a generator.
     truth : dict, optional
         The Gaussians they come from, if they are known.
     """

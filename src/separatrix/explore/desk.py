@@ -1,8 +1,8 @@
 """Fits of one page, off the event loop: one at a time, the newest state of each panel only.
 
-A state that waits is replaced by a newer one of the same panel. A fit that runs is let go of when a newer state waits and it has
-taken `PATIENCE`, or when it has taken `BUDGET`: sooner would mean that a long drag shows nothing, as every fit would be stopped by
-the next. It is stopped as Ctrl-C stops a fit, by an exception in its thread, and its answer is dropped either way.
+A state that waits is replaced by a newer one of the same panel. A fit that runs is let go of when a newer state waits and it
+has taken `PATIENCE`, or when it has taken `BUDGET`: sooner would mean that a long drag shows nothing, as every fit would be
+stopped by the next. It is stopped as Ctrl-C stops a fit, by an exception in its thread, and its answer is dropped either way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The few kinds of things that the page draws beside regions and points. What they say is decided here, how they look there.
+"""The few kinds of things that the page draws beside regions and points.
 
 lines     paths in the plane, flat lists x0, y0, x1, y1, …; their role chooses the stroke
 area      polygons in the plane, hatched

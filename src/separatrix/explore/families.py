@@ -80,7 +80,7 @@ class ExplorerFamily:
         }
 
 
-def _fisher(n_components: int, shrinkage: float) -> Any:
+def _fisher(n_components: int | None, shrinkage: float) -> Any:
     return make_pipeline(FisherDiscriminant(n_components=n_components, shrinkage=shrinkage), NearestCentroid())
 
 
@@ -108,17 +108,21 @@ _RULES: dict[str, Callable[[], Any]] = {
 }
 
 
+# One score per pair of classes, which are drawn; a fit of points on a screen that takes more steps than this is stopped.
+_PAIRS: dict[str, Any] = {"decision_function_shape": "ovo", "max_iter": 20_000}
+
+
 def _multi(scheme: str, rule: str) -> Any:
     return (OneVsRestClassifier if scheme == "rest" else OneVsOneClassifier)(_RULES[rule]())
 
 
 def _svc(kernel: str, C: float, gamma: float, degree: int) -> Any:
     more = {"degree": degree, "coef0": 1.0} if kernel == "poly" else {}
-    return SVC(kernel=kernel, C=C, gamma=gamma, max_iter=20_000, **more)
+    return SVC(kernel=kernel, C=C, gamma=gamma, **_PAIRS, **more)
 
 
 def _nu(kernel: str, nu: float, gamma: float) -> Any:
-    return NuSVC(kernel=kernel, nu=nu, gamma=gamma, max_iter=20_000)
+    return NuSVC(kernel=kernel, nu=nu, gamma=gamma, **_PAIRS)
 
 
 def _menu(name: str, title: str, options: dict[Any, str], default: Any = None, help: str = "") -> Control:
@@ -129,6 +133,7 @@ def _menu(name: str, title: str, options: dict[Any, str], default: Any = None, h
 _C = Control("C", "C", "log", 1.0, 1e-3, 1e3, help="Large C follows the points, small C keeps the rule simple.")
 _GAMMA = Control("gamma", "γ, width of the kernel", "log", 0.5, 1e-2, 1e2, help="Large: each point reaches less far.")
 _SHRINKAGE = Control("shrinkage", "shrinkage", "range", 0.0, help="Of the covariance towards a sphere.")
+_SOLVERS = {"auto": "automatic", "newton": "Newton (IRLS)", "gradient": "gradient", "lbfgs": "L-BFGS"}
 _KERNELS = {"rbf": "Gaussian (RBF)", "poly": "polynomial", "linear": "linear", "sigmoid": "sigmoid"}
 
 _LISTED = [
@@ -147,7 +152,7 @@ _LISTED = [
         "Least squares and discriminants",
         "The direction in which the class means differ most against the spread within; a point goes to the nearest mean there.",
         _fisher,
-        (Control("n_components", "coordinates", "whole", 1, 1, 2), _SHRINKAGE),
+        (_menu("n_components", "coordinates", {1: "the first", None: "all"}), _SHRINKAGE),
         ("projection",),
     ),
     ExplorerFamily(
@@ -281,7 +286,7 @@ _LISTED = [
         "Linear support vector machine",
         "Margins",
         "The widest margin between the classes, with slack for points on the wrong side.",
-        lambda C: SVC(kernel="linear", C=C, max_iter=20_000),
+        lambda C: SVC(kernel="linear", C=C, **_PAIRS),
         (_C,),
         ("margin", "margin_loss"),
         votes=True,

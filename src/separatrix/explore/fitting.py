@@ -96,10 +96,41 @@ class FittedRule:
             if self.rule.reject_cost is not None:
                 scores = np.column_stack([scores, np.full(len(X), -float(self.rule.reject_cost))])
             return scores
-        if self.family.votes and len(self.classes) > 2:
-            return (np.asarray(self.rule.predict(X))[:, None] == self.classes).astype(np.float64)
+        if self.votes:
+            return self._led_pairs(X)
         scores = np.asarray(self.rule.decision_function(X), dtype=np.float64)
         return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+
+    @property
+    def votes(self) -> bool:
+        """Whether the prediction is a vote of pairs of classes, so that it is not the largest of one score per class."""
+        scheme = self.parameters.get("scheme", "pairs")
+        return self.family.votes and scheme == "pairs" and len(self.classes) > 2
+
+    def pair_scores(self, X: Float) -> Float:
+        """f_kl of every pair k < l, positive for k."""
+        machines = getattr(self.model, "estimators_", None)
+        if machines is None:
+            return np.asarray(self.model.decision_function(X), dtype=np.float64)
+        return -np.column_stack([np.ravel(machine.decision_function(X)) for machine in machines])
+
+    def led_by(self, X: Float) -> Float:
+        """min_l f_kl of every class: positive for the one that wins all its pairs, if there is one."""
+        K = len(self.classes)
+        least = np.full((len(X), K), np.inf)
+        pairs = [(k, l) for k in range(K) for l in range(k + 1, K)]  # noqa: E741  # names of the formula
+        for column, (k, l) in zip(self.pair_scores(X).T, pairs, strict=True):  # noqa: E741  # names of the formula
+            least[:, k], least[:, l] = np.minimum(least[:, k], column), np.minimum(least[:, l], -column)
+        return least
+
+    def _led_pairs(self, X: Float) -> Float:
+        """The same, and positive for the class that is predicted where none wins all; it vanishes at the same lines."""
+        scores = self.led_by(X)
+        unclear = np.flatnonzero(scores.max(axis=1) <= 0.0)
+        if len(unclear):
+            winners = np.searchsorted(self.classes, self.rule.predict(X[unclear]))
+            scores[unclear, winners] = -scores[unclear].max(axis=1)
+        return scores
 
     def binary_scores(self, X: Float) -> Float | None:
         """f(x) of a model of two classes, positive for the second; None for more, and where there is no such score."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from separatrix.explore.fitting import FittedRule
+from separatrix.explore.fitting import REJECTED, FittedRule
 
 _ROC_POINTS = 150
 
@@ -24,7 +24,7 @@ def measures(fitted: FittedRule) -> dict[str, Any]:
     found: dict[str, Any] = {
         "accuracy": right / total,
         "confusion": {"truths": codes, "actions": actions, "counts": confusion},
-        "wrong": np.flatnonzero(predicted != points.codes),
+        "wrong": np.flatnonzero((predicted != points.codes) & (predicted != REJECTED)),
         "roc": None,
     }
     scores = _ranking_scores(fitted)

@@ -41,7 +41,7 @@ class BadRequest(ValueError):
 
 
 @dataclass(frozen=True)
-class View:
+class PlaneView:
     """The part of the plane that is drawn."""
 
     x: tuple[float, float]
@@ -58,7 +58,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Points:
+class PlanePoints:
     """The rows: two coordinates, a class and a weight each."""
 
     X: Float
@@ -70,7 +70,7 @@ class Points:
         """The weights, or None where all rows count once."""
         return None if (self.weights == 1.0).all() else self.weights
 
-    def moved(self, changes: Sequence[Any]) -> Points:
+    def moved(self, changes: Sequence[Any]) -> PlanePoints:
         """The same points, but for some that are elsewhere."""
         X = self.X.copy()
         for change in changes:
@@ -78,11 +78,11 @@ class Points:
             if not 0 <= place < len(X) or place != int(place):
                 raise BadRequest(f"There is no point {place:g} to be moved: there are {len(X)}.")
             X[int(place)] = x, y
-        return Points(X, self.codes, self.weights)
+        return PlanePoints(X, self.codes, self.weights)
 
 
 @dataclass(frozen=True)
-class Decision:
+class DecisionRequest:
     """What mistakes and rejections cost, and how frequent the classes are where the rule is used."""
 
     loss: list[list[float]]
@@ -94,19 +94,19 @@ class Decision:
 class ExplorerState:
     """All that one panel shows."""
 
-    points: Points
+    points: PlanePoints
     classes: tuple[str, ...]
     axes: tuple[str, str]
-    view: View
+    view: PlaneView
     grid: int
     family: str
     parameters: dict[str, Any] = field(default_factory=dict)
-    decision: Decision | None = None
+    decision: DecisionRequest | None = None
     truth: dict[str, Any] | None = None
     panel: int = 0
 
 
-def read_points(given: Any, n_classes: int) -> Points:
+def read_points(given: Any, n_classes: int) -> PlanePoints:
     """The points of a message, checked."""
     if not isinstance(given, Mapping):
         raise BadRequest("The points are missing: give x, y, label and weight.")
@@ -121,10 +121,10 @@ def read_points(given: Any, n_classes: int) -> Points:
         raise BadRequest(f"A label is none of the {n_classes} classes.")
     if (weights < 0.0).any():
         raise BadRequest("A weight is negative; give every point a weight of 0 or more.")
-    return Points(np.column_stack([x, y]), codes, weights)
+    return PlanePoints(np.column_stack([x, y]), codes, weights)
 
 
-def read_state(message: Mapping[str, Any], last: Points | None = None) -> ExplorerState:
+def read_state(message: Mapping[str, Any], last: PlanePoints | None = None) -> ExplorerState:
     """The state of a message; `last` are the points that `moved` refers to."""
     names = message.get("classes")
     if not isinstance(names, list) or not 1 <= len(names) <= MOST_CLASSES:
@@ -160,21 +160,21 @@ def read_state(message: Mapping[str, Any], last: Points | None = None) -> Explor
     )
 
 
-def _view(given: Any) -> View:
+def _view(given: Any) -> PlaneView:
     ranges = [tuple(_numbers((given or {}).get(name), name, 2).tolist()) for name in ("x", "y")]
     if any(not low < high for low, high in ranges):
         raise BadRequest("The view is empty: its low ends must be below its high ends.")
-    return View(ranges[0], ranges[1])
+    return PlaneView(ranges[0], ranges[1])
 
 
-def _decision(given: Any, n_classes: int) -> Decision:
+def _decision(given: Any, n_classes: int) -> DecisionRequest:
     rows = given.get("loss") if isinstance(given, Mapping) else None
     if not isinstance(rows, list) or len(rows) != n_classes:
         raise BadRequest("The loss needs one row per class.")
     loss = [_numbers(row, "loss", n_classes).tolist() for row in rows]
     reject, priors = given.get("reject"), given.get("priors")
     shares = None if priors is None else _numbers(priors, "priors", n_classes).tolist()
-    return Decision(loss, None if reject is None else _numbers([reject], "reject", 1)[0].item(), shares)
+    return DecisionRequest(loss, None if reject is None else _numbers([reject], "reject", 1)[0].item(), shares)
 
 
 def _numbers(given: Any, name: str, length: int | None = None) -> Float:

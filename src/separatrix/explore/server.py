@@ -76,7 +76,8 @@ def make_app(token: str, port: int, table: PlaneTable | None = None) -> Starlett
     static = files("separatrix.explore") / "static"
     policy = (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-        f"connect-src 'self' ws://{HOST}:{port} ws://localhost:{port}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"connect-src 'self' ws://{HOST}:{port} ws://localhost:{port}; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     headers = {
         "Content-Security-Policy": policy,
@@ -185,9 +186,8 @@ def serve(
         listening.bind((HOST, port))
         listening.listen()
         port = int(listening.getsockname()[1])
-        config = uvicorn.Config(
-            make_app(secret, port, table), log_level="warning", ws_max_size=2**25, timeout_graceful_shutdown=1
-        )
+        options: dict[str, Any] = {"log_level": "warning", "ws_max_size": 2**25, "timeout_graceful_shutdown": 1}
+        config = uvicorn.Config(make_app(secret, port, table), **options)
         if ready is not None:
             ready(f"http://{HOST}:{port}/{secret}/")
         with warnings.catch_warnings():

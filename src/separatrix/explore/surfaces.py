@@ -2,7 +2,7 @@
 
     z_k(x) = s_k(x) − max_{j≠k} s_j(x)        the region of action k is z_k > 0, its edge z_k = 0
 
-Edges are interpolated between the points of the grid: exact for a linear rule of two classes, within a part of a cell elsewhere.
+Edges are interpolated between the points of the grid: exact for a linear rule of two classes, within a part of a cell else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contourpy import FillType, LineType, contour_generator
 from separatrix.data.block import Float
 from separatrix.explore.drawing import LinePath, lines
 from separatrix.explore.fitting import FittedRule
-from separatrix.explore.protocol import View
+from separatrix.explore.protocol import PlaneView
 
 _LEVELS = (0.6, 0.75, 0.9, 0.99)
 
@@ -25,7 +25,7 @@ _LEVELS = (0.6, 0.75, 0.9, 0.99)
 class Contours:
     """Lines and areas of a surface on a grid over the view."""
 
-    def __init__(self, view: View, size: int) -> None:
+    def __init__(self, view: PlaneView, size: int) -> None:
         self.view, self.size = view, size
         self.x, self.y = view.axes(size)
         self.grid = view.grid(size)
@@ -56,7 +56,7 @@ class Contours:
         return np.column_stack([path[:, 0].round(digits[0]), path[:, 1].round(digits[1])]).ravel().tolist()
 
 
-def line_of(view: View, normal: Float, offset: float) -> list[LinePath]:
+def line_of(view: PlaneView, normal: Float, offset: float) -> list[LinePath]:
     """The line normalᵀx + offset = 0 within the view, to the last digits."""
     corners = Contours(view, 2)
     return corners.level(corners.grid @ normal + offset)

@@ -37,10 +37,7 @@ def extras_of(fitted: FittedRule) -> list[dict[str, Any]]:
     """All that is shown of a fitted rule."""
     contours = Contours(fitted.state.view, fitted.state.grid)
     # A calibrated rule stands before the model of the family: what is shown of that one is not to be had.
-    own = (
-        []
-        if fitted.decides and not hasattr(fitted.family.build(**fitted.parameters), "predict_proba")
-        else fitted.family.extras
-    )
+    calibrated = fitted.decides and not hasattr(fitted.family.build(**fitted.parameters), "predict_proba")
+    own = () if calibrated else fitted.family.extras
     shown = [one for name in own for one in EXTRAS[name](fitted, contours)]
     return [*shown, *decisions(fitted)]

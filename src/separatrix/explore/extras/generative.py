@@ -1,6 +1,8 @@
 """Densities of the classes: ellipses of equal Mahalanobis distance, the two densities of naive Bayes, Fisher's projection.
 
 (x−μ_k)ᵀΣ_k⁻¹(x−μ_k) = r²,  r = 1, 2
+
+μ_k and Σ_k are those that the model uses.
 """
 
 from __future__ import annotations

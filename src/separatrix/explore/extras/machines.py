@@ -3,6 +3,8 @@
 slack  ξ = max(0, 1 − ỹ f(x))           width of the margin  2/‖w‖
 rest   ambiguous where not exactly one machine claims x:       min(s₍₁₎, −s₍₂₎) < 0
 pairs  ambiguous where no class wins all its pairs:            max_k min_l f_kl < 0
+
+s₍₁₎ ≥ s₍₂₎ are the largest scores of the machines, f_kl that of a pair.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.data.block import Float
 from separatrix.explore.drawing import area, fact, lines, rings
 from separatrix.explore.fitting import FittedRule
 from separatrix.explore.surfaces import Contours
@@ -44,21 +45,14 @@ def ambiguity(fitted: FittedRule, contours: Contours) -> Iterator[dict[str, Any]
     if len(codes) < 3:
         yield fact("ambiguous", "nowhere: there are only two classes")
         return
-    scores = np.column_stack([_score(machine, contours.grid) for machine in model.estimators_])
+    rest = fitted.parameters["scheme"] == "rest"
+    scores = np.asarray(model.decision_function(contours.grid)) if rest else fitted.pair_scores(contours.grid)
     for column in scores.T:
         yield lines("machine", contours.level(column))
-    if fitted.parameters["scheme"] == "rest":
+    if rest:
         order = np.sort(scores, axis=1)
         clear = np.minimum(order[:, -1], -order[:, -2])
     else:
-        least = np.full((len(scores), len(codes)), np.inf)
-        pairs = [(k, l) for k in range(len(codes)) for l in range(k + 1, len(codes))]  # noqa: E741  # names of the formula
-        for column, (k, l) in zip(scores.T, pairs, strict=True):  # noqa: E741
-            least[:, k], least[:, l] = np.minimum(least[:, k], -column), np.minimum(least[:, l], column)
-        clear = least.max(axis=1)
+        clear = fitted.led_by(contours.grid).max(axis=1)
     yield area("ambiguous", contours.above(-clear), "ambiguous")
     yield fact("ambiguous", f"{100.0 * np.mean(clear < 0.0):.3g} % of the picture")
-
-
-def _score(machine: Any, X: Float) -> Float:
-    return np.asarray(machine.decision_function(X), dtype=np.float64).ravel()

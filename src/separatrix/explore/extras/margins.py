@@ -65,8 +65,8 @@ def mistakes(fitted: FittedRule, _: Contours) -> Iterator[dict[str, Any]]:
     yield fact("epochs", str(model.n_iter_))
 
 
-def masking(fitted: FittedRule, contours: Contours) -> Iterator[dict[str, Any]]:
-    """The fitted scores along the line of the outermost class means: a masked class is nowhere the largest."""
+def masking(fitted: FittedRule, _: Contours) -> Iterator[dict[str, Any]]:
+    """The fitted scores along the line of the outermost class means: a masked class is (almost) nowhere the largest."""
     state, model = fitted.state, fitted.final
     points, codes = state.points, fitted.classes
     means = np.array([points.X[points.codes == code].mean(axis=0) for code in codes])
@@ -78,6 +78,9 @@ def masking(fitted: FittedRule, contours: Contours) -> Iterator[dict[str, Any]]:
         return
     drawn = [series(t, scores[:, k], state.classes[code], action=int(code)) for k, code in enumerate(codes)]
     yield chart("Scores along the outermost means", "from one mean (0) to the other (1)", "score", drawn)
-    seen = np.unique(model.predict(np.vstack([points.X, contours.grid])))
-    masked = [state.classes[code] for code in codes if code not in seen]
-    yield fact("masked", ", ".join(masked) + ": never the largest score" if masked else "no class")
+    predicted = model.predict(points.X)
+    shares = {code: float(np.mean(predicted[points.codes == code] == code)) for code in codes.tolist()}
+    masked = [
+        f"{state.classes[code]}: {100 * share:.0f} % of its points" for code, share in shares.items() if share < 0.2
+    ]
+    yield fact("masked", ", ".join(masked) + " are given to it" if masked else "no class")
