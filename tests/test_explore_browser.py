@@ -423,7 +423,8 @@ def test_the_keyboard_does_what_a_mouse_does(open_page):
     settle(page)
     assert n_points(page) == before
     unnamed = page.evaluate("""() => [...document.querySelectorAll('button, select, input, canvas, svg[role=img]')]
-      .filter(one => !(one.getAttribute('aria-label') || one.labels?.length || one.textContent.trim())).map(one => one.outerHTML)""")
+      .filter(one => !(one.getAttribute('aria-label') || one.labels?.length || one.textContent.trim()))
+      .map(one => one.outerHTML)""")
     assert unnamed == []
 
 

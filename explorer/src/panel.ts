@@ -7,7 +7,7 @@ import { h } from "./dom";
 import { Plot } from "./plot";
 import type { Chart, Extra, Fact, Family, FitReply, Frame, Probe, Table } from "./types";
 
-const GRID = 101, DRAFT = 61, PATIENCE = 320;
+const GRID = 101, DRAFT = 61, PATIENCE = 320, DETAILS = 120;
 const GOOD = new Set(["EXACT", "SEPARATES", "SAMPLED", "CONVERGED", "STATIONARY", "LEVEL"]);
 
 export class Panel {
@@ -24,12 +24,16 @@ export class Panel {
   private sent = 0;
   private sentAt = 0;
   private shown = 0;
+  private changes: number[] = []; // when what was not sent yet was changed
+  private sentChanges: number[] = [];
+  private detailed = 0;
+  private later = 0;
   private pending = false;
   private draft = false;
   private timer = 0;
   private playing = 0;
   reply: FitReply | null = null;
-  latencies: number[] = [];
+  latencies: number[] = []; // milliseconds from a change to the frame that shows its boundary: for measurements
 
   constructor(private app: App, readonly index: number) {
     const id = fresh("family"), help = fresh("help");
@@ -80,6 +84,7 @@ export class Panel {
   /** Ask for a fit of what is on the screen now. While one is under way the newest state waits here. */
   request(draft: boolean): void {
     this.draft = draft;
+    this.changes.push(performance.now());
     this.pending = true;
     this.stopFilm();
     this.flush();
@@ -95,6 +100,8 @@ export class Panel {
     }
     this.pending = false;
     this.sentAt = performance.now();
+    this.sentChanges = this.changes;
+    this.changes = [];
     this.sent = this.app.send("fit", { ...this.app.stateOf(this.index), grid: this.draft ? DRAFT : GRID });
     this.status.classList.add("sx-busy");
   }
@@ -108,18 +115,28 @@ export class Panel {
   receive(reply: FitReply): void {
     if (reply.id < this.shown) return;
     this.shown = reply.id;
+    const waited = reply.id === this.sent ? this.sentChanges : [];
+    this.flush(); // the next fit runs while this one is drawn
     if (reply.id === this.sent) {
-      this.latencies.push(performance.now() - this.sentAt);
       this.status.classList.remove("sx-busy");
     }
     this.reply = reply;
     this.plot.reply = reply;
     this.plot.update(this.app.scene(), this.app.theme, { reply: true });
+    requestAnimationFrame((now) => this.latencies.push(...waited.map((since) => Math.max(now, performance.now()) - since)));
     this.drawStatus(reply);
-    if (reply.error) this.details.replaceChildren();
-    else this.drawDetails(reply);
     this.element.dataset.shown = String(reply.id);
-    this.flush();
+    // While a point is dragged the boundary comes first; charts and tables follow a few times a second.
+    clearTimeout(this.later);
+    const wait = this.draft && !reply.error ? this.detailed + DETAILS - performance.now() : 0;
+    if (wait > 0) this.later = window.setTimeout(() => this.renewDetails(), wait);
+    else this.renewDetails();
+  }
+
+  private renewDetails(): void {
+    this.detailed = performance.now();
+    if (!this.reply || this.reply.error) this.details.replaceChildren();
+    else this.drawDetails(this.reply);
   }
 
   get idle(): boolean {

@@ -24,7 +24,7 @@ class Superseded(BaseException):
 class FitThread(Thread):
     """One piece of work in a thread of its own, which can be stopped between two steps of the interpreter."""
 
-    def __init__(self, work: Callable[[], Answer], done: Callable[[FitThread, Answer], None]) -> None:
+    def __init__(self, work: Callable[[], Answer], done: Callable[[FitThread, Answer], object]) -> None:
         super().__init__(daemon=True, name="separatrix-explorer-fit")
         self._work, self._done = work, done
 

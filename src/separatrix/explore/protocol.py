@@ -194,6 +194,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, list | tuple):
+        if value and type(value[0]) is float and set(map(type, value)) == {float} and all(map(math.isfinite, value)):
+            return value  # long paths: nothing to be changed
         return [plain(one) for one in value]
     if isinstance(value, np.generic):
         return plain(value.item())

@@ -12,6 +12,7 @@ import asyncio
 import json
 import secrets
 import socket
+import sys
 import warnings
 from collections.abc import Callable
 from importlib.resources import files
@@ -187,6 +188,8 @@ def serve(
         listening.listen()
         port = int(listening.getsockname()[1])
         options: dict[str, Any] = {"log_level": "warning", "ws_max_size": 2**25, "timeout_graceful_shutdown": 1}
+        options["ws_per_message_deflate"] = False  # to compress takes longer than to hand over within a machine
+        sys.setswitchinterval(0.001)  # messages are read while a fit runs
         config = uvicorn.Config(make_app(secret, port, table), **options)
         if ready is not None:
             ready(f"http://{HOST}:{port}/{secret}/")

@@ -829,7 +829,7 @@ function U(e) {
 	} : null;
 }
 // src/panel.ts
-var W = 101, G = 61, K = 320, q = /* @__PURE__ */ new Set([
+var W = 101, G = 61, K = 320, se = 120, q = /* @__PURE__ */ new Set([
 	"EXACT",
 	"SEPARATES",
 	"SAMPLED",
@@ -858,6 +858,10 @@ var W = 101, G = 61, K = 320, q = /* @__PURE__ */ new Set([
 	sent = 0;
 	sentAt = 0;
 	shown = 0;
+	changes = [];
+	sentChanges = [];
+	detailed = 0;
+	later = 0;
 	pending = !1;
 	draft = !1;
 	timer = 0;
@@ -908,12 +912,12 @@ var W = 101, G = 61, K = 320, q = /* @__PURE__ */ new Set([
 		}, this.rebuild(), this.request(!1);
 	}
 	request(e) {
-		this.draft = e, this.pending = !0, this.stopFilm(), this.flush();
+		this.draft = e, this.changes.push(performance.now()), this.pending = !0, this.stopFilm(), this.flush();
 	}
 	flush() {
 		if (!this.pending || !this.app.connected) return;
 		let e = this.sent !== this.shown, t = performance.now() - this.sentAt;
-		clearTimeout(this.timer), e && t < K ? this.timer = window.setTimeout(() => this.flush(), K - t) : (this.pending = !1, this.sentAt = performance.now(), this.sent = this.app.send("fit", {
+		clearTimeout(this.timer), e && t < K ? this.timer = window.setTimeout(() => this.flush(), K - t) : (this.pending = !1, this.sentAt = performance.now(), this.sentChanges = this.changes, this.changes = [], this.sent = this.app.send("fit", {
 			...this.app.stateOf(this.index),
 			grid: this.draft ? G : W
 		}), this.status.classList.add("sx-busy"));
@@ -922,7 +926,15 @@ var W = 101, G = 61, K = 320, q = /* @__PURE__ */ new Set([
 		this.shown = this.sent, this.pending = !0;
 	}
 	receive(e) {
-		e.id < this.shown || (this.shown = e.id, e.id === this.sent && (this.latencies.push(performance.now() - this.sentAt), this.status.classList.remove("sx-busy")), this.reply = e, this.plot.reply = e, this.plot.update(this.app.scene(), this.app.theme, { reply: !0 }), this.drawStatus(e), e.error ? this.details.replaceChildren() : this.drawDetails(e), this.element.dataset.shown = String(e.id), this.flush());
+		if (e.id < this.shown) return;
+		this.shown = e.id;
+		let t = e.id === this.sent ? this.sentChanges : [];
+		this.flush(), e.id === this.sent && this.status.classList.remove("sx-busy"), this.reply = e, this.plot.reply = e, this.plot.update(this.app.scene(), this.app.theme, { reply: !0 }), requestAnimationFrame((e) => this.latencies.push(...t.map((t) => Math.max(e, performance.now()) - t))), this.drawStatus(e), this.element.dataset.shown = String(e.id), clearTimeout(this.later);
+		let n = this.draft && !e.error ? this.detailed + se - performance.now() : 0;
+		n > 0 ? this.later = window.setTimeout(() => this.renewDetails(), n) : this.renewDetails();
+	}
+	renewDetails() {
+		this.detailed = performance.now(), !this.reply || this.reply.error ? this.details.replaceChildren() : this.drawDetails(this.reply);
 	}
 	get idle() {
 		return !this.pending && this.sent === this.shown;
@@ -1005,12 +1017,12 @@ var W = 101, G = 61, K = 320, q = /* @__PURE__ */ new Set([
 	stopFilm() {
 		clearInterval(this.playing), this.playing = 0, this.plot.frame && (this.plot.frame = null, this.film.querySelector(".sx-player")?.remove(), this.plot.schedule());
 	}
-}, se = (e) => ({
+}, ce = (e) => ({
 	x: e.x.slice(),
 	y: e.y.slice(),
 	label: e.label.slice(),
 	weight: e.weight.slice()
-}), ce = 60, le = class {
+}), le = 60, ue = class {
 	points = {
 		x: [],
 		y: [],
@@ -1038,8 +1050,8 @@ var W = 101, G = 61, K = 320, q = /* @__PURE__ */ new Set([
 	remember() {
 		this.past.push({
 			...this.now(),
-			points: se(this.points)
-		}), this.past.length > ce && this.past.shift(), this.future = [];
+			points: ce(this.points)
+		}), this.past.length > le && this.past.shift(), this.future = [];
 	}
 	now() {
 		let { points: e, classes: t, axes: n, view: r, truth: i } = this;
@@ -1110,17 +1122,17 @@ async function Y(e, t) {
 	let n = new Blob([e]).stream().pipeThrough(t);
 	return new Uint8Array(await new Response(n).arrayBuffer());
 }
-async function X(e) {
+async function de(e) {
 	let t = await Y(new TextEncoder().encode(JSON.stringify(e)), new CompressionStream("deflate-raw")), n = "";
 	for (let e of t) n += String.fromCharCode(e);
 	return btoa(n).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
-async function ue(e) {
+async function fe(e) {
 	let t = Uint8Array.from(atob(e.replaceAll("-", "+").replaceAll("_", "/")), (e) => e.charCodeAt(0));
 	return JSON.parse(new TextDecoder().decode(await Y(t, new DecompressionStream("deflate-raw"))));
 }
 // src/app.ts
-var de = [
+var pe = [
 	[
 		"draw",
 		"Draw and drag",
@@ -1146,16 +1158,16 @@ var de = [
 		"Erase",
 		"Click or drag over points to delete them"
 	]
-], Z = [
+], X = [
 	1,
 	2,
 	5,
 	10,
 	0
-], fe = 6, Q = class {
+], me = 6, Z = class {
 	root;
 	transport;
-	store = new le();
+	store = new ue();
 	families = /* @__PURE__ */ new Map();
 	theme;
 	connected = !1;
@@ -1229,7 +1241,7 @@ var de = [
 		return this.panels.slice(0, this.store.panels);
 	}
 	layout() {
-		for (let [e, n, r] of de) this.tools.append(t("button", {
+		for (let [e, n, r] of pe) this.tools.append(t("button", {
 			type: "button",
 			role: "radio",
 			"aria-checked": String(e === this.tool),
@@ -1289,7 +1301,7 @@ var de = [
 				ondblclick: () => this.rename(r)
 			}, i, e.length > 18 ? `${e.slice(0, 17)}…` : e);
 		});
-		this.swatches.replaceChildren(...e), this.store.classes.length < fe && this.swatches.append(t("button", {
+		this.swatches.replaceChildren(...e), this.store.classes.length < me && this.swatches.append(t("button", {
 			type: "button",
 			"data-action": "class",
 			"aria-label": "Another class",
@@ -1384,7 +1396,7 @@ var de = [
 		for (let e of this.panels) e.fillMenu();
 		let n = this.root.isConnected && location.hash.startsWith("#s=") ? location.hash.slice(3) : "";
 		if (n) try {
-			this.restore(await ue(n));
+			this.restore(await fe(n));
 			return;
 		} catch {
 			this.say("The address holds no points that can be read; here are others.");
@@ -1541,7 +1553,7 @@ var de = [
 		if (this.store.remember(), this.tool === "draw") {
 			let n = r >= 0 ? r : this.store.add(...e.plot.toPlane(...t), this.label);
 			this.held = [n], this.edited(!0);
-		} else this.tool === "weight" ? r >= 0 && this.weigh(r, Z[(Z.indexOf(this.store.points.weight[r]) + 1) % Z.length]) : this.drag(e, t, null, n);
+		} else this.tool === "weight" ? r >= 0 && this.weigh(r, X[(X.indexOf(this.store.points.weight[r]) + 1) % X.length]) : this.drag(e, t, null, n);
 	}
 	drag(e, t, n, r) {
 		let { store: i } = this;
@@ -1651,7 +1663,7 @@ var de = [
 		}
 	}
 	async share() {
-		let e = `#s=${await X(this.store.shared())}`;
+		let e = `#s=${await de(this.store.shared())}`;
 		history.replaceState(null, "", e);
 		let n = t("button", {
 			type: "button",
@@ -1666,7 +1678,7 @@ var de = [
 			e === "svg" && F(`${r}.svg`, new Blob([n], { type: "image/svg+xml" })), e === "png" && F(`${r}.png`, await ne(n));
 		}
 	}
-}, pe = class {
+}, Q = class {
 	address;
 	onMessage = () => {};
 	onState = () => {};
@@ -1690,7 +1702,7 @@ var de = [
 	close() {
 		this.ended = !0, this.socket?.close();
 	}
-}, me = class {
+}, he = class {
 	model;
 	onMessage = () => {};
 	onState = () => {};
@@ -1709,15 +1721,15 @@ var de = [
 	}
 };
 // src/main.ts
-function he({ model: e, el: t }) {
+function ge({ model: e, el: t }) {
 	let n = document.createElement("div");
 	n.classList.add("sx-embedded"), n.style.height = `${Number(e.get("height"))}px`, t.append(n);
-	let r = new me(e);
-	return new Q(n, r, String(e.get("family"))), () => r.close();
+	let r = new he(e);
+	return new Z(n, r, String(e.get("family"))), () => r.close();
 }
-var ge = { render: he }, $ = document.getElementById("separatrix-explorer");
+var _e = { render: ge }, $ = document.getElementById("separatrix-explorer");
 if ($) {
 	let e = new URL("socket", location.href);
-	e.protocol = "ws:", e.hash = "", new Q($, new pe(e.href), "logistic");
+	e.protocol = "ws:", e.hash = "", new Z($, new Q(e.href), "logistic");
 }
-export { ge as default };
+export { _e as default };
