@@ -9,8 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.pipeline import make_pipeline
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.pipeline import Pipeline, make_pipeline
 
+from separatrix.data.block import Float
 from separatrix.explore.controls import Control
 from separatrix.explore.protocol import BadRequest
 from separatrix.models import (
@@ -50,6 +53,8 @@ class ExplorerFamily:
         What is shown of it beside regions and measures, by the names of `separatrix.explore.extras`.
     film : str
         Which steps can be shown one after the other; empty if there are none.
+    scores : callable, optional
+        One score per class from a fitted model and rows, where its predictions are not the largest of `decision_function`.
     votes : bool
         Whether the rule for more than two classes is a vote, so that it is not the largest of continuous scores.
     """
@@ -62,6 +67,7 @@ class ExplorerFamily:
     controls: tuple[Control, ...] = ()
     extras: tuple[str, ...] = ()
     film: str = ""
+    scores: Callable[[Any, Float], Float] | None = None
     votes: bool = False
 
     def parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,6 +88,15 @@ class ExplorerFamily:
 
 def _fisher(n_components: int | None, shrinkage: float) -> Any:
     return make_pipeline(FisherDiscriminant(n_components=n_components, shrinkage=shrinkage), NearestCentroid())
+
+
+def _nearness(model: Any, X: Float) -> Float:
+    """−‖x − c_k‖² to every centroid: with equal priors that decides, while `decision_function` measures in deviations."""
+    last, rows = (model[-1], model[:-1].transform(X)) if isinstance(model, Pipeline) else (model, X)
+    if last.priors == "uniform":
+        return -cdist(rows, last.centroids_, "sqeuclidean")
+    scores = np.asarray(last.decision_function(rows))
+    return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
 
 
 def _logistic(C: float, penalty: str, solver: str) -> Any:
@@ -154,6 +169,7 @@ _LISTED = [
         _fisher,
         (_menu("n_components", "coordinates", {1: "the first", None: "all"}), _SHRINKAGE),
         ("projection",),
+        scores=_nearness,
     ),
     ExplorerFamily(
         "centroid",
@@ -162,6 +178,7 @@ _LISTED = [
         "A point belongs to the class whose mean is nearest.",
         NearestCentroid,
         (_menu("priors", "priors", {"uniform": "equal", "empirical": "as in the data"}),),
+        scores=_nearness,
     ),
     ExplorerFamily(
         "lda",

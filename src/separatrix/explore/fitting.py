@@ -6,7 +6,8 @@ scores   (n, A), the action is the largest:   f and −f for two classes, one sc
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,14 @@ class FittedRule:
     model: Any
     rule: Any
     seconds: float
+    _kept: dict[tuple[str, bytes], Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def _once(self, name: str, X: Float, compute: Callable[[Float], Any]) -> Any:
+        """What is computed of the same rows for several parts of an answer, computed once."""
+        key = name, X.tobytes()
+        if key not in self._kept:
+            self._kept[key] = compute(X)
+        return self._kept[key]
 
     @property
     def classes(self) -> Codes:
@@ -87,10 +96,15 @@ class FittedRule:
 
     def probabilities(self, X: Float) -> Float | None:
         """Of every class, where the rule has them."""
-        return np.asarray(self.rule.predict_proba(X)) if hasattr(self.rule, "predict_proba") else None
+        if not hasattr(self.rule, "predict_proba"):
+            return None
+        return self._once("probabilities", X, lambda X: np.asarray(self.rule.predict_proba(X)))
 
     def scores(self, X: Float) -> Float:
         """One column per action; the largest is the prediction."""
+        return self._once("scores", X, self._scores)
+
+    def _scores(self, X: Float) -> Float:
         if self.decides:
             scores = -np.asarray(self.rule.expected_loss(X), dtype=np.float64)
             if self.rule.reject_cost is not None:
@@ -98,7 +112,10 @@ class FittedRule:
             return scores
         if self.votes:
             return self._led_pairs(X)
-        scores = np.asarray(self.rule.decision_function(X), dtype=np.float64)
+        if self.family.scores is not None:
+            return self.family.scores(self.model, X)
+        binary = self.binary_scores(X)
+        scores = np.asarray(self.rule.decision_function(X), dtype=np.float64) if binary is None else binary
         return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
 
     @property
@@ -136,11 +153,14 @@ class FittedRule:
         """f(x) of a model of two classes, positive for the second; None for more, and where there is no such score."""
         if len(self.classes) != 2 or not hasattr(self.model, "decision_function"):
             return None
-        return np.asarray(self.model.decision_function(X), dtype=np.float64).ravel()
+        if self.family.scores is not None and not self.decides:
+            first, second = self.scores(X).T
+            return second - first
+        return self._once("binary", X, lambda X: np.asarray(self.model.decision_function(X), dtype=np.float64).ravel())
 
     def predict(self, X: Float) -> Codes:
         """The codes of the actions."""
-        return np.asarray(self.rule.predict(X)).astype(np.intp)
+        return self.actions[self.scores(X).argmax(axis=1)]
 
 
 def build(state: ExplorerState) -> tuple[ExplorerFamily, dict[str, Any], Any]:

@@ -15,7 +15,9 @@ import socket
 import sys
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from importlib.resources import files
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from separatrix.explore.answering import Conversation, guarded
@@ -191,6 +193,7 @@ def serve(
         options["ws_per_message_deflate"] = False  # to compress takes longer than to hand over within a machine
         sys.setswitchinterval(0.001)  # messages are read while a fit runs
         config = uvicorn.Config(make_app(secret, port, table), **options)
+        Thread(target=import_module, args=("numba",), daemon=True).start()  # compiled loops are there by the first drag
         if ready is not None:
             ready(f"http://{HOST}:{port}/{secret}/")
         with warnings.catch_warnings():

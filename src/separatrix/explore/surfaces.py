@@ -57,9 +57,19 @@ class Contours:
 
 
 def line_of(view: PlaneView, normal: Float, offset: float) -> list[LinePath]:
-    """The line normalᵀx + offset = 0 within the view, to the last digits."""
-    corners = Contours(view, 2)
-    return corners.level(corners.grid @ normal + offset)
+    """The line normalᵀx + offset = 0 within the view: a segment between two of its sides, or nothing."""
+    ends = []
+    for along, across, sides, limits in ((0, 1, view.x, view.y), (1, 0, view.y, view.x)):
+        if normal[across] == 0.0:
+            continue
+        for side in sides:
+            other = -(offset + normal[along] * side) / normal[across]
+            if limits[0] <= other <= limits[1]:
+                ends.append((side, other) if along == 0 else (other, side))
+    if len(ends) < 2:
+        return []
+    first, last = min(ends), max(ends)
+    return [[float(value) for value in (*first, *last)]]
 
 
 def leads(scores: Float) -> Float:

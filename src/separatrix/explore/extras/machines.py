@@ -28,7 +28,8 @@ def margin(fitted: FittedRule, contours: Contours) -> Iterator[dict[str, Any]]:
     scores = fitted.binary_scores(points.X)
     if scores is None:
         return
-    on_grid = np.asarray(model.decision_function(contours.grid))
+    on_grid = fitted.binary_scores(contours.grid)
+    assert on_grid is not None
     for level, code in ((-1.0, fitted.classes[0]), (1.0, fitted.classes[1])):
         yield lines("margin", contours.level(on_grid, level), action=int(code))
     slack = np.maximum(0.0, 1.0 - np.where(points.codes == fitted.classes[1], scores, -scores))

@@ -67,7 +67,7 @@ def mistakes(fitted: FittedRule, _: Contours) -> Iterator[dict[str, Any]]:
 
 def masking(fitted: FittedRule, _: Contours) -> Iterator[dict[str, Any]]:
     """The fitted scores along the line of the outermost class means: a masked class is (almost) nowhere the largest."""
-    state, model = fitted.state, fitted.final
+    state = fitted.state
     points, codes = state.points, fitted.classes
     means = np.array([points.X[points.codes == code].mean(axis=0) for code in codes])
     gaps = np.linalg.norm(means[:, None] - means, axis=2)
@@ -78,7 +78,7 @@ def masking(fitted: FittedRule, _: Contours) -> Iterator[dict[str, Any]]:
         return
     drawn = [series(t, scores[:, k], state.classes[code], action=int(code)) for k, code in enumerate(codes)]
     yield chart("Scores along the outermost means", "from one mean (0) to the other (1)", "score", drawn)
-    predicted = model.predict(points.X)
+    predicted = fitted.predict(points.X)
     shares = {code: float(np.mean(predicted[points.codes == code] == code)) for code in codes.tolist()}
     masked = [
         f"{state.classes[code]}: {100 * share:.0f} % of its points" for code, share in shares.items() if share < 0.2
