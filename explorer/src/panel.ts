@@ -121,6 +121,7 @@ export class Panel {
       this.status.classList.remove("sx-busy");
     }
     this.reply = reply;
+    this.clearReadout();
     this.plot.reply = reply;
     this.plot.update(this.app.scene(), this.app.theme, { reply: true });
     requestAnimationFrame((now) => this.latencies.push(...waited.map((since) => Math.max(now, performance.now()) - since)));

@@ -929,7 +929,7 @@ var W = 101, G = 61, K = 320, se = 120, q = /* @__PURE__ */ new Set([
 		if (e.id < this.shown) return;
 		this.shown = e.id;
 		let t = e.id === this.sent ? this.sentChanges : [];
-		this.flush(), e.id === this.sent && this.status.classList.remove("sx-busy"), this.reply = e, this.plot.reply = e, this.plot.update(this.app.scene(), this.app.theme, { reply: !0 }), requestAnimationFrame((e) => this.latencies.push(...t.map((t) => Math.max(e, performance.now()) - t))), this.drawStatus(e), this.element.dataset.shown = String(e.id), clearTimeout(this.later);
+		this.flush(), e.id === this.sent && this.status.classList.remove("sx-busy"), this.reply = e, this.clearReadout(), this.plot.reply = e, this.plot.update(this.app.scene(), this.app.theme, { reply: !0 }), requestAnimationFrame((e) => this.latencies.push(...t.map((t) => Math.max(e, performance.now()) - t))), this.drawStatus(e), this.element.dataset.shown = String(e.id), clearTimeout(this.later);
 		let n = this.draft && !e.error ? this.detailed + se - performance.now() : 0;
 		n > 0 ? this.later = window.setTimeout(() => this.renewDetails(), n) : this.renewDetails();
 	}
