@@ -44,13 +44,15 @@ class Conversation:
     def __init__(self, table: PlaneTable | None = None) -> None:
         self.table = table
         self.points: PlanePoints | None = None
+        self._read = 0
         self.fitted: dict[int, FittedRule] = {}
 
     def read(self, message: Mapping[str, Any]) -> ExplorerState | None:
         """The state of a message that has one. Moves refer to the points sent last: read messages in their order."""
         if message.get("kind") not in ("fit", "film", "code"):
             return None
-        state = read_state(message, self.points)
+        self._read += 1
+        state = read_state(message, self.points, self._read)
         self.points = state.points
         return state
 
@@ -83,7 +85,9 @@ class Conversation:
         drawn = draw(fitted)
         answer = {"panel": state.panel, **drawn, "fit": _record(fitted), "measures": measures(fitted)}
         answer["extras"] = [*extras_of(fitted), *_truth(fitted)]
-        self.fitted[state.panel] = fitted
+        last = self.fitted.get(state.panel)
+        if last is None or last.state.order <= state.order:  # else a newer fit has overtaken this one
+            self.fitted[state.panel] = fitted
         return answer
 
     def _probe(self, message: Mapping[str, Any]) -> dict[str, Any]:

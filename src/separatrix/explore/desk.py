@@ -1,28 +1,25 @@
-"""Fits of one page, off the event loop: one at a time, the newest state of each panel only.
+"""Fits of one page, off the event loop: the newest state of each panel only.
 
 A state that waits is replaced by a newer one of the same panel. A fit that runs is let go of when a newer state waits and it
-has taken `PATIENCE`, or when it has taken `BUDGET`: sooner would mean that a long drag shows nothing, as every fit would be
-stopped by the next. It is stopped as Ctrl-C stops a fit, by an exception in its thread, and its answer is dropped either way.
+has taken `PATIENCE`, or when it has taken `BUDGET`: the newer one begins at once, and the answer of the older is dropped.
+Sooner would mean that a long drag shows nothing, as every fit would be overtaken by the next. The thread of a fit that was let
+go of comes to its own end: to break into it from outside could leave a lock taken for ever. There are at most `MOST_LEFT` of them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Thread
 from typing import Any
 
 Answer = dict[str, Any]
-PATIENCE, BUDGET = 0.3, 20.0
-
-
-class Superseded(BaseException):
-    """Raised in the thread of a fit that nobody waits for any more."""
+PATIENCE, BUDGET, MOST_LEFT = 0.3, 20.0, 2
 
 
 class FitThread(Thread):
-    """One piece of work in a thread of its own, which can be stopped between two steps of the interpreter."""
+    """One piece of work in a thread of its own."""
 
     def __init__(self, work: Callable[[], Answer], done: Callable[[FitThread, Answer], object]) -> None:
         super().__init__(daemon=True, name="separatrix-explorer-fit")
@@ -30,15 +27,7 @@ class FitThread(Thread):
 
     def run(self) -> None:
         """Work, and hand over the answer."""
-        try:
-            self._done(self, self._work())
-        except Superseded:
-            return
-
-    def stop(self) -> None:
-        """End it soon, without an answer."""
-        if self.ident is not None:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.ident), ctypes.py_object(Superseded))
+        self._done(self, self._work())
 
 
 class Desk:
@@ -58,7 +47,8 @@ class Desk:
         self._key: Any = None
         self._begun = 0.0
         self._late: Answer = {}
-        self.stopped = 0
+        self._left: set[FitThread] = set()
+        self.overtaken = 0
 
     def submit(self, key: Any, work: Callable[[], Answer], late: Answer) -> None:
         """Have this done; what waits under the same key is forgotten. `late` is the answer if it takes too long."""
@@ -72,9 +62,7 @@ class Desk:
     def close(self) -> None:
         """Forget all."""
         self._waiting.clear()
-        if self._running is not None:
-            self._running.stop()
-            self._running = None
+        self._running = None
 
     def _next(self) -> None:
         if not self._waiting:
@@ -82,13 +70,17 @@ class Desk:
         self._key = next(iter(self._waiting))
         work, self._late = self._waiting.pop(self._key)
         self._begun = self._loop.time()
-        self._running = FitThread(
-            work, lambda thread, answer: self._loop.call_soon_threadsafe(self._finish, thread, answer)
-        )
+        self._running = FitThread(work, self._hand_over)
         self._loop.call_later(self._budget, self._give_up, self._running, True)
         self._running.start()
 
+    def _hand_over(self, thread: FitThread, answer: Answer) -> None:
+        """In the thread of the fit."""
+        with suppress(RuntimeError):  # the loop is closed: the explorer has ended meanwhile
+            self._loop.call_soon_threadsafe(self._finish, thread, answer)
+
     def _finish(self, thread: FitThread, answer: Answer) -> None:
+        self._left.discard(thread)
         if thread is self._running:  # else it was let go of
             self._running = None
             self._send(answer)
@@ -97,8 +89,11 @@ class Desk:
     def _give_up(self, thread: FitThread, over_budget: bool) -> None:
         if thread is not self._running or not (over_budget or self._key in self._waiting):
             return
-        thread.stop()
-        self._running, self.stopped = None, self.stopped + 1
+        if len(self._left) >= MOST_LEFT and not over_budget:
+            self._loop.call_later(self._patience, self._give_up, thread, False)
+            return
+        self._left.add(thread)
+        self._running, self.overtaken = None, self.overtaken + 1
         if over_budget:
             self._send(self._late)
         self._next()

@@ -100,16 +100,18 @@ def _nearness(model: Any, X: Float) -> Float:
 
 
 def _logistic(C: float, penalty: str, solver: str) -> Any:
-    chosen = {"l2": {"l1_ratio": 0.0}, "half": {"l1_ratio": 0.5}, "l1": {"l1_ratio": 1.0}}
+    chosen: dict[str, dict[str, Any]] = {"l2": {"l1_ratio": 0.0}, "half": {"l1_ratio": 0.5}, "l1": {"l1_ratio": 1.0}}
     if penalty == "firth":
         return LogisticRegression(penalty="firth")
     # The gradient method creeps along narrow valleys: its limit is what a film of it can show, not more.
-    limit = {"max_iter": 300} if solver == "gradient" else {}
+    limit: dict[str, Any] = {"max_iter": 300} if solver == "gradient" else {}
     return LogisticRegression(C=C, solver=solver, **chosen[penalty], **limit)
 
 
-def _bayesian(posterior: str, precision: float, chosen: bool, predictive: str) -> Any:
-    draws = {"n_chains": 2, "n_draws": 300, "n_warmup": 100, "random_state": 0} if posterior == "gibbs" else {}
+def _bayesian(posterior: Any, precision: float, chosen: bool, predictive: Any) -> Any:
+    draws: dict[str, Any] = (
+        {"n_chains": 2, "n_draws": 300, "n_warmup": 100, "random_state": 0} if posterior == "gibbs" else {}
+    )
     prior = "evidence" if chosen and posterior != "gibbs" else precision
     return BayesianLogisticRegression(prior, posterior=posterior, predictive=predictive, **draws)
 
@@ -131,12 +133,12 @@ def _multi(scheme: str, rule: str) -> Any:
     return (OneVsRestClassifier if scheme == "rest" else OneVsOneClassifier)(_RULES[rule]())
 
 
-def _svc(kernel: str, C: float, gamma: float, degree: int) -> Any:
-    more = {"degree": degree, "coef0": 1.0} if kernel == "poly" else {}
+def _svc(kernel: Any, C: float, gamma: float, degree: int) -> Any:
+    more: dict[str, Any] = {"degree": degree, "coef0": 1.0} if kernel == "poly" else {}
     return SVC(kernel=kernel, C=C, gamma=gamma, **_PAIRS, **more)
 
 
-def _nu(kernel: str, nu: float, gamma: float) -> Any:
+def _nu(kernel: Any, nu: float, gamma: float) -> Any:
     return NuSVC(kernel=kernel, nu=nu, gamma=gamma, **_PAIRS)
 
 

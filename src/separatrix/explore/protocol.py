@@ -104,6 +104,7 @@ class ExplorerState:
     decision: DecisionRequest | None = None
     truth: dict[str, Any] | None = None
     panel: int = 0
+    order: int = 0  # of the messages of a page
 
 
 def read_points(given: Any, n_classes: int) -> PlanePoints:
@@ -124,7 +125,7 @@ def read_points(given: Any, n_classes: int) -> PlanePoints:
     return PlanePoints(np.column_stack([x, y]), codes, weights)
 
 
-def read_state(message: Mapping[str, Any], last: PlanePoints | None = None) -> ExplorerState:
+def read_state(message: Mapping[str, Any], last: PlanePoints | None = None, order: int = 0) -> ExplorerState:
     """The state of a message; `last` are the points that `moved` refers to."""
     names = message.get("classes")
     if not isinstance(names, list) or not 1 <= len(names) <= MOST_CLASSES:
@@ -157,6 +158,7 @@ def read_state(message: Mapping[str, Any], last: PlanePoints | None = None) -> E
         None if decision is None else _decision(decision, len(names)),
         truth if isinstance(truth, dict) else None,
         int(panel),
+        order,
     )
 
 
