@@ -280,27 +280,25 @@ def test_a_newer_state_overtakes_a_fit_that_takes_long():
 
     async def scenario(desk, answers):
         for k in range(3):  # two may be left to their own ends, the third has to be waited for
-            desk.submit("a", lambda k=k: {"old": k, "late": gate.wait(5)}, {})
-            await asyncio.sleep(0.02)
+            desk.submit("a", lambda k=k: {"old": k, "late": gate.wait(30)}, {})
+            while desk.overtaken < k:
+                await asyncio.sleep(0.01)
         desk.submit("a", lambda: {"new": 1}, {})
-        while desk.overtaken < 2:
-            await asyncio.sleep(0.01)
         await asyncio.sleep(0.2)
         assert desk.overtaken == 2 and not answers
         gate.set()
         while not any("new" in answer for answer in answers):
             await asyncio.sleep(0.01)
 
-    desk, answers = run_desk(scenario, patience=0.05)
-    assert [answer for answer in answers if "old" in answer] in ([], [{"old": 2, "late": True}])
-    assert answers[-1] == {"new": 1}
+    answers = run_desk(scenario, patience=0.05)[1]
+    assert answers in ([{"new": 1}], [{"old": 2, "late": True}, {"new": 1}])  # the third may still be in time
 
 
 def test_a_fit_over_its_budget_is_let_go_of_and_said_so():
     gate = threading.Event()
 
     async def scenario(desk, answers):
-        desk.submit("a", lambda: {"late": gate.wait(5)}, {"error": "too long"})
+        desk.submit("a", lambda: {"late": gate.wait(30)}, {"error": "too long"})
         while not answers:
             await asyncio.sleep(0.01)
         desk.submit("a", lambda: {"next": 1}, {})

@@ -3,7 +3,7 @@
 A state that waits is replaced by a newer one of the same panel. A fit that runs is let go of when a newer state waits and it
 has taken `PATIENCE`, or when it has taken `BUDGET`: the newer one begins at once, and the answer of the older is dropped.
 Sooner would mean that a long drag shows nothing, as every fit would be overtaken by the next. The thread of a fit that was let
-go of comes to its own end: to break into it from outside could leave a lock taken for ever. There are at most `MOST_LEFT` of them.
+go of comes to its own end, as to break into it from outside could leave a lock taken for ever; at most `MOST_LEFT` run on so.
 """
 
 from __future__ import annotations
