@@ -130,6 +130,8 @@ _PAIRS: dict[str, Any] = {"decision_function_shape": "ovo", "max_iter": 20_000}
 
 
 def _multi(scheme: str, rule: str) -> Any:
+    if scheme == "softmax":
+        return LogisticRegression()
     return (OneVsRestClassifier if scheme == "rest" else OneVsOneClassifier)(_RULES[rule]())
 
 
@@ -352,10 +354,12 @@ _LISTED = [
         "many-classes",
         "Pairs or one against the rest",
         "Many classes",
-        "K classes from machines of two; where these contradict each other the region is ambiguous.",
+        "K classes from machines of two; where these contradict each other the region is ambiguous. Softmax has one model for all.",
         _multi,
         (
-            _menu("scheme", "scheme", {"rest": "one against the rest", "pairs": "one against one"}),
+            _menu(
+                "scheme", "scheme", {"rest": "one against the rest", "pairs": "one against one", "softmax": "softmax"}
+            ),
             _menu("rule", "rule", {name: name for name in ("logistic", "least squares", "lda", "perceptron", "svm")}),
         ),
         ("ambiguity",),

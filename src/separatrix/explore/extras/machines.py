@@ -46,6 +46,9 @@ def ambiguity(fitted: FittedRule, contours: Contours) -> Iterator[dict[str, Any]
     if len(codes) < 3:
         yield fact("ambiguous", "nowhere: there are only two classes")
         return
+    if fitted.parameters["scheme"] == "softmax":
+        yield fact("ambiguous", "nowhere: one model has a probability for every class")
+        return
     rest = fitted.parameters["scheme"] == "rest"
     scores = np.asarray(model.decision_function(contours.grid)) if rest else fitted.pair_scores(contours.grid)
     for column in scores.T:
