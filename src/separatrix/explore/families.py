@@ -354,7 +354,7 @@ _LISTED = [
         "many-classes",
         "Pairs or one against the rest",
         "Many classes",
-        "K classes from machines of two; where these contradict each other the region is ambiguous. Softmax has one model for all.",
+        "K classes from machines of two; where they disagree a region is ambiguous. Softmax is one model for all.",
         _multi,
         (
             _menu(

@@ -113,7 +113,7 @@ def coefficient_posterior(fitted: FittedRule, _: Contours) -> Iterator[dict[str,
         for name, mean, a, b in zip(fitted.state.axes, means, lows, highs, strict=False)
     ]
     yield table("Posterior", ["class", "column", "mean", "95 % interval"], rows)
-    if np.isscalar(model.prior_precision_):
-        yield fact("prior precision", f"{float(model.prior_precision_):.4g}")
+    if isinstance(model.prior_precision_, int | float):
+        yield fact("prior precision", f"{model.prior_precision_:.4g}")
     if np.isfinite(getattr(model, "log_evidence_", np.nan)):
         yield fact("log evidence", f"{model.log_evidence_:.5g}")
