@@ -4,12 +4,13 @@
 # make test-engines  set up and run the tests that need Spark (450 MB) or PyTorch's CPU build (200 MB); gets Java by apt-get if it may
 # make conformance  scikit-learn's own tests with our classes in its place; writes docs/conformance.md (SAMPLE=1: the quick ones only)
 # make cluster-demo  fit on a Dask cluster of two processes, and kill one of them on the way
+# make explorer  rebuild the page of the explorer from explorer/ (needs Node 20 or newer); its files are kept in the repository
 # make bench  compare with the peers; make bench WORKLOAD=B7 for one workload, ATLAS=1 for 200 problems drawn by that seed
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-engines check conformance cluster-demo bench clean
+.PHONY: demo test test-engines check conformance cluster-demo explorer bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -34,6 +35,9 @@ conformance: $(VENV)/.dev
 
 cluster-demo: $(VENV)/.dev
 	$(BIN)/python examples/cluster_demo.py
+
+explorer:
+	cd explorer && npm ci --no-audit --no-fund && npm run build
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m $(if $(ATLAS),benchmarks.atlas --seed $(ATLAS),benchmarks.run $(if $(WORKLOAD),--workload $(WORKLOAD)))

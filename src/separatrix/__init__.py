@@ -11,6 +11,7 @@ Here are the estimators and what most work needs; the rest is in the modules
 - `separatrix.inference`: tables of coefficients with their tests and intervals
 - `separatrix.export`: model files, SQL, ONNX, JSON
 - `separatrix.drop_in`: scikit-learn's classes become ours
+- `separatrix.explore`: the explorer; called with X and y, a widget in a notebook
 - `separatrix.tables`, `separatrix.data`: columns of mixed kinds; rows from arrays, frames and files
 - `separatrix.statistics`, `separatrix.objectives`, `separatrix.solvers`, `separatrix.dual`: what the models are made of
 
@@ -90,6 +91,7 @@ else:
         "data",
         "decide",
         "drop_in",
+        "explore",
         "export",
         "geometry",
         "inference",

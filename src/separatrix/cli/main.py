@@ -192,3 +192,22 @@ def export(
 ) -> None:
     """Write a model as a SQL query, an ONNX graph or readable JSON."""
     _run("export", model, to, dialect, table, keep or [], output)
+
+
+@app.command()
+@guarded
+def explore(
+    data: Annotated[
+        Path | None, typer.Argument(metavar="[DATA]", help="A table to show; points of your own when left out.")
+    ] = None,
+    target: Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="The column to predict.")] = None,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="A free one by default.")] = 0,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", metavar="TEXT", help="The secret part of the address, random by default."),
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    debug: Debug = False,
+) -> None:
+    """Draw points, drag them, and watch the boundaries of all families move: a page on this machine alone."""
+    _run("explore", data, target, port, token, browser)
