@@ -1,0 +1,86 @@
+"""What pages print: run the Python of a page from top to bottom, and keep its output below each block that prints.
+
+`python tools/page_outputs.py` writes the outputs of README.md and docs/*.md anew; tests/test_docs.py checks that they are those
+of a run. Seconds differ from run to run, and the last digits of numbers from machine to machine: these are not compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?P<shown>\n```text\n(?P<text>.*?)```\n)?", flags=re.S)
+_MOST_LINES = 30
+_SECONDS = re.compile(r"\d+(\.\d+)?(e-?\d+)? s\b")
+_NUMBER = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?")
+
+
+@dataclass
+class Shown:
+    """A block of a page: its code, the output that stands below it (or ``None``), and that of a run."""
+
+    code: str
+    text: str | None
+    found: str
+
+
+def run(page: str, space: dict[str, object] | None = None) -> list[Shown]:
+    """Run the blocks of a page in order, each with what it printed."""
+    space = {} if space is None else space
+    blocks = []
+    for match in BLOCK.finditer(page):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(match["code"], "page", "exec"), space)
+        blocks.append(Shown(match["code"], match["text"], cut(out.getvalue())))
+    return blocks
+
+
+def cut(text: str) -> str:
+    """The first lines of a long output."""
+    lines = [line.rstrip() for line in text.strip("\n").split("\n")]
+    return "\n".join([*lines[:_MOST_LINES], "…"] if len(lines) > _MOST_LINES else lines) + "\n" if text.strip() else ""
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two outputs say the same, but for seconds and last digits."""
+
+    def rough(text: str) -> str:
+        text = _SECONDS.sub("… s", text)
+        text = _NUMBER.sub(lambda number: f"{float(number[0]):.2g}", text)
+        return " ".join(text.split())
+
+    return rough(one) == rough(other)
+
+
+def filled(page: str, blocks: list[Shown]) -> str:
+    """The page with the outputs of its blocks."""
+    following = iter(blocks)
+
+    def block(match: re.Match[str]) -> str:
+        shown = next(following)
+        kept = shown.text is not None and alike(shown.text, shown.found)
+        text = shown.text if kept else shown.found
+        return f"```python\n{match['code']}```\n" + (f"\n```text\n{text}```\n" if text else "")
+
+    return BLOCK.sub(block, page)
+
+
+def main() -> None:
+    """Write the outputs of every page anew."""
+    for path in [Path(name).resolve() for name in sys.argv[1:]] or sorted((ROOT / "docs").glob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        os.chdir(ROOT)
+        with tempfile.TemporaryDirectory():
+            path.write_text(filled(page, run(page)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
