@@ -1,7 +1,7 @@
 """What pages print: run the Python of a page from top to bottom, and keep its output below each block that prints.
 
 `python tools/page_outputs.py` writes the outputs of README.md and docs/*.md anew; tests/test_docs.py checks that they are those
-of a run. Seconds differ from run to run, and the last digits of numbers from machine to machine: these are not compared.
+of a run. Numbers differ from machine to machine, and seconds from run to run: the words are compared.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ import io
 import os
 import re
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?P<shown>\n```text\n(?P<text>.*?)```\n)?", flags=re.S)
-_MOST_LINES = 30
-_SECONDS = re.compile(r"\d+(\.\d+)?(e-?\d+)? s\b")
-_NUMBER = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?")
+_MOST_LINES, _MOST_CHARACTERS = 30, 160
+_NUMBER = re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?")
 
 
 @dataclass
@@ -44,20 +42,16 @@ def run(page: str, space: dict[str, object] | None = None) -> list[Shown]:
 
 
 def cut(text: str) -> str:
-    """The first lines of a long output."""
+    """The first lines of a long output, and the beginnings of long lines."""
     lines = [line.rstrip() for line in text.strip("\n").split("\n")]
+    lines = [line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]} …" for line in lines]
     return "\n".join([*lines[:_MOST_LINES], "…"] if len(lines) > _MOST_LINES else lines) + "\n" if text.strip() else ""
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two outputs say the same, but for seconds and last digits."""
-
-    def rough(text: str) -> str:
-        text = _SECONDS.sub("… s", text)
-        text = _NUMBER.sub(lambda number: f"{float(number[0]):.2g}", text)
-        return " ".join(text.split())
-
-    return rough(one) == rough(other)
+    """Whether two outputs say the same, but for their numbers."""
+    first, second = (" ".join(_NUMBER.sub("#", text).split()) for text in (one, other))
+    return first == second
 
 
 def filled(page: str, blocks: list[Shown]) -> str:
@@ -78,8 +72,7 @@ def main() -> None:
     for path in [Path(name).resolve() for name in sys.argv[1:]] or sorted((ROOT / "docs").glob("*.md")):
         page = path.read_text(encoding="utf-8")
         os.chdir(ROOT)
-        with tempfile.TemporaryDirectory():
-            path.write_text(filled(page, run(page)), encoding="utf-8")
+        path.write_text(filled(page, run(page)), encoding="utf-8")
 
 
 if __name__ == "__main__":
