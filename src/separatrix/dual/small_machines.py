@@ -59,7 +59,7 @@ def solve_together(
         try:
             begun = _begin_together(*given)
             for m in range(len(numbers)):
-                done[m] = _solve_plainly(*given, m, *filled, begun=None if begun is None else begun.of(m))
+                done[m] = _solve_plainly(*given, m, *filled, None if begun is None else begun.of(m))
                 if not done[m]:
                     break
         except KeyboardInterrupt:
