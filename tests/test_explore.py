@@ -115,12 +115,13 @@ def test_every_setting_of_every_control_gives_a_fit(family):
     assert len(drawn) < 2 or len(set(drawn.values())) > 1  # a control that changes nothing is none
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("decided", [False, True])
-@pytest.mark.parametrize("family", FAMILIES)
+# With weights and a decision, one of each kind: calibration takes five fits.
+COPIED = [(family, *how) for family in FAMILIES for how in ((False, False), (False, True), (True, False))]
+COPIED += [(family, True, True) for family in ("lda", "fisher", "svm")]
+
+
+@pytest.mark.parametrize(("family", "decided", "weighted"), COPIED)
 def test_the_copied_code_gives_the_same_predictions(family, decided, weighted):
-    if decided and weighted and family not in ("lda", "fisher", "svm"):
-        pytest.skip("one of each kind is enough: calibration takes five fits")
     asked = request("blobs", family)
     if weighted:
         asked["points"]["weight"] = [1.0, 3.0] * (len(asked["points"]["x"]) // 2)
@@ -134,6 +135,22 @@ def test_the_copied_code_gives_the_same_predictions(family, decided, weighted):
     last = scope["rule" if decided else "model"]
     X = fitted.state.view.grid(25)
     np.testing.assert_array_equal(last.predict(X), fitted.predict(X))
+
+
+def test_the_code_of_many_points_reads_the_exported_file(tmp_path, monkeypatch):
+    rng, n = np.random.default_rng(0), 2500
+    codes = np.arange(n) % 2
+    X = (rng.normal(size=(n, 2)) + codes[:, None]).round(3)
+    points = {"x": X[:, 0].tolist(), "y": X[:, 1].tolist(), "label": codes.tolist(), "weight": (1.0 + codes).tolist()}
+    asked = {**request(), "points": points, "classes": ["a, # b", 'c "d"']}
+    quoted = ['"a, # b"', '"c ""d"""']
+    rows = [f"{a},{b},{k},{1 + k},{quoted[k]}" for (a, b), k in zip(X.tolist(), codes, strict=True)]
+    (tmp_path / "points.csv").write_text("\n".join(['"x, #1","y",label,weight,class', *rows, ""]), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    scope = {}
+    exec(Conversation().answer({**asked, "kind": "code"})["code"].replace("print(", "str("), scope)
+    fitted = fit(read_state(asked))
+    np.testing.assert_allclose(scope["model"].coef_, fitted.model.coef_, rtol=1e-12)
 
 
 def test_moved_points_are_the_same_as_all_points():

@@ -14,6 +14,7 @@ from separatrix.explore.drawing import chart, fact, series
 from separatrix.explore.fitting import FittedRule
 from separatrix.explore.surfaces import Contours
 from separatrix.plots import MarginLossDisplay
+from separatrix.result import Status
 
 # The loss that each family minimises, where it is one of the margin.
 _LOSSES = {
@@ -57,11 +58,11 @@ def mistakes(fitted: FittedRule, _: Contours) -> Iterator[dict[str, Any]]:
         return
     made = np.asarray(model.n_mistakes_)
     yield fact("mistakes", ", ".join(f"{count}" for count in made))
-    try:
+    if fitted.record is not None and fitted.record.status is Status.SEPARATES:
         bound = model.mistake_bound(points.X, points.codes, points.counted)
         yield fact("bound (D/δ)²", ", ".join(f"{limit:.4g}" for limit in bound))
-    except ValueError:  # the classes overlap
-        yield fact("bound (D/δ)²", "none: no line separates the classes")
+    else:
+        yield fact("bound (D/δ)²", "none known: some points are still on the wrong side")
     yield fact("epochs", str(model.n_iter_))
 
 
