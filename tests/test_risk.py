@@ -272,7 +272,7 @@ def test_named_actions_functions_and_absent_labels():
         (([0, 1], np.array([0, "reject"], dtype=object)), "set reject_cost"),
         (([0, 1], [0.0, np.nan]), "by reject_action"),
         (([0], [0]), "more than one row"),
-        (([0, 1], [0, 1], "absolute"), "not known"),
+        (([0, 1], [0, 1], "cubic"), "not known"),
     ],
 )
 def test_bad_input(arguments, words):
@@ -441,7 +441,7 @@ def test_shared_covariances_of_fitted_models_have_the_closed_form():
     [QuadraticDiscriminantAnalysis(), RegularizedDiscriminantAnalysis(0.5, 0.9), GaussianNB()],
     ids=lambda model: type(model).__name__,
 )
-def test_monte_carlo_against_quadrature(model):
+def test_one_column_has_a_closed_form(model):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [200, 100])
     X = rng.standard_normal((300, 1)) * (1.0 + 1.5 * y[:, None]) + y[:, None]
@@ -449,9 +449,18 @@ def test_monte_carlo_against_quadrature(model):
     x = np.linspace(-15, 17, 20_001)[:, None]
     least = np.exp(fitted.log_density(x)) * fitted.predict_proba(x).min(axis=1)
     exact = integrate.trapezoid(least, x[:, 0])
-    found = bayes_risk(fitted, n_samples=40_000, random_state=0, level=0.999)
+    found = bayes_risk(fitted)
+    assert found.method == "closed form" and found.estimate == pytest.approx(exact, abs=1e-6)
+
+
+def test_monte_carlo_against_the_closed_form_of_one_column():
+    """A second column that is the same in both classes says nothing: the risk is that of the first."""
+    spread = np.array([1.0, 4.0])
+    line = GaussianClasses([[0.0], [1.0]], spread[:, None, None], [0.6, 0.4])
+    plane = GaussianClasses([[0.0, 2.0], [1.0, 2.0]], [np.diag([v, 1.0]) for v in spread], [0.6, 0.4])
+    exact, found = bayes_risk(line), bayes_risk(plane, n_samples=40_000, random_state=0, level=0.999)
     assert found.method == "Monte Carlo" and found.n == 40_000
-    assert found.lower <= exact <= found.upper and 0 < found.standard_error < 2e-3
+    assert found.lower <= exact.estimate <= found.upper and 0 < found.standard_error < 2e-3
 
 
 def test_monte_carlo_of_lda_with_three_classes():

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 from sklearn.utils import check_random_state
 
 from separatrix.data.block import Codes, Float
@@ -38,6 +38,7 @@ from separatrix.decide.losses import (
     row_losses,
     suffered_losses,
 )
+from separatrix.decide.real_losses import REAL_LOSSES, real_losses
 from separatrix.inference.estimates import check_level
 
 _DRAWN_AT_ONCE = 1 << 22
@@ -78,20 +79,21 @@ def risk(
     reject_action: Any = "reject",
     costs: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    method: Literal["auto", "wilson", "exact", "bootstrap"] = "auto",
+    epsilon: float = 0.1,
+    method: Literal["auto", "wilson", "exact", "t", "bootstrap"] = "auto",
     level: float = 0.95,
     n_resamples: int = 9999,
     random_state: Any = None,
 ) -> Risk:
-    """Mean loss of actions with a confidence interval.
+    """Mean loss of actions, or of real predictions, with a confidence interval.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
     y_pred : array-like of shape (n_samples,)
-        The action taken on every row, as `BayesRule.predict` gives them.
+        The action taken on every row, as `BayesRule.predict` gives them; numbers for a loss of real targets.
     loss : "zero-one", array-like of shape (n_classes, n_actions) or callable, default="zero-one"
-        As for `BayesRule`.
+        As for `BayesRule`; or, for real targets, "squared", "absolute" or "epsilon-insensitive".
     classes, actions : array-like, optional
         What the rows and columns of a loss matrix stand for: by default the labels in `y_true`, sorted, for both.
     reject_cost : float, optional
@@ -102,11 +104,14 @@ def risk(
         Costs of each row, as for `BayesRule.predict`; needs `actions` unless the actions are the classes.
     sample_weight : array-like of shape (n_samples,), optional
         A weight of 2 means the same as the row standing twice.
-    method : {"auto", "wilson", "exact", "bootstrap"}, default="auto"
+    epsilon : float, default=0.1
+        Errors up to it cost nothing under the "epsilon-insensitive" loss.
+    method : {"auto", "wilson", "exact", "t", "bootstrap"}, default="auto"
         The interval. "wilson" is for losses of two values, such as 0 and 1; "exact" is that of Clopper and Pearson, carried
         over to any losses in a known range; "auto" is "wilson" where it can be, else "exact". They never leave the range of
         the loss, and count losses that did not occur. "bootstrap" (BCa) uses only those that did; where all are equal it is
-        "exact" instead.
+        "exact" instead. Losses of real targets have no largest value: "t" is Student's interval, which "auto" is for them, and
+        "bootstrap" the only other.
     level : float, default=0.95
     n_resamples : int, default=9999
     random_state : int, RandomState or None
@@ -124,10 +129,20 @@ def risk(
     >>> result = risk([0] * 10 + [1] * 10, [0] * 10 + [1] * 10)  # no error among 20 rows
     >>> result.lower, round(result.upper, 3)
     (0.0, 0.161)
+    >>> result = risk([1.0, 2.0, 3.0, 4.0], [1.5, 2.0, 2.0, 4.5], "squared")  # the mean squared error
+    >>> result.estimate, result.method
+    (0.375, 't')
     """
     check_level(level)
     taken = np.asarray(y_pred)
     weights = as_weights(sample_weight, len(taken))
+    if isinstance(loss, str) and loss in REAL_LOSSES:
+        if not (classes is actions is reject_cost is costs is None):
+            raise ValueError(
+                f"loss={loss!r} is about real targets, which have no classes, actions, rejections or costs."
+            )
+        values, counts = _counted(real_losses(y_true, y_pred, loss, epsilon), weights)
+        return _real_interval(values, counts, method, level, n_resamples, random_state)
     labels, truth = _coded(y_true, classes, loss, weights)
     if truth.shape != taken.shape:
         raise ValueError(f"y_true has {len(truth)} rows and y_pred has shape {taken.shape}: give one action per row.")
@@ -142,9 +157,13 @@ def risk(
     losses = suffered_losses(truth, codes, possible, reject_cost)
     others = [0.0, 1.0] if isinstance(loss, str) and costs is None else []  # however few labels are there
     levels = np.unique(np.append(possible, others if reject_cost is None else [*others, reject_cost]))
+    return _interval(*_counted(losses, weights), levels, method, level, n_resamples, random_state)
+
+
+def _counted(losses: Float, weights: Float | None) -> tuple[Float, Float]:
+    """The different losses, and how often each occurs."""
     values, places = np.unique(losses if weights is None else losses[weights > 0], return_inverse=True)
-    counts = np.bincount(places, None if weights is None else weights[weights > 0]).astype(np.float64)
-    return _interval(values, counts, levels, method, level, n_resamples, random_state)
+    return values, np.bincount(places, None if weights is None else weights[weights > 0]).astype(np.float64)
 
 
 def _coded(
@@ -173,14 +192,8 @@ def _interval(
 ) -> Risk:
     """The mean of losses that occur so many times each, among those that can occur."""
     if method not in ("auto", "wilson", "exact", "bootstrap"):
-        raise ValueError(f"method={method!r} is not known: give 'auto', 'wilson', 'exact' or 'bootstrap'.")
-    n = float(counts.sum())
-    if n <= 1.0:
-        raise ValueError(f"The total weight of the rows is {n:g}: the error of a mean needs more than one row.")
-    mean = float(counts @ values / n)
-    deviations = values - mean
-    squares = float(counts @ np.square(deviations))
-    error = float(np.sqrt(squares / (n * (n - 1.0))))
+        raise ValueError(f"method={method!r} is not known here: give 'auto', 'wilson', 'exact' or 'bootstrap'.")
+    n, mean, error = _mean(values, counts)
     least, most = float(levels[0]), float(levels[-1])
     if method == "wilson" and len(levels) > 2:
         raise ValueError(
@@ -194,6 +207,35 @@ def _interval(
     if method != "bootstrap" or len(values) == 1:
         low, high = bounded_interval(values, counts, least, most, level)
         return Risk(mean, low, high, error, n, "exact")
+    return _bootstrapped(values, counts, level, n_resamples, random_state)
+
+
+def _real_interval(
+    values: Float, counts: Float, method: str, level: float, n_resamples: int, random_state: Any
+) -> Risk:
+    """The mean of losses that have no largest value."""
+    if method not in ("auto", "t", "bootstrap"):
+        raise ValueError(f"method={method!r} is for losses in a known range; real targets have 't' and 'bootstrap'.")
+    if method == "bootstrap" and len(values) > 1:
+        return _bootstrapped(values, counts, level, n_resamples, random_state)
+    n, mean, error = _mean(values, counts)
+    half = float(stdtrit(n - 1.0, 0.5 + level / 2.0)) * error
+    return Risk(mean, max(0.0, mean - half), mean + half, error, n, "t")
+
+
+def _mean(values: Float, counts: Float) -> tuple[float, float, float]:
+    """How many rows, their mean loss and its standard error."""
+    n = float(counts.sum())
+    if n <= 1.0:
+        raise ValueError(f"The total weight of the rows is {n:g}: the error of a mean needs more than one row.")
+    mean = float(counts @ values / n)
+    return n, mean, float(np.sqrt(float(counts @ np.square(values - mean)) / (n * (n - 1.0))))
+
+
+def _bootstrapped(values: Float, counts: Float, level: float, n_resamples: int, random_state: Any) -> Risk:
+    n, mean, _ = _mean(values, counts)
+    deviations = values - mean
+    squares = float(counts @ np.square(deviations))
     tail = (1.0 - level) / 2.0
     draws = _resampled_means(values, counts, n_resamples, random_state)
     below = float((draws < mean).mean() + (draws <= mean).mean()) / 2.0

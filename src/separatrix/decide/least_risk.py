@@ -6,124 +6,35 @@ Two Gaussian classes with one covariance: the log likelihood ratio Λ = log p(x|
 Δ² = (μ₁−μ₀)ᵀΣ⁻¹(μ₁−μ₀). The rule takes each action in an interval of Λ, so R is a sum of normal probabilities; for the 0–1 loss
 and equal priors it is Φ(−Δ/2). Reference: McLachlan, Discriminant Analysis and Statistical Pattern Recognition, sect. 3.1.
 
+One column: Gaussian classes of any variances have intervals of x for their actions, whose ends are roots of quadratics, and R
+is again a sum of normal probabilities (see `line_risk`).
+
 Everything else by Monte Carlo: x is drawn from the model and the expected loss averaged, not the loss of a drawn label, which
 has the same mean and a larger variance.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import logit, ndtr, softmax
+from numpy.typing import ArrayLike
+from scipy.special import logit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.data.block import Codes, Float
+from separatrix.data.block import Float
 from separatrix.decide.empirical_risk import Risk
+from separatrix.decide.gaussian_classes import GaussianClasses
 from separatrix.decide.intervals import bounded_interval
+from separatrix.decide.line_risk import GaussianLine, between, line_risk
 from separatrix.decide.losses import REJECTED, Loss, expected_losses, loss_table
-from separatrix.decide.prior_shift import check_priors
 from separatrix.decide.regions import envelope, reject
+from separatrix.models.discriminant.gaussian_classifier import GaussianClassifier
 from separatrix.models.generative import GenerativeClassifier
 from separatrix.models.naive_bayes.gaussian_nb import GaussianNB
-from separatrix.statistics.gaussian_rows import gaussian_rows
-from separatrix.statistics.metric import DenseMetric, Metric
-from separatrix.statistics.scatter import Scatter
 
 _ROWS_AT_ONCE = 1 << 14
-
-
-@dataclass(frozen=True, eq=False)
-class GaussianClasses:
-    """A known model: Gaussian classes with given means, covariances and priors.
-
-    Parameters
-    ----------
-    means : array-like of shape (n_classes, n_features)
-    covariance : array-like of shape (n_features, n_features) or (n_classes, n_features, n_features)
-        One for all classes, or one each; positive definite.
-    priors : array-like of shape (n_classes,), optional
-        Equal by default.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from separatrix import GaussianClasses, bayes_risk
-    >>> truth = GaussianClasses(means=[[0.0, 0.0], [2.0, 0.0]], covariance=np.eye(2))
-    >>> round(bayes_risk(truth).estimate, 4)
-    0.1587
-    """
-
-    means: ArrayLike
-    covariance: ArrayLike
-    priors: ArrayLike | None = None
-
-    @cached_property
-    def means_(self) -> Float:
-        """The means, checked."""
-        means = np.asarray(self.means, dtype=np.float64)
-        if means.ndim != 2 or not np.isfinite(means).all():
-            raise ValueError(f"means has shape {means.shape}: give finite numbers of shape (n_classes, n_features).")
-        return means
-
-    @property
-    def classes_(self) -> NDArray[np.intp]:
-        """The classes are 0…K−1."""
-        return np.arange(len(self.means_))
-
-    @cached_property
-    def priors_(self) -> Float:
-        """The priors, checked."""
-        K = len(self.means_)
-        return np.full(K, 1.0 / K) if self.priors is None else check_priors(self.priors, K)
-
-    @cached_property
-    def _covariances(self) -> list[tuple[Scatter, None]]:
-        K, d = self.means_.shape
-        given = np.asarray(self.covariance, dtype=np.float64)
-        if given.shape not in ((d, d), (K, d, d)):
-            raise ValueError(
-                f"covariance has shape {given.shape}: give {(d, d)} for all classes or {(K, d, d)}, one each."
-            )
-        if given.ndim == 2:
-            return [(Scatter(matrix=given), None)] * K
-        return [(Scatter(matrix=matrix), None) for matrix in given]
-
-    @cached_property
-    def _metrics(self) -> list[Metric]:
-        made: dict[int, Metric] = {}
-        for k, (scatter, _) in enumerate(self._covariances):
-            metric = made.setdefault(id(scatter), DenseMetric(scatter.matrix()))
-            if metric.singular:
-                raise ValueError(f"The covariance of class {k} is not positive definite.")
-        return [made[id(scatter)] for scatter, _ in self._covariances]
-
-    @property
-    def shares_covariance_(self) -> bool:
-        """Whether one covariance was given for all classes."""
-        return all(metric is self._metrics[0] for metric in self._metrics)
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Float, Codes]:
-        """Rows drawn from the model, and their classes."""
-        rng = check_random_state(random_state)
-        codes = rng.choice(len(self.priors_), size=n_samples, p=self.priors_ / self.priors_.sum())
-        return gaussian_rows(self.means_, self._covariances, codes, rng), codes
-
-    def mahalanobis(self, X: ArrayLike) -> Float:
-        """Squared Mahalanobis distance of every row to every class mean."""
-        rows = np.asarray(X, dtype=np.float64)
-        pairs = zip(self.means_, self._metrics, strict=True)
-        return np.column_stack([metric.squared_lengths(rows - mean) for mean, metric in pairs])
-
-    def predict_proba(self, X: ArrayLike) -> Float:
-        """Posterior of every class, for every row."""
-        log_dets = np.array([metric.log_det for metric in self._metrics])
-        with np.errstate(divide="ignore"):  # a class of prior 0 is never chosen
-            return softmax(np.log(self.priors_) - 0.5 * (self.mahalanobis(X) + log_dets), axis=1)
 
 
 def bayes_risk(
@@ -156,7 +67,9 @@ def bayes_risk(
     Returns
     -------
     Risk
-        With method "closed form" (two Gaussians with one covariance; no error) or "Monte Carlo".
+        With method "closed form" (no error: two Gaussians with one covariance; Gaussian classes of one column, if there are two
+        of them or the loss is 0–1), "quadrature" (other losses on one column; the error is that of the integral) or
+        "Monte Carlo".
 
     Examples
     --------
@@ -181,6 +94,10 @@ def bayes_risk(
     if distance is not None:
         value = _closed_form(matrix, model.priors_, distance, reject_cost, reject_below)
         return Risk(value, value, value, 0.0, 0, "closed form")
+    line = _line(model)
+    if line is not None:
+        value, error = line_risk(line, matrix, reject_cost, reject_below)
+        return Risk(value, value - error, value + error, error, 0, "quadrature" if error else "closed form")
     rng = check_random_state(random_state)
     parts = []
     for done in range(0, n_samples, _ROWS_AT_ONCE):
@@ -208,6 +125,17 @@ def _shared_distance(model: Any) -> float | None:
     return float(np.sqrt(model.mahalanobis(model.means_)[0, 1]))
 
 
+def _line(model: Any) -> GaussianLine | None:
+    """Gaussian classes of one column; None for other models."""
+    if isinstance(model, GaussianNB):
+        return GaussianLine(model.theta_[:, 0], model.var_[:, 0], model.priors_) if model.theta_.shape[1] == 1 else None
+    if not isinstance(model, GaussianClasses | GaussianClassifier) or model.means_.shape[1] != 1:
+        return None
+    means = np.asarray(model.means_, dtype=np.float64)
+    away = np.diagonal(model.mahalanobis(means + 1.0))  # 1/σ²
+    return GaussianLine(means[:, 0], 1.0 / away, np.asarray(model.priors_)) if (away > 0).all() else None
+
+
 def _closed_form(
     matrix: Float, priors: Float, distance: float, reject_cost: float | None, reject_below: float | None
 ) -> float:
@@ -221,11 +149,5 @@ def _closed_form(
         return float(priors @ losses[:, 0])
     ratios = logit(breakpoints) - np.log(priors[1] / priors[0])
     ends = np.concatenate([[-np.inf], ratios / distance, [np.inf]])
-    intervals = np.stack([_between(ends + 0.5 * distance), _between(ends - 0.5 * distance)])
+    intervals = np.stack([between(ends + 0.5 * distance), between(ends - 0.5 * distance)])
     return float(priors @ (intervals * losses).sum(axis=1))
-
-
-def _between(ends: Float) -> Float:
-    """Normal probabilities of the intervals between rising ends, accurate in both tails."""
-    low, high = ends[:-1], ends[1:]
-    return np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
