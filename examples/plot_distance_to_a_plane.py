@@ -25,7 +25,12 @@ ax = DecisionBoundaryDisplay.from_estimator(model, X, y, eps=1.0).ax_
 ax.plot(*np.stack([X, feet], axis=1).transpose(2, 1, 0), color="grey", linewidth=0.8, zorder=1)
 far = np.argmax(distances)
 ax.annotate(f"distance {distances[far]:.2f}", X[far], (8, -14), textcoords="offset points", color="grey")
-ax.annotate("", feet[far] + plane.normal / np.linalg.norm(plane.normal), feet[far], arrowprops={"arrowstyle": "-|>"})
+ax.annotate(
+    "",
+    feet[far] + plane.normal / np.linalg.norm(plane.normal),
+    feet[far],
+    arrowprops={"arrowstyle": "-|>", "color": "grey"},
+)
 ax.set_aspect("equal")
 ax.set_title("rows, their feet on the boundary, and w/‖w‖")
 plt.show()

@@ -32,7 +32,7 @@ line = np.linspace(-4, 4, 200)[:, None]
 right.step([-4, 0, 4], [0, 1, 1], where="post", color="grey", linestyle=":", label="MLE, in the limit")
 for (name, model), look in zip(models.items(), ("-", "--", "-."), strict=True):
     right.plot(line, model.fit(X, y).predict_proba(line)[:, 1], look, label=name)
-right.plot(X[:, 0], y, "k|")
+right.plot(X[:, 0], y, "|", color="grey", markersize=12)
 right.set(xlabel="x", ylabel="p(1 | x)")
 right.legend()
 plt.show()

@@ -125,9 +125,8 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
     penalize_intercept : bool, default=False
         Whether the intercept is penalised, as in scikit-learn's "liblinear"; a `prior` of arrays then has its entry at the end.
     eta0 : float, optional
-        For solver="gradient" and "sgd": plain steps w ← w + eta0 (Σ (y − p) x − w/C) of this fixed rate, over all rows or one row
-        at a time, in the units of the columns; too large a rate ends with the status DIVERGED. Without it both take steps in a
-        metric that brings them to the optimum.
+        For solver="gradient" and "sgd": plain steps w ← w + eta0 (Σ (y − p) x − w/C) of this fixed rate in the units of the
+        columns, over all rows or one at a time; too large a rate ends with the status DIVERGED. Without it both are scaled.
     record : bool, default=False
         Whether to keep the coefficients of every step in ``fit_.history``; with solver="sgd" and `eta0` those after every row.
 
@@ -383,20 +382,9 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
         """On scores that grow without bound: are the classes separable?"""
         C, _ = self._strength()
         unpenalised = np.isinf(C) and self.prior is None and self.bounds is None and self.penalty != "firth"
-        if not unpenalised or self._steepest <= _SUSPICIOUS or self.fit_.status is Status.INTERRUPTED:
-            return
-        from separatrix.geometry.recession import ProgrammeFailed
-        from separatrix.geometry.separation import separability
+        if unpenalised and self._steepest > _SUSPICIOUS and self.fit_.status is not Status.INTERRUPTED:
+            from separatrix.models.logistic.diagnosis import diagnosed  # a linear programme, which few fits need
 
-        try:
-            verdict = separability(source, None, fit_intercept=bool(self.fit_intercept))
-        except ProgrammeFailed as reason:  # the fit stands; whether the classes can be separated stays open
-            self.fit_ = replace(self.fit_, detail=f"Whether the classes can be separated is not known. {reason}")
-            return
-        if self.class_names is not None:
-            verdict = replace(verdict, classes=self.class_names)
-        self.separability_ = verdict
-        if verdict.verdict != "overlap":
-            fit = self.fit_
-            unbounded = None if fit.certificate is None else replace(fit.certificate, method="no maximum exists")
-            self.fit_ = replace(fit, status=Status.SEPARATED, detail=verdict.message(), certificate=unbounded)
+            self.fit_, verdict = diagnosed(self.fit_, source, bool(self.fit_intercept), self.class_names)
+            if verdict is not None:
+                self.separability_ = verdict
