@@ -222,9 +222,7 @@ def test_empirical_and_expected_risk_of_least_squares_are_the_textbooks() -> Non
         return X, X @ w + sigma * rng.standard_normal(n)
 
     sizes = [10, 20, 80]
-    found = risk_over_n(
-        LinearRegression(fit_intercept=False), truth, sizes, n_repeats=150, n_test=8000, random_state=0
-    )
+    found = risk_over_n(LinearRegression(fit_intercept=False), truth, sizes, n_repeats=150, n_test=8000, random_state=0)
     for n, empirical, expected in zip(sizes, found.empirical, found.expected, strict=True):
         for values, formula in ((empirical, 1.0 - d / n), (expected, 1.0 + d / (n - d - 1))):
             assert values.mean() == pytest.approx(sigma**2 * formula, abs=4 * stats.sem(values) + 0.02 * sigma**2)

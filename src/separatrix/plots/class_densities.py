@@ -77,7 +77,7 @@ class ClassDensityDisplay(Display):
         Parameters
         ----------
         estimator : fitted generative model with `log_density` and `predict_proba`
-            A discriminant, or naive Bayes.
+            A discriminant, naive Bayes, or `GaussianClasses`.
         X : array-like or data frame of shape (n_samples, n_features)
             The range to show, and where the other columns are held.
         y : array-like of shape (n_samples,), optional
@@ -96,7 +96,8 @@ class ClassDensityDisplay(Display):
         """
         if not (hasattr(estimator, "log_density") and hasattr(estimator, "predict_proba")):
             raise ValueError(
-                f"{type(estimator).__name__} has no densities of its classes; give a fitted discriminant or naive Bayes model."
+                f"{type(estimator).__name__} has no densities of its classes; give a fitted discriminant, a naive Bayes model or "
+                "GaussianClasses."
             )
         section = Section(X, None if feature is None else [feature], 1)
         known = np.asarray(estimator.classes_)

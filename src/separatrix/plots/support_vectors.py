@@ -126,7 +126,7 @@ class SupportVectorDisplay(Display):
         signs = 2.0 * labels - 1.0
         margins = signs * np.asarray(estimator.decision_function(X), dtype=np.float64)
         kinds = np.select([margins <= 0.0, margins < 1.0 - tol, margins <= 1.0 + tol], [3, 2, 1], 0)
-        slacks = np.where(kinds >= 2, np.maximum(0.0, 1.0 - margins), 0.0)
+        slacks = np.maximum(0.0, 1.0 - margins)
         first, second = np.linspace(*section.frame(eps), grid_resolution).T
 
         def score(plane: Float) -> Float:
