@@ -96,8 +96,8 @@ class ClassDensityDisplay(Display):
         """
         if not (hasattr(estimator, "log_density") and hasattr(estimator, "predict_proba")):
             raise ValueError(
-                f"{type(estimator).__name__} has no densities of its classes; give a fitted discriminant, a naive Bayes model or "
-                "GaussianClasses."
+                f"{type(estimator).__name__} has no densities of its classes; give a fitted discriminant, a naive Bayes model "
+                "or GaussianClasses."
             )
         section = Section(X, None if feature is None else [feature], 1)
         known = np.asarray(estimator.classes_)

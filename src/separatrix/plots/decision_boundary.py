@@ -153,7 +153,7 @@ class DecisionBoundaryDisplay(Display):
             raise ValueError(f"{type(estimator).__name__} has no classes_: regions are those of a fitted classifier.")
         _check_methods(estimator, response_method, plot_method)
         section = Section(X, features, 2)
-        first, second = np.linspace(*section.frame(eps), grid_resolution).T
+        first, second = section.grid(eps, grid_resolution)
         regions = PlaneRegions(first, second, section.surface(estimator.predict, first, second))
         classes = np.asarray(known).tolist()
         classes += sorted({*regions.actions.ravel().tolist()} - {*classes}, key=str)  # a rule may have actions beside

@@ -123,7 +123,7 @@ class PredictiveContourDisplay(Display):
             seen = rows if model is estimator else estimator[:-1].transform(rows)
             return softmax(np.asarray(seen, dtype=np.float64) @ W.T + b, axis=1)[:, k]
 
-        first, second = np.linspace(*section.frame(eps), grid_resolution).T
+        first, second = section.grid(eps, grid_resolution)
         display = cls(
             first,
             second,

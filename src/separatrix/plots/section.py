@@ -62,6 +62,11 @@ class Section:
         beyond = 0.05 * np.ptp(self.ends, axis=0) if eps is None else np.full(self.ends.shape[1], float(eps))
         return self.ends + np.outer([-1.0, 1.0], beyond)
 
+    def grid(self, eps: float | None, n: int) -> tuple[Float, Float]:
+        """n points along each of the two columns shown."""
+        low, high = self.frame(eps)
+        return np.linspace(low[0], high[0], n), np.linspace(low[1], high[1], n)
+
     def _points(self, varied: Float) -> Any:
         n = len(varied)
         if self._table is None:

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from separatrix.data.text import one_line
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8F21FF", "#604A1F")
+COLOURS: tuple[str, ...] = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8F21FF", "#604A1F")
 COLOURS += ("#F81050", "#A080F0", "#085050", "#801880", "#0038C8", "#E800C8")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))

@@ -123,11 +123,11 @@ class SupportVectorDisplay(Display):
             )
         section = Section(X, features, 2)
         _, labels = encode(np.asarray(y), known, None)
-        signs = 2.0 * labels - 1.0
+        signs = np.where(labels == 1, 1.0, -1.0)
         margins = signs * np.asarray(estimator.decision_function(X), dtype=np.float64)
         kinds = np.select([margins <= 0.0, margins < 1.0 - tol, margins <= 1.0 + tol], [3, 2, 1], 0)
         slacks = np.maximum(0.0, 1.0 - margins)
-        first, second = np.linspace(*section.frame(eps), grid_resolution).T
+        first, second = section.grid(eps, grid_resolution)
 
         def score(plane: Float) -> Float:
             return np.asarray(section.evaluate(estimator.decision_function, plane), dtype=np.float64)
@@ -148,7 +148,7 @@ class SupportVectorDisplay(Display):
         draw_edges(ax, self.x, self.y, [self.scores - 1.0, self.scores + 1.0], linewidths=1.0, linestyles="dashed")
         known = np.isfinite(self.feet).all(axis=1)
         if known.any():
-            segments = np.stack([self.feet[known], self.points[known]], axis=1)
+            segments = list(np.stack([self.feet[known], self.points[known]], axis=1))
             look = {"colors": [style.colour(k) for k in self.labels[known]], "linewidths": 1.0, "label": "slacks"}
             ax.add_collection(LineCollection(segments, **style.with_defaults("LineCollection", kwargs, **look)))
         draw_classes(ax, self.points, self.labels, self.classes)
