@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 import sklearn.discriminant_analysis as reference
 from scipy.stats import multivariate_normal
@@ -139,6 +140,43 @@ def test_fisher_direction_is_the_whitened_mean_difference():
     cosine = direction @ fisher.scalings_[:, 0] / np.linalg.norm(direction) / np.linalg.norm(fisher.scalings_)
     np.testing.assert_allclose(cosine, 1.0, rtol=1e-10)
     assert not hasattr(fisher, "predict")
+
+
+def test_fisher_with_unweighted_class_means_is_its_own_eigenproblem():
+    X, y = DATA["wine"]
+    fisher = FisherDiscriminant(class_means="unweighted").fit(X, y)
+    means = np.array([X[y == k].mean(axis=0) for k in range(3)])
+    within = sum(np.cov(X[y == k].T, ddof=0) * (y == k).sum() for k in range(3)) / len(y)
+    away = means - means.mean(axis=0)
+    values, vectors = scipy.linalg.eigh(away.T @ away, within)
+    for j in range(2):
+        np.testing.assert_allclose(np.abs(vectors[:, -1 - j] @ within @ fisher.scalings_[:, j]), 1.0, rtol=1e-8)
+    np.testing.assert_allclose(fisher.explained_variance_ratio_, values[:-3:-1] / values[-2:].sum(), rtol=1e-8)
+    weighted = FisherDiscriminant().fit(X, y)
+    assert np.abs(weighted.explained_variance_ratio_ - fisher.explained_variance_ratio_).max() > 1e-3
+    X, y = DATA["iris"]  # balanced: the same in both forms
+    one, two = FisherDiscriminant().fit(X, y), FisherDiscriminant(class_means="unweighted").fit(X, y)
+    np.testing.assert_allclose(one.scalings_, two.scalings_, rtol=1e-10)
+    np.testing.assert_allclose(one.explained_variance_ratio_, two.explained_variance_ratio_, rtol=1e-10)
+    X, y = DATA["cancer"]  # two classes have one direction in both
+    one, two = FisherDiscriminant().fit(X, y), FisherDiscriminant(class_means="unweighted").fit(X, y)
+    np.testing.assert_allclose(one.scalings_, two.scalings_, rtol=1e-8)
+
+
+def test_a_threshold_of_fishers_coordinate_is_a_rule():
+    X, y = DATA["cancer"]
+    fisher, lda = FisherDiscriminant().fit(X, y), LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
+    scores = fisher.transform(X)[:, 0]
+    means = [scores[y == k].mean() for k in (0, 1)]
+    assert fisher.threshold() == pytest.approx(np.mean(means))
+    assert np.array_equal(scores > fisher.threshold("data"), lda.predict(X) == 1)
+    moved = lda.decision_function(X) + np.log(0.95 / 0.05) - np.log(lda.priors_[1] / lda.priors_[0])
+    assert np.array_equal(scores > fisher.threshold([0.05, 0.95]), moved > 0)
+    assert fisher.threshold([0.0, 1.0]) == -np.inf
+    with pytest.raises(ValueError, match="priors is 'equal'"):
+        fisher.threshold("equal")
+    with pytest.raises(ValueError, match="between two classes, and there are 3"):
+        FisherDiscriminant().fit(*DATA["iris"]).threshold()
 
 
 def test_fisher_is_least_squares_for_two_classes():

@@ -26,6 +26,7 @@ import separatrix
 SNAPSHOT = Path(__file__).parent / "public_api.txt"
 MODULES = [
     *(
+        "algebra",
         "comparison",
         "data",
         "decide",

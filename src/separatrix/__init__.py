@@ -7,6 +7,7 @@ Here are the estimators and what most work needs; the rest is in the modules
 - `separatrix.decide`: losses, risk, calibration, thresholds, changed priors
 - `separatrix.geometry`: boundaries, score forms, margins, separability, counterfactuals
 - `separatrix.plots`: displays
+- `separatrix.algebra`: softmax and its derivatives, log-odds, Laplace's approximation of any density
 - `separatrix.inference`: tables of coefficients with their tests and intervals
 - `separatrix.export`: model files, SQL, ONNX, JSON
 - `separatrix.drop_in`: scikit-learn's classes become ours
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from separatrix.tables import read_table, scan_csv, scan_parquet, scan_spark
 else:
     _MODULES = [
+        "algebra",
         "comparison",
         "data",
         "decide",
