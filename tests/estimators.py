@@ -285,6 +285,11 @@ LOGISTIC = [
     ),
 ]
 
+ORDERED = [
+    Entry("ordered", sx.OrderedLogisticRegression(), basic=True, checked=True, tight=1e-10),
+    Entry("ordered, balanced", sx.OrderedLogisticRegression(0.3, class_weight="balanced"), tight=1e-10),
+]
+
 BAYESIAN = [
     Entry("bayesian", sx.BayesianLogisticRegression(), checked=True, rough=True),
     Entry("bayesian, given prior", sx.BayesianLogisticRegression(1.0), basic=True, tight=1e-6),
@@ -505,7 +510,8 @@ OTHERS = [
 
 REGISTRY: dict[str, Entry] = {}
 for _entry in [
-    *DISCRIMINANT, *NAIVE_BAYES, *LEAST_SQUARES, *LOGISTIC, *BAYESIAN, *MARGIN, *SVM, *PERCEPTRON, *MULTICLASS, *OTHERS
+    *DISCRIMINANT, *NAIVE_BAYES, *LEAST_SQUARES, *LOGISTIC, *ORDERED, *BAYESIAN, *MARGIN, *SVM, *PERCEPTRON, *MULTICLASS,
+    *OTHERS,
 ]:  # fmt: skip
     assert _entry.name not in REGISTRY, _entry.name
     REGISTRY[_entry.name] = _entry

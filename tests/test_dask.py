@@ -55,7 +55,7 @@ def cluster() -> Iterator[Any]:
 
 # Ways 1 and 2: what learns by passes alone. Maps are learnt from a first block, folds and calibration need rows to pick;
 # two take hundreds of passes, of which the hinge is below.
-FAMILIES = ("discriminant", "naive_bayes", "least_squares", "logistic", "bayesian", "margin", "multiclass")
+FAMILIES = ("discriminant", "naive_bayes", "least_squares", "logistic", "ordered", "bayesian", "margin", "multiclass")
 LEFT_OUT = ("mixed", "logistic cv of a grid", "margin hinge", "bayesian quadrature")
 PASSING = {
     name: model

@@ -26,7 +26,17 @@ from separatrix.settings import one_blas_thread
 RNG = np.random.default_rng(0)
 WIDE = RNG.standard_normal((120, 260)), np.arange(120) % 3
 TALL = RNG.standard_normal((900, 40)) + (np.arange(900) % 3)[:, None], np.arange(900) % 3
-FAMILIES = ("discriminant", "naive_bayes", "least_squares", "logistic", "margin", "svm", "perceptron", "multiclass")
+FAMILIES = (
+    "discriminant",
+    "naive_bayes",
+    "least_squares",
+    "logistic",
+    "ordered",
+    "margin",
+    "svm",
+    "perceptron",
+    "multiclass",
+)
 ESTIMATORS = having(basic=True, counts=False, family=FAMILIES) | named(
     "lda eigen, ledoit-wolf", "qda, covariances kept", "logistic by newton-cg"
 )

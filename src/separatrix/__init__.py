@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         NuSVC,
         OneVsOneClassifier,
         OneVsRestClassifier,
+        OrderedLogisticRegression,
         PassiveAggressiveClassifier,
         Perceptron,
         QuadraticDiscriminantAnalysis,
@@ -114,6 +115,7 @@ __all__ += [
     "BayesianLogisticRegression",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "OrderedLogisticRegression",
     "SeparationWarning",
     "logistic_path",
 ]

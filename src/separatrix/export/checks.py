@@ -122,6 +122,9 @@ def _check_arrays(estimator: Any) -> None:
         raise ValueError(f"coef_ has the shape {shape}, for {held['n_features_in_']} columns")
     if intercept.ndim and intercept.shape != shape[:-1]:
         raise ValueError(f"coef_ has the shape {shape} and intercept_ {intercept.shape}")
+    if "thresholds_" in held:
+        _check_thresholds(held)
+        return
     if isinstance(classes, np.ndarray) and score_form_of(estimator).link != "labels":
         n_classes = len(classes)
         if len(shape) != 2 or shape[0] not in ({1, n_classes} if n_classes < 3 else {n_classes}):
@@ -162,3 +165,14 @@ def _row(model: Any) -> Any:
     import pyarrow as pa
 
     return pa.table({str(name): pa.nulls(1, pa.float64()) for name in names})
+
+
+def _check_thresholds(held: dict[str, Any]) -> None:
+    """Ordered classes have one vector of coefficients, and rising thresholds between those that have weight."""
+    thresholds, classes, places = np.asarray(held["thresholds_"]), held["classes_"], held.get("_places")
+    _check_numbers(thresholds, "thresholds_")
+    counted = len(classes) if places is None else len(places)
+    if np.ndim(held["coef_"]) != 1 or thresholds.shape != (counted - 1,) or not (np.diff(thresholds) > 0).all():
+        raise ValueError(f"thresholds_ has the shape {thresholds.shape} for {counted} classes, or does not rise")
+    if sorted(map(str, np.asarray(held["order_"]).tolist())) != sorted(map(str, classes.tolist())):
+        raise ValueError("order_ does not hold the classes")

@@ -139,8 +139,8 @@ def anova(*models: Any) -> AnovaTable:
     if any(len(one.coef) != 1 for one in known):
         raise ValueError("anova is for models of one target; fit a model for each.")
     for small, large in pairwise(known):
-        same = np.isclose(small.total, large.total, rtol=_SAME) and np.allclose(
-            small.squares_about_zero, large.squares_about_zero, rtol=_SAME
+        same = np.allclose(
+            [small.total, *small.squares_about_zero], [large.total, *large.squares_about_zero], rtol=_SAME
         )
         _check(same, small.n_parameters, large.n_parameters)
         _check_names(small.names, large.names, small.fit_intercept, large.fit_intercept)

@@ -6,6 +6,7 @@
 - least_squares: `LinearRegression`, `Ridge`, `RidgeCV`, `RidgeClassifier`, `RidgeClassifierCV`; the path: `ridge_path`,
   `RidgePath`
 - logistic: `LogisticRegression`, `LogisticRegressionCV`, `SeparationWarning`; the path: `logistic_path`, `LogisticPath`
+- ordered: `OrderedLogisticRegression`
 - bayesian: `BayesianLogisticRegression`
 - svm: `SVC`, `NuSVC`, `LinearSVC`
 - margin: `LinearClassifier`
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from separatrix.models.naive_bayes.gaussian_nb import GaussianNB
     from separatrix.models.naive_bayes.mixed_nb import MixedNB
     from separatrix.models.naive_bayes.multinomial_nb import ComplementNB, MultinomialNB
+    from separatrix.models.ordered.ordered_logistic import OrderedLogisticRegression
     from separatrix.models.perceptron.passive_aggressive import PassiveAggressiveClassifier
     from separatrix.models.perceptron.perceptron import Perceptron
     from separatrix.models.perceptron.sgd_classifier import SGDClassifier
@@ -61,7 +63,7 @@ __all__ = [
 __all__ += ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MixedNB", "MultinomialNB"]
 __all__ += ["LinearRegression", "Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV", "RidgePath", "ridge_path"]
 __all__ += ["LogisticPath", "LogisticRegression", "LogisticRegressionCV", "SeparationWarning", "logistic_path"]
-__all__ += ["BayesianLogisticRegression"]
+__all__ += ["BayesianLogisticRegression", "OrderedLogisticRegression"]
 __all__ += ["SVC", "LinearSVC", "NuSVC"]
 __all__ += ["LinearClassifier"]
 __all__ += ["PassiveAggressiveClassifier", "Perceptron", "SGDClassifier"]

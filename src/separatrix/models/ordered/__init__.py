@@ -1,0 +1,1 @@
+"""Classes in an order: one score, and thresholds between the classes."""

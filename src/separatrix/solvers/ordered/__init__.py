@@ -1,0 +1,1 @@
+"""Methods for classes in an order."""
