@@ -240,7 +240,7 @@ def laplace_approximation(
         )
     determinant = float(np.linalg.slogdet(bends)[1])
     evidence = -value(x) + 0.5 * len(x) * math.log(2.0 * math.pi) - 0.5 * determinant
-    return LaplaceApproximation(x, np.linalg.inv(bends), evidence)
+    return LaplaceApproximation(x, np.asarray(np.linalg.inv(bends), dtype=np.float64), evidence)
 
 
 def _slopes(value: Callable[[_Array], float], x: _Array, steps: _Array) -> _Array:

@@ -62,7 +62,7 @@ class MarginLossDisplay(Display):
         -------
         MarginLossDisplay
         """
-        known, chosen = {"zero_one": ZeroOne(), **MARGIN_LOSSES}, {}
+        known, chosen = {**MARGIN_LOSSES, "zero_one": ZeroOne()}, {}
         for one in MARGIN_LOSSES if losses is None else losses:
             if isinstance(one, Margin):
                 own = next((name for name, loss in known.items() if type(loss) is type(one)), type(one).__name__)

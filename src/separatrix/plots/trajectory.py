@@ -268,7 +268,7 @@ class TrajectoryDisplay(Display):
                         part.write_text(moving.to_jshtml(fps=1000.0 / interval), encoding="utf-8")
                 else:
                     made = Path(folder) / "path.gif"  # the writer goes by the ending
-                    moving.save(made, writer=PillowWriter(fps=1000.0 / interval), dpi=dpi)
+                    moving.save(made, writer=PillowWriter(fps=max(1, round(1000.0 / interval))), dpi=dpi)
                     part.write_bytes(made.read_bytes())
         finally:
             plt.close(figure)
