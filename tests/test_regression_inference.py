@@ -265,3 +265,16 @@ def test_anova_refuses_what_is_not_nested() -> None:
         anova(LinearRegression().fit(X[:, :2], Y), LinearRegression(fit_intercept=False).fit(X, Y))
     with pytest.raises(ValueError, match="two models"):
         anova(LinearRegression().fit(X, Y))
+
+
+def test_longley_has_the_certified_standard_errors() -> None:
+    # NIST Statistical Reference Datasets, Longley: certified to 15 digits.
+    certified = [
+        *(84.9149257747669, 0.334910077722432e-1, 0.488399681651699, 0.214274163161675, 0.226073200069370),
+        *(455.478499142212, 890420.383607373),
+    ]
+    data = sm.datasets.longley.load()
+    table = LinearRegression().fit(data.exog, data.endog).summary()
+    np.testing.assert_allclose(column(table, "standard_error"), certified, rtol=1e-11)
+    np.testing.assert_allclose([table.sigma, table.r_squared], [304.854073561965, 0.995479004577296], rtol=1e-11)
+    np.testing.assert_allclose(table.f_statistic, 330.285339234588, rtol=1e-10)

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
 from separatrix.data.block import Float
@@ -70,6 +69,8 @@ class RidgeEvidence:
 
     def best(self) -> float:
         """α of the largest evidence: the best of a grid over the spectrum, then by Brent's method."""
+        from scipy.optimize import minimize_scalar  # takes longer to import than most models to fit
+
         if not len(self.values) or not self.rest + self.squares.sum() > 0:
             return 1.0  # no columns that vary, or a constant target: every penalty is as good
         low, high = np.log(self.values.min() / _WIDEST), np.log(self.values.max() * _WIDEST)
