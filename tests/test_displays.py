@@ -709,5 +709,5 @@ def test_the_plot_shows_these_numbers():
 
 
 def test_an_unknown_loss_is_named():
-    with pytest.raises(ValueError, match="'cubic' is not a loss; the losses are zero_one, logistic"):
+    with pytest.raises(ValueError, match="'cubic' is not a loss; the losses are logistic"):
         plots.MarginLossDisplay.from_losses(["cubic"])
