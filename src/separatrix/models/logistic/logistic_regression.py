@@ -123,8 +123,7 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
     bounds : (lower, upper), optional
         Limits of the coefficients: numbers, or one per column.
     penalize_intercept : bool, default=False
-        Whether the intercept is under the penalty or the prior like the other coefficients, as in scikit-learn's "liblinear". A
-        `prior` of arrays then has one entry more, the intercept's, at the end.
+        Whether the intercept is penalised, as in scikit-learn's "liblinear"; a `prior` of arrays then has its entry at the end.
     eta0 : float, optional
         For solver="gradient" and "sgd": plain steps w ← w + eta0 (Σ (y − p) x − w/C) of this fixed rate in the units of the
         columns, over all rows or one at a time; too large a rate ends with the status DIVERGED. Without it both are scaled.
