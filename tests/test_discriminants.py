@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
@@ -294,3 +295,12 @@ def test_float32_in_float32_coefficients_out():
     model = LinearDiscriminantAnalysis().fit(X.astype(np.float32), y)
     assert model.coef_.dtype == np.float32
     np.testing.assert_allclose(model.coef_, LinearDiscriminantAnalysis().fit(X, y).coef_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_column_that_separates_without_variance_is_named(named):
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = np.column_stack([rng.normal(size=80), 1.25 + 2.0 * y, np.ones(80)])
+    model = LinearDiscriminantAnalysis().fit(pd.DataFrame(X, columns=["a", "key", "one"]) if named else X, y)
+    assert ("column 'key'." if named else "column 1.") in str(model.fit_.detail)

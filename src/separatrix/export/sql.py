@@ -17,7 +17,7 @@ import numpy as np
 
 from separatrix.data.block import Float
 from separatrix.export.form import Decision, ExportForm, Feature, InputColumn, export_form, of_one_type
-from separatrix.export.sql_dialects import DIALECTS, SqlDialect, distinct, identifier, text, total
+from separatrix.export.sql_dialects import DIALECTS, SqlDialect, distinct, identifier, number_in_text, text, total
 from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm, Term
 from separatrix.geometry.score_form import Linear, Quadratic
 
@@ -145,27 +145,13 @@ class _Query:
         # The alias makes a column that is missing an error in SQLite, which reads an unknown "name" as a text.
         own, dialect = f"t.{identifier(column.name)}", self.dialect
         if column.kind == "number" and column.decimal and dialect.read_text:
-            return self.number_in_text(column, own)
+            return number_in_text(own, column.decimal, column.absent, dialect)
         if column.kind == "number":
             number = (dialect.read if self.form.of_table else dialect.read_any).format(own)
             return f"NULLIF({number}, CAST('NaN' AS {dialect.double}))" if dialect.nan else number
         characters = f"CAST({own} AS {dialect.string})"
         stripped = column.kind == "flag" or column.missing
         return dialect.stripped.format(characters) if stripped else characters
-
-    def number_in_text(self, column: InputColumn, own: str) -> str:
-        """A number of a column that may hold text all the same: one that is neither a number nor a hole stops the query."""
-        stripped = self.dialect.stripped.format(own)
-        plain = f"REPLACE({stripped}, ',', '.')" if column.decimal == "," else stripped
-        # Of a decimal comma a point would be one of thousands, which no replacement can tell from a decimal point.
-        strange = f" WHEN INSTR({own}, '.') > 0 THEN {self.dialect.fail.format(own)}" if column.decimal == "," else ""
-        holes = ", ".join(map(text, dict.fromkeys(column.absent)))
-        return (
-            f"CASE WHEN TYPEOF({own}) <> 'text' THEN {self.dialect.read.format(own)} "
-            f"WHEN {stripped} IN ({holes}) THEN NULL{strange} "
-            f"WHEN {self.dialect.read_text.format(plain)} THEN CAST({plain} AS {self.dialect.double}) "
-            f"ELSE {self.dialect.fail.format(own)} END"
-        )
 
     def understood(self, column: InputColumn) -> str:
         """The double of a flag, and a text; NULL where it is missing."""

@@ -112,3 +112,16 @@ DIALECTS = {
         read_any=_SQLITE_NUMBER,
     ),
 }
+
+
+def number_in_text(own: str, decimal: str, absent: Sequence[str], dialect: SqlDialect) -> str:
+    """A number of a column that may hold text all the same: one that is neither a number nor a hole stops the query."""
+    stripped, fail = dialect.stripped.format(own), dialect.fail.format(own)
+    plain = f"REPLACE({stripped}, ',', '.')" if decimal == "," else stripped
+    # Of a decimal comma a point would be one of thousands, which no replacement can tell from a decimal point.
+    strange = f" WHEN INSTR({own}, '.') > 0 THEN {fail}" if decimal == "," else ""
+    holes = ", ".join(map(text, dict.fromkeys(absent)))
+    return (
+        f"CASE WHEN TYPEOF({own}) <> 'text' THEN {dialect.read.format(own)} WHEN {stripped} IN ({holes}) THEN NULL{strange} "
+        f"WHEN {dialect.read_text.format(plain)} THEN CAST({plain} AS {dialect.double}) ELSE {fail} END"
+    )

@@ -42,6 +42,8 @@ from separatrix.statistics.shrinkage import Covariance, shrunk
 _NEAR = 1e4
 # Eight digits of the objective: what "exact" promises.
 _EXACT = 1e-8
+# Of the size of a column: what rounding leaves of a constant.
+_SAME = 1e-10
 
 
 class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClassifier):
@@ -191,7 +193,23 @@ class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClass
         self.means_, self.xbar_ = means.astype(self._dtype, copy=False), xbar.astype(self._dtype, copy=False)
         if not metric.singular:
             return self._exactness(metric), ""
-        return Status.PSEUDO, f"The rows vary within classes in {metric.rank} of {self.n_features_in_} directions."
+        return Status.PSEUDO, self._unused(metric.rank, scatter.diagonal(), means[counts > 0])
+
+    def _unused(self, rank: int, variances: Float, means: Float) -> str:
+        """In how many directions the rows vary, and which columns would separate the classes if they did not lack variance."""
+        said = f"The rows vary within classes in {rank} of {self.n_features_in_} directions."
+        size = np.abs(means).max(axis=0)
+        differ = means.max(axis=0) - means.min(axis=0) > _SAME * size
+        alone = np.flatnonzero((variances <= np.square(_SAME * size)) & differ)
+        if not len(alone):
+            return said
+        names = getattr(self, "feature_names_in_", None)
+        listed = ", ".join(str(j) if names is None else repr(str(names[j])) for j in alone[:5])
+        more = f" and {len(alone) - 5} more" if len(alone) > 5 else ""
+        return (
+            f"{said} Not used, though constant within every class and different between classes, so that they separate them: "
+            f"column{'' if len(alone) == 1 else 's'} {listed}{more}."
+        )
 
     def _exactness(self, metric: Metric) -> Status:
         """The status by the certificate of the published rule, for a covariance without null directions."""
