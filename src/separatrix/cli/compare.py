@@ -11,8 +11,9 @@ from rich.table import Table
 from separatrix.cli.progress import FileProgress, ProgressLine
 from separatrix.cli.streaming import is_streamed, table_source
 from separatrix.comparison.comparison import Comparison, compare
-from separatrix.comparison.listing import measured_scores
-from separatrix.comparison.scores import SCORE_LABELS
+from separatrix.comparison.headline import cautions, headline
+from separatrix.comparison.listing import CALIBRATED_MARK, explained, measured_scores
+from separatrix.comparison.measures import OF_PROBABILITIES, SCORE_LABELS
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.data.text import printable
 from separatrix.data.writing import replacing_folder
@@ -22,6 +23,7 @@ from separatrix.tables.findings import few
 
 REPORT, MODEL = "report.html", "model.safetensors"
 _WIDE = 120
+_SHORT = {"balanced_accuracy": "balanced", "calibration_error": "calibration"}
 
 
 def run(
@@ -31,6 +33,8 @@ def run(
     families: str | None,
     folds: int,
     seed: int,
+    margin: float,
+    metric: str | None,
     out: Path,
     stream: bool,
     quiet: bool,
@@ -38,6 +42,7 @@ def run(
     """Compare, show, and write the report and the recommended model to `out`."""
     with replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
         options: dict[str, Any] = {"families": families or None, "loss": loss, "cv": folds, "random_state": seed}
+        options |= {"margin": margin, "metric": metric}
         comparison: Comparison | StreamedComparison
         if is_streamed(data, stream):
             of_files = FileProgress(progress)
@@ -62,11 +67,16 @@ def show(comparison: Comparison | StreamedComparison) -> None:
         "mean ± standard error.\n"
     )
     console.print(_ranking(comparison, wide))
-    console.print("* recommended   = tied with the best, within one standard error\n")
+    for sentence in explained(comparison):
+        console.print(printable(sentence), style="dim")
+    console.print()
     if not wide:
         console.print(_fits(comparison))
         console.print()
-    console.print(printable(f"Recommended: {comparison.recommended.family}. {comparison.reason}"))
+    console.print(printable(f"Recommended: {comparison.recommended.family}. {headline(comparison)}"), style="bold")
+    console.print(printable(comparison.reason))
+    for sentence in cautions(comparison):
+        console.print(printable(f"Caution: {sentence}"), style="yellow")
     for title, sentences in _remarks(comparison).items():
         if sentences:
             console.print(f"\n{title}")
@@ -75,27 +85,33 @@ def show(comparison: Comparison | StreamedComparison) -> None:
 
 
 def _ranking(comparison: Comparison | StreamedComparison, wide: bool) -> Any:
-    """The candidates best first. A narrow terminal has no room for more than three scores."""
+    """The candidates best first. A narrow terminal has no room for more than three scores; errors are of the first two."""
     measured = measured_scores(comparison)[: None if wide else 3]
-    heads = [SCORE_LABELS[name].replace("calibration error", "calibration") for name in measured]
-    table = _table("", "model", *heads, "fit", *(("certificate", "separability") if wide else ()))
+    heads = [_SHORT.get(name, SCORE_LABELS[name]) for name in measured]
+    table = _table("", "model", *heads, "fit", *(("certificate",) if wide else ()))
     for row in comparison.table():
         mark = "*" if row["recommended"] else "=" if row["tied"] else " "
-        given = [(row[name], row[f"{name}_error"]) for name in measured]
-        scores = ["–" if mean is None else f"{mean:.3f} ± {error:.3f}" for mean, error in given]
+        scores = [_score(row, name, place < 2) for place, name in enumerate(measured)]
         took = row["fit_seconds"]
         seconds = f"{1e3 * took:.0f} ms" if took < 1 else f"{took:.1f} s"
-        more = (row["certificate"], row["separability"]) if wide else ()
+        more = (row["certificate"],) if wide else ()
         style = "bold" if row["recommended"] else None
         table.add_row(f"{row['rank']:>2}{mark}", row["family"], *scores, seconds, *more, style=style)
     return table
 
 
+def _score(row: dict[str, Any], name: str, with_error: bool) -> str:
+    if row[name] is None:
+        return "–"
+    mark = CALIBRATED_MARK if row["calibrated"] and name in OF_PROBABILITIES else ""
+    return f"{row[name]:.3f} ± {row[f'{name}_error']:.3f}{mark}" if with_error else f"{row[name]:.3f}{mark}"
+
+
 def _fits(comparison: Comparison | StreamedComparison) -> Any:
-    """What did not fit into a narrow ranking: the proof of every fit, and whether the data can be separated."""
-    table = _table("model", "certificate", "separability")
+    """What did not fit into a narrow ranking: the proof of every fit."""
+    table = _table("model", "certificate")
     for one in comparison.candidates:
-        table.add_row(one.family, one.certificate, one.separability)
+        table.add_row(one.family, one.certificate)
     return table
 
 

@@ -82,6 +82,20 @@ def compare(
     ] = None,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Folds of the cross-validation.")] = 5,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Chooses the folds.")] = 0,
+    margin: Annotated[
+        float,
+        typer.Option(
+            "--margin", min=0.0, help="What does not matter in practice: a share of what guessing loses by the score."
+        ),
+    ] = 0.01,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric",
+            metavar="NAME",
+            help="Rank by log_loss, accuracy, auc, balanced_accuracy, f1 or brier; by cost where there is a loss.",
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for report.html and model.safetensors.")
     ] = Path("separatrix-out"),
@@ -90,7 +104,7 @@ def compare(
     debug: Debug = False,
 ) -> None:
     """Compare the whole family by cross-validation; write a report and the recommended model."""
-    _run("compare", data, target, loss, families, folds, seed, out, stream, quiet)
+    _run("compare", data, target, loss, families, folds, seed, margin, metric, out, stream, quiet)
 
 
 @app.command()

@@ -29,8 +29,9 @@ from separatrix.comparison.inspection import (
     pooled_outliers,
 )
 from separatrix.comparison.listing import as_html, as_text, ranking
+from separatrix.comparison.measures import OF_PROBABILITIES, check_metric, measure, practical_margin
 from separatrix.comparison.planes import MOST_CURVES, Plane, fit_in_plane
-from separatrix.comparison.scores import Candidate, measure, rank, recommend
+from separatrix.comparison.scores import Candidate, rank, recommend, tie_rule
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import (
@@ -84,7 +85,7 @@ class Comparison:
         The simplest of those as good as the best.
     reason : str
         Why, with the figures.
-    ranked_by : {"cost", "log_loss", "accuracy"}
+    ranked_by : {"cost", "log_loss", "accuracy", "auc", "balanced_accuracy", "f1", "brier"}
     loss : ndarray of shape (n_classes, n_actions) or None
     actions : list or None
         Names of the columns of the loss.
@@ -107,6 +108,8 @@ class Comparison:
         The name of the file, if there was one.
     notes : list of str
         What else should be known.
+    tie_rule : str
+        Which candidates count as good as the best.
     """
 
     rows: TableRows
@@ -130,6 +133,7 @@ class Comparison:
     outliers: Outliers | str
     table_name: str
     notes: list[str] = field(default_factory=list)
+    tie_rule: str = ""
     fold_kind = "stratified"
 
     @property
@@ -180,6 +184,8 @@ def compare(
     cv: int = 5,
     n_repeats: int = 1,
     random_state: int = 0,
+    margin: float = 0.01,
+    metric: str | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Comparison | StreamedComparison:
     """Compare all families of linear classifiers on a table, and recommend one.
@@ -205,6 +211,11 @@ def compare(
         How often all folds are drawn.
     random_state : int, default=0
         Everything random depends on it alone.
+    margin : float, default=0.01
+        A difference that does not matter in practice: a share of what guessing loses by the score that ranks. A candidate
+        within it of the best is as good, and the simplest of these is recommended.
+    metric : {"log_loss", "accuracy", "auc", "balanced_accuracy", "f1", "brier"}, optional
+        What ranks the candidates; by default the cost where a loss is given, else the log-loss.
     progress : callable, optional
         Called often as ``progress(label, fraction)``.
 
@@ -227,6 +238,7 @@ def compare(
         if n_repeats != 1:
             raise ValueError(f"n_repeats={n_repeats}: the folds of a table that is never held are drawn once.")
         options: dict[str, Any] = {"loss": loss, "actions": actions, "cv": cv, "random_state": random_state}
+        options |= {"margin": margin, "metric": metric}
         return compare_stream(table_of(data, target), families=families, progress=progress, **options)
     if isinstance(families, str):
         families = [name.strip() for name in families.split(",")]
@@ -237,6 +249,7 @@ def compare(
         raise ValueError(
             f"random_state={random_state!r}: give a whole number from 0 to {2**32 - n_repeats}, to have the same folds again."
         )
+    check_metric(metric)
     from_file = isinstance(data, str | os.PathLike)
     with warnings.catch_warnings(record=True) as caught, stoppable() as check:
         warnings.simplefilter("always")
@@ -263,16 +276,17 @@ def compare(
         if not candidates:
             reasons = " ".join(f"{name}: {reason}" for name, reason in failures.items())
             raise ValueError(f"No family could be fitted to these data. {reasons}")
-        by = "cost" if task.loss is not None else "log_loss"
-        if not any(by in candidate.scores for candidate in candidates):
+        by = metric or ("cost" if task.loss is not None else "log_loss")
+        if by in ("cost", *OF_PROBABILITIES) and all(candidate.proba is None for candidate in candidates):
             by = "accuracy"
             if task.loss is not None:
                 notes.append(
                     "The loss is not used: expected costs need probabilities, which no candidate has. Add a family that has "
                     "them, such as logistic."
                 )
-        ordered = rank(candidates, by, task.n_folds)
-        chosen, reason = recommend(ordered, by, task.n_folds)
+        least = practical_margin(margin, np.bincount(task.codes) / len(task.codes), by, task.loss)
+        ordered = rank(candidates, by, task.n_folds, least)
+        chosen, reason = recommend(ordered, by, task.n_folds, least)
         curve = learning_curve(task, trials[chosen.family], steps)
         steps.end()
     pooled = next((one.outliers for one in candidates if one.family == "lda"), None)
@@ -298,6 +312,7 @@ def compare(
         outliers=pooled or pooled_outliers(task.encoded, task.codes, task.rank),
         table_name=Path(data).name if from_file else "",
         notes=[*notes, *substituted, *dict.fromkeys(str(one.message) for one in caught)],
+        tie_rule=tie_rule(by, least, margin),
     )
 
 
@@ -306,7 +321,8 @@ def _candidate(task: Task, trial: Trial, verdict: str) -> Candidate:
     family, loss = trial.family, None if trial.proba is None else task.loss
     X = task.encoded if family.encoded else task.rows.frame()
     trained = train(family, trial.build, X, task.codes, task.seed)
-    scores = measure(task.codes, task.folds, trial.predicted, trial.proba, loss)
+    given = (trial.predicted, trial.proba, _plain_loss(task) if loss is None else loss)
+    scores = measure(task.codes, task.folds, *given, trial.decision_scores, len(task.classes))
     proba = None if trial.proba is None else trial.proba[0]
     model = TableModel(
         task.schema,
@@ -329,12 +345,20 @@ def _candidate(task: Task, trial: Trial, verdict: str) -> Candidate:
         separability=verdict,
         predicted=trial.predicted[0],
         proba=proba,
-        decision_scores=trial.decision_scores,
+        decision_scores=None if trial.decision_scores is None else trial.decision_scores[0],
+        calibrated=proba is None and trial.decision_scores is not None,
         taken=None if proba is None or loss is None else best_actions(proba, loss),
         fold_models=trial.models,
         fold_coefs=aligned_coefs(trial.models, task.encoder.feature_names_),
         notes=[by_name(note, task.classes) for note in gathered(trial.notes + trained.notes)],
     )
+
+
+def _plain_loss(task: Task) -> Float | None:
+    """What each class costs as an answer, for models whose answers are classes; None where some class is no action."""
+    if task.loss is None or task.actions is None or not set(task.classes.tolist()) <= set(task.actions):
+        return None
+    return task.loss[:, [task.actions.index(label) for label in task.classes.tolist()]]
 
 
 def _inspect(task: Task, candidate: Candidate) -> None:

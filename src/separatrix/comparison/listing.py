@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from separatrix.comparison.scores import SCORE_LABELS, Candidate, plus_minus
+from separatrix.comparison.headline import cautions, headline
+from separatrix.comparison.measures import OF_PROBABILITIES, SCORE_LABELS, plus_minus
+from separatrix.comparison.scores import Candidate
 from separatrix.data.text import printable
 
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
     from separatrix.comparison.streamed import StreamedComparison
+
+CALIBRATED_MARK = "†"
 
 
 def measured_scores(comparison: Comparison | StreamedComparison) -> list[str]:
@@ -37,6 +41,7 @@ def _row(comparison: Comparison | StreamedComparison, candidate: Candidate) -> d
         "separability": candidate.separability,
         "tuned": candidate.tuned,
         "tied": candidate.tied,
+        "calibrated": candidate.calibrated,
         "recommended": candidate is comparison.recommended,
         "notes": candidate.notes,
     }
@@ -47,11 +52,29 @@ def _cells(comparison: Comparison | StreamedComparison, rows: list[dict[str, Any
     cells = [["", "model", *(SCORE_LABELS[name] for name in measured), "fit", "chosen", "certificate"]]
     for row in rows:
         mark = "*" if row["recommended"] else "=" if row["tied"] else ""
-        scores = ["–" if row[name] is None else plus_minus(row[name], row[f"{name}_error"]) for name in measured]
+        scores = [_score(row, name) for name in measured]
         tuned = ", ".join(f"{name}={_short(value)}" for name, value in row["tuned"].items()) or "–"
         fit = f"{row['fit_seconds']:.2g} s"
         cells.append([f"{row['rank']}{mark}", row["label"], *scores, fit, tuned, row["certificate"]])
     return [[printable(cell) for cell in line] for line in cells]
+
+
+def _score(row: dict[str, Any], name: str) -> str:
+    if row[name] is None:
+        return "–"
+    mark = CALIBRATED_MARK if row["calibrated"] and name in OF_PROBABILITIES else ""
+    return f"{plus_minus(row[name], row[f'{name}_error'])}{mark}"
+
+
+def explained(comparison: Comparison | StreamedComparison) -> list[str]:
+    """What the marks of the table mean, in sentences for under it."""
+    found = [f"* recommended, = {comparison.tie_rule[:1].lower()}{comparison.tie_rule[1:]}"]
+    if any(candidate.calibrated for candidate in comparison.candidates):
+        found.append(
+            f"{CALIBRATED_MARK} A model without probabilities: a logistic curve, learnt on the other folds, makes some of its "
+            "scores. Where probabilities rank, it is ranked by these and not recommended."
+        )
+    return found
 
 
 def _short(value: Any) -> str:
@@ -59,7 +82,8 @@ def _short(value: Any) -> str:
 
 
 def _sentences(comparison: Comparison | StreamedComparison) -> list[str]:
-    found = [f"Recommended: {comparison.recommended.label}. {comparison.reason}", comparison.separability]
+    found = [f"Recommended: {comparison.recommended.label}. {headline(comparison)} {comparison.reason}"]
+    found += [*cautions(comparison), comparison.separability]
     found += comparison.notes
     found += [f"{candidate.label}: {note}" for candidate in comparison.candidates for note in candidate.notes]
     found += [f"Left out: {name}. {reason}" for name, reason in comparison.failures.items()]
@@ -75,12 +99,11 @@ def _title(comparison: Comparison | StreamedComparison) -> str:
 
 
 def as_text(comparison: Comparison | StreamedComparison) -> str:
-    """A table in columns; * is the recommended candidate, = one that is as good as the best."""
+    """A table in columns, with its marks explained."""
     cells = _cells(comparison, ranking(comparison))
     widths = [max(len(row[j]) for row in cells) for j in range(len(cells[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    key = "* recommended, = within one standard error of the best"
-    return "\n".join([_title(comparison), "", *lines, key, "", *_sentences(comparison)])
+    return "\n".join([_title(comparison), "", *lines, "", *explained(comparison), "", *_sentences(comparison)])
 
 
 def as_html(comparison: Comparison | StreamedComparison) -> str:
@@ -94,7 +117,10 @@ def as_html(comparison: Comparison | StreamedComparison) -> str:
         for row, cells in zip(rows, body, strict=True)
     ]
     return Markup("<div><p>{}</p><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table><ul>{}</ul></div>").format(
-        _title(comparison), _each("th", head), Markup().join(lines), _each("li", _sentences(comparison))
+        _title(comparison),
+        _each("th", head),
+        Markup().join(lines),
+        _each("li", explained(comparison) + _sentences(comparison)),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from separatrix.comparison.families import FAMILIES
 from separatrix.comparison.listing import measured_scores
-from separatrix.comparison.scores import SCORE_LABELS
+from separatrix.comparison.measures import SCORE_LABELS
 from separatrix.report import figures
 from separatrix.report.figures import Drawing
 from separatrix.report.tables import PageTable, count, fixed, number, percent

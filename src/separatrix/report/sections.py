@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from separatrix.comparison.fitting import by_name, fit_sentence, proven_gap
 from separatrix.comparison.inspection import N_LISTED, Outliers
+from separatrix.comparison.measures import SCORE_LABELS
 from separatrix.comparison.planes import MOST_CURVES
-from separatrix.comparison.scores import SCORE_LABELS, Candidate
+from separatrix.comparison.scores import Candidate
 from separatrix.data.block import Float
 from separatrix.report import figures
 from separatrix.report.coefficient_section import coefficient_table, forest
