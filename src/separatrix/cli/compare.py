@@ -11,6 +11,7 @@ from rich.table import Table
 from separatrix.cli.progress import FileProgress, ProgressLine
 from separatrix.cli.streaming import is_streamed, table_source
 from separatrix.comparison.comparison import Comparison, compare
+from separatrix.comparison.evaluation import as_sentence
 from separatrix.comparison.headline import cautions, headline
 from separatrix.comparison.listing import CALIBRATED_MARK, explained, measured_scores
 from separatrix.comparison.measures import OF_PROBABILITIES, SCORE_LABELS
@@ -35,6 +36,7 @@ def run(
     seed: int,
     margin: float,
     metric: str | None,
+    holdout: str | None,
     out: Path,
     stream: bool,
     quiet: bool,
@@ -45,16 +47,28 @@ def run(
         options |= {"margin": margin, "metric": metric}
         comparison: Comparison | StreamedComparison
         if is_streamed(data, stream):
+            if holdout is not None:
+                raise ValueError("--holdout needs the table in memory; evaluate the model on another table instead.")
             of_files = FileProgress(progress)
             source = table_source(data, target, of_files)
             comparison = compare_stream(source, table_name=data.name, progress=of_files, **options)
         else:
-            comparison = compare(data, target, progress=progress, **options)
+            comparison = compare(data, target, progress=progress, holdout=_holdout(holdout), **options)
         progress("writing the report", None)
         write_report(comparison, part / REPORT)
         save_model(comparison.best, part / MODEL)
     show(comparison)
     print(f"Report: {out / REPORT}\nModel:  {out / MODEL}")
+
+
+def _holdout(given: str | None) -> float | str | None:
+    """A share of the rows, or the path of another table."""
+    if given is None:
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        return given
 
 
 def show(comparison: Comparison | StreamedComparison) -> None:
@@ -74,6 +88,10 @@ def show(comparison: Comparison | StreamedComparison) -> None:
         console.print(_fits(comparison))
         console.print()
     console.print(printable(f"Recommended: {comparison.recommended.family}. {headline(comparison)}"), style="bold")
+    if isinstance(comparison, Comparison) and comparison.holdout is not None:
+        aside = comparison.holdout
+        for sentence in [as_sentence(aside), *aside.notes, *few(one.sentence for one in aside.drift)]:
+            console.print(printable(sentence))
     console.print(printable(comparison.reason))
     for sentence in cautions(comparison):
         console.print(printable(f"Caution: {sentence}"), style="yellow")

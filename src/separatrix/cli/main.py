@@ -96,6 +96,14 @@ def compare(
             help="Rank by log_loss, accuracy, auc, balanced_accuracy, f1 or brier; by cost where there is a loss.",
         ),
     ] = None,
+    holdout: Annotated[
+        str | None,
+        typer.Option(
+            "--holdout",
+            metavar="SHARE|FILE",
+            help="Judge the recommended model on rows set aside: a share of them, such as 0.2, or another table.",
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for report.html and model.safetensors.")
     ] = Path("separatrix-out"),
@@ -104,7 +112,7 @@ def compare(
     debug: Debug = False,
 ) -> None:
     """Compare the whole family by cross-validation; write a report and the recommended model."""
-    _run("compare", data, target, loss, families, folds, seed, margin, metric, out, stream, quiet)
+    _run("compare", data, target, loss, families, folds, seed, margin, metric, holdout, out, stream, quiet)
 
 
 @app.command()
@@ -144,6 +152,20 @@ def predict(
 ) -> None:
     """Predict every row of a table of any size: the label, and the probability of each class."""
     _run("predict", model, data, output, keep, quiet)
+
+
+@app.command()
+@guarded
+def evaluate(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="What was found, as JSON.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Judge a model on a table with known classes: scores with intervals, confusion, calibration, drifted columns."""
+    _run("evaluate", model, data, output)
 
 
 @app.command()

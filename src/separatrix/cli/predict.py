@@ -17,6 +17,7 @@ from pyarrow.types import is_nested
 
 from separatrix.cli.progress import ProgressLine
 from separatrix.cli.writers import DELIMITERS, SUFFIXES, table_writer
+from separatrix.comparison.drift import DriftCounter
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.arrow_columns import decoded, plain
 from separatrix.data.checks import nearest_name
@@ -109,6 +110,7 @@ class Prediction:
             raise ValueError(f"The output would have two columns {twice!r}; leave it out of --keep.")
         self._known = {c.name: frozenset(c.categories) for c in model.schema.columns if c.kind == "categorical"}
         self._flags = {c.name: c for c in model.schema.columns if c.kind == "boolean"}
+        self._drift = DriftCounter(model.training or {})
         self._missing: Counter[str] = Counter()
         self._unseen: Counter[str] = Counter()
         self._example: dict[str, str] = {}
@@ -119,6 +121,7 @@ class Prediction:
         rows = self._model.schema.read(batch)
         self.n_rows += len(rows)
         self._count(rows, batch)
+        self._drift.add(rows)
         labels, proba = self._decide(rows)
         return pa.record_batch([*kept, labels, *(pa.array(column) for column in proba)], names=self._names)
 
@@ -130,7 +133,7 @@ class Prediction:
             for name, n in self._unseen.items()
         )
         missing = (f"Column {name!r}: {_counted(n)} missing." for name, n in self._missing.items() if n)
-        notes = [*few(missing), *few(unseen)]
+        notes = [*few(missing), *few(unseen), *few(one.sentence for one in self._drift.found())]
         if not self._model.has_probabilities:
             notes.append(
                 f"The family {self._model.family!r} gives no probabilities, so only the predictions were written."

@@ -19,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.comparison.costs import as_loss
+from separatrix.comparison.evaluation import Evaluation, evaluate
 from separatrix.comparison.families import FAMILIES, find_family
 from separatrix.comparison.fitting import Steps, by_name, certificate_of, gathered, in_words, stoppable, train
+from separatrix.comparison.holdout import set_aside
 from separatrix.comparison.inspection import (
     Outliers,
     coefficient_intervals,
@@ -110,6 +112,8 @@ class Comparison:
         What else should be known.
     tie_rule : str
         Which candidates count as good as the best.
+    holdout : Evaluation or None
+        The recommended model on rows that were set aside.
     """
 
     rows: TableRows
@@ -134,6 +138,7 @@ class Comparison:
     table_name: str
     notes: list[str] = field(default_factory=list)
     tie_rule: str = ""
+    holdout: Evaluation | None = None
     fold_kind = "stratified"
 
     @property
@@ -186,6 +191,7 @@ def compare(
     random_state: int = 0,
     margin: float = 0.01,
     metric: str | None = None,
+    holdout: Any = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Comparison | StreamedComparison:
     """Compare all families of linear classifiers on a table, and recommend one.
@@ -216,6 +222,9 @@ def compare(
         within it of the best is as good, and the simplest of these is recommended.
     metric : {"log_loss", "accuracy", "auc", "balanced_accuracy", "f1", "brier"}, optional
         What ranks the candidates; by default the cost where a loss is given, else the log-loss.
+    holdout : float, table or path, optional
+        Rows on which nothing is learnt or chosen, for a last look at the recommended model: a share of every class, or
+        another table.
     progress : callable, optional
         Called often as ``progress(label, fraction)``.
 
@@ -235,6 +244,8 @@ def compare(
     ('lda', [0, 0])
     """
     if isinstance(data, Source) or is_elsewhere(data):
+        if holdout is not None:
+            raise ValueError("A table that is never held has no rows set aside; evaluate the model on another table.")
         if n_repeats != 1:
             raise ValueError(f"n_repeats={n_repeats}: the folds of a table that is never held are drawn once.")
         options: dict[str, Any] = {"loss": loss, "actions": actions, "cv": cv, "random_state": random_state}
@@ -253,7 +264,10 @@ def compare(
     from_file = isinstance(data, str | os.PathLike)
     with warnings.catch_warnings(record=True) as caught, stoppable() as check:
         warnings.simplefilter("always")
-        schema, rows, codes = TableSchema.infer_and_read(read_table(data) if from_file else data, target)
+        table, aside = read_table(data) if from_file else data, None
+        if holdout is not None:
+            table, aside = set_aside(table, target, holdout, int(random_state))
+        schema, rows, codes = TableSchema.infer_and_read(table, target)
         classes, seed = as_names(schema.classes), int(random_state)
         matrix, names = as_loss(loss, classes, actions)
         numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed)
@@ -313,6 +327,7 @@ def compare(
         table_name=Path(data).name if from_file else "",
         notes=[*notes, *substituted, *dict.fromkeys(str(one.message) for one in caught)],
         tie_rule=tie_rule(by, least, margin),
+        holdout=None if aside is None else evaluate(chosen.model, aside),
     )
 
 
@@ -333,6 +348,7 @@ def _candidate(task: Task, trial: Trial, verdict: str) -> Candidate:
         actions=None if loss is None else task.actions,
         scores={name: {"mean": score.mean, "error": score.standard_error} for name, score in scores.items()},
     )
+    model.training = task.profile
     return Candidate(
         family=family.name,
         label=family.label,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from separatrix.comparison.evaluation import as_sentence
 from separatrix.comparison.headline import cautions, headline
 from separatrix.comparison.measures import OF_PROBABILITIES, SCORE_LABELS, plus_minus
 from separatrix.comparison.scores import Candidate
@@ -83,6 +84,8 @@ def _short(value: Any) -> str:
 
 def _sentences(comparison: Comparison | StreamedComparison) -> list[str]:
     found = [f"Recommended: {comparison.recommended.label}. {headline(comparison)} {comparison.reason}"]
+    if (aside := getattr(comparison, "holdout", None)) is not None:
+        found += [as_sentence(aside), *aside.notes]
     found += [*cautions(comparison), comparison.separability]
     found += comparison.notes
     found += [f"{candidate.label}: {note}" for candidate in comparison.candidates for note in candidate.notes]

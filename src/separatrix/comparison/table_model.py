@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from separatrix.comparison.drift import profile
 from separatrix.data.labels import as_names
 from separatrix.decide.losses import best_actions, check_proba, loss_table
 from separatrix.tables.encoder import TableEncoder
@@ -54,6 +55,8 @@ class TableModel:
     >>> model.predict(pa.table({"sex": ["f", "m"], "age": [70, None]}))
     array(['yes', 'no'], dtype='<U3')
     """
+
+    training: dict[str, Any] | None = None  # how the columns of the training rows were distributed, where it is known
 
     def __init__(
         self,
@@ -117,6 +120,7 @@ class TableModel:
         encoder = TableEncoder(schema, standardise=standardise).fit(rows) if encode else None
         model = cls(schema, encoder, clone(estimator), family=family, loss=loss, actions=actions)
         model.estimator.fit(model.encode(rows), codes)
+        model.training = profile(rows)
         return model
 
     @property

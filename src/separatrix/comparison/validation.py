@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import StratifiedKFold
 
+from separatrix.comparison.drift import profile
 from separatrix.comparison.families import ModelFamily
 from separatrix.comparison.fitting import Note, in_words, predictions, train
 from separatrix.comparison.inspection import rank_within_classes
@@ -90,6 +91,11 @@ class Task:
     def encoded(self) -> Float:
         """All rows as numbers."""
         return self.encoder.transform(self.rows)
+
+    @cached_property
+    def profile(self) -> dict[str, Any]:
+        """How the columns are distributed."""
+        return profile(self.rows)
 
     @cached_property
     def plane(self) -> Plane | str:
