@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from separatrix.cli.predict import load
-from separatrix.comparison.evaluation import Evaluation, evaluate
+from separatrix.comparison.evaluation import ModelEvaluation, evaluate
 from separatrix.comparison.headline import rounded_down
 from separatrix.comparison.measures import SCORE_LABELS
 from separatrix.data.text import printable
@@ -32,7 +32,7 @@ def run(model: Path, data: Path, output: Path | None) -> None:
         print(f"Wrote {output}.")
 
 
-def show(found: Evaluation, name: str) -> None:
+def show(found: ModelEvaluation, name: str) -> None:
     """Print an evaluation: the answer first."""
     console = Console(markup=False, highlight=False, emoji=False)  # names of columns and classes are text, not markup
     right = found.scores["accuracy"]
@@ -63,7 +63,7 @@ def show(found: Evaluation, name: str) -> None:
         console.print(bins)
 
 
-def _confusion(found: Evaluation) -> Any:
+def _confusion(found: ModelEvaluation) -> Any:
     """Counts of the true classes by the answers, with recall and precision; of many classes these alone."""
     counts, names = found.confusion, [printable(str(name)) for name in found.answers]
     same = found.classes.tolist() == found.answers.tolist()
@@ -79,7 +79,7 @@ def _confusion(found: Evaluation) -> Any:
     return table
 
 
-def as_json(found: Evaluation) -> dict[str, Any]:
+def as_json(found: ModelEvaluation) -> dict[str, Any]:
     """An evaluation as plain values."""
     points = found.reliability
     parts = ("predicted", "observed", "lower", "upper", "counts")

@@ -147,11 +147,12 @@ def predict(
     keep: Annotated[
         str | None, typer.Option("--keep", metavar="COL,COL", help="Columns of DATA to copy into OUT.")
     ] = None,
+    loss: Loss = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Predict every row of a table of any size: the label, and the probability of each class."""
-    _run("predict", model, data, output, keep, quiet)
+    _run("predict", model, data, output, keep, loss, quiet)
 
 
 @app.command()

@@ -17,6 +17,7 @@ from pyarrow.types import is_nested
 
 from separatrix.cli.progress import ProgressLine
 from separatrix.cli.writers import DELIMITERS, SUFFIXES, table_writer
+from separatrix.comparison.costs import read_loss
 from separatrix.comparison.drift import DriftCounter
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.arrow_columns import decoded, plain
@@ -30,7 +31,7 @@ from separatrix.tables.reading import table_batches
 from separatrix.tables.rows import TableRows
 
 
-def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> None:
+def run(model: Path, data: Path, output: str, keep: str | None, loss: Path | None, quiet: bool) -> None:
     """Write the prediction and the probabilities of every row of `data`."""
     suffix = ".csv" if output == "-" else Path(output).suffix.lower()
     if suffix not in SUFFIXES:
@@ -38,7 +39,7 @@ def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> 
     path = None if output == "-" else destination(output)
     if path == data.resolve():
         raise ValueError(f"{data} is the table to read; write the predictions to another file.")
-    prediction = Prediction(load(model), next(csv.reader([keep])) if keep else [])
+    prediction = Prediction(_with_loss(load(model), loss), next(csv.reader([keep])) if keep else [])
     with ProgressLine(quiet) as progress:
         batches = (prediction.of(batch) for batch in followed(table_batches(data), data, progress))
         if path is None:
@@ -60,6 +61,17 @@ def load(path: Path) -> TableModel:
             f"{path} holds a {type(model).__name__}, which reads arrays; make a model of tables with separatrix fit."
         )
     return model
+
+
+def _with_loss(model: TableModel, loss: Path | None) -> TableModel:
+    """The model with another rule: the action of least expected cost by the losses of a file."""
+    if loss is None:
+        return model
+    costs, actions = read_loss(loss, model.schema.classes)
+    more = {"family": model.family, "loss": costs, "actions": actions, "scores": model.scores}
+    other = TableModel(model.schema, model.encoder, model.estimator, **more)
+    other.training = model.training
+    return other
 
 
 def followed(batches: Iterator[Any], path: Path, progress: ProgressLine) -> Iterator[Any]:

@@ -18,21 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.costs import as_loss
-from separatrix.comparison.evaluation import Evaluation, evaluate
+from separatrix.comparison.costs import as_loss, class_costs
+from separatrix.comparison.evaluation import ModelEvaluation, evaluate
+from separatrix.comparison.evidence import inspect_candidate
 from separatrix.comparison.families import FAMILIES, find_family
 from separatrix.comparison.fitting import Steps, by_name, certificate_of, gathered, in_words, stoppable, train
 from separatrix.comparison.holdout import set_aside
-from separatrix.comparison.inspection import (
-    Outliers,
-    coefficient_intervals,
-    discriminating_columns,
-    find_outliers,
-    pooled_outliers,
-)
+from separatrix.comparison.inspection import Outliers, discriminating_columns, pooled_outliers
 from separatrix.comparison.listing import as_html, as_text, ranking
 from separatrix.comparison.measures import OF_PROBABILITIES, check_metric, measure, practical_margin
-from separatrix.comparison.planes import MOST_CURVES, Plane, fit_in_plane
+from separatrix.comparison.planes import Plane
 from separatrix.comparison.scores import Candidate, rank, recommend, tie_rule
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.comparison.table_model import TableModel
@@ -50,7 +45,6 @@ from separatrix.data.block import Codes, Float
 from separatrix.data.dispatch import is_elsewhere
 from separatrix.data.labels import as_names
 from separatrix.data.source import Source
-from separatrix.decide.calibration import reliability_diagram
 from separatrix.decide.losses import best_actions
 from separatrix.geometry.separation import separability
 from separatrix.tables.columns import ColumnSchema
@@ -112,7 +106,7 @@ class Comparison:
         What else should be known.
     tie_rule : str
         Which candidates count as good as the best.
-    holdout : Evaluation or None
+    holdout : ModelEvaluation or None
         The recommended model on rows that were set aside.
     """
 
@@ -138,7 +132,7 @@ class Comparison:
     table_name: str
     notes: list[str] = field(default_factory=list)
     tie_rule: str = ""
-    holdout: Evaluation | None = None
+    holdout: ModelEvaluation | None = None
     fold_kind = "stratified"
 
     @property
@@ -286,7 +280,7 @@ def compare(
             except Exception as error:  # whatever it is, the other families go on
                 failures[name] = in_words(error, task.classes)
             else:
-                _inspect(task, candidates[-1])
+                inspect_candidate(task, candidates[-1])
         if not candidates:
             reasons = " ".join(f"{name}: {reason}" for name, reason in failures.items())
             raise ValueError(f"No family could be fitted to these data. {reasons}")
@@ -336,7 +330,7 @@ def _candidate(task: Task, trial: Trial, verdict: str) -> Candidate:
     family, loss = trial.family, None if trial.proba is None else task.loss
     X = task.encoded if family.encoded else task.rows.frame()
     trained = train(family, trial.build, X, task.codes, task.seed)
-    given = (trial.predicted, trial.proba, _plain_loss(task) if loss is None else loss)
+    given = (trial.predicted, trial.proba, class_costs(task.loss, task.actions, task.classes) if loss is None else loss)
     scores = measure(task.codes, task.folds, *given, trial.decision_scores, len(task.classes))
     proba = None if trial.proba is None else trial.proba[0]
     model = TableModel(
@@ -368,31 +362,6 @@ def _candidate(task: Task, trial: Trial, verdict: str) -> Candidate:
         fold_coefs=aligned_coefs(trial.models, task.encoder.feature_names_),
         notes=[by_name(note, task.classes) for note in gathered(trial.notes + trained.notes)],
     )
-
-
-def _plain_loss(task: Task) -> Float | None:
-    """What each class costs as an answer, for models whose answers are classes; None where some class is no action."""
-    if task.loss is None or task.actions is None or not set(task.classes.tolist()) <= set(task.actions):
-        return None
-    return task.loss[:, [task.actions.index(label) for label in task.classes.tolist()]]
-
-
-def _inspect(task: Task, candidate: Candidate) -> None:
-    """Keep with a candidate what a report shows of it; what its extra fits warn of concerns the pictures alone."""
-    estimator, codes, n_classes = candidate.model.estimator, task.codes, len(task.classes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if candidate.proba is not None:
-            candidate.reliability = reliability_diagram(codes, candidate.proba, classes=np.arange(n_classes))
-        if candidate.fold_coefs is not None:
-            names, folds = task.encoder.feature_names_, candidate.fold_coefs
-            candidate.coefficients = coefficient_intervals(
-                candidate.family, estimator, names, folds, task.encoded, codes
-            )
-        if candidate.model.encoder is not None and hasattr(estimator, "mahalanobis"):
-            candidate.outliers = find_outliers(estimator, task.encoded, task.rank)
-        if isinstance(task.plane, Plane) and n_classes <= MOST_CURVES:
-            candidate.plane_model = fit_in_plane(task.plane, codes, estimator, n_classes)
 
 
 def _separability(task: Task) -> tuple[str, str]:

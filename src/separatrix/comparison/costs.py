@@ -69,6 +69,13 @@ def as_loss(loss: Any, classes: NDArray[Any], actions: Iterable[Any] | None) -> 
     return matrix, names.tolist()
 
 
+def class_costs(loss: Float | None, actions: list[Any] | None, classes: NDArray[Any]) -> Float | None:
+    """What each class costs as an answer, for models whose answers are classes; None where some class is no action."""
+    if loss is None or actions is None or not set(classes.tolist()) <= set(actions):
+        return None
+    return loss[:, [actions.index(label) for label in classes.tolist()]]
+
+
 def _costs(table: Any, source: str) -> tuple[dict[Any, dict[str, float]], list[str]]:
     """{truth: {action: cost}} of a table whose first column is the truth, and the actions as they stand in its head."""
     truth, *actions = table.column_names

@@ -54,7 +54,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class ModelEvaluation:
     """What `evaluate` found.
 
     Parameters
@@ -88,7 +88,7 @@ class Evaluation:
     notes: list[str] = field(default_factory=list)
 
 
-def as_sentence(found: Evaluation) -> str:
+def as_sentence(found: ModelEvaluation) -> str:
     """An evaluation of rows that were set aside, in a sentence."""
     right = found.scores["accuracy"]
     ends = f"95 % interval {100 * right.lower:.0f} to {100 * right.upper:.0f} %"
@@ -98,7 +98,7 @@ def as_sentence(found: Evaluation) -> str:
     return f"On {found.n_rows} rows set aside: {100 * right.value:.0f} % right ({ends}){more}."
 
 
-def evaluate(model: TableModel, data: Any) -> Evaluation:
+def evaluate(model: TableModel, data: Any) -> ModelEvaluation:
     """Judge a model on a table that holds the true classes.
 
     Parameters
@@ -110,7 +110,7 @@ def evaluate(model: TableModel, data: Any) -> Evaluation:
 
     Returns
     -------
-    Evaluation
+    ModelEvaluation
 
     Examples
     --------
@@ -141,7 +141,7 @@ def evaluate(model: TableModel, data: Any) -> Evaluation:
     shares = np.bincount(codes, minlength=len(schema.classes)) / len(codes)
     guess = by_guessing(shares, "accuracy")
     notes += list(_promised(model, scores))
-    return Evaluation(
+    return ModelEvaluation(
         len(codes), model.classes_, answers, scores, guess, confusion, reliability, counter.found(), notes
     )
 

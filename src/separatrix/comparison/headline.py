@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from separatrix.comparison.streamed import StreamedComparison
 
 # A class of a smaller share can be missed altogether without much harm to the accuracy.
-_RARE = 0.2
+_RARE = 0.15
 
 
 def headline(comparison: Comparison | StreamedComparison) -> str:

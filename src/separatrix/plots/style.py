@@ -13,7 +13,10 @@ from sklearn.pipeline import Pipeline
 
 from separatrix.data.text import one_line
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8F21FF", "#604A1F")
+COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8F21FF", "#604A1F"),
+    *("#EE0044", "#3344CC", "#446666", "#EE33DD", "#991144", "#882288"),
+)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 # The grey that has the same contrast to white and to black: text and axes on a page that may be either.
@@ -27,7 +30,7 @@ def colour(k: int) -> str:
 
 
 def marker(k: int) -> str:
-    """Of the k-th class; it repeats later than the colours do, so that no two of 42 classes share both."""
+    """Of the k-th class; there are seven, so that no two of 84 classes share it and the colour."""
     return MARKERS[k % len(MARKERS)]
 
 

@@ -1,0 +1,31 @@
+"""What is kept of every candidate for those who want to see why: reliability, coefficients, outliers, regions in a plane."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from separatrix.comparison.inspection import coefficient_intervals, find_outliers
+from separatrix.comparison.planes import MOST_CURVES, Plane, fit_in_plane
+from separatrix.comparison.scores import Candidate
+from separatrix.comparison.validation import Task
+from separatrix.decide.calibration import reliability_diagram
+
+
+def inspect_candidate(task: Task, candidate: Candidate) -> None:
+    """Keep with a candidate what a report shows of it; what its extra fits warn of concerns the pictures alone."""
+    estimator, codes, n_classes = candidate.model.estimator, task.codes, len(task.classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if candidate.proba is not None:
+            candidate.reliability = reliability_diagram(codes, candidate.proba, classes=np.arange(n_classes))
+        if candidate.fold_coefs is not None:
+            names, folds = task.encoder.feature_names_, candidate.fold_coefs
+            candidate.coefficients = coefficient_intervals(
+                candidate.family, estimator, names, folds, task.encoded, codes
+            )
+        if candidate.model.encoder is not None and hasattr(estimator, "mahalanobis"):
+            candidate.outliers = find_outliers(estimator, task.encoded, task.rank)
+        if isinstance(task.plane, Plane) and n_classes <= MOST_CURVES:
+            candidate.plane_model = fit_in_plane(task.plane, codes, estimator, n_classes)
