@@ -13,7 +13,7 @@ from separatrix.cli.streaming import is_streamed, table_source
 from separatrix.comparison.comparison import Comparison, compare
 from separatrix.comparison.evaluation import as_sentence
 from separatrix.comparison.headline import cautions, headline
-from separatrix.comparison.listing import CALIBRATED_MARK, explained, measured_scores
+from separatrix.comparison.listing import CALIBRATED_MARK, explained, measured_scores, reference_row
 from separatrix.comparison.measures import OF_PROBABILITIES, SCORE_LABELS
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.data.text import printable
@@ -93,6 +93,8 @@ def show(comparison: Comparison | StreamedComparison) -> None:
         for sentence in [as_sentence(aside), *aside.notes, *few(one.sentence for one in aside.drift)]:
             console.print(printable(sentence))
     console.print(printable(comparison.reason))
+    if isinstance(comparison, Comparison) and comparison.nonlinear is not None:
+        console.print(printable(f"Is linear enough? {comparison.nonlinear.sentence}"))
     for sentence in cautions(comparison):
         console.print(printable(f"Caution: {sentence}"), style="yellow")
     for title, sentences in _remarks(comparison).items():
@@ -115,6 +117,9 @@ def _ranking(comparison: Comparison | StreamedComparison, wide: bool) -> Any:
         more = (row["certificate"],) if wide else ()
         style = "bold" if row["recommended"] else None
         table.add_row(f"{row['rank']:>2}{mark}", row["family"], *scores, seconds, *more, style=style)
+    if (other := reference_row(comparison)) is not None:
+        scores = [_score(other, name, place < 2) for place, name in enumerate(measured)]
+        table.add_row("", "(boosting)", *scores, "", *([""] if wide else []), style="dim")
     return table
 
 

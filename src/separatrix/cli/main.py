@@ -171,6 +171,18 @@ def evaluate(
 
 @app.command()
 @guarded
+def explain(
+    model: Model,
+    data: Data,
+    row: Annotated[int, typer.Option("--row", min=1, help="Which row of DATA, counted from 1.")] = 1,
+    debug: Debug = False,
+) -> None:
+    """Show what pushed a linear model to its decision about one row, and the nearest change that flips it."""
+    _run("explain", model, data, row)
+
+
+@app.command()
+@guarded
 def inspect(model: Model, debug: Debug = False) -> None:
     """Show what is in a model file: family, classes, columns, scores, checksum."""
     _run("inspect", model)

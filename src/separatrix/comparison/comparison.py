@@ -27,6 +27,7 @@ from separatrix.comparison.holdout import set_aside
 from separatrix.comparison.inspection import Outliers, discriminating_columns, pooled_outliers
 from separatrix.comparison.listing import as_html, as_text, ranking
 from separatrix.comparison.measures import OF_PROBABILITIES, check_metric, measure, practical_margin
+from separatrix.comparison.nonlinear import NonLinear, examine, with_curved
 from separatrix.comparison.planes import Plane
 from separatrix.comparison.scores import Candidate, rank, recommend, tie_rule
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
@@ -108,6 +109,8 @@ class Comparison:
         Which candidates count as good as the best.
     holdout : ModelEvaluation or None
         The recommended model on rows that were set aside.
+    nonlinear : NonLinear or None
+        Gradient boosting on the same folds, when all families are compared: whether linear is enough.
     """
 
     rows: TableRows
@@ -133,6 +136,7 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     tie_rule: str = ""
     holdout: ModelEvaluation | None = None
+    nonlinear: NonLinear | None = None
     fold_kind = "stratified"
 
     @property
@@ -267,7 +271,7 @@ def compare(
         numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed)
         task = Task(rows, schema, codes, classes, numbers, matrix, names, seed)
         trials, failures, substituted = start_trials(wanted, task)
-        fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials)
+        fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials) + (families is None) * task.n_folds
         steps = Steps(progress, check, fits + len(LEARNING_SHARES) * task.n_folds + 1)
         steps("separability")
         verdict, sentence = _separability(task)
@@ -294,6 +298,16 @@ def compare(
                 )
         least = practical_margin(margin, np.bincount(task.codes) / len(task.codes), by, task.loss)
         ordered = rank(candidates, by, task.n_folds, least)
+        reference = None
+        if families is None:
+            reference, curved, failed = examine(task, ordered, by, least, steps)
+            failures |= failed
+            if reference is not None and curved is not None:
+                trials[curved.family.name] = curved
+                candidates.append(_candidate(task, curved, verdict))
+                inspect_candidate(task, candidates[-1])
+                reference = with_curved(reference, candidates[-1], by)
+                ordered = rank(candidates, by, task.n_folds, least)
         chosen, reason = recommend(ordered, by, task.n_folds, least)
         curve = learning_curve(task, trials[chosen.family], steps)
         steps.end()
@@ -321,6 +335,7 @@ def compare(
         table_name=Path(data).name if from_file else "",
         notes=[*notes, *substituted, *dict.fromkeys(str(one.message) for one in caught)],
         tie_rule=tie_rule(by, least, margin),
+        nonlinear=reference,
         holdout=None if aside is None else evaluate(chosen.model, aside),
     )
 

@@ -1,4 +1,4 @@
-"""What is kept of every candidate for those who want to see why: reliability, coefficients, outliers, regions in a plane."""
+"""What is kept of every candidate for those who want to see why: reliability, coefficients, importances, outliers, regions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import warnings
 
 import numpy as np
 
+from separatrix.comparison.importance import partial_effects, permutation_importance
 from separatrix.comparison.inspection import coefficient_intervals, find_outliers
 from separatrix.comparison.planes import MOST_CURVES, Plane, fit_in_plane
 from separatrix.comparison.scores import Candidate
 from separatrix.comparison.validation import Task
 from separatrix.decide.calibration import reliability_diagram
+
+MOST_EFFECTS = 6
 
 
 def inspect_candidate(task: Task, candidate: Candidate) -> None:
@@ -29,3 +32,9 @@ def inspect_candidate(task: Task, candidate: Candidate) -> None:
             candidate.outliers = find_outliers(estimator, task.encoded, task.rank)
         if isinstance(task.plane, Plane) and n_classes <= MOST_CURVES:
             candidate.plane_model = fit_in_plane(task.plane, codes, estimator, n_classes)
+        if candidate.family != "baseline":
+            models = candidate.fold_models[: task.n_folds]
+            candidate.importance = permutation_importance(models, task.rows, codes, task.folds[0], task.seed)
+            listed = {column.name: column for column in task.schema.used}
+            wanted = [listed[one.column] for one in candidate.importance[:MOST_EFFECTS] if one.mean > 0.0]
+            candidate.effects = partial_effects(candidate.model, models, task.rows, wanted, seed=task.seed)

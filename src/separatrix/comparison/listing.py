@@ -9,6 +9,7 @@ from markupsafe import Markup
 from separatrix.comparison.evaluation import as_sentence
 from separatrix.comparison.headline import cautions, headline
 from separatrix.comparison.measures import OF_PROBABILITIES, SCORE_LABELS, plus_minus
+from separatrix.comparison.nonlinear import LABEL
 from separatrix.comparison.scores import Candidate
 from separatrix.data.text import printable
 
@@ -48,6 +49,19 @@ def _row(comparison: Comparison | StreamedComparison, candidate: Candidate) -> d
     }
 
 
+def reference_row(comparison: Comparison | StreamedComparison) -> dict[str, Any] | None:
+    """The line of the non-linear model that is no candidate, with the keys of the others that it has."""
+    reference = getattr(comparison, "nonlinear", None)
+    if reference is None:
+        return None
+    row: dict[str, Any] = {"label": LABEL, "calibrated": False}
+    for name in measured_scores(comparison):
+        score = reference.scores.get(name)
+        row[name] = None if score is None else score.mean
+        row[f"{name}_error"] = None if score is None else score.standard_error
+    return row
+
+
 def _cells(comparison: Comparison | StreamedComparison, rows: list[dict[str, Any]]) -> list[list[str]]:
     measured = measured_scores(comparison)
     cells = [["", "model", *(SCORE_LABELS[name] for name in measured), "fit", "chosen", "certificate"]]
@@ -57,6 +71,8 @@ def _cells(comparison: Comparison | StreamedComparison, rows: list[dict[str, Any
         tuned = ", ".join(f"{name}={_short(value)}" for name, value in row["tuned"].items()) or "–"
         fit = f"{row['fit_seconds']:.2g} s"
         cells.append([f"{row['rank']}{mark}", row["label"], *scores, fit, tuned, row["certificate"]])
+    if (other := reference_row(comparison)) is not None:
+        cells.append(["", other["label"], *(_score(other, name) for name in measured), "", "", ""])
     return [[printable(cell) for cell in line] for line in cells]
 
 
@@ -86,6 +102,8 @@ def _sentences(comparison: Comparison | StreamedComparison) -> list[str]:
     found = [f"Recommended: {comparison.recommended.label}. {headline(comparison)} {comparison.reason}"]
     if (aside := getattr(comparison, "holdout", None)) is not None:
         found += [as_sentence(aside), *aside.notes]
+    if (reference := getattr(comparison, "nonlinear", None)) is not None:
+        found.append(f"Is linear enough? {reference.sentence}")
     found += [*cautions(comparison), comparison.separability]
     found += comparison.notes
     found += [f"{candidate.label}: {note}" for candidate in comparison.candidates for note in candidate.notes]
@@ -117,7 +135,7 @@ def as_html(comparison: Comparison | StreamedComparison) -> str:
         Markup('<tr style="font-weight:bold">{}</tr>' if row["recommended"] else "<tr>{}</tr>").format(
             _each("td", cells)
         )
-        for row, cells in zip(rows, body, strict=True)
+        for row, cells in zip([*rows, {"recommended": False}], body, strict=False)
     ]
     return Markup("<div><p>{}</p><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table><ul>{}</ul></div>").format(
         _title(comparison),

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from separatrix.comparison.importance import ColumnImportance, PartialEffect
 from separatrix.comparison.inspection import CoefficientIntervals, Outliers
 from separatrix.comparison.measures import GREATER_IS_BETTER, OF_PROBABILITIES, SCORE_LABELS, Score, standard_error
 from separatrix.comparison.planes import PlaneModel
@@ -54,6 +55,8 @@ class Candidate:
     plane_model: PlaneModel | str | None = None  # a sentence where that failed; None where there is no plane
     confusion: Codes | None = None  # (n_classes, n_classes) counts, where the predictions of single rows are not kept
     notes: list[str] = field(default_factory=list)  # what the fits warned of
+    importance: list[ColumnImportance] = field(default_factory=list)  # of the columns, the largest first
+    effects: list[PartialEffect] = field(default_factory=list)  # of its most important columns
     calibrated: bool = False  # whether it has no probabilities, and its log-loss is that of calibrated scores
     tied: bool = False  # whether it is as good as the best
     rank: int = 0  # 1 for the best

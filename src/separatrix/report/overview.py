@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.comparison.families import FAMILIES
-from separatrix.comparison.listing import CALIBRATED_MARK, measured_scores
+from separatrix.comparison.listing import CALIBRATED_MARK, measured_scores, reference_row
 from separatrix.comparison.measures import OF_PROBABILITIES, SCORE_LABELS
 from separatrix.report import figures
 from separatrix.report.figures import Drawing
@@ -78,12 +78,16 @@ def ranking_table(comparison: Comparison | StreamedComparison) -> PageTable:
         ]
         for row in rows
     ]
+    if (other := reference_row(comparison)) is not None:
+        told = [_cell(other, name, name == comparison.ranked_by or name == "accuracy") for name in names]
+        cells.append([other["label"], "", "never recommended", *told, ""])
     return PageTable(
         f"Ranked by {SCORE_LABELS[comparison.ranked_by]}; scores are means over the folds, ± one standard error.",
         ["model", "rank", "", *(_HEADS.get(name, SCORE_LABELS[name]) for name in names), "seconds"],
         cells,
         [False, True, False, *[True] * (len(names) + 1)],
         marked=frozenset(k for k, row in enumerate(rows) if row["recommended"]),
+        totals=frozenset(range(len(rows), len(cells))),
         tips={_HEADS.get(name, SCORE_LABELS[name]): text for name, text in _MEANINGS.items()},
         sortable=True,
     )
@@ -125,4 +129,4 @@ def learning_drawing(comparison: Comparison) -> Drawing | None:
 
 def failures(comparison: Comparison | StreamedComparison) -> list[tuple[str, str]]:
     """The families that could not be fitted, by the names of the ranking, and why."""
-    return [(FAMILIES[name].label, why) for name, why in comparison.failures.items()]
+    return [(FAMILIES[name].label if name in FAMILIES else name, why) for name, why in comparison.failures.items()]

@@ -118,6 +118,7 @@ def _with_rows(comparison: Comparison) -> dict[str, Any]:
     from separatrix.report.answers import holdout_table, more_rows
     from separatrix.report.chooser import rule_chooser
     from separatrix.report.sections import model_section, outlier_table
+    from separatrix.report.why_section import why_section
 
     best, far = comparison.recommended, comparison.outliers
     metric = "Mahalanobis distance under the pooled covariance of the encoded columns"
@@ -128,7 +129,7 @@ def _with_rows(comparison: Comparison) -> dict[str, Any]:
         "more_rows": more_rows(comparison),
         "holdout": holdout_table(comparison.holdout),
         "chooser": rule_chooser(comparison),
-        "why": None,
+        "why": why_section(comparison),
         "best": model_section(comparison, best, POINTS),
         "others": [model_section(comparison, candidate, POINTS_OF_OTHERS) for candidate in others],
     }

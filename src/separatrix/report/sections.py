@@ -20,6 +20,7 @@ from separatrix.report import figures
 from separatrix.report.coefficient_section import coefficient_table, forest
 from separatrix.report.figures import Drawing
 from separatrix.report.tables import PageTable, count, fixed, number, percent, row_table
+from separatrix.report.why_section import importance_drawing
 from separatrix.tables.findings import joined
 
 if TYPE_CHECKING:
@@ -142,6 +143,8 @@ def _drawings(
 ) -> tuple[list[Drawing], list[str]]:
     """The figures of one candidate, and notes on those that there are none of."""
     codes, scores, drawings, notes = comparison.codes, candidate.left_out_scores, [], []
+    if candidate.importance and candidate is not comparison.recommended:
+        drawings.append(importance_drawing(f"{anchor}-i", candidate.importance, candidate.proba is not None))
     if candidate.coefficients is not None:
         drawings.append(forest(f"{anchor}-c", candidate.coefficients, classes))
     few = len(classes) <= MOST_CURVES
