@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
     from separatrix.comparison.scores import Candidate
 
-MOST_DRAWN, MOST_LISTED, MOST_CLASSES, MOST_PUSHES = 15, 40, 6, 8
+MOST_DRAWN, MOST_LISTED, MOST_CLASSES, MOST_PUSHES = 15, 40, 12, 8
 # Families whose coefficients are differences of log-odds.
 _LOG_ODDS = {"logistic", "logistic-l1", "bayesian-logistic", "lda"}
 
