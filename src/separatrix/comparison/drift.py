@@ -53,9 +53,9 @@ def profile(rows: TableRows) -> dict[str, Any]:
 
 def _one(values: Any, n: int, flags: bool) -> dict[str, Any]:
     if isinstance(values, CodedText) or values.dtype == object:
-        counts = Counter(CodedText.of(values).counts())
-        kept = dict(counts.most_common(_MOST_LEVELS))
-        return {"kind": "categorical", "n": n, "levels": kept, "missing": n - sum(counts.values())}
+        tally = Counter(CodedText.of(values).counts())
+        kept = dict(tally.most_common(_MOST_LEVELS))
+        return {"kind": "categorical", "n": n, "levels": kept, "missing": n - sum(tally.values())}
     given = values[~np.isnan(values)]
     found: dict[str, Any] = {"kind": "boolean" if flags else "numeric", "n": n, "missing": n - len(given)}
     if not len(given):
