@@ -97,7 +97,7 @@ def in_child(name: str, package: str, target: str, dropped: list[str]) -> dict[s
     table = _fetched(name, package, target).drop(columns=dropped).dropna(subset=[target]).reset_index(drop=True)
     if len(table) > MOST_ROWS:
         table = table.sample(MOST_ROWS, random_state=0).reset_index(drop=True)
-    y = table[target].astype(str)
+    y = "class " + table[target].astype(str)  # as text, whatever it was
     table[target] = y
     labels = sorted(y.unique())
     columns = table.drop(columns=target)

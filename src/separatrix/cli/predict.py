@@ -68,7 +68,7 @@ def _with_loss(model: TableModel, loss: Path | None) -> TableModel:
     if loss is None:
         return model
     costs, actions = read_loss(loss, model.schema.classes)
-    more = {"family": model.family, "loss": costs, "actions": actions, "scores": model.scores}
+    more: dict[str, Any] = {"family": model.family, "loss": costs, "actions": actions, "scores": model.scores}
     other = TableModel(model.schema, model.encoder, model.estimator, **more)
     other.training = model.training
     return other

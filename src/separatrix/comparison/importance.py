@@ -115,7 +115,7 @@ class _View:
             return self.predictions(TableRows(columns, self._rows.booleans, len(self._rows)).frame())
         X = self._X.copy()
         assert self._model.encoder is not None
-        features = [j for j, origin in enumerate(self._model.encoder.origin_) if origin == name]
+        features = np.flatnonzero(np.array(self._model.encoder.origin_) == name)
         X[:, features] = self._X[np.ix_(order, features)]
         return self.predictions(X)
 

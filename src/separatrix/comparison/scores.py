@@ -156,8 +156,8 @@ def recommend(ordered: list[Candidate], by: str, n_folds: int, margin: float = 0
         reason = f"{best.label} has the {extreme} {score}, {best.scores[by]}, and no simpler candidate is as good"
         others = [candidate for candidate in allowed[1:] if by in candidate.scores and not candidate.tied]
         if less_simple := [candidate for candidate in tied if candidate.simplicity > best.simplicity]:
-            near = all(_behind(one, best, by, n_folds).by_error for one in less_simple)
-            words = "within one standard error of it" if near else "as good for practical purposes"
+            by_error = all(_behind(one, best, by, n_folds).by_error for one in less_simple)
+            words = "within one standard error of it" if by_error else "as good for practical purposes"
             reason += f" ({words}, but less simple: {', '.join(one.label for one in less_simple)})."
         elif others:
             distance = _behind(others[0], best, by, n_folds)

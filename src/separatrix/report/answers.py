@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.comparison.measures import SCORE_LABELS, by_guessing
+from separatrix.comparison.streamed import StreamedComparison
 from separatrix.report.tables import PageTable, count, fixed, number
 
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
     from separatrix.comparison.evaluation import ModelEvaluation
-    from separatrix.comparison.streamed import StreamedComparison
 
 _LAST = 3
 
@@ -24,7 +24,7 @@ _LAST = 3
 def answers(comparison: Comparison | StreamedComparison) -> list[tuple[str, str]]:
     """Questions and their answers, for the top of the page."""
     found = [("to use it", "separatrix predict model.safetensors new.csv -o predictions.csv")]
-    if hasattr(comparison, "learning_curve"):
+    if not isinstance(comparison, StreamedComparison):
         found.append(("more rows?", more_rows(comparison)))
     reference = getattr(comparison, "nonlinear", None)
     if reference is not None:

@@ -225,7 +225,7 @@ def boundary(
             f"row {i + 1}: {classes[codes[i]]}" + (f", predicted {classes[predicted[i]]}" if mistakes[i] else "")
             for i in shown
         ]
-        tips = tips_at(ax, *plane.points[shown].T, said)
+        tips = tips_at(ax, plane.points[shown, 0], plane.points[shown, 1], said)
     drawn = "" if len(shown) == len(codes) else f" {count(len(shown), 'row')} of {len(codes)} are drawn."
     if len(classes) > len(style.COLOURS):
         drawn += f" Colours repeat after {len(style.COLOURS)} classes; a row's marker tells its class."
