@@ -108,7 +108,7 @@ def test_compare_ranks_recommends_and_writes(compared):
     model = load_model(out / "model.safetensors")
     assert ranks[model.family][1] == "*"
     assert f"Recommended: {model.family}." in ran.stdout
-    for said in ("log-loss", "accuracy", "calibration", "certificate", "separability", "333 rows"):
+    for said in ("log-loss", "accuracy", "AUC", "certificate", "overlap", "by guessing", "333 rows"):
         assert said in ran.stdout
     assert "11" in next(line for line in lines if line.startswith("- ") and "sex" in line)  # rows without a target
     assert str(out / "report.html") in ran.stdout.replace("\n", "")
@@ -122,7 +122,7 @@ def test_a_wide_terminal_has_one_table(tmp_path, monkeypatch):
         "compare", PENGUINS, "--target", "sex", "--families", "lda", "--folds", 2, "--out", tmp_path, "--quiet"
     )
     head = next(line for line in result.stdout.splitlines() if "log-loss" in line and "model" in line)
-    assert head.split() == ["model", "log-loss", "accuracy", "calibration", "fit", "certificate", "separability"]
+    assert " ".join(head.split()) == "model log-loss accuracy AUC balanced F1 Brier calibration fit certificate"
     assert result.stderr == ""
 
 
@@ -576,7 +576,7 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     lines = [line for block in re.findall(r"```console\n(.*?)```", page, flags=re.S) for line in block.splitlines()]
-    assert len(lines) == 8
+    assert len(lines) == 9
     for line in lines:
         program, command, *arguments = shlex.split(line)
         assert program == "separatrix"

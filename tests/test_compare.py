@@ -28,7 +28,8 @@ from separatrix import BayesRule, LinearDiscriminantAnalysis, LogisticRegression
 from separatrix.comparison.costs import as_loss, read_loss
 from separatrix.comparison.families import FAMILIES, ModelFamily, build
 from separatrix.comparison.fitting import by_name, certificate_of, fit_sentence, gathered, in_words, stoppable
-from separatrix.comparison.scores import Candidate, Score, measure, rank, recommend, standard_error
+from separatrix.comparison.measures import Score, measure, standard_error
+from separatrix.comparison.scores import Candidate, rank, recommend
 from separatrix.comparison.validation import stratified_folds
 from separatrix.data import number_text
 from separatrix.decide import expected_calibration_error
@@ -87,7 +88,7 @@ def test_scores_are_those_of_scikit_learn_on_left_out_rows(found):
         assert candidate.scores["accuracy"].mean == pytest.approx(np.mean(right))
         assert candidate.scores["accuracy"].standard_error == pytest.approx(np.std(right, ddof=1) / np.sqrt(5))
         if candidate.proba is None:
-            assert "log_loss" not in candidate.scores and "calibration_error" not in candidate.scores
+            assert candidate.calibrated and "calibration_error" not in candidate.scores
             continue
         losses = [log_loss(found.codes[at], candidate.proba[at], labels=[0, 1, 2]) for at in parts]
         assert candidate.scores["log_loss"].folds == pytest.approx(losses)
@@ -476,7 +477,7 @@ def test_printed_table_has_the_figures(found):
     assert found.reason in text and "150 rows, 4 columns, 3 classes" in text and "* recommended" in text
     rows = found.table()
     assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
-    assert sum(row["recommended"] for row in rows) == 1 and rows[-1]["log_loss"] is None
+    assert sum(row["recommended"] for row in rows) == 1 and rows[-1]["brier"] > rows[0]["brier"]
     assert {"log_loss_error", "certificate", "separability", "fit_seconds", "tuned", "tied"} <= rows[0].keys()
 
 

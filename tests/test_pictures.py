@@ -309,12 +309,8 @@ def test_fishers_threshold_is_that_of_the_linear_discriminant(shares):
     display = plots.FisherProjectionDisplay.from_estimator(
         sx.FisherDiscriminant().fit(X, y), X, y, ax=Figure().subplots()
     )
-<<<<<<< HEAD
-    lda = sx.LinearDiscriminantAnalysis(covariance_estimator=None).fit(X, y)
-=======
     assert abs(display.threshold) == pytest.approx(abs(sx.FisherDiscriminant().fit(X, y).threshold("data")))
     lda = sx.LinearDiscriminantAnalysis().fit(X, y)
->>>>>>> 01030d5e004e4d7d60145ba501cf0c0c1df0b79e
     assert display.errors == int((lda.predict(X) != y).sum())
     assert display.means[0] < display.threshold < display.means[1] and display.spread == pytest.approx(1.0)
     np.testing.assert_allclose((display.counts * np.diff(display.edges)).sum(axis=1), np.array(shares) / len(y))

@@ -20,7 +20,8 @@ from separatrix.cli.main import app
 from separatrix.comparison.costs import read_loss
 from separatrix.comparison.families import FAMILIES, build, inner_folds
 from separatrix.comparison.fitting import certificate_of, train
-from separatrix.comparison.scores import Candidate, Score, rank, recommend, standard_error
+from separatrix.comparison.measures import Score, standard_error
+from separatrix.comparison.scores import Candidate, rank, recommend
 
 PENGUINS = Path(__file__).resolve().parents[1] / "examples" / "data" / "penguins.csv"
 

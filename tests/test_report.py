@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import colorsys
+import hashlib
 import re
 import warnings
 from html.parser import HTMLParser
@@ -14,7 +16,7 @@ import pandas as pd
 import pytest
 from markupsafe import Markup
 from scipy.stats import chi2
-from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score
+from sklearn.metrics import average_precision_score, confusion_matrix, precision_recall_fscore_support, roc_auc_score
 
 import separatrix as sx
 from separatrix.cli import inspect
@@ -90,7 +92,8 @@ class Page(HTMLParser):
 def test_one_small_file_that_asks_for_nothing(html):
     page = Page(html)
     assert len(html.encode()) < 3_000_000
-    assert not page.all("script") and not page.all("img")
+    script = re.search(r"<script>(.*?)</script>", html, flags=re.S)[1]
+    assert len(page.all("script")) == 1 and not page.all("img")
     for tag, attributes in page.elements:
         for key in ("src", "href", "xlink:href", "action", "data"):
             link = attributes.get(key)
@@ -98,7 +101,9 @@ def test_one_small_file_that_asks_for_nothing(html):
         assert not any(key.startswith("on") for key in attributes), (tag, attributes)
     assert "url(http" not in html and "@import" not in html
     policy = [one["content"] for one in page.all("meta") if one.get("http-equiv") == "Content-Security-Policy"]
-    assert policy and policy[0].startswith("default-src 'none'")
+    assert policy and policy[0].startswith("default-src 'none'") and "script-src" in policy[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy[0].endswith(f"script-src 'sha256-{digest}'")  # no other script can run
 
 
 def test_structure_for_those_who_cannot_see_it(html):
@@ -109,7 +114,7 @@ def test_structure_for_those_who_cannot_see_it(html):
     assert page.all("html")[0]["lang"] == "en"
     assert page.all("meta")[1]["name"] == "viewport"
     assert len(page.all("caption")) == len(page.all("table")) > 10
-    assert all(one.get("scope") in {"row", "col"} for one in page.all("th"))
+    assert all(one.get("scope") in {"row", "col", "colgroup"} for one in page.all("th"))
     figures = page.all("svg")
     assert len(figures) > 20 and len(page.all("figcaption")) == len(page.all("figure")) == len(figures)
     for one in figures:
@@ -204,8 +209,9 @@ def test_twelve_classes_are_told_apart_in_the_page():
     page = render_report(sx.compare(table.assign(kind=codes), "kind", families=["lda"], cv=2))
     legends = re.findall(r'<span class="legend">(.*?)</span></span>', page)
     marks = [re.findall(r'<i class="([^"]+)">', legend) for legend in legends]
-    assert [len(set(one)) for one in marks if len(one) > 2] == [12] * 4
+    assert [len(set(one)) for one in marks if len(one) > 2] == [12] * 7  # three effects among them
     assert all(len({mark.split()[0] for mark in one}) == 12 for one in marks if len(one) > 2)  # no colour stands twice
+    assert "Colours repeat" not in page
 
 
 def test_colours_of_figures_are_the_page_s_own(html):
@@ -263,8 +269,13 @@ def test_confusion_is_that_of_scikit_learn(comparison):
     candidate, classes = comparison.candidates[0], [str(name) for name in comparison.classes]
     table = cross_table(comparison.codes, candidate.predicted, classes, classes, "predicted")
     expected = confusion_matrix(comparison.codes, candidate.predicted)
-    assert [[int(cell) for cell in row[1:]] for row in table.rows] == expected.tolist()
-    np.testing.assert_allclose(np.sum(table.shades, axis=1), 1.0)
+    assert [[int(cell) for cell in row[1:4]] for row in table.rows[:3]] == expected.tolist()
+    np.testing.assert_allclose(np.sum(table.shades, axis=1), [1.0, 1.0, 1.0, 0.0, 0.0])
+    precision, recall, _, support = precision_recall_fscore_support(comparison.codes, candidate.predicted)
+    assert [row[-2:] for row in table.rows[:3]] == [[str(n), percent(r)] for n, r in zip(support, recall, strict=True)]
+    assert table.rows[4] == ["precision", *map(percent, precision), "", ""] and table.totals == {3, 4}
+    assert table.rows[3][1:-2] == list(map(str, expected.sum(axis=0)))
+    assert table.rows[3][-2:] == [str(len(comparison.codes)), percent(np.trace(expected) / len(comparison.codes))]
     assert cross_table(np.arange(31), np.arange(31), ["c"] * 31, ["c"] * 31, "predicted") is None
 
 
@@ -413,10 +424,10 @@ def test_a_loss_shows_its_matrix_and_the_actions():
     loss = {BOLD: {"wait": 0, "act": 3}, "_under": {"wait": 7, "act": 0}, "$c$": {"wait": 1, "act": 1}}
     found = sx.compare(hostile_table(), "kind", families=["lda"], loss=loss, cv=2)
     text = Page(render_report(found)).text
-    assert "What an action costs" in text and "do wait" in text
+    assert "What an action costs" in text and "What is done at least expected cost" in text
     counts = np.bincount(found.recommended.taken[found.codes == 0], minlength=2)
     table = model_section_of(found, "lda").actions
-    assert [int(cell) for cell in table.rows[0][1:]] == counts.tolist()
+    assert [int(cell) for cell in table.rows[0][1:3]] == counts.tolist()
 
 
 def test_the_plane_of_two_classes_has_a_second_axis_without_difference(two_classes):
@@ -478,7 +489,7 @@ def test_many_classes_get_tables_but_no_tangle_of_curves():
     table = pd.DataFrame({"a": codes + rng.normal(0, 0.5, 130), "b": rng.normal(size=130), "kind": codes})
     section = model_section_of(sx.compare(table, "kind", families=["lda"], cv=2), "lda")
     assert section.confusion is not None and any("With 13 classes" in note for note in section.notes)
-    assert [drawing.caption.split(",")[0] for drawing in section.drawings][1:] == ["Reliability"]
+    assert [drawing.caption.split(",")[0] for drawing in section.drawings + section.leading][1:] == ["Reliability"]
 
 
 def test_nothing_half_written(comparison, tmp_path, monkeypatch):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import shutil
+import subprocess
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 from test_report import BOLD, SCRIPT, hostile_table
+from typer.testing import CliRunner
 
 import separatrix as sx
+from separatrix.cli.main import app
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser, and it is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -90,7 +93,7 @@ def test_names_from_the_table_are_shown_as_text(open_page):
     page = open_page()
     shown = page.inner_text("main")
     assert SCRIPT in shown and BOLD in shown
-    assert page.locator("script").count() == 0 and page.locator("main b").count() == 0
+    assert page.locator("script").count() == 1 and page.locator("main b").count() == 0
     drawn = page.eval_on_selector_all("svg text", "all => all.map(one => one.textContent)")
     assert any("$a_{b$" in text for text in drawn)
     fonts = page.eval_on_selector_all("body, svg text", "all => all.map(one => getComputedStyle(one).fontFamily)")
@@ -171,7 +174,7 @@ def test_text_stands_out_by_day_and_by_night(open_page, scheme):
     page = open_page(color_scheme=scheme)
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, background[4:-1].split(","))) > 384) == (scheme == "light")
-    assert min(page.evaluate(CONTRAST, "p, li, td, th, dd, h1, h2, h3")) >= 4.5
+    assert min(page.evaluate(CONTRAST, "p, li, td:not(.zero), th, dd, h1, h2, h3")) >= 4.5
     assert min(page.evaluate(CONTRAST, "caption, figcaption, dt, a")) >= 4.5
     assert min(page.evaluate(CONTRAST, "svg text")) >= 4.5
 
@@ -197,3 +200,139 @@ def test_the_contents_lead_to_every_section_and_open_it(open_page):
         target = page.locator(link.get_attribute("href"))
         link.click()
         assert target.is_visible()
+
+
+# -- the script -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def two_class_report(tmp_path_factory):
+    """Two classes with overlap, a comparison of several families, and what was found."""
+    rng = np.random.default_rng(2)
+    codes = np.arange(160) % 2
+    table = pd.DataFrame(rng.normal(size=(160, 3)) + 0.8 * codes[:, None], columns=["a", "b", "it's"])
+    table["kind"] = np.array(['it\'s "bad"', "good, really"])[codes]
+    found = sx.compare(table, "kind", families=["baseline", "lda", "naive-bayes"], cv=3, holdout=0.2)
+    path = tmp_path_factory.mktemp("two") / "report.html"
+    sx.write_report(found, path)
+    return path, found, table
+
+
+def test_the_chooser_counts_what_the_rule_does(open_page, two_class_report):
+    path, found, _ = two_class_report
+    page = open_page(report=path)
+    proba, codes = found.recommended.proba[:, 1], found.codes
+    for step in (20, 90, 100, 150):
+        page.eval_on_selector(
+            "[name=threshold]",
+            f"one => {{ one.value = {step}; one.dispatchEvent(new Event('input', {{bubbles: true}})) }}",
+        )
+        said = proba >= step / 200
+        shown = [int(page.inner_text(f"[data-out={name}]")) for name in ("tn", "fp", "fn", "tp")]
+        expected = [int(((codes == k) & (said == answer)).sum()) for k in (0, 1) for answer in (False, True)]
+        assert shown == expected
+        cost = float(page.inner_text("[data-out=cost]"))
+        assert cost == pytest.approx((expected[1] + expected[2]) / len(codes), rel=5e-3)
+    page.fill("[name=miss]", "5")
+    page.click("text=Cheapest")
+    chosen = float(page.inner_text("[data-out=threshold]"))
+    costs = [((proba >= t) & (codes == 0)).sum() + 5 * ((proba < t) & (codes == 1)).sum() for t in np.arange(201) / 200]
+    assert costs[round(200 * chosen)] == min(costs) and chosen < 0.5
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize("asking", [False, True])
+def test_the_command_of_the_chooser_is_its_rule(open_page, two_class_report, tmp_path, asking):
+    path, found, table = two_class_report
+    page = open_page(report=path)
+    page.fill("[name=miss]", "3")
+    page.eval_on_selector(
+        "[name=threshold]", "one => { one.value = 60; one.dispatchEvent(new Event('input', {bubbles: true})) }"
+    )
+    if asking:
+        page.check("[name=asking]")
+        page.fill("[name=fee]", "0.4")
+    command = page.inner_text("[data-out=command]")
+    assert command.splitlines()[-1].startswith("separatrix predict 'model.safetensors' new.csv --loss costs.csv -o ")
+    subprocess.run(["sh", "-c", command.splitlines()[0]], cwd=tmp_path, check=True)
+    sx.save_model(found.best, tmp_path / "model.safetensors")
+    table.to_csv(tmp_path / "new.csv", index=False)
+    arguments = ["predict", tmp_path / "model.safetensors", tmp_path / "new.csv", "--loss", tmp_path / "costs.csv"]
+    run = CliRunner().invoke(app, [str(one) for one in arguments] + ["-o", str(tmp_path / "p.csv"), "--quiet"])
+    assert run.exit_code == 0, run.stderr
+    given, p = pd.read_csv(tmp_path / "p.csv")["prediction"], found.best.predict_proba(table)[:, 1]
+    first, second = (str(name) for name in found.classes)
+    expected = np.where(p >= 0.3, second, first).astype(object)
+    if asking:  # T = 1 + 3: asked between 0.4/(0.7 T) and 1 − 0.4/(0.3 T)
+        expected[(p > 0.4 / 2.8) & (p < 1 - 0.4 / 1.2)] = "ask"
+        assert 0 < (given == "ask").sum() < len(given)
+    assert (given == expected).all()
+
+
+def test_tables_sort_and_sums_stay_below(open_page, two_class_report):
+    page = open_page(report=two_class_report[0])
+    column = page.locator("#ranking table thead th").nth(4)
+    for order in ("ascending", "descending"):
+        column.locator("button").click()
+        assert column.get_attribute("aria-sort") == order
+        cells = page.eval_on_selector_all(
+            "#ranking table tbody tr:not(.total)", "all => all.map(row => parseFloat(row.cells[4].textContent))"
+        )
+        assert cells == sorted(cells, reverse=order == "descending")
+
+
+def test_a_point_tells_its_numbers(open_page, two_class_report):
+    page = open_page(report=two_class_report[0])
+    figure = page.locator("#ranking figure").first
+    figure.scroll_into_view_if_needed()
+    x, y, text = figure.evaluate(
+        "one => { const [x, y, text] = JSON.parse(one.dataset.tips)[0], svg = one.querySelector('svg'),"
+        " box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;"
+        " return [box.left + x * scale, box.top + y * scale, text]; }"
+    )
+    page.mouse.move(x, y)
+    assert page.locator("#tip").is_visible() and page.inner_text("#tip") == text
+    page.mouse.move(2, 2)
+    assert not page.locator("#tip").is_visible()
+
+
+# -- pictures of every section ------------------------------------------------------------------------------------------
+
+SECTIONS = ["answer", "mistakes", "rule", "why", "ranking", "recommended", "data", "others", "facts"]
+
+
+@pytest.mark.parametrize("width, scheme", [(1400, "light"), (1400, "dark"), (400, "light")])
+def test_every_section_is_a_calm_picture(open_page, two_class_report, width, scheme):
+    page = open_page(width, two_class_report[0], color_scheme=scheme, reduced_motion="reduce")
+    background = tuple(map(int, page.evaluate("getComputedStyle(document.body).backgroundColor")[4:-1].split(",")))
+    assert page.eval_on_selector_all("main > section", "all => all.map(one => one.id)") == SECTIONS
+    for name in SECTIONS:
+        picture = Image.open(io.BytesIO(page.locator(f"#{name}").screenshot())).convert("RGB")
+        pixels = np.asarray(picture).reshape(-1, 3).astype(int)
+        empty = (np.abs(pixels - background).max(axis=1) <= 12).mean()
+        assert 0.6 < empty < 0.995, (name, empty)  # neither crowded nor blank
+        assert picture.width <= width
+        text = page.locator(f"#{name}").inner_text()
+        assert "CodedText" not in text and "np." not in text and "nan" not in text.lower().split()
+    overlapping = page.evaluate(
+        "() => { const all = [...document.querySelectorAll('main h2, main h3, main p, main figure, main .scroll')]"
+        ".filter(one => !one.closest('details:not([open])') && !one.parentElement.closest('.scroll, figure'));"
+        " const boxes = all.map(one => one.getBoundingClientRect());"
+        " return boxes.filter((a, i) => boxes.some((b, j) => i < j && a.bottom > b.top + 2 && b.bottom > a.top + 2"
+        " && a.right > b.left + 2 && b.right > a.left + 2)).length; }"
+    )
+    assert overlapping == 0
+    assert page.complaints == []
+
+
+def test_ten_classes_fit_without_scrolling(open_page, tmp_path):
+    rng = np.random.default_rng(0)
+    codes = np.arange(300) % 10
+    table = pd.DataFrame(rng.normal(size=(10, 4))[codes] * 2 + rng.normal(size=(300, 4)), columns=list("abcd"))
+    table["kind"] = np.array([f"class number {k}" for k in range(10)])[codes]
+    sx.write_report(sx.compare(table, "kind", families=["lda"], cv=2), tmp_path / "ten.html")
+    page = open_page(1400, tmp_path / "ten.html")
+    box = page.locator("#mistakes .scroll").first
+    assert box.evaluate("one => one.scrollWidth <= one.clientWidth")
+    zero = page.locator("#mistakes td.zero").first
+    assert zero.evaluate("one => getComputedStyle(one).color") != page.evaluate("getComputedStyle(document.body).color")

@@ -12,8 +12,10 @@ from separatrix.cli.progress import FileProgress, ProgressLine
 from separatrix.cli.standard_input import given_table
 from separatrix.cli.streaming import is_streamed, table_source
 from separatrix.comparison.comparison import Comparison, compare
-from separatrix.comparison.listing import measured_scores
-from separatrix.comparison.scores import SCORE_LABELS
+from separatrix.comparison.evaluation import as_sentence
+from separatrix.comparison.headline import cautions, headline
+from separatrix.comparison.listing import CALIBRATED_MARK, explained, measured_scores, reference_row
+from separatrix.comparison.measures import OF_PROBABILITIES, SCORE_LABELS
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.data.text import printable
 from separatrix.data.writing import destination, put_in_place, replacing_folder
@@ -24,6 +26,7 @@ from separatrix.tables.findings import few
 REPORT, MODEL = "report.html", "model.safetensors"
 _WIDE = 120
 _COMPARED = 0.95  # of the work; the rest is the report
+_SHORT = {"balanced_accuracy": "balanced", "calibration_error": "calibration"}
 
 
 def run(
@@ -33,6 +36,9 @@ def run(
     families: str | None,
     folds: int,
     seed: int,
+    margin: float,
+    metric: str | None,
+    holdout: str | None,
     out: Path,
     save_all: bool,
     columns: dict[str, Any],
@@ -45,12 +51,15 @@ def run(
     columns = {**columns, "types": types_of(columns["types"])}
     with given_table(data) as data, replacing_folder(out, (REPORT, MODEL)) as part, ProgressLine(quiet) as progress:
         options: dict[str, Any] = {"families": families or None, "loss": loss, "cv": folds, "random_state": seed}
+        options |= {"margin": margin, "metric": metric}
         comparison: Comparison | StreamedComparison
 
         def partly(label: str, fraction: float | None) -> None:
             progress(label, None if fraction is None else _COMPARED * fraction)
 
         if is_streamed(data, stream):
+            if holdout is not None:
+                raise ValueError("--holdout needs the table in memory; evaluate the model on another table instead.")
             if asked := next((name for name, value in columns.items() if value), None):
                 option = {"types": "type", "rare_class": "rare-class"}.get(asked, asked)
                 raise ValueError(f"--{option} is for tables that are held in memory, which this one is not.")
@@ -58,7 +67,8 @@ def run(
             source = table_source(data, target, of_files)
             comparison = compare_stream(source, table_name=data.name, progress=of_files, **options)
         else:
-            comparison = compare(data, target, progress=partly, stage_seconds=stage_seconds, **columns, **options)
+            options |= {"holdout": _holdout(holdout), "stage_seconds": stage_seconds, **columns}
+            comparison = compare(data, target, progress=partly, **options)
         progress("writing the report", _COMPARED)
         write_report(comparison, part / REPORT)
         save_model(comparison.best, part / MODEL)
@@ -87,6 +97,16 @@ def types_of(settings: list[str]) -> dict[str, str]:
     return types
 
 
+def _holdout(given: str | None) -> float | str | None:
+    """A share of the rows, or the path of another table."""
+    if given is None:
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        return given
+
+
 def show(comparison: Comparison | StreamedComparison) -> None:
     """Print the ranked table, the recommendation with its reason, and what was found in the data."""
     console = Console(markup=False, highlight=False, emoji=False)  # names of columns and classes are text, not markup
@@ -97,11 +117,22 @@ def show(comparison: Comparison | StreamedComparison) -> None:
         "mean ± standard error.\n"
     )
     console.print(_ranking(comparison, wide))
-    console.print("* recommended   = tied with the best, within one standard error\n")
+    for sentence in explained(comparison):
+        console.print(printable(sentence), style="dim")
+    console.print()
     if not wide:
         console.print(_fits(comparison))
         console.print()
-    console.print(printable(f"Recommended: {comparison.recommended.family}. {comparison.reason}"))
+    console.print(printable(f"Recommended: {comparison.recommended.family}. {headline(comparison)}"), style="bold")
+    if isinstance(comparison, Comparison) and comparison.holdout is not None:
+        aside = comparison.holdout
+        for sentence in [as_sentence(aside), *aside.notes, *few(one.sentence for one in aside.drift)]:
+            console.print(printable(sentence))
+    console.print(printable(comparison.reason))
+    if isinstance(comparison, Comparison) and comparison.nonlinear is not None:
+        console.print(printable(f"Is linear enough? {comparison.nonlinear.sentence}"))
+    for sentence in cautions(comparison):
+        console.print(printable(f"Caution: {sentence}"), style="yellow")
     for title, sentences in _remarks(comparison).items():
         if sentences:
             console.print(f"\n{title}")
@@ -110,27 +141,36 @@ def show(comparison: Comparison | StreamedComparison) -> None:
 
 
 def _ranking(comparison: Comparison | StreamedComparison, wide: bool) -> Any:
-    """The candidates best first. A narrow terminal has no room for more than three scores."""
+    """The candidates best first. A narrow terminal has no room for more than three scores; errors are of the first two."""
     measured = measured_scores(comparison)[: None if wide else 3]
-    heads = [SCORE_LABELS[name].replace("calibration error", "calibration") for name in measured]
-    table = _table("", "model", *heads, "fit", *(("certificate", "separability") if wide else ()))
+    heads = [_SHORT.get(name, SCORE_LABELS[name]) for name in measured]
+    table = _table("", "model", *heads, "fit", *(("certificate",) if wide else ()))
     for row in comparison.table():
         mark = "*" if row["recommended"] else "=" if row["tied"] else " "
-        given = [(row[name], row[f"{name}_error"]) for name in measured]
-        scores = ["–" if mean is None else f"{mean:.3f} ± {error:.3f}" for mean, error in given]
+        scores = [_score(row, name, place < 2) for place, name in enumerate(measured)]
         took = row["fit_seconds"]
         seconds = f"{1e3 * took:.0f} ms" if took < 1 else f"{took:.1f} s"
-        more = (row["certificate"], row["separability"]) if wide else ()
+        more = (row["certificate"],) if wide else ()
         style = "bold" if row["recommended"] else None
         table.add_row(f"{row['rank']:>2}{mark}", row["family"], *scores, seconds, *more, style=style)
+    if (other := reference_row(comparison)) is not None:
+        scores = [_score(other, name, place < 2) for place, name in enumerate(measured)]
+        table.add_row("", "(boosting)", *scores, "", *([""] if wide else []), style="dim")
     return table
 
 
+def _score(row: dict[str, Any], name: str, with_error: bool) -> str:
+    if row[name] is None:
+        return "–"
+    mark = CALIBRATED_MARK if row["calibrated"] and name in OF_PROBABILITIES else ""
+    return f"{row[name]:.3f} ± {row[f'{name}_error']:.3f}{mark}" if with_error else f"{row[name]:.3f}{mark}"
+
+
 def _fits(comparison: Comparison | StreamedComparison) -> Any:
-    """What did not fit into a narrow ranking: the proof of every fit, and whether the data can be separated."""
-    table = _table("model", "certificate", "separability")
+    """What did not fit into a narrow ranking: the proof of every fit."""
+    table = _table("model", "certificate")
     for one in comparison.candidates:
-        table.add_row(one.family, one.certificate, one.separability)
+        table.add_row(one.family, one.certificate)
     return table
 
 

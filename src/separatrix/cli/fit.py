@@ -13,6 +13,7 @@ from separatrix.cli.progress import FileProgress, ProgressLine
 from separatrix.cli.standard_input import given_table
 from separatrix.cli.streaming import is_streamed, table_source
 from separatrix.comparison.costs import read_loss
+from separatrix.comparison.drift import profile
 from separatrix.comparison.families import FAMILIES, build
 from separatrix.comparison.fitting import by_name, fit_sentence, in_words
 from separatrix.comparison.streamed_rows import ROWS_AT_HAND, TrainingRows, fit_shares
@@ -66,6 +67,7 @@ def _in_memory(
     schema, rows, codes = TableSchema.infer_and_read(read_table(data), target)
     encoder = TableEncoder(schema).fit(rows) if FAMILIES[name].encoded else None
     model = _model(schema, encoder, name, parameters, loss)
+    model.training = profile(rows)
     return model, lambda: model.estimator.fit(model.encode(rows), codes)
 
 

@@ -84,6 +84,28 @@ def compare(
     ] = None,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Folds of the cross-validation.")] = 5,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Chooses the folds.")] = 0,
+    margin: Annotated[
+        float,
+        typer.Option(
+            "--margin", min=0.0, help="What does not matter in practice: a share of what guessing loses by the score."
+        ),
+    ] = 0.01,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric",
+            metavar="NAME",
+            help="Rank by log_loss, accuracy, auc, balanced_accuracy, f1 or brier; by cost where there is a loss.",
+        ),
+    ] = None,
+    holdout: Annotated[
+        str | None,
+        typer.Option(
+            "--holdout",
+            metavar="SHARE|FILE",
+            help="Judge the recommended model on rows set aside: a share of them, such as 0.2, or another table.",
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for report.html and model.safetensors.")
     ] = Path("separatrix-out"),
@@ -120,7 +142,23 @@ def compare(
 ) -> None:
     """Compare the whole family by cross-validation; write a report and the recommended model."""
     columns = {"drop": drop or [], "use": use or [], "types": types or [], "group": group, "rare_class": rare_class}
-    _run("compare", data, target, loss, families, folds, seed, out, save_all, columns, stage_seconds, stream, quiet)
+    choice = (margin, metric, holdout)
+    _run(
+        "compare",
+        data,
+        target,
+        loss,
+        families,
+        folds,
+        seed,
+        *choice,
+        out,
+        save_all,
+        columns,
+        stage_seconds,
+        stream,
+        quiet,
+    )
 
 
 @app.command()
@@ -155,11 +193,38 @@ def predict(
     keep: Annotated[
         str | None, typer.Option("--keep", metavar="COL,COL", help="Columns of DATA to copy into OUT.")
     ] = None,
+    loss: Loss = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Predict every row of a table of any size: the label, and the probability of each class."""
-    _run("predict", model, data, output, keep, quiet)
+    _run("predict", model, data, output, keep, loss, quiet)
+
+
+@app.command()
+@guarded
+def evaluate(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="What was found, as JSON.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Judge a model on a table with known classes: scores with intervals, confusion, calibration, drifted columns."""
+    _run("evaluate", model, data, output)
+
+
+@app.command()
+@guarded
+def explain(
+    model: Model,
+    data: Data,
+    row: Annotated[int, typer.Option("--row", min=1, help="Which row of DATA, counted from 1.")] = 1,
+    debug: Debug = False,
+) -> None:
+    """Show what pushed a linear model to its decision about one row, and the nearest change that flips it."""
+    _run("explain", model, data, row)
 
 
 @app.command()

@@ -18,6 +18,8 @@ from pyarrow.types import is_nested
 from separatrix.cli.progress import ProgressLine
 from separatrix.cli.standard_input import given_table
 from separatrix.cli.writers import DELIMITERS, SUFFIXES, table_writer
+from separatrix.comparison.costs import read_loss
+from separatrix.comparison.drift import DriftCounter
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.arrow_columns import decoded, plain
 from separatrix.data.checks import nearest_name
@@ -30,7 +32,7 @@ from separatrix.tables.reading import table_batches
 from separatrix.tables.rows import TableRows
 
 
-def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> None:
+def run(model: Path, data: Path, output: str, keep: str | None, loss: Path | None, quiet: bool) -> None:
     """Write the prediction and the probabilities of every row of `data`."""
     suffix = ".csv" if output == "-" else Path(output).suffix.lower()
     if suffix not in SUFFIXES:
@@ -38,7 +40,7 @@ def run(model: Path, data: Path, output: str, keep: str | None, quiet: bool) -> 
     path = None if output == "-" else destination(output)
     if path == data.resolve():
         raise ValueError(f"{data} is the table to read; write the predictions to another file.")
-    prediction = Prediction(load(model), next(csv.reader([keep])) if keep else [])
+    prediction = Prediction(_with_loss(load(model), loss), next(csv.reader([keep])) if keep else [])
     with given_table(data) as data, ProgressLine(quiet) as progress:
         batches = (prediction.of(batch) for batch in followed(table_batches(data), data, progress))
         if path is None:
@@ -60,6 +62,17 @@ def load(path: Path) -> TableModel:
             f"{path} holds a {type(model).__name__}, which reads arrays; make a model of tables with separatrix fit."
         )
     return model
+
+
+def _with_loss(model: TableModel, loss: Path | None) -> TableModel:
+    """The model with another rule: the action of least expected cost by the losses of a file."""
+    if loss is None:
+        return model
+    costs, actions = read_loss(loss, model.schema.classes)
+    more: dict[str, Any] = {"family": model.family, "loss": costs, "actions": actions, "scores": model.scores}
+    other = TableModel(model.schema, model.encoder, model.estimator, **more)
+    other.training = model.training
+    return other
 
 
 def followed(batches: Iterator[Any], path: Path, progress: ProgressLine) -> Iterator[Any]:
@@ -110,6 +123,7 @@ class Prediction:
             raise ValueError(f"The output would have two columns {twice!r}; leave it out of --keep.")
         self._known = {c.name: frozenset(c.categories) for c in model.schema.columns if c.kind == "categorical"}
         self._flags = {c.name: c for c in model.schema.columns if c.kind == "boolean"}
+        self._drift = DriftCounter(model.training or {})
         self._missing: Counter[str] = Counter()
         self._unseen: Counter[str] = Counter()
         self._example: dict[str, str] = {}
@@ -120,6 +134,7 @@ class Prediction:
         rows = self._model.schema.read(batch)
         self.n_rows += len(rows)
         self._count(rows, batch)
+        self._drift.add(rows)
         labels, proba = self._decide(rows)
         return pa.record_batch([*kept, labels, *(pa.array(column) for column in proba)], names=self._names)
 
@@ -131,7 +146,7 @@ class Prediction:
             for name, n in self._unseen.items()
         )
         missing = (f"Column {name!r}: {_counted(n)} missing." for name, n in self._missing.items() if n)
-        notes = [*few(missing), *few(unseen)]
+        notes = [*few(missing), *few(unseen), *few(one.sentence for one in self._drift.found())]
         if not self._model.has_probabilities:
             notes.append(
                 f"The family {self._model.family!r} gives no probabilities, so only the predictions were written."

@@ -12,7 +12,8 @@ from separatrix.lazy import lazy_names
 if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison, compare
     from separatrix.comparison.families import FAMILIES, ModelFamily
-    from separatrix.comparison.scores import Candidate, Score
+    from separatrix.comparison.measures import Score
+    from separatrix.comparison.scores import Candidate
     from separatrix.comparison.table_model import TableModel
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -16,41 +16,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.comparison.candidate import candidate_of
 from separatrix.comparison.costs import as_loss, rule_in_words
-from separatrix.comparison.families import FAMILIES, ModelFamily, find_family
-from separatrix.comparison.fitting import Steps, by_name, certificate_of, gathered, in_words, stoppable, train
+from separatrix.comparison.evaluation import ModelEvaluation, evaluate
+from separatrix.comparison.families import FAMILIES, find_family
+from separatrix.comparison.fitting import Steps, in_words, stoppable
 from separatrix.comparison.inputs import read_for_comparison
-from separatrix.comparison.inspection import (
-    Outliers,
-    coefficient_intervals,
-    discriminating_columns,
-    find_outliers,
-    pooled_outliers,
-    rank_within_classes,
-)
+from separatrix.comparison.inspection import Outliers, discriminating_columns, pooled_outliers
 from separatrix.comparison.listing import as_html, as_text, ranking
-from separatrix.comparison.planes import MOST_CURVES, Plane, fit_in_plane
-from separatrix.comparison.scores import Candidate, measure, rank, recommend
+from separatrix.comparison.measures import OF_PROBABILITIES, check_metric, practical_margin
+from separatrix.comparison.planes import Plane
+from separatrix.comparison.scores import Candidate, rank, recommend, tie_rule
 from separatrix.comparison.separation import beside_the_baseline, examine
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import (
     LEARNING_SHARES,
     Task,
-    Trial,
-    aligned_coefs,
     cross_validate,
     learning_curve,
     start_trials,
     stratified_folds,
 )
+from separatrix.comparison.why.evidence import inspect_candidate
+from separatrix.comparison.why.nonlinear import NonLinear, judge_non_linear, with_curved
 from separatrix.data.block import Codes, Float
 from separatrix.data.dispatch import is_elsewhere
 from separatrix.data.labels import as_names
 from separatrix.data.source import Source
-from separatrix.decide.calibration import reliability_diagram
-from separatrix.decide.losses import best_actions
-from separatrix.geometry.programmes import OutOfTime, aside
 from separatrix.tables.columns import ColumnSchema
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.preparation import RareClass
@@ -60,7 +53,7 @@ from separatrix.tables.schema import TableSchema
 
 STAGE_SECONDS = 60.0
 """How long each family, and each other stage, may take unless more is asked for."""
-_SEPARABILITY_SECONDS, _PICTURE_SECONDS = 10.0, 10.0
+_SEPARABILITY_SECONDS = 10.0
 
 
 @dataclass
@@ -86,7 +79,7 @@ class Comparison:
         The simplest of those as good as the best.
     reason : str
         Why, with the figures.
-    ranked_by : {"cost", "log_loss", "accuracy"}
+    ranked_by : {"cost", "log_loss", "accuracy", "auc", "balanced_accuracy", "f1", "brier"}
     loss : ndarray of shape (n_classes, n_actions) or None
     actions : list or None
         Names of the columns of the loss.
@@ -109,6 +102,12 @@ class Comparison:
         The name of the file, if there was one.
     notes : list of str
         What else should be known.
+    tie_rule : str
+        Which candidates count as good as the best.
+    holdout : ModelEvaluation or None
+        The recommended model on rows that were set aside.
+    nonlinear : NonLinear or None
+        Gradient boosting on the same folds, when all families are compared: whether linear is enough.
     """
 
     rows: TableRows
@@ -132,6 +131,9 @@ class Comparison:
     outliers: Outliers | str
     table_name: str
     notes: list[str] = field(default_factory=list)
+    tie_rule: str = ""
+    holdout: ModelEvaluation | None = None
+    nonlinear: NonLinear | None = None
     fold_kind = "stratified"
 
     @property
@@ -188,6 +190,9 @@ def compare(
     group: str | None = None,
     rare_class: RareClass | None = None,
     stage_seconds: float = STAGE_SECONDS,
+    margin: float = 0.01,
+    metric: str | None = None,
+    holdout: Any = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Comparison | StreamedComparison:
     """Compare all families of linear classifiers on a table, and recommend one.
@@ -223,6 +228,14 @@ def compare(
         What becomes of classes with fewer rows than folds: their rows are not used, or they are one class "(other)".
     stage_seconds : float, default=60
         How long each family may take over all folds, and again over all rows, and each other stage; what is given up is named.
+    margin : float, default=0.01
+        A difference that does not matter in practice: a share of what guessing loses by the score that ranks. A candidate
+        within it of the best is as good, and the simplest of these is recommended.
+    metric : {"log_loss", "accuracy", "auc", "balanced_accuracy", "f1", "brier"}, optional
+        What ranks the candidates; by default the cost where a loss is given, else the log-loss.
+    holdout : float, table or path, optional
+        Rows on which nothing is learnt or chosen, for a last look at the recommended model: a share of every class, or
+        another table.
     progress : callable, optional
         Called often as ``progress(label, fraction)``.
 
@@ -243,6 +256,8 @@ def compare(
     """
     columns: dict[str, Any] = {"drop": drop, "use": use, "types": types, "group": group, "rare_class": rare_class}
     if isinstance(data, Source) or is_elsewhere(data):
+        if holdout is not None:
+            raise ValueError("A table that is never held has no rows set aside; evaluate the model on another table.")
         if asked := next((name for name, value in columns.items() if value), None):
             raise ValueError(
                 f"{asked} is for tables that are held; choose columns and rows before the table is scanned."
@@ -250,6 +265,7 @@ def compare(
         if n_repeats != 1:
             raise ValueError(f"n_repeats={n_repeats}: the folds of a table that is never held are drawn once.")
         options: dict[str, Any] = {"loss": loss, "actions": actions, "cv": cv, "random_state": random_state}
+        options |= {"margin": margin, "metric": metric}
         return compare_stream(table_of(data, target), families=families, progress=progress, **options)
     if isinstance(families, str):
         families = [name.strip() for name in families.split(",")]
@@ -260,16 +276,17 @@ def compare(
         raise ValueError(
             f"random_state={random_state!r}: give a whole number from 0 to {2**32 - n_repeats}, to have the same folds again."
         )
+    check_metric(metric)
     with warnings.catch_warnings(record=True) as caught, stoppable() as check:
         warnings.simplefilter("always")
-        read = read_for_comparison(data, target, fewest=cv, **columns)
+        read = read_for_comparison(data, target, fewest=cv, holdout=holdout, seed=int(random_state), **columns)
         schema, rows, codes = read.schema, read.rows, read.codes
         classes, seed = as_names(schema.classes), int(random_state)
         matrix, names = as_loss(loss, classes, actions)
         numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed, read.groups)
         task = Task(rows, schema, codes, classes, numbers, matrix, names, seed, stage_seconds)
         trials, failures, substituted = start_trials(wanted, task)
-        fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials)
+        fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials) + (families is None) * task.n_folds
         steps = Steps(progress, check, fits + len(LEARNING_SHARES) * task.n_folds + 1)
         steps("separability")
         verdict, sentence = examine(task, min(stage_seconds, _SEPARABILITY_SECONDS))
@@ -278,24 +295,35 @@ def compare(
         for name, trial in trials.items():
             steps(f"all rows: {trial.family.label}")
             try:
-                candidates.append(_candidate(task, trial, verdict))
+                candidates.append(candidate_of(task, trial, verdict))
             except Exception as error:  # whatever it is, the other families go on
                 failures[name] = in_words(error, task.classes)
             else:
-                _look(task, candidates[-1], trial.family)
+                inspect_candidate(task, candidates[-1], trial.family)
         if not candidates:
             reasons = " ".join(f"{name}: {reason}" for name, reason in failures.items())
             raise ValueError(f"No family could be fitted to these data. {reasons}")
-        by = "cost" if task.loss is not None else "log_loss"
-        if not any(by in candidate.scores for candidate in candidates):
+        by = metric or ("cost" if task.loss is not None else "log_loss")
+        if by in ("cost", *OF_PROBABILITIES) and all(candidate.proba is None for candidate in candidates):
             by = "accuracy"
             if task.loss is not None:
                 notes.append(
                     "The loss is not used: expected costs need probabilities, which no candidate has. Add a family that has "
                     "them, such as logistic."
                 )
-        ordered = rank(candidates, by, task.n_folds)
-        chosen, reason = recommend(ordered, by, task.n_folds)
+        least = practical_margin(margin, np.bincount(task.codes) / len(task.codes), by, task.loss)
+        ordered = rank(candidates, by, task.n_folds, least)
+        reference = None
+        if families is None:
+            reference, curved, failed = judge_non_linear(task, ordered, by, least, steps)
+            failures |= failed
+            if reference is not None and curved is not None:
+                trials[curved.family.name] = curved
+                candidates.append(candidate_of(task, curved, verdict))
+                inspect_candidate(task, candidates[-1], curved.family)
+                reference = with_curved(reference, candidates[-1], by)
+                ordered = rank(candidates, by, task.n_folds, least)
+        chosen, reason = recommend(ordered, by, task.n_folds, least)
         curve = learning_curve(task, trials[chosen.family], steps)
         steps.end()
     pooled = next((one.outliers for one in candidates if one.family == "lda"), None)
@@ -327,68 +355,7 @@ def compare(
             *substituted,
             *dict.fromkeys(str(one.message) for one in caught),
         ],
+        tie_rule=tie_rule(by, least, margin),
+        nonlinear=reference,
+        holdout=None if read.aside is None else evaluate(chosen.model, read.aside),
     )
-
-
-def _candidate(task: Task, trial: Trial, verdict: str) -> Candidate:
-    """The scores of a trial, and its model of all rows."""
-    family, loss = trial.family, None if trial.proba is None else task.loss
-    X = task.whole.of(family)[0]
-    trained = train(family, trial.build, X, task.codes, task.seed, limit=task.stage_seconds)
-    scores = measure(task.codes, task.folds, trial.predicted, trial.proba, loss)
-    proba = None if trial.proba is None else trial.proba[0]
-    model = TableModel(
-        task.schema,
-        task.whole.encoder_of(family),
-        trained.estimator,
-        family=family.name,
-        loss=loss,
-        actions=None if loss is None else task.actions,
-        scores={name: {"mean": score.mean, "error": score.standard_error} for name, score in scores.items()},
-    )
-    return Candidate(
-        family=family.name,
-        label=family.label,
-        simplicity=family.simplicity,
-        scores=scores,
-        fit_seconds=trained.seconds,
-        tuned=trained.parameters,
-        model=model,
-        certificate=certificate_of(trained.estimator, X, task.codes),
-        separability=verdict,
-        predicted=trial.predicted[0],
-        proba=proba,
-        decision_scores=trial.decision_scores,
-        taken=None if proba is None or loss is None else best_actions(proba, loss),
-        fold_models=trial.models,
-        fold_coefs=aligned_coefs(trial.models, task.encoder.feature_names_),
-        notes=[
-            *task.whole.remarks(family),
-            *(by_name(note, task.classes) for note in gathered(trial.notes + trained.notes)),
-        ],
-    )
-
-
-def _look(task: Task, candidate: Candidate, family: ModelFamily) -> None:
-    """Keep with a candidate what a report shows of it; what its extra fits warn of concerns the pictures alone."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            aside(lambda _: _inspect(task, candidate, family), min(task.stage_seconds, _PICTURE_SECONDS))
-        except OutOfTime as error:
-            candidate.notes.append(f"Its pictures are not complete. {error}")
-
-
-def _inspect(task: Task, candidate: Candidate, family: ModelFamily) -> None:
-    estimator, codes, n_classes = candidate.model.estimator, task.codes, len(task.classes)
-    if candidate.proba is not None:
-        candidate.reliability = reliability_diagram(codes, candidate.proba, classes=np.arange(n_classes))
-    if candidate.fold_coefs is not None:
-        names, folds = task.encoder.feature_names_, candidate.fold_coefs
-        candidate.coefficients = coefficient_intervals(candidate.family, estimator, names, folds, task.encoded, codes)
-    if candidate.model.encoder is not None and hasattr(estimator, "mahalanobis"):
-        X = task.whole.of(family)[0]
-        rank = task.rank if X.shape == task.encoded.shape else rank_within_classes(X, codes)
-        candidate.outliers = find_outliers(estimator, X, rank)
-    if isinstance(task.plane, Plane) and n_classes <= MOST_CURVES:
-        candidate.plane_model = fit_in_plane(task.plane, codes, estimator, n_classes)

@@ -69,6 +69,13 @@ def as_loss(loss: Any, classes: NDArray[Any], actions: Iterable[Any] | None) -> 
     return matrix, names.tolist()
 
 
+def class_costs(loss: Float | None, actions: list[Any] | None, classes: NDArray[Any]) -> Float | None:
+    """What each class costs as an answer, for models whose answers are classes; None where some class is no action."""
+    if loss is None or actions is None or not set(classes.tolist()) <= set(actions):
+        return None
+    return loss[:, [actions.index(label) for label in classes.tolist()]]
+
+
 def decided_classes(proba: Float, loss: Float | None, actions: list[Any] | None, classes: NDArray[Any]) -> Codes:
     """The class that a model answers with: of least expected loss where actions are classes, else the most probable one."""
     if loss is None or actions is None or not set(actions) <= set(classes.tolist()):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.comparison.holdout import set_aside
 from separatrix.data.block import Codes
 from separatrix.data.checks import nearest_name
 from separatrix.tables.preparation import RareClass, columns_used, table_of_arrays, without_rare_classes
@@ -29,6 +30,7 @@ class ReadTable:
     groups: NDArray[np.intp] | None  # which rows belong together
     notes: list[str]
     name: str
+    aside: Any  # a table on which nothing is learnt, or None
 
 
 def read_for_comparison(
@@ -41,6 +43,8 @@ def read_for_comparison(
     group: str | None = None,
     rare_class: RareClass | None = None,
     fewest: int = 2,
+    holdout: Any = None,
+    seed: int = 0,
 ) -> ReadTable:
     """The rows to learn from, and what is known of them."""
     name = Path(data).name if isinstance(data, str | os.PathLike) else ""
@@ -49,6 +53,9 @@ def read_for_comparison(
         table, target = table_of_arrays(table, target)
     target = str(target)
     metadata = getattr(getattr(table, "schema", None), "metadata", None)
+    aside, left = None, None
+    if holdout is not None:
+        table, aside, left = set_aside(table, target, holdout, seed)
     table, notes, kept = without_rare_classes(table, target, rare_class, fewest)
     together = _groups(table, group, target)
     if drop or use or group or rare_class:
@@ -58,9 +65,12 @@ def read_for_comparison(
     schema, rows, codes = TableSchema.infer_and_read(table, target, types)
     numbers = np.arange(1, len(rows) + 1) if rows.numbers is None else rows.numbers
     groups = None if together is None else together[numbers - 1]
-    if kept is not None:
-        rows = replace(rows, numbers=kept[numbers - 1] + 1)
-    return ReadTable(schema, rows, codes, groups, notes, name)
+    for before in (kept, left):  # rows are numbered as in the table that was given
+        if before is not None:
+            numbers = before[numbers - 1] + 1
+    if kept is not None or left is not None:
+        rows = replace(rows, numbers=numbers)
+    return ReadTable(schema, rows, codes, groups, notes, name, aside)
 
 
 def _groups(table: Any, group: str | None, target: str) -> NDArray[np.intp] | None:

@@ -1,19 +1,12 @@
-"""What is measured on rows that a model has not seen, which model is best, and which are as good.
-
-    log-loss     −(1/n) Σ log p(yᵢ|xᵢ)            accuracy   share of right classes
-    cost         (1/n) Σ L[yᵢ, a(xᵢ)],  a(x) = argmin_a Σ_k L[k,a] p(k|x)
-    calibration  Σ_b (n_b/n)|observed_b − predicted_b|, of all left-out rows together
-
-The error of a mean over k folds is s/√k, s the standard deviation of the folds. Repeating the folds steadies the mean but adds
-no rows, so k stays. The calibration error is no mean over folds (it grows as a fold shrinks): it is that of all rows, with the
-error of the jackknife, which leaves out a fold at a time and for a mean gives s/√k again.
+"""Which model is best on rows that it has not seen, and which are as good.
 
 A candidate is tied with the best when the mean of its differences from the best, fold by fold, is at most the standard error
 of that mean, and at most that of the best's own mean. Differences are taken within folds because a hard fold is hard for every
-model. The second bound is for a model that fails in one fold: a difference D there makes a mean D/k with the error D/k. The
-simplest of the tied is recommended, unless a still simpler one is ahead of it. Reference: Breiman et al., Classification and
-Regression Trees, 1984, sect. 3.4.3 (the rule of one standard error); Efron and Tibshirani, An Introduction to the Bootstrap,
-1993, eq. 11.5.
+model. The second bound is for a model that fails in one fold: a difference D there makes a mean D/k with the error D/k.
+It is also tied when the difference does not matter in practice: when it is at most the margin, a share of what guessing loses
+(measures.py). The simplest of the tied is recommended, unless a still simpler one is ahead of it. Where probabilities rank,
+models that have none of their own are ranked by calibrated scores and not recommended. Reference: Breiman et al.,
+Classification and Regression Trees, 1984, sect. 3.4.3 (the rule of one standard error).
 """
 
 from __future__ import annotations
@@ -21,46 +14,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from sklearn.metrics import log_loss
-
 from separatrix.comparison.inspection import CoefficientIntervals, Outliers
+from separatrix.comparison.measures import GREATER_IS_BETTER, OF_PROBABILITIES, SCORE_LABELS, Score, standard_error
 from separatrix.comparison.planes import PlaneModel
 from separatrix.comparison.table_model import TableModel
+from separatrix.comparison.why.importance import ColumnImportance, PartialEffect
 from separatrix.data.block import Codes, Float
-from separatrix.decide.calibration import Reliability, expected_calibration_error
-from separatrix.decide.losses import best_actions
+from separatrix.decide.calibration import Reliability
 
-SCORE_LABELS = {
-    "cost": "cost",
-    "log_loss": "log-loss",
-    "accuracy": "accuracy",
-    "calibration_error": "calibration error",
-}
-# Smaller figures are rounding errors and shown as 0; smaller differences, in parts, are of no importance.
-_ROUNDING, _NEGLIGIBLE = 1e-12, 1e-6
+# Smaller differences, in parts, are rounding errors.
+_NEGLIGIBLE = 1e-6
 _WHY_ACCURACY_DISAGREES = {
     "log_loss": "A few confident mistakes, often on outliers, ruin a log-loss and hardly change an accuracy.",
     "cost": "What mistakes cost is not how many there are.",
 }
-
-
-def plus_minus(mean: float, error: float) -> str:
-    """A mean with its standard error, as text."""
-    mean, error = (0.0 if abs(value) < _ROUNDING else value for value in (mean, error))
-    return f"{mean:.4g} ± {error:.2g}"
-
-
-@dataclass
-class Score:
-    """One measure of one candidate."""
-
-    mean: float  # over the folds; for the calibration error that of all left-out rows together
-    standard_error: float  # of the mean
-    folds: Float  # the value in every fold, repeat after repeat
-
-    def __str__(self) -> str:
-        return plus_minus(self.mean, self.standard_error)
 
 
 @dataclass
@@ -70,9 +37,7 @@ class Candidate:
     family: str
     label: str
     simplicity: int  # the smaller the simpler
-    scores: dict[
-        str, Score
-    ]  # accuracy; with probabilities log_loss and calibration_error, and cost where a loss was given
+    scores: dict[str, Score]  # by the names of `SCORE_LABELS`; cost where a loss was given
     fit_seconds: float  # to choose the penalty and to fit all rows
     tuned: dict[str, Any]  # what was chosen from all rows
     model: TableModel  # fitted to all rows
@@ -90,6 +55,9 @@ class Candidate:
     plane_model: PlaneModel | str | None = None  # a sentence where that failed; None where there is no plane
     confusion: Codes | None = None  # (n_classes, n_classes) counts, where the predictions of single rows are not kept
     notes: list[str] = field(default_factory=list)  # what the fits warned of
+    importance: list[ColumnImportance] = field(default_factory=list)  # of the columns, the largest first
+    effects: list[PartialEffect] = field(default_factory=list)  # of its most important columns
+    calibrated: bool = False  # whether it has no probabilities, and its log-loss is that of calibrated scores
     tied: bool = False  # whether it is as good as the best
     rank: int = 0  # 1 for the best
 
@@ -99,56 +67,7 @@ class Candidate:
         return self.decision_scores if self.proba is None else self.proba
 
 
-def standard_error(values: Float, n_folds: int) -> float:
-    """s/√k of the values of every fold, for any number of repeats of the k folds."""
-    return float(np.std(values, ddof=1) / np.sqrt(n_folds))
-
-
-def measure(codes: Codes, folds: Codes, predicted: Codes, proba: Float | None, loss: Float | None) -> dict[str, Score]:
-    """All scores of left-out predictions: for true classes (n,), folds and predicted classes (repeats, n), and probabilities.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from separatrix.comparison.scores import measure
-    >>> scores = measure(np.array([0, 1, 0, 1]), np.array([[0, 0, 1, 1]]), np.array([[0, 1, 1, 1]]), None, None)
-    >>> print(scores["accuracy"])
-    0.75 ± 0.25
-    """
-    n_folds = int(folds.max()) + 1
-    parts = [(r, np.flatnonzero(folds[r] == k)) for r in range(len(folds)) for k in range(n_folds)]
-
-    def over_folds(values: list[float]) -> Score:
-        found = np.array(values)
-        return Score(float(found.mean()), standard_error(found, n_folds), found)
-
-    scores = {"accuracy": over_folds([float((predicted[r, at] == codes[at]).mean()) for r, at in parts])}
-    if proba is None:
-        return scores
-    labels = np.arange(proba.shape[2])
-    scores["log_loss"] = over_folds([float(log_loss(codes[at], proba[r, at], labels=labels)) for r, at in parts])
-    scores["calibration_error"] = _calibration(codes, folds, proba, parts)
-    if loss is not None:
-        scores["cost"] = over_folds(
-            [float(loss[codes[at], best_actions(proba[r, at], loss)].mean()) for r, at in parts]
-        )
-    return scores
-
-
-def _calibration(codes: Codes, folds: Codes, proba: Float, parts: list[tuple[int, Codes]]) -> Score:
-    labels = np.arange(proba.shape[2])
-
-    def error(r: int, at: Any) -> float:
-        return expected_calibration_error(codes[at], proba[r, at], classes=labels)
-
-    n_folds = int(folds.max()) + 1
-    pooled = np.mean([error(r, slice(None)) for r in range(len(folds))])
-    without = np.array([[error(r, folds[r] != k) for k in range(n_folds)] for r in range(len(folds))])
-    jackknife = np.sqrt((n_folds - 1) * without.var(axis=1).mean())
-    return Score(float(pooled), float(jackknife), np.array([error(r, at) for r, at in parts]))
-
-
-def rank(candidates: list[Candidate], by: str, n_folds: int) -> list[Candidate]:
+def rank(candidates: list[Candidate], by: str, n_folds: int, margin: float = 0.0) -> list[Candidate]:
     """The candidates best first, with `rank` and `tied` set; those without the score come last, by accuracy."""
 
     def key(candidate: Candidate) -> tuple[bool, float, int]:
@@ -157,22 +76,45 @@ def rank(candidates: list[Candidate], by: str, n_folds: int) -> list[Candidate]:
         return not judged, value, candidate.simplicity
 
     ordered = sorted(candidates, key=key)
+    best = _eligible(ordered, by)[0]
     for place, candidate in enumerate(ordered):
         candidate.rank = place + 1
-        candidate.tied = by in candidate.scores and _behind(candidate, ordered[0], by, n_folds)[2]
+        candidate.tied = by in candidate.scores and _behind(candidate, best, by, n_folds, margin).tied
     return ordered
 
 
+def _eligible(ordered: list[Candidate], by: str) -> list[Candidate]:
+    """Those that may be recommended: where probabilities rank, those that have some."""
+    return [one for one in ordered if not (one.calibrated and by in OF_PROBABILITIES)] or ordered
+
+
 def _sign(by: str) -> float:
-    return -1.0 if by == "accuracy" else 1.0
+    return -1.0 if by in GREATER_IS_BETTER else 1.0
 
 
-def _behind(candidate: Candidate, other: Candidate, by: str, n_folds: int) -> tuple[float, float, bool]:
-    """How much worse than another, the standard error of that, and whether it is a tie."""
+@dataclass(frozen=True)
+class _Distance:
+    """How much worse one candidate is than another, the standard error of that, and whether it is a tie by either rule."""
+
+    mean: float
+    error: float
+    by_error: bool
+    by_margin: bool
+
+    @property
+    def tied(self) -> bool:
+        return self.by_error or self.by_margin
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2g} ± {self.error:.2g}"
+
+
+def _behind(candidate: Candidate, other: Candidate, by: str, n_folds: int, margin: float = 0.0) -> _Distance:
     own, its = candidate.scores[by], other.scores[by]
     differences = _sign(by) * (own.folds - its.folds)
     mean, error = float(differences.mean()), standard_error(differences, n_folds)
-    return mean, error, mean <= max(min(error, its.standard_error), _negligible(own, its, by))
+    by_error = mean <= max(min(error, its.standard_error), _negligible(own, its, by))
+    return _Distance(mean, error, by_error, mean <= margin)
 
 
 def _negligible(one: Score, other: Score, by: str) -> float:
@@ -190,36 +132,45 @@ def _simpler_and_ahead(candidate: Candidate, ordered: list[Candidate], by: str) 
     return None
 
 
-def recommend(ordered: list[Candidate], by: str, n_folds: int) -> tuple[Candidate, str]:
+def recommend(ordered: list[Candidate], by: str, n_folds: int, margin: float = 0.0) -> tuple[Candidate, str]:
     """The simplest of those tied with the best that no simpler one is ahead of, and why, in sentences."""
-    best, score = ordered[0], SCORE_LABELS[by]
-    tied = [candidate for candidate in ordered if candidate.tied]
-    eligible = [candidate for candidate in tied if _simpler_and_ahead(candidate, ordered, by) is None]
+    allowed = _eligible(ordered, by)
+    best, score = allowed[0], SCORE_LABELS[by]
+    tied = [candidate for candidate in allowed if candidate.tied]
+    # The class shares are only for a table in which nothing is found: never for a gain that is found, however small.
+    of_use = [one for one in tied if one.family != "baseline" or _behind(one, best, by, n_folds).by_error]
+    eligible = [candidate for candidate in of_use if _simpler_and_ahead(candidate, allowed, by) is None]
     chosen = min(eligible, key=lambda candidate: candidate.simplicity)
-    passed = [candidate for candidate in tied if candidate.simplicity < chosen.simplicity]
+    passed = [candidate for candidate in of_use if candidate.simplicity < chosen.simplicity]
     if chosen is not best:
-        mean, error, _ = _behind(chosen, best, by, n_folds)
+        distance = _behind(chosen, best, by, n_folds, margin)
+        near = "within one standard error of" if distance.by_error else "as good, for practical purposes, as"
         reason = (
-            f"{chosen.label} is the simplest of the {len(tied) - len(passed)} candidates within one standard error of the "
+            f"{chosen.label} is the simplest of the {len(of_use) - len(passed)} candidates {near} the "
             f"best: its {score} is {chosen.scores[by]}, that of the best, {best.label}, {best.scores[by]}, and the difference "
-            f"over the folds {mean:.2g} ± {error:.2g}."
+            f"over the folds {distance}"
         )
+        reason += "." if distance.by_error else f", which is less than the margin of {margin:.2g}."
     else:
-        extreme = "highest" if by == "accuracy" else "lowest"
+        extreme = "highest" if by in GREATER_IS_BETTER else "lowest"
         reason = f"{best.label} has the {extreme} {score}, {best.scores[by]}, and no simpler candidate is as good"
-        others = [candidate for candidate in ordered[1:] if by in candidate.scores and not candidate.tied]
-        if less_simple := [candidate.label for candidate in tied if candidate.simplicity > best.simplicity]:
-            reason += f" (within one standard error of it, but less simple: {', '.join(less_simple)})."
+        others = [candidate for candidate in allowed[1:] if by in candidate.scores and not candidate.tied]
+        if less_simple := [candidate for candidate in tied if candidate.simplicity > best.simplicity]:
+            by_error = all(_behind(one, best, by, n_folds).by_error for one in less_simple)
+            words = "within one standard error of it" if by_error else "as good for practical purposes"
+            reason += f" ({words}, but less simple: {', '.join(one.label for one in less_simple)})."
         elif others:
-            mean, error, _ = _behind(others[0], best, by, n_folds)
-            more = ", more than the standard error of the best" if mean <= error else ""
-            reason += f": the next, {others[0].label}, is behind by {mean:.2g} ± {error:.2g} over the folds{more}."
+            distance = _behind(others[0], best, by, n_folds)
+            more = ", more than the standard error of the best" if distance.mean <= distance.error else ""
+            reason += f": the next, {others[0].label}, is behind by {distance} over the folds{more}."
         else:
             reason += "."
     for candidate in passed:
-        ahead = _simpler_and_ahead(candidate, ordered, by)
+        ahead = _simpler_and_ahead(candidate, allowed, by)
         assert ahead is not None
         reason += f" Not {candidate.label}, which is within it too: {ahead.label} is simpler still and ahead of it."
+    if best is not ordered[0]:
+        reason += f" {ordered[0].label[0].upper()}{ordered[0].label[1:]} is ahead of it, but gives no probabilities of its own."
     if chosen.family == "baseline" and len(ordered) > 1:
         reason += f" {_of_the_class_shares(chosen, ordered, by, n_folds)}"
     return chosen, reason[0].upper() + reason[1:]
@@ -228,10 +179,20 @@ def recommend(ordered: list[Candidate], by: str, n_folds: int) -> tuple[Candidat
 def _of_the_class_shares(baseline: Candidate, ordered: list[Candidate], by: str, n_folds: int) -> str:
     """What it means that nothing better is recommended; a candidate may have the better accuracy all the same."""
     best = max(ordered, key=lambda candidate: candidate.scores["accuracy"].mean)
-    behind, error, _ = _behind(baseline, best, "accuracy", n_folds)
-    if behind <= 2.0 * error:  # the best of many accuracies is one standard error ahead by chance
+    behind = _behind(baseline, best, "accuracy", n_folds)
+    if behind.mean <= 2.0 * behind.error:  # the best of many accuracies is one standard error ahead by chance
         return "So nothing in these columns is shown to tell the classes apart."
     return (
         f"But the accuracy of {best.label} is {best.scores['accuracy']}, that of the class shares "
-        f"{baseline.scores['accuracy']}: the scores disagree. {_WHY_ACCURACY_DISAGREES[by]}"
+        f"{baseline.scores['accuracy']}: the scores disagree. {_WHY_ACCURACY_DISAGREES.get(by, '')}".rstrip()
     )
+
+
+def tie_rule(by: str, margin: float, share: float) -> str:
+    """Which candidates count as good as the best, in a sentence for under the table."""
+    score = SCORE_LABELS[by]
+    guess = f"what guessing falls short of 1 in {score}" if by in GREATER_IS_BETTER else f"the {score} of guessing"
+    rule = "As good as the best: behind by no more than one standard error of the difference over the folds"
+    if margin > 0.0:
+        rule += f", or by no more than {margin:.2g}, which is {100 * share:g} % of {guess} (--margin)"
+    return f"{rule}. The simplest of them is recommended."

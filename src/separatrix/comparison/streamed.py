@@ -37,7 +37,8 @@ from separatrix.comparison.fitting import (
     stoppable,
 )
 from separatrix.comparison.listing import as_html, as_text, ranking
-from separatrix.comparison.scores import Candidate, Score, rank, recommend, standard_error
+from separatrix.comparison.measures import Score, check_metric, practical_margin, standard_error
+from separatrix.comparison.scores import Candidate, rank, recommend, tie_rule
 from separatrix.comparison.streamed_rows import ROWS_AT_HAND, RowsByFold, TrainingRows, counts_of, fit_shares, folds_of
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.block import Block, Codes, Float
@@ -79,6 +80,7 @@ class StreamedComparison:
     table_name: str
     notes: list[str] = field(default_factory=list)
     separability: str = ""
+    tie_rule: str = ""
     fold_kind = "hashed"
 
     @property
@@ -132,6 +134,8 @@ def compare_stream(
     actions: Iterable[Any] | None = None,
     cv: int = 5,
     random_state: int = 0,
+    margin: float = 0.01,
+    metric: str | None = None,
     progress: Callable[[str, float], None] | None = None,
     table_name: str = "",
 ) -> StreamedComparison:
@@ -143,6 +147,7 @@ def compare_stream(
     wanted = [family for family in wanted if family.name not in _LEFT_OUT]
     if not wanted:
         raise ValueError(f"No such family can be compared in a stream; these can: {', '.join(_streamed())}.")
+    check_metric(metric, ("log_loss", "accuracy"))
     with stoppable() as check:
         steps = Steps(progress, check, len(wanted) + cv * sum(family.name in _ITERATIVE for family in wanted) + 3)
         steps("what the columns are")
@@ -164,12 +169,26 @@ def compare_stream(
         found = work.scored(trials, matrix)
         candidates = [work.candidate(trial, *found[trial.family.name], matrix, names) for trial in trials]
         steps.end()
-    by = "cost" if matrix is not None else "log_loss"
+    by = metric or ("cost" if matrix is not None else "log_loss")
     by = by if any(by in candidate.scores for candidate in candidates) else "accuracy"
-    ordered = rank(candidates, by, cv)
-    chosen, reason = recommend(ordered, by, cv)
+    counts = work.counts.sum(axis=0)
+    least = practical_margin(margin, counts / counts.sum(), by, matrix)
+    ordered = rank(candidates, by, cv, least)
+    chosen, reason = recommend(ordered, by, cv, least)
     return StreamedComparison(
-        schema, classes, work.counts, ordered, failures, chosen, reason, by, matrix, names, table_name, list(_NOTES)
+        schema,
+        classes,
+        work.counts,
+        ordered,
+        failures,
+        chosen,
+        reason,
+        by,
+        matrix,
+        names,
+        table_name,
+        list(_NOTES),
+        tie_rule=tie_rule(by, least, margin),
     )
 
 

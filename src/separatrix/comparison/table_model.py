@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
+from separatrix.comparison.drift import profile
 from separatrix.data.labels import as_names
 from separatrix.decide.losses import best_actions, check_proba, loss_table
 from separatrix.tables.encoder import TableEncoder
@@ -74,6 +75,8 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     >>> model.score(table)
     1.0
     """
+
+    training: dict[str, Any] | None = None  # how the columns of the training rows were distributed, where it is known
 
     def __init__(
         self,
@@ -137,6 +140,7 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         encoder = TableEncoder(schema, standardise=standardise).fit(rows) if encode else None
         model = cls(schema, encoder, clone(estimator), family=family, loss=loss, actions=actions)
         model.estimator.fit(model.encode(rows), codes)
+        model.training = profile(rows)
         return model
 
     def fit_again(self, X: Any, y: Any = None) -> TableModel:

@@ -16,11 +16,12 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from separatrix.comparison.costs import decided_classes
+from separatrix.comparison.drift import profile
 from separatrix.comparison.families import ModelFamily
 from separatrix.comparison.fitting import Note, in_words, predictions, train
 from separatrix.comparison.inspection import rank_within_classes
+from separatrix.comparison.measures import standard_error
 from separatrix.comparison.planes import Plane, discriminant_plane, score_columns
-from separatrix.comparison.scores import standard_error
 from separatrix.comparison.suitable_features import constant_within_classes, gaussian_in_classes, separating, unsuited
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.block import Codes, Float
@@ -139,6 +140,11 @@ class Task:
         part.__dict__["encoder"] = self.encoder  # these are known, and need not be made again
         part.__dict__["_encoded"] = self.encoded, self.encoded[:0]
         return part
+
+    @cached_property
+    def profile(self) -> dict[str, Any]:
+        """How the columns are distributed."""
+        return profile(self.rows)
 
     @cached_property
     def plane(self) -> Plane | str:
@@ -273,11 +279,11 @@ def _try(task: Task, trial: Trial, part: Part, r: int) -> None:
         if trial.proba is None:
             trial.proba = np.empty((*task.folds.shape, len(task.classes)))
         trial.proba[r, part.outside] = proba
-    elif r == 0 and hasattr(trained.estimator, "decision_function"):
+    elif hasattr(trained.estimator, "decision_function"):
         if trial.decision_scores is None:
-            trial.decision_scores = np.zeros((len(task.codes), len(task.classes)))
+            trial.decision_scores = np.zeros((*task.folds.shape, len(task.classes)))
         scores = score_columns(trained.estimator.decision_function(X_left_out))
-        trial.decision_scores[np.ix_(part.outside, trained.estimator.classes_)] = scores
+        trial.decision_scores[r][np.ix_(part.outside, trained.estimator.classes_)] = scores
     trial.predicted[r, part.outside] = predicted
     trial.parameters.append(trained.parameters)
     trial.notes.extend(trained.notes)

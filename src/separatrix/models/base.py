@@ -327,7 +327,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
                     found.append(np.empty((source.n_rows, *part.shape[1:]), dtype=part.dtype))
             # The workers touch the memory of the result first, and look at their parts while these are in cache.
             found[0][block.start : block.start + block.n] = part
-            if not np.isfinite(part).all():  # written one way only: reading it first could undo another worker's finding
+            if not np.isfinite(
+                part
+            ).all():  # written one way only: reading it first could undo another worker's finding
                 finite = False
 
         source.share(fill, rows)

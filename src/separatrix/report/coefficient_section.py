@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from separatrix.comparison.inspection import CoefficientIntervals
+from separatrix.data.block import Float
 from separatrix.plots.coefficients import CoefficientDisplay, score_names
-from separatrix.report.figures import Drawing, label_width, new_axes
+from separatrix.report.figures import Drawing, label_width, new_axes, tips_at
 from separatrix.report.svg import inline_svg
 from separatrix.report.tables import PageTable, number, short
 
 MOST_DRAWN, MOST_LISTED = 15, 120
+# So many times the next coefficient is too large for one picture.
+OUTLYING = 4.0
 _SOURCES = {
     "posterior": "Intervals: 95 % of the posterior.",
     "laplace": "Intervals: 95 % of the Laplace approximation of the posterior whose prior is the penalty.",
@@ -32,17 +36,35 @@ def forest(name: str, given: CoefficientIntervals, classes: Sequence[str]) -> Dr
     figure, ax = new_axes(0.7 + 0.24 * drawn, left=label_width(labels))
     shown = CoefficientDisplay(labels, estimates, lower, upper).plot(ax, max_rows=MOST_DRAWN, markersize=4)
     ax.set(xlabel="coefficient")
+    beyond = _keep_readable(ax, estimates[shown.order_], lower[shown.order_], upper[shown.order_])
     ax.grid(False, axis="y")
     ax.spines["left"].set_visible(False)
-    described = "; ".join(
-        f"{names[j]} {number(estimates[j])} from {number(lower[j])} to {number(upper[j])}" for j in shown.order_
-    )
+    told = [f"{names[j]} {number(estimates[j])} from {number(lower[j])} to {number(upper[j])}" for j in shown.order_]
+    described = "; ".join(told)
     all_of = "" if drawn == len(names) else f" The {drawn} largest of {len(names)}."
     toward = f"Above zero speaks for {classes[1]}." if len(owners) == 1 else "Above zero speaks for the class named."
     return Drawing(
         inline_svg(figure, name, f"Coefficients with intervals, largest first: {described}."),
-        f"Coefficients of the encoded columns, each in units of its standard deviation. {toward} {_source(given)}{all_of}",
+        f"Coefficients of the encoded columns, each in units of its standard deviation. {toward} {_source(given)}{all_of}"
+        + (" An arrow stands for one that would lie far outside the picture." if beyond else ""),
+        tips=tips_at(ax, np.clip(estimates[shown.order_], *ax.get_xlim()), range(drawn), told),
     )
+
+
+def _keep_readable(ax: Any, estimates: Float, lower: Float, upper: Float) -> bool:
+    """Leave out of the picture, with an arrow and the number, the few coefficients beside which the others would be dots."""
+    sizes = np.abs(estimates)  # the largest first
+    n_beyond = next((k for k in range(min(3, len(sizes) - 1), 0, -1) if sizes[k - 1] > OUTLYING * sizes[k] > 0), 0)
+    if not n_beyond:
+        return False
+    ends = np.abs(np.concatenate([estimates[n_beyond:], lower[n_beyond:], upper[n_beyond:]]))
+    limit = 1.15 * float(np.minimum(ends, OUTLYING * sizes[n_beyond]).max())
+    ax.set_xlim(-limit, limit)
+    for place in range(n_beyond):
+        right = estimates[place] > 0
+        text = f"{number(estimates[place])} →" if right else f"← {number(estimates[place])}"
+        ax.text(limit if right else -limit, place, text, ha="right" if right else "left", va="center", fontsize=9)
+    return True
 
 
 def coefficient_table(given: CoefficientIntervals, classes: Sequence[str]) -> PageTable:

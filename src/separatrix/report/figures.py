@@ -5,7 +5,7 @@ Each function draws one figure, with a caption and a text alternative that holds
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,8 @@ class Drawing:
     caption: str
     classes: Sequence[str] = ()
     points: bool = False
+    leading: bool = False  # whether it belongs beside the confusion matrix
+    tips: Sequence[tuple[float, float, str]] = ()  # places in the picture, and what is told there
 
     @property
     def legend(self) -> list[tuple[str, str]]:
@@ -53,6 +55,14 @@ def new_axes(height: float = HEIGHT, left: float = 0.62) -> tuple[Any, Any]:
 
     figure = Figure(figsize=(WIDTH, height))
     return figure, figure.add_axes((left / WIDTH, 0.5 / height, 1.0 - (left + 0.15) / WIDTH, 1.0 - 0.62 / height))
+
+
+def tips_at(ax: Any, x: Any, y: Any, texts: Sequence[str]) -> list[tuple[float, float, str]]:
+    """Texts at points in the data of these axes, as places in the picture; call it when the limits are settled."""
+    figure = ax.figure
+    places = ax.transData.transform(np.column_stack([x, y])) * 72.0 / figure.dpi
+    height = figure.get_size_inches()[1] * 72.0
+    return [(round(float(a), 1), round(float(height - b), 1), text) for (a, b), text in zip(places, texts, strict=True)]
 
 
 def label_width(labels: Sequence[str]) -> float:
@@ -140,6 +150,8 @@ def reliability(name: str, points: Reliability, classes: Sequence[str]) -> Drawi
         inline_svg(figure, name, f"Reliability diagram of the probability of {event}; {error}. {described}."),
         f"Reliability, out of fold: {error}. The bars are 95 % intervals of the observed share; "
         "on the diagonal a predicted probability is the frequency observed.",
+        leading=True,
+        tips=tips_at(ax, points.predicted, points.observed, described.split("; ")),
     )
 
 
@@ -174,6 +186,7 @@ def score_distribution(
         inline_svg(figure, name, f"Histograms of the {quantity} by true class. {'; '.join(described)}."),
         f"The {quantity}, out of fold, by true class.{right}",
         classes,
+        leading=True,
     )
 
 
@@ -185,6 +198,9 @@ def boundary(
     mistakes: NDArray[np.bool_],
     classes: Sequence[str],
     most: int,
+    predicted: NDArray[np.intp] | None = None,
+    *,
+    number_of: Callable[[int], int] = lambda i: i + 1,
 ) -> Drawing:
     """Regions of a family fitted in the plane, at most so many of the rows, and the mistakes of the real model among them."""
     shown = plane.sample(most)
@@ -205,6 +221,13 @@ def boundary(
     ax.plot(*wrong.T, "o", markerfacecolor="none", markeredgecolor=INK, markeredgewidth=0.8, markersize=7.5)
     right = percent(model.accuracy)
     words = f"Fitted to the two coordinates alone, the same family puts {right} of the rows on the right side."
+    tips: list[tuple[float, float, str]] = []
+    if predicted is not None:
+        said = [
+            f"row {number_of(i)}: {classes[codes[i]]}" + (f", predicted {classes[predicted[i]]}" if mistakes[i] else "")
+            for i in shown
+        ]
+        tips = tips_at(ax, plane.points[shown, 0], plane.points[shown, 1], said)
     drawn = "" if len(shown) == len(codes) else f" {count(len(shown), 'row')} of {len(codes)} are drawn."
     wrongs = count(int(mistakes.sum()), "mistake")
     return Drawing(
@@ -214,6 +237,7 @@ def boundary(
         f"{sentence} {words} Rings: rows the real model gets wrong, out of fold.{drawn}",
         classes,
         points=True,
+        tips=tips,
     )
 
 
@@ -250,16 +274,17 @@ def ranking(name: str, candidates: Sequence[Any], score: str, title: str) -> Dra
     ax.grid(False, axis="y")
     ax.spines["left"].set_visible(False)
     ax.set(xlabel=title)
-    described = "; ".join(f"{c.label} {fixed(m)} ± {fixed(e)}" for c, m, e in zip(shown, means, errors, strict=True))
+    told = [f"{c.label} {fixed(m)} ± {fixed(e)}" for c, m, e in zip(shown, means, errors, strict=True)]
     return Drawing(
-        inline_svg(figure, name, f"{title} by model: {described}."),
-        f"{title.capitalize()} over the folds, with one standard error. In colour: the best, and those tied with it.",
+        inline_svg(figure, name, f"{title} by model: {'; '.join(told)}."),
+        f"{title[0].upper()}{title[1:]} over the folds, with one standard error. In colour: the best, and those as good.",
+        tips=tips_at(ax, means, places, told),
     )
 
 
 def learning_curve(name: str, sizes: Float, lines: Sequence[tuple[str, Float, Float]], title: str) -> Drawing:
     """A score against the number of rows: (what, mean, error) for training and for held-out rows."""
-    figure, ax = new_axes()
+    figure, ax = new_axes(left=0.78)
     for k, (_, mean, error) in enumerate(lines):
         colour = style.colour(k)
         ax.fill_between(sizes, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0)
@@ -274,4 +299,17 @@ def learning_curve(name: str, sizes: Float, lines: Sequence[tuple[str, Float, Fl
         f"Learning curve: {title} against the number of training rows, with one standard error. "
         "Where the line of the left-out rows is still on its way, more rows would help.",
         [what for what, _, _ in lines],
+        tips=[
+            one
+            for what, mean, error in lines
+            for one in tips_at(
+                ax,
+                sizes,
+                mean,
+                [
+                    f"{what}: {fixed(m)} ± {fixed(e)} at {int(n)} rows"
+                    for n, m, e in zip(sizes, mean, error, strict=True)
+                ],
+            )
+        ],
     )

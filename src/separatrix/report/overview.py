@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from separatrix.comparison.families import FAMILIES
-from separatrix.comparison.listing import measured_scores
-from separatrix.comparison.scores import SCORE_LABELS
+from separatrix.comparison.listing import CALIBRATED_MARK, measured_scores, reference_row
+from separatrix.comparison.measures import OF_PROBABILITIES, SCORE_LABELS
 from separatrix.report import figures
 from separatrix.report.figures import Drawing
 from separatrix.report.tables import PageTable, count, fixed, number, percent
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 300
 _KINDS = {"left_out": "left out"}
+_HEADS = {"balanced_accuracy": "balanced", "calibration_error": "calibration"}
+_MEANINGS = {
+    "cost": "What the decisions cost, per row. Less is better.",
+    "log_loss": "Minus the mean logarithm of the probability given to the true class. Less is better.",
+    "accuracy": "The share of right answers.",
+    "auc": "How often a row of a class has a higher score for it than a row of another class. 0.5 is chance, 1 is perfect.",
+    "balanced_accuracy": "The share of right answers within each class, and the mean of these over the classes.",
+    "f1": "The harmonic mean of precision and recall of each class, and the mean of these over the classes.",
+    "brier": "The mean squared distance of the probabilities from the truth. Less is better.",
+    "calibration_error": "How far probabilities are from the frequencies observed, on average. Less is better.",
+}
 
 
 def class_table(comparison: Comparison | StreamedComparison) -> PageTable:
@@ -39,7 +50,8 @@ def column_table(comparison: Comparison | StreamedComparison) -> PageTable:
     ]
     more = "" if len(columns) <= MOST_LISTED else f" The first {MOST_LISTED} of {len(columns)}."
     head = ["column", "kind", "values", "missing", "why this kind"]
-    return PageTable(f"Columns and what they were taken for.{more}", head, cells, [False, False, False, True, False])
+    numeric = [False, False, False, True, False]
+    return PageTable(f"Columns and what they were taken for.{more}", head, cells, numeric, sortable=True)
 
 
 def _contents(column: ColumnSchema, rows: TableRows | None) -> str:
@@ -60,19 +72,32 @@ def ranking_table(comparison: Comparison | StreamedComparison) -> PageTable:
         [
             row["label"],
             str(row["rank"]),
-            "best" if row["rank"] == 1 else "tied" if row["tied"] else "",
-            *("–" if row[name] is None else f"{fixed(row[name])} ± {fixed(row[f'{name}_error'])}" for name in names),
-            fixed(row["fit_seconds"]),
+            "recommended" if row["recommended"] else "as good" if row["tied"] else "",
+            *(_cell(row, name, name == comparison.ranked_by or name == "accuracy") for name in names),
+            number(row["fit_seconds"], 2),
         ]
         for row in rows
     ]
+    if (other := reference_row(comparison)) is not None:
+        told = [_cell(other, name, name == comparison.ranked_by or name == "accuracy") for name in names]
+        cells.append([other["label"], "", "never recommended", *told, ""])
     return PageTable(
-        f"Ranked by {SCORE_LABELS[comparison.ranked_by]}; every score is the mean over the folds ± its standard error.",
-        ["model", "rank", "", *(SCORE_LABELS[name] for name in names), "seconds"],
+        f"Ranked by {SCORE_LABELS[comparison.ranked_by]}; scores are means over the folds, ± one standard error.",
+        ["model", "rank", "", *(_HEADS.get(name, SCORE_LABELS[name]) for name in names), "seconds"],
         cells,
         [False, True, False, *[True] * (len(names) + 1)],
         marked=frozenset(k for k, row in enumerate(rows) if row["recommended"]),
+        totals=frozenset(range(len(rows), len(cells))),
+        tips={_HEADS.get(name, SCORE_LABELS[name]): text for name, text in _MEANINGS.items()},
+        sortable=True,
     )
+
+
+def _cell(row: dict[str, Any], name: str, with_error: bool) -> str:
+    if row[name] is None:
+        return "–"
+    mark = CALIBRATED_MARK if row["calibrated"] and name in OF_PROBABILITIES else ""
+    return f"{fixed(row[name])} ± {fixed(row[f'{name}_error'])}{mark}" if with_error else f"{fixed(row[name])}{mark}"
 
 
 def loss_table(comparison: Comparison | StreamedComparison) -> PageTable | None:
@@ -104,4 +129,4 @@ def learning_drawing(comparison: Comparison) -> Drawing | None:
 
 def failures(comparison: Comparison | StreamedComparison) -> list[tuple[str, str]]:
     """The families that could not be fitted, by the names of the ranking, and why."""
-    return [(FAMILIES[name].label, why) for name, why in comparison.failures.items()]
+    return [(FAMILIES[name].label if name in FAMILIES else name, why) for name, why in comparison.failures.items()]

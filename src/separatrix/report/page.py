@@ -1,11 +1,14 @@
 """The report of a comparison: one HTML file that needs nothing else.
 
-No script, no font, no picture comes from outside; the content security policy in its head forbids the browser to fetch any.
+No script, no font, no picture comes from outside; the content security policy in its head forbids the browser to fetch any, and
+to run any script but the one whose hash it has.
 Names and values of the table are data: the templates escape all of them.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -55,7 +58,10 @@ def write_report(comparison: Comparison | StreamedComparison, path: str | os.Pat
 
 def render_report(comparison: Comparison | StreamedComparison) -> str:
     """The report as a string of HTML."""
+    from importlib.resources import files
+
     import jinja2
+    from markupsafe import Markup
 
     from separatrix.report.svg import page_style
 
@@ -68,19 +74,29 @@ def render_report(comparison: Comparison | StreamedComparison) -> str:
     )
     with page_style():
         context = _context(comparison)
+    script = files("separatrix.report").joinpath("templates/report.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    context |= {"script": Markup(script), "script_hash": f"sha256-{digest}"}
     return for_html(environment.get_template("report.html.j2").render(context))
 
 
 def _context(comparison: Comparison | StreamedComparison) -> dict[str, Any]:
     """Everything the template shows."""
+    from separatrix.comparison.headline import cautions, headline
+    from separatrix.comparison.listing import explained
     from separatrix.comparison.streamed import StreamedComparison
     from separatrix.report import overview
+    from separatrix.report.answers import answers
 
     schema = comparison.schema
     about = _without_rows(comparison) if isinstance(comparison, StreamedComparison) else _with_rows(comparison)
     return {
         "version": version("separatrix"),
         "comparison": comparison,
+        "headline": headline(comparison),
+        "cautions": cautions(comparison),
+        "explained": explained(comparison),
+        "answers": answers(comparison),
         "summary": (
             f"{count(comparison.n_rows, 'row')}, {count(len(schema.used), 'column')} used of {len(schema.columns)}, "
             f"{count(len(comparison.classes), 'class', 'classes')}"
@@ -99,7 +115,10 @@ def _context(comparison: Comparison | StreamedComparison) -> dict[str, Any]:
 def _with_rows(comparison: Comparison) -> dict[str, Any]:
     """What is about single rows, and the models."""
     from separatrix.report import overview
+    from separatrix.report.answers import holdout_table, more_rows
+    from separatrix.report.chooser import rule_chooser
     from separatrix.report.sections import model_section, outlier_table
+    from separatrix.report.why_section import why_section
 
     best, far = comparison.recommended, comparison.outliers
     metric = "Mahalanobis distance under the pooled covariance of the encoded columns"
@@ -107,6 +126,10 @@ def _with_rows(comparison: Comparison) -> dict[str, Any]:
     return {
         "outliers": far if isinstance(far, str) else outlier_table(comparison, far, metric),
         "learning": overview.learning_drawing(comparison),
+        "more_rows": more_rows(comparison),
+        "holdout": holdout_table(comparison.holdout),
+        "chooser": rule_chooser(comparison),
+        "why": why_section(comparison),
         "best": model_section(comparison, best, POINTS),
         "others": [model_section(comparison, candidate, POINTS_OF_OTHERS) for candidate in others],
     }
@@ -119,7 +142,8 @@ def _without_rows(comparison: StreamedComparison) -> dict[str, Any]:
     best = comparison.recommended
     return {
         "outliers": "They were not looked for: the table was read in a stream.",
-        "learning": None,
+        **dict.fromkeys(("learning", "holdout", "chooser", "why")),
+        "more_rows": "",
         "best": streamed_section(comparison, best),
         "others": [streamed_section(comparison, one) for one in comparison.candidates if one is not best],
     }

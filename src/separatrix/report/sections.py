@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from separatrix.comparison.fitting import by_name, fit_sentence, proven_gap
 from separatrix.comparison.inspection import N_LISTED, Outliers
+from separatrix.comparison.measures import SCORE_LABELS
 from separatrix.comparison.planes import MOST_CURVES
-from separatrix.comparison.scores import SCORE_LABELS, Candidate
+from separatrix.comparison.scores import Candidate
 from separatrix.data.block import Float
 from separatrix.report import figures
 from separatrix.report.coefficient_section import coefficient_table, forest
 from separatrix.report.figures import Drawing
 from separatrix.report.tables import PageTable, count, fixed, number, percent, row_table
+from separatrix.report.why_section import importance_drawing
 from separatrix.tables.findings import joined
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ class ModelSection:
     tuned: list[tuple[str, str]]
     fit: list[tuple[str, str]]
     drawings: list[Drawing]
+    leading: list[Drawing]  # those shown beside the confusion matrix of the recommended model
     confusion: PageTable | None
     actions: PageTable | None
     coefficients: PageTable | None
@@ -82,19 +85,26 @@ def model_section(comparison: Comparison, candidate: Candidate, most_points: int
     actions = classes if comparison.actions is None else [str(name) for name in comparison.actions]
     anchor, found = f"model-{candidate.family}", candidate.coefficients
     drawings, notes = _drawings(comparison, candidate, anchor, classes, most_points)
-    metric = "the Mahalanobis distance of this model"
+    best = candidate is comparison.recommended
+    leading = [one for one in drawings if best and one.leading]
+    taken = candidate.taken
+    # Actions that are the predictions of the confusion matrix need no table of their own.
+    same = taken is not None and actions == classes and bool((taken == candidate.predicted).all())
+    metric, far = "the Mahalanobis distance of this model", candidate.outliers
     return ModelSection(
         anchor,
         candidate.label[:1].upper() + candidate.label[1:],
         _scores(candidate),
         [(str(name), _setting(given)) for name, given in candidate.tuned.items()],
         _fit_facts(candidate, comparison.classes),
-        drawings,
+        [one for one in drawings if one not in leading],
+        leading,
         cross_table(codes, candidate.predicted, classes, classes, "predicted"),
-        None if candidate.taken is None else cross_table(codes, candidate.taken, classes, actions, "do"),
+        None if taken is None or same else cross_table(codes, taken, classes, actions, "do"),
         None if found is None else coefficient_table(found, classes),
         mistake_table(comparison, candidate),
-        None if candidate.outliers is None else outlier_table(comparison, candidate.outliers, metric),
+        # Those of linear discriminant analysis are in the section on the data, for all models.
+        None if far is None or candidate.family == "lda" else outlier_table(comparison, far, metric),
         _doubts(comparison, candidate) + candidate.notes + notes,
     )
 
@@ -111,6 +121,7 @@ def streamed_section(comparison: StreamedComparison, candidate: Candidate) -> Mo
         _scores(candidate),
         [],
         _fit_facts(candidate, comparison.classes),
+        [],
         [],
         confusion,
         None,
@@ -132,6 +143,8 @@ def _drawings(
 ) -> tuple[list[Drawing], list[str]]:
     """The figures of one candidate, and notes on those that there are none of."""
     codes, scores, drawings, notes = comparison.codes, candidate.left_out_scores, [], []
+    if candidate.importance and candidate is not comparison.recommended:
+        drawings.append(importance_drawing(f"{anchor}-i", candidate.importance, candidate.proba is not None))
     if candidate.coefficients is not None:
         drawings.append(forest(f"{anchor}-c", candidate.coefficients, classes))
     few = len(classes) <= MOST_CURVES
@@ -155,7 +168,8 @@ def _drawings(
         notes.append(str(plane if isinstance(plane, str) else regions))
     elif regions is not None:
         wrong = candidate.predicted != codes
-        drawings.append(figures.boundary(f"{anchor}-b", plane, regions, codes, wrong, classes, most_points))
+        given = (codes, wrong, classes, most_points, candidate.predicted)
+        drawings.append(figures.boundary(f"{anchor}-b", plane, regions, *given, number_of=comparison.rows.number_of))
     return drawings, notes
 
 
@@ -178,16 +192,37 @@ def _count_table(
 ) -> PageTable | None:
     if max(len(classes), len(answers)) > MOST_CLASSES:
         return None
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    cells = [[name, *(str(n) for n in row)] for name, row in zip(classes, counts, strict=True)]
-    what = "Confusion matrix" if verb == "predicted" else "What is done at least expected cost"
+    rows, columns, square = counts.sum(axis=1), counts.sum(axis=0), verb == "predicted"
+    shades = np.zeros((len(classes) + 1 + square, len(answers) + 1 + square))
+    shades[: len(classes), : len(answers)] = counts / np.maximum(rows, 1)[:, None]
+    cells = [[name, *map(str, row), str(total)] for name, row, total in zip(classes, counts, rows, strict=True)]
+    cells.append(["all", *map(str, columns), str(counts.sum())])
+    head = ["true class", *answers, "rows"]
+    tips = {}
+    if square:
+        found = np.diag(counts)
+        for k, row in enumerate(cells[:-1]):
+            row.append(_share(found[k], rows[k]))
+        cells[-1].append(_share(found.sum(), counts.sum()))
+        cells.append(["precision", *(_share(n, total) for n, total in zip(found, columns, strict=True)), "", ""])
+        head.append("recall")
+        tips = {"recall": "Of the rows of this class, the share that was found. In the last row but one: of all rows."}
+    what = "Confusion matrix" if square else "What is done at least expected cost"
     return PageTable(
         f"{what}, out of fold: a row for each true class, shaded by the share of its rows.",
-        ["true class", *(f"{verb} {name}" for name in answers)],
+        head,
         cells,
-        [False, *[True] * len(answers)],
-        shares.tolist(),
+        [False, *[True] * (len(head) - 1)],
+        shades.tolist(),
+        totals=frozenset(range(len(classes), len(cells))),
+        group=[("", 1), ("predicted" if square else "done", len(answers)), ("", len(head) - 1 - len(answers))],
+        tips=tips,
+        square=square,
     )
+
+
+def _share(part: int, whole: int) -> str:
+    return percent(part / whole) if whole else "–"
 
 
 def mistake_table(comparison: Comparison, candidate: Candidate) -> PageTable | None:
@@ -237,7 +272,8 @@ def _doubts(comparison: Comparison, candidate: Candidate) -> list[str]:
         two = np.sort(candidate.proba, axis=1)[:, -2:]
         undecided = np.flatnonzero(two[:, 1] - two[:, 0] <= UNDECIDED)
         if len(undecided):
-            listed = ", ".join(str(i + 1) for i in undecided[:N_LISTED]) + (", …" if len(undecided) > N_LISTED else "")
+            numbers = [str(comparison.rows.number_of(i)) for i in undecided[:N_LISTED]]
+            listed = ", ".join(numbers) + (", …" if len(undecided) > N_LISTED else "")
             notes.append(
                 f"Undecided: in {count(len(undecided), 'row')} ({percent(len(undecided) / len(codes))}) the two largest "
                 f"probabilities are within {UNDECIDED} of each other: {listed}."

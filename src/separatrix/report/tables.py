@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,11 @@ class PageTable:
     numeric: Sequence[bool]  # which columns are numbers and stand on the right
     shades: list[list[float]] = field(default_factory=list)  # a tint for every cell but the first, from 0 to 1
     marked: frozenset[int] = frozenset()  # rows that stand out
+    totals: frozenset[int] = frozenset()  # rows of sums, which stay below the others
+    group: Sequence[tuple[str, int]] = ()  # names over the head, with how many columns each spans
+    tips: Mapping[str, str] = field(default_factory=dict)  # what the names in the head mean
+    sortable: bool = False
+    square: bool = False  # whether the k-th row and the k-th column are of the same class
 
 
 def short(text: str, most: int = 28) -> str:
@@ -80,13 +85,14 @@ def row_table(
         caption += f" The {len(columns)} of {used} columns in which the classes differ most."
     head = ["row", *(name for name, _, _ in facts), *(short(column.name, 48) for column in columns)]
     numeric = [True, *(kind for _, _, kind in facts), *(column.kind == "numeric" for column in columns)]
-    values = comparison.rows.columns
+    values = comparison.rows.take(np.asarray(at, dtype=np.intp)).columns
+    listed = {column.name: list(values[column.name]) for column in columns}
     cells = [
         [
             str(comparison.rows.number_of(i)),
             *(texts[place] for _, texts, _ in facts),
-            *(value(c, values[c.name][i]) for c in columns),
+            *(value(c, listed[c.name][place]) for c in columns),
         ]
         for place, i in enumerate(at)
     ]
-    return PageTable(caption, head, cells, numeric)
+    return PageTable(caption, head, cells, numeric, sortable=True)

@@ -14,6 +14,8 @@ from separatrix.tables.columns import MANY_LINES, ColumnSchema
 from separatrix.tables.rows import CodedText, TableRows
 
 _FIRST = 2000
+GIVES_AWAY = "determines the target"
+"""What findings say of a column that gives the class away."""
 
 
 def class_findings(
@@ -80,7 +82,7 @@ def leak_findings(target: str, rows: TableRows, codes: NDArray[np.intp]) -> Iter
             # The first row of a value may be of any class; that all others agree with it has this probability.
             if (repeats * log_share[pairs % len(log_share)]).sum() < np.log(1e-6):
                 yield (
-                    f"Column {name!r} determines the target {target!r} in every row: is it known before the outcome? If not, "
+                    f"Column {name!r} {GIVES_AWAY} {target!r} in every row: is it known before the outcome? If not, "
                     "remove it."
                 )
 

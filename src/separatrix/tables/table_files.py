@@ -25,7 +25,7 @@ from separatrix.data.number_text import NumberText, decimal_mark
 from separatrix.data.readers import TEXT, named
 from separatrix.data.source import Source
 from separatrix.data.text_files import NO_ROWS, UnreadableFile
-from separatrix.tables.coded_sums import CodedSums
+from separatrix.tables.coded.coded_sums import CodedSums
 from separatrix.tables.drawn_rows import ENCODED_BYTES, share_to_draw
 from separatrix.tables.reading import DELIMITER, about_rows, coded_batches
 from separatrix.tables.table_scan import TableEncoding

@@ -17,7 +17,7 @@ import numpy as np
 
 from separatrix.data.arrow_columns import NUMERIC, UnreadableValue, coded, kind, plain
 from separatrix.data.number_text import Mark
-from separatrix.tables.coded_rows import RowCoding
+from separatrix.tables.coded.coded_rows import RowCoding
 from separatrix.tables.column_scan import MOST_TEXTS, ColumnScan
 from separatrix.tables.columns import ColumnSchema, InferredColumn
 from separatrix.tables.drawn_rows import DrawnRows

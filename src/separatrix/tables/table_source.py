@@ -25,9 +25,9 @@ from separatrix.data.labels import check_weights, encode
 from separatrix.data.number_text import Mark, read_floats
 from separatrix.data.readers import named
 from separatrix.data.source import Source
-from separatrix.tables.coded_centre import CodedCentred
-from separatrix.tables.coded_rows import CodedRows, RowCoding
-from separatrix.tables.coded_sums import CodedSums
+from separatrix.tables.coded.coded_centre import CodedCentred
+from separatrix.tables.coded.coded_rows import CodedRows, RowCoding
+from separatrix.tables.coded.coded_sums import CodedSums
 from separatrix.tables.drawn_rows import DrawnRows
 from separatrix.tables.rows import TableRows
 from separatrix.tables.table_scan import LONG, TableEncoding, TableScan

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Codes, Float, LossSums
-from separatrix.tables.coded_rows import CodedRows, RowCoding
+from separatrix.tables.coded.coded_rows import CodedRows, RowCoding
 
 _NOTHING = np.empty(0)
 

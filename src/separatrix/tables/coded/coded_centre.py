@@ -16,7 +16,7 @@ from importlib import import_module
 import numpy as np
 
 from separatrix.data.block import Centred, Codes, Float
-from separatrix.tables.coded_rows import CodedRows, RowCoding
+from separatrix.tables.coded.coded_rows import CodedRows, RowCoding
 
 _PIECE = 4096
 _SAMPLE = 256

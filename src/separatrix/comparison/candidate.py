@@ -1,0 +1,53 @@
+"""A family that went through the folds, as a candidate: its scores, and its model of all rows."""
+
+from __future__ import annotations
+
+from separatrix.comparison.costs import class_costs
+from separatrix.comparison.fitting import by_name, certificate_of, gathered, train
+from separatrix.comparison.measures import measure
+from separatrix.comparison.scores import Candidate
+from separatrix.comparison.table_model import TableModel
+from separatrix.comparison.validation import Task, Trial, aligned_coefs
+from separatrix.decide.losses import best_actions
+
+
+def candidate_of(task: Task, trial: Trial, verdict: str) -> Candidate:
+    """The scores of a trial, and its model of all rows."""
+    family, loss = trial.family, None if trial.proba is None else task.loss
+    X = task.whole.of(family)[0]
+    trained = train(family, trial.build, X, task.codes, task.seed, limit=task.stage_seconds)
+    given = (trial.predicted, trial.proba, class_costs(task.loss, task.actions, task.classes) if loss is None else loss)
+    scores = measure(task.codes, task.folds, *given, trial.decision_scores, len(task.classes))
+    proba = None if trial.proba is None else trial.proba[0]
+    model = TableModel(
+        task.schema,
+        task.whole.encoder_of(family),
+        trained.estimator,
+        family=family.name,
+        loss=loss,
+        actions=None if loss is None else task.actions,
+        scores={name: {"mean": score.mean, "error": score.standard_error} for name, score in scores.items()},
+    )
+    model.training = task.profile
+    return Candidate(
+        family=family.name,
+        label=family.label,
+        simplicity=family.simplicity,
+        scores=scores,
+        fit_seconds=trained.seconds,
+        tuned=trained.parameters,
+        model=model,
+        certificate=certificate_of(trained.estimator, X, task.codes),
+        separability=verdict,
+        predicted=trial.predicted[0],
+        proba=proba,
+        decision_scores=None if trial.decision_scores is None else trial.decision_scores[0],
+        calibrated=proba is None and trial.decision_scores is not None,
+        taken=None if proba is None or loss is None else best_actions(proba, loss),
+        fold_models=trial.models,
+        fold_coefs=aligned_coefs(trial.models, task.encoder.feature_names_),
+        notes=[
+            *task.whole.remarks(family),
+            *(by_name(note, task.classes) for note in gathered(trial.notes + trained.notes)),
+        ],
+    )

@@ -1,0 +1,1 @@
+"""Products of rows whose columns are kept as codes of their levels: sums without the encoded matrix."""
