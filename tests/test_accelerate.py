@@ -413,3 +413,12 @@ def test_parameters_that_were_valid_before_say_nothing_about_others(swapped):
     for wrong in ({"degree": 3.5}, {"C": -1.0}, {"C": "1"}, {"kernel": "cubic"}):
         with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter of SVC must be"):
             SVC(**wrong).fit(X, Y)
+
+
+def test_kernel_values_with_other_names_are_refused_for_the_names(swapped):
+    values = pd.DataFrame(X @ X.T, columns=[f"row {i}" for i in range(len(X))])
+    model = SVC(kernel="precomputed").fit(values, Y)
+    with pytest.raises(ValueError, match="The feature names should match those that were passed"):
+        model.predict(pd.DataFrame(np.full(values.shape, np.nan), columns=values.columns[::-1]))
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(values.where(values > 1e9))

@@ -315,6 +315,8 @@ class SVC(MachineBoundaries):
         if len(self._counted) == 1:
             return self._map_rows(X, lambda block: block.matvec(np.zeros((self.n_features_in_, 1))))
         if isinstance(self._kernel, Precomputed) and not isinstance(X, Source):
+            if hasattr(X, "columns"):  # those of other names may be NaN, and the names are what is wrong
+                self._read(X, reset=False)
             assert_all_finite(X, input_name="X")  # not all columns are read below
         if self._kernel.linear:
             return self._finite_scores(X, self._linear_machines())
