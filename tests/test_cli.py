@@ -576,7 +576,7 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     lines = [line for block in re.findall(r"```console\n(.*?)```", page, flags=re.S) for line in block.splitlines()]
-    assert len(lines) == 9
+    assert len(lines) == 11
     for line in lines:
         program, command, *arguments = shlex.split(line)
         assert program == "separatrix"

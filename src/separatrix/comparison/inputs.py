@@ -47,8 +47,8 @@ def read_for_comparison(
     seed: int = 0,
 ) -> ReadTable:
     """The rows to learn from, and what is known of them."""
-    name = Path(data).name if isinstance(data, str | os.PathLike) else ""
-    table = read_table(data) if name else data
+    from_file = isinstance(data, str | os.PathLike)
+    name, table = (Path(data).name, read_table(data)) if from_file else ("", data)
     if not isinstance(target, str) and hasattr(target, "__len__"):
         table, target = table_of_arrays(table, target)
     target = str(target)

@@ -13,7 +13,7 @@ from typing import Any
 _OURS = {
     "bayes.gibbs": ["Draws"],
     "bayes.posterior": ["BlockPosterior", "DiagonalPosterior", "FullPosterior", "LowRankPosterior"],
-    "comparison.curved": ["CurvedFeatures"],
+    "comparison.why.curved": ["CurvedFeatures"],
     "comparison.table_model": ["TableModel"],
     "decide.bayes_rule": ["BayesRule"],
     "decide.calibrated": ["AllClasses"],
