@@ -4,13 +4,14 @@
 # make test-engines  set up and run the tests that need Spark (450 MB) or PyTorch's CPU build (200 MB); gets Java by apt-get if it may
 # make conformance  scikit-learn's own tests with our classes in its place; writes docs/conformance.md (SAMPLE=1: the quick ones only)
 # make cluster-demo  fit on a Dask cluster of two processes, and kill one of them on the way
+# make docs   build the site into build/site: every page, the gallery run, a page for every public name; warnings are errors
 # make explorer  rebuild the page of the explorer from explorer/ (needs Node 20 or newer); its files are kept in the repository
 # make bench  compare with the peers; make bench WORKLOAD=B7 for one workload, ATLAS=1 for 200 problems drawn by that seed
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-engines check conformance cluster-demo explorer bench clean
+.PHONY: demo test test-engines check conformance cluster-demo docs explorer bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -35,6 +36,10 @@ conformance: $(VENV)/.dev
 
 cluster-demo: $(VENV)/.dev
 	$(BIN)/python examples/cluster_demo.py
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs build/site
+	$(BIN)/python tools/site_links.py build/site
 
 explorer:
 	cd explorer && npm ci --no-audit --no-fund && npm run build
@@ -67,6 +72,10 @@ $(VENV)/.engines: pyproject.toml | $(VENV)/bin/pip
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check $(CPU_TORCH) \
 	  || echo "The package index has no CPU build of PyTorch: the tests of devices will be skipped."
 	touch $@ $(VENV)/.dev $(VENV)/.demo
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@ $(VENV)/.demo
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/bin/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
