@@ -614,7 +614,9 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     lines = [line for block in re.findall(r"```console\n(.*?)```", page, flags=re.S) for line in block.splitlines()]
-    lines = [line for line in lines if " explore" not in line]  # it serves until Ctrl-C; tests/test_explore.py starts it
+    lines = [
+        line for line in lines if " explore" not in line
+    ]  # it serves until Ctrl-C; tests/test_explore.py starts it
     assert len(lines) == 8
     for line in lines:
         program, command, *arguments = shlex.split(line)
