@@ -44,10 +44,10 @@ def report() -> None:
         page.goto(f"file://{folder}/report.html")
         top = page.locator("h2", has_text="Ranking").first.bounding_box()
         assert top is not None, "the report has a heading"
-        part = {"x": 90, "y": top["y"] - 16, "width": 940, "height": 980}
+        part = {"x": 90, "y": top["y"] - 16, "width": 940, "height": 700}
         picture = Image.open(io.BytesIO(page.screenshot(full_page=True, clip=part)))
         browser.close()
-    keep(picture.resize((940, 980), Image.Resampling.LANCZOS), "report.png")
+    keep(picture.resize((940, 700), Image.Resampling.LANCZOS), "report.png")
 
 
 def boundary() -> None:
@@ -69,7 +69,7 @@ def boundary() -> None:
         found, legend = ax.get_legend_handles_labels(), ax.get_legend()
         if legend is not None:
             legend.remove()
-    figure.legend(*found, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(*found, loc="outside lower center", ncols=4, frameon=False)
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=100, facecolor="white")
     keep(Image.open(drawn), "boundary.png")
