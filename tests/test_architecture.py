@@ -60,3 +60,13 @@ def test_the_checker_of_private_names_finds_them() -> None:
     assert private_reads(ast.parse(read)) == []
     assert private_reads(ast.parse("def f(model):\n    return model._secret.x\n")) == [(2, "model._secret")]
     assert private_reads(ast.parse("def f(x):\n    return x.__dict__, x._X, x.public\n")) == []
+
+
+def test_what_is_private_in_scikit_learn_is_imported_in_one_place() -> None:
+    found = []
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sklearn":
+                parts = [*node.module.split("."), *(name.name for name in node.names)]
+                found += [file.relative_to(SOURCE).as_posix() for part in parts if part.startswith("_")]
+    assert set(found) == {"models/scikit_learn.py"}

@@ -27,7 +27,9 @@ from typer.testing import CliRunner
 
 from separatrix import load_model
 from separatrix.cli import inspect as inspect_command
+from separatrix.cli import main
 from separatrix.cli.main import app
+from separatrix.comparison import FAMILIES
 from separatrix.tables.reading import read_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -504,11 +506,47 @@ def test_help_loads_nothing_heavy():
     code = (
         "import sys, separatrix; before = set(sys.modules); from separatrix.cli import main\n"
         "loaded = {name.split('.')[0] for name in set(sys.modules) - before}\n"
-        "print(sorted(loaded & {'matplotlib', 'pyarrow', 'jinja2', 'onnx', 'rich'}))"
+        "print(sorted(loaded & {'matplotlib', 'pyarrow', 'jinja2', 'onnx', 'rich', 'numpy', 'scipy', 'sklearn', 'numba'}))"
     )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+def test_help_names_every_family():
+    assert tuple(FAMILIES) == main.FAMILY_NAMES
+    for command in ("compare", "fit"):
+        shown = " ".join(done(command, "--help").stdout.replace("│", " ").split())
+        assert all(name in shown for name in FAMILIES), command
+
+
+@pytest.mark.parametrize("option", ["-o", "--out", "--output"])
+def test_where_to_write_is_said_in_one_way(option, species, tmp_path):
+    done("predict", species, PENGUINS, option, tmp_path / "p.csv", "--quiet")
+    done("export", species, "--to", "json", option, tmp_path / "m.json")
+    assert (tmp_path / "p.csv").exists()
+    assert (tmp_path / "m.json").exists()
+
+
+@pytest.mark.parametrize("package", ["typer", "sklearn"])
+def test_ctrl_c_during_imports_is_quiet(package, tmp_path):
+    code = f"""
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Interrupting:
+    def find_spec(self, name, *rest):
+        if name == {package!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["separatrix", "compare", {str(PENGUINS)!r}, "--target", "sex", "--out", {str(tmp_path / "out")!r}]
+from separatrix.cli.command import main
+main()
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 130, ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert ran.stderr.count("\n") <= 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_predictions_go_through_a_pipe(species):
@@ -576,7 +614,10 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     lines = [line for block in re.findall(r"```console\n(.*?)```", page, flags=re.S) for line in block.splitlines()]
-    assert len(lines) == 11
+    lines = [
+        line for line in lines if " explore" not in line
+    ]  # it serves until Ctrl-C; tests/test_explore.py starts it
+    assert len(lines) == 10
     for line in lines:
         program, command, *arguments = shlex.split(line)
         assert program == "separatrix"

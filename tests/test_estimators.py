@@ -43,7 +43,9 @@ X, Y = load_wine(return_X_y=True)
 def test_the_registry_has_every_estimator_of_the_library_and_each_is_checked():
     public = {name for name in separatrix.__all__ if inspect.isclass(getattr(separatrix, name))}
     public = {name for name in public if issubclass(getattr(separatrix, name), BaseEstimator)}
-    public -= {"TableModel"}  # it holds a fitted model and is asked with tables, not arrays: tests/test_compare_columns.py
+    public -= {
+        "TableModel"
+    }  # it holds a fitted model and is asked with tables, not arrays: tests/test_compare_columns.py
     for chosen in ({}, {"basic": True}):
         assert public == {type(estimator).__name__ for estimator in having(**chosen).values()}
     assert public - set(EXCUSED) == {type(estimator).__name__ for estimator in having(checked=True).values()}

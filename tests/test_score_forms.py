@@ -75,7 +75,9 @@ def test_the_form_is_the_classifier(name, n_classes, weights):
 
 def test_every_public_classifier_is_here():
     public = {getattr(sx, name) for name in sx.__all__ if isinstance(getattr(sx, name), type)}
-    classifiers = {kind for kind in public if issubclass(kind, ClassifierMixin)} - {sx.TableModel}  # its estimator has the form
+    classifiers = {kind for kind in public if issubclass(kind, ClassifierMixin)} - {
+        sx.TableModel
+    }  # its estimator has the form
     assert classifiers <= {type(model) for model in CLASSIFIERS.values()}
 
 

@@ -11,12 +11,14 @@ import io
 import os
 import re
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?P<shown>\n```text\n(?P<text>.*?)```\n)?", flags=re.S)
 _MOST_LINES, _MOST_CHARACTERS = 30, 160
+_TEMPORARY = re.compile(re.escape(tempfile.gettempdir()) + r"/\w+")
 _NUMBER = re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?")
 
 
@@ -43,6 +45,7 @@ def run(page: str, space: dict[str, object] | None = None) -> list[Shown]:
 
 def cut(text: str) -> str:
     """The first lines of a long output, and the beginnings of long lines."""
+    text = _TEMPORARY.sub("…", text)  # such a folder has another name the next time
     lines = [line.rstrip() for line in text.strip("\n").split("\n")]
     lines = [line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]} …" for line in lines]
     return "\n".join([*lines[:_MOST_LINES], "…"] if len(lines) > _MOST_LINES else lines) + "\n" if text.strip() else ""
@@ -68,11 +71,18 @@ def filled(page: str, blocks: list[Shown]) -> str:
 
 
 def main() -> None:
-    """Write the outputs of every page anew."""
-    for path in [Path(name).resolve() for name in sys.argv[1:]] or sorted((ROOT / "docs").glob("*.md")):
-        page = path.read_text(encoding="utf-8")
-        os.chdir(ROOT)
-        path.write_text(filled(page, run(page)), encoding="utf-8")
+    """Write the outputs of every page anew. What the pages themselves write is left in a folder that goes away."""
+    paths = [Path(name).resolve() for name in sys.argv[1:]] or [
+        ROOT / "README.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    ]
+    for path in paths:
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "examples").symlink_to(ROOT / "examples")
+            os.chdir(folder)
+            page = path.read_text(encoding="utf-8")
+            path.write_text(filled(page, run(page)), encoding="utf-8")
+            os.chdir(ROOT)
 
 
 if __name__ == "__main__":

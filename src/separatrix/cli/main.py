@@ -11,10 +11,16 @@ import typer
 from separatrix.cli.errors import guarded
 from separatrix.export.formats import FORMATS
 
+# The families of `separatrix.comparison`, the simplest first; a test holds the two together. Importing them would take seconds.
+FAMILY_NAMES = (
+    *("baseline", "naive-bayes", "least-squares", "lda", "logistic-l1", "logistic", "bayesian-logistic"),
+    *("perceptron", "linear-svm", "rda", "qda", "svm-rbf"),
+)
+NAMES = ", ".join(FAMILY_NAMES)
+
 app = typer.Typer(
     help="Compare, fit and deploy linear classifiers: a table in, a ranked comparison, a report and a model out.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -80,10 +86,11 @@ def compare(
     target: Target,
     loss: Loss = None,
     families: Annotated[
-        str | None, typer.Option("--families", metavar="A,B,C", help="Only these families; all of them when left out.")
+        str | None,
+        typer.Option("--families", metavar="A,B,C", help=f"Only these families; all of them when left out: {NAMES}."),
     ] = None,
-    folds: Annotated[int, typer.Option("--folds", min=2, help="Folds of the cross-validation.")] = 5,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Chooses the folds.")] = 0,
+    folds: Annotated[int, typer.Option("--folds", metavar="N", min=2, help="Folds of the cross-validation.")] = 5,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Chooses the folds.")] = 0,
     margin: Annotated[
         float,
         typer.Option(
@@ -107,7 +114,7 @@ def compare(
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder for report.html and model.safetensors.")
+        Path, typer.Option("-o", "--out", metavar="DIR", help="Folder for report.html and model.safetensors.")
     ] = Path("separatrix-out"),
     save_all: Annotated[
         bool,
@@ -130,7 +137,7 @@ def compare(
     ] = None,
     rare_class: Annotated[
         Literal["drop", "merge"] | None,
-        typer.Option("--rare-class", help="What becomes of classes with fewer rows than folds."),
+        typer.Option("--rare-class", metavar="drop|merge", help="What becomes of classes with fewer rows than folds."),
     ] = None,
     stage_seconds: Annotated[
         float,
@@ -166,8 +173,10 @@ def compare(
 def fit(
     data: Data,
     target: Target,
-    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The family to fit, such as logistic or lda.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The model file: .safetensors.")],
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help=f"The family to fit: {NAMES}.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--out", "--output", metavar="FILE", help="The model file: .safetensors.")
+    ],
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the model; may be given several times."),
@@ -188,7 +197,9 @@ def predict(
     data: Data,
     output: Annotated[
         str,
-        typer.Option("-o", "--output", metavar="OUT", help=".csv, .tsv, .parquet or .arrow; - writes CSV to stdout."),
+        typer.Option(
+            "-o", "--out", "--output", metavar="OUT", help=".csv, .tsv, .parquet or .arrow; - writes CSV to stdout."
+        ),
     ],
     keep: Annotated[
         str | None, typer.Option("--keep", metavar="COL,COL", help="Columns of DATA to copy into OUT.")
@@ -239,9 +250,10 @@ def inspect(model: Model, debug: Debug = False) -> None:
 def export(
     model: Model,
     to: Annotated[str, typer.Option("--to", metavar="|".join(FORMATS), callback=_format, help="What to write.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")],
+    output: Annotated[Path, typer.Option("-o", "--out", "--output", metavar="FILE", help="The file to write.")],
     dialect: Annotated[
-        Literal["duckdb", "postgresql", "sqlite"], typer.Option("--dialect", help="The database, for --to sql.")
+        Literal["duckdb", "postgresql", "sqlite"],
+        typer.Option("--dialect", metavar="duckdb|postgresql|sqlite", help="The database, for --to sql."),
     ] = "duckdb",
     table: Annotated[str, typer.Option("--table", metavar="NAME", help="The table to read, for --to sql.")] = "data",
     keep: Annotated[
@@ -266,7 +278,7 @@ def explore(
         Path | None, typer.Argument(metavar="[DATA]", help="A table to show; points of your own when left out.")
     ] = None,
     target: Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="The column to predict.")] = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="A free one by default.")] = 0,
+    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="A free one by default.")] = 0,
     token: Annotated[
         str | None,
         typer.Option("--token", metavar="TEXT", help="The secret part of the address, random by default."),

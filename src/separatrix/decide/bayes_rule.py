@@ -18,14 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    _raise_for_params,
-    _routing_enabled,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from separatrix.data import Source
@@ -55,6 +48,7 @@ from separatrix.decide.prior_shift import (
 )
 from separatrix.decide.regions import PlaneRegions, PosteriorRegions, plane_regions, posterior_regions, reject
 from separatrix.geometry.score_form import ScoreForm, score_form_of
+from separatrix.models.scikit_learn import HasMethods, Interval, StrOptions, raise_for_params, routing_enabled
 
 
 class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -214,9 +208,9 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
 
     def _routed(self, sample_weight: ArrayLike | None, params: dict[str, Any]) -> dict[str, Any]:
         """What goes to the estimator's fit."""
-        if _routing_enabled():
+        if routing_enabled():
             return dict(process_routing(self, "fit", sample_weight=sample_weight, **params).estimator.fit)
-        _raise_for_params(params, self, "fit")
+        raise_for_params(params, self, "fit")
         if sample_weight is None:
             return {}
         if self.calibration is None and not has_fit_parameter(self.estimator, "sample_weight"):

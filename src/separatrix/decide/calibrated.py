@@ -12,15 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.metadata_routing import _routing_enabled
-from sklearn.utils.validation import _check_method_params, _num_samples
 
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import different_rows, number_of_folds, row_keys, splits, stratified_folds
 from separatrix.data.labels import as_target, as_weights, encode, known_labels, shown
 from separatrix.geometry.combined_forms import shares_among_all
 from separatrix.models.counted_classes import check_two_classes, warn_of_one_class
+from separatrix.models.scikit_learn import check_method_params, num_samples, routing_enabled, safe_indexing
 
 
 class AllClasses(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -47,7 +45,7 @@ def calibrated(estimator: Any, method: str, cv: Any) -> Any:
     from sklearn.calibration import CalibratedClassifierCV  # a slow import that a plain rule does not need
 
     made = CalibratedClassifierCV(estimator, method=method, cv=cv)
-    return made.set_fit_request(sample_weight=True) if _routing_enabled() else made
+    return made.set_fit_request(sample_weight=True) if routing_enabled() else made
 
 
 def fit_clone(model: Any, X: Any, y: Any, params: dict[str, Any], calibration: str | None) -> Any:
@@ -59,7 +57,7 @@ def fit_clone(model: Any, X: Any, y: Any, params: dict[str, Any], calibration: s
 
 
 def _fit_calibrated(model: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
-    n_rows = _num_samples(X)
+    n_rows = num_samples(X)
     target, weights = as_target(y, n_rows), as_weights(params.get("sample_weight"), n_rows)
     classes, codes = encode(target, None, weights)
     known = known_labels(target, classes, weights)
@@ -72,8 +70,8 @@ def _fit_calibrated(model: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
     kept = np.arange(n_rows) if weights is None else np.flatnonzero(weights)
     if len(kept) < n_rows:
         X = X.tocsr() if sp.issparse(X) else X
-        params = _check_method_params(X, params, kept)
-        X, target = _safe_indexing(X, kept), target[kept]
+        params = check_method_params(X, params, kept)
+        X, target = safe_indexing(X, kept), target[kept]
     fitted = clone(model)
     fitted.set_params(cv=_splits(model.cv, X, codes[kept], classes, kept, n_rows)).fit(X, target, **params)
     fitted.set_params(cv=model.cv)  # as it was given: the splits are its meaning

@@ -232,7 +232,7 @@ def geometric_margin(coef: ArrayLike, intercept: ArrayLike, X: Any, y: ArrayLike
 def canonical(
     coef: ArrayLike, intercept: ArrayLike, X: Any, y: ArrayLike | None = None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The same rule scaled to min_i |wᵀx_i + b| = 1, so that its margin is 1/‖w‖; for K > 2 classes, of the differences.
+    """The same rule scaled to ``min_i |wᵀx_i + b| = 1``, so that its margin is 1/‖w‖; for K > 2 classes, of the differences.
 
     Takes what `geometric_margin` takes, and returns coefficients and intercept in the shapes they came in.
 

@@ -327,10 +327,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
                     found.append(np.empty((source.n_rows, *part.shape[1:]), dtype=part.dtype))
             # The workers touch the memory of the result first, and look at their parts while these are in cache.
             found[0][block.start : block.start + block.n] = part
-            if not np.isfinite(
-                part
-            ).all():  # written one way only: reading it first could undo another worker's finding
-                finite = False
+            if not np.isfinite(part).all():
+                finite = False  # written one way only: reading it first could undo another worker's finding
 
         source.share(fill, rows)
         return found[0] if found and finite else self._checked_rows(source, found[0] if found else np.empty(0))

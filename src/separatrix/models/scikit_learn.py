@@ -5,7 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
+from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils.metadata_routing import _raise_for_params as raise_for_params
+from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
+from sklearn.utils.metaestimators import _safe_split as safe_split
+from sklearn.utils.validation import _check_method_params as check_method_params
+from sklearn.utils.validation import _num_samples as num_samples
+
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "RegisteredName",
+    "ScorerParts",
+    "StrOptions",
+    "check_method_params",
+    "check_parameters",
+]
+__all__ += ["num_samples", "raise_for_params", "routing_enabled", "safe_indexing", "safe_split", "scorer_parts"]
 
 
 class RegisteredName(StrOptions):  # type: ignore[misc]  # scikit-learn ships no types

@@ -101,7 +101,10 @@ def _frame_columns(frame: Any) -> list[Column]:
             values = series.cast(nw.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
             columns.append(Column(name, kind, values))
         elif dtype in (nw.String, nw.Categorical, nw.Enum) or isinstance(dtype, nw.Enum):
-            columns.append(Column(name, "text", _objects(series.cast(nw.String).to_list())))
+            words = series.cast(nw.String).to_list()
+            # pandas before version 3 casts what is missing to the word "nan".
+            words = [None if missing else word for word, missing in zip(words, series.is_null().to_list(), strict=True)]
+            columns.append(Column(name, "text", _objects(words)))
         elif dtype == nw.Object:
             values = np.asarray(series.to_list(), dtype=object)
             check_numbers(values, f"column {name!r}")

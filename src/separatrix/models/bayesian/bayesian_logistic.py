@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Literal, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.bayes.laplace import FULL_COEFFICIENTS, SINGULAR, STRUCTURES, choose_covariance
 from separatrix.bayes.posterior import FullPosterior
@@ -42,6 +41,7 @@ from separatrix.models.bayesian.prior import (
 )
 from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.counted_classes import check_two_classes
+from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status

@@ -20,13 +20,13 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.discriminant.canonical import CanonicalTransformer, canonical_directions
+from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.result import Status
 from separatrix.statistics.metric import metric_of
 from separatrix.statistics.moments import Form

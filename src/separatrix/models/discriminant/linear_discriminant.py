@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.affine import Standardised
@@ -33,6 +32,7 @@ from separatrix.models.discriminant.covariance import (
 )
 from separatrix.models.discriminant.gaussian_classifier import GaussianClassifier
 from separatrix.models.linear_rule import LinearRule, nan_where_infinite
+from separatrix.models.scikit_learn import HasMethods, Interval, StrOptions
 from separatrix.result import Certificate, Status
 from separatrix.statistics.metric import Metric, metric_of
 from separatrix.statistics.moments import Form

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import Block, Source
@@ -30,6 +29,7 @@ from separatrix.models.classifier import Probabilities
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.generative import MomentEstimator, labelled_by_all
 from separatrix.models.memory_rows import memory_rows
+from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.result import Status
 from separatrix.settings import outside
 from separatrix.statistics.moments import Form

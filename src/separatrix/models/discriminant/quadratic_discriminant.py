@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
@@ -29,6 +28,7 @@ from separatrix.models.discriminant.covariance import (
 )
 from separatrix.models.discriminant.gaussian_classifier import GaussianClassifier
 from separatrix.models.linear_rule import Boundaries, Boundary
+from separatrix.models.scikit_learn import HasMethods, Interval, StrOptions
 from separatrix.result import Status
 from separatrix.statistics.metric import metric_of
 from separatrix.statistics.moments import Form

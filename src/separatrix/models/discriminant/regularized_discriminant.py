@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
@@ -24,6 +23,7 @@ from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.discriminant.quadratic_discriminant import QuadraticRule, SingularCovariance
 from separatrix.models.linear_rule import Boundary, SignedDistance
+from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.result import Status
 from separatrix.statistics.fold_grid import fold_losses
 from separatrix.statistics.loo_grid import Grid, loo_losses

@@ -16,22 +16,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils import check_scalar
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    _raise_for_params,
-    _routing_enabled,
-    process_routing,
-)
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
 from separatrix.data.folds import number_of_folds, splits
 from separatrix.models.base import Estimator, FitCall
 from separatrix.models.checkpoint import Checkpoint
-from separatrix.models.scikit_learn import scorer_parts
+from separatrix.models.scikit_learn import (
+    Interval,
+    StrOptions,
+    check_method_params,
+    raise_for_params,
+    routing_enabled,
+    scorer_parts,
+)
 from separatrix.solvers.least_squares.fold_rules import fold_rules, resolved_spectrum
 from separatrix.solvers.least_squares.leave_one_out import LeaveOneOut, RowsLeftOut
 from separatrix.statistics.gram import NormalEquations
@@ -82,7 +81,7 @@ class PenaltyChoice(Estimator):
         -------
         self
         """
-        _raise_for_params(params, self, "fit")
+        raise_for_params(params, self, "fit")
         return self._fit(X, y, sample_weight, checkpoint, **params)
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -97,7 +96,7 @@ class PenaltyChoice(Estimator):
         return router.add(splitter=self.cv, method_mapping=split)
 
     def _scorer(self) -> Any:
-        if self.scoring is None and _routing_enabled():
+        if self.scoring is None and routing_enabled():
             return get_scorer(self._usual_scoring).set_score_request(sample_weight=True)
         return get_scorer(self.scoring or self._usual_scoring)
 
@@ -149,7 +148,7 @@ class PenaltyChoice(Estimator):
         `factors` of the weights of the classes, and the `codes` of these, where targets stand for classes.
         """
         grid = self._grid()
-        routed = process_routing(self, "fit", **self._metadata(call)) if _routing_enabled() else None
+        routed = process_routing(self, "fit", **self._metadata(call)) if routing_enabled() else None
         for_score = None if routed is None else dict(routed.scorer.score)
         if self.cv is None:
             used, spectrum = resolved_spectrum(equations, lambda: source, self.fit_intercept, float(grid.min()))
@@ -189,7 +188,7 @@ class PenaltyChoice(Estimator):
         if for_score is None:
             for_score = _weights_for(scorer, rows.weights)
         else:
-            for_score = _check_method_params(rows.kept, for_score, np.flatnonzero(rows.kept))
+            for_score = check_method_params(rows.kept, for_score, np.flatnonzero(rows.kept))
         if self.alpha_per_target:
             columns = [(predictions[:, j], rows.targets[:, j]) for j in range(rows.targets.shape[1])]
             return np.array(
@@ -225,7 +224,7 @@ class PenaltyChoice(Estimator):
         codes = np.zeros(len(kept), dtype=np.intp) if codes is None else codes[kept]
         truth = self._given(targets)
         number = number_of_folds(self.cv)
-        for_split = _check_method_params(X, for_split, kept)
+        for_split = check_method_params(X, for_split, kept)
         folds = list(splits(self.cv, X, codes if number is not None else truth, kept, n_rows, **for_split))
         for at, (train, test) in enumerate(folds):
             if not len(train) or not len(test):
@@ -236,12 +235,12 @@ class PenaltyChoice(Estimator):
         if for_score is None:
             for_score = _weights_for(scorer, weights)
         else:
-            for_score = _check_method_params(np.empty(n_rows), for_score, kept)
+            for_score = check_method_params(np.empty(n_rows), for_score, kept)
         uneven = None if (weights == 1).all() else weights  # sums without weights are quicker
         scores = np.empty((len(folds), len(grid)))
         rules = fold_rules(X, targets, uneven, folds, grid, self.fit_intercept)
         for f, ((_, test), (coefs, intercepts)) in enumerate(zip(folds, rules, strict=True)):
-            params = _check_method_params(X, for_score, test)
+            params = check_method_params(X, for_score, test)
             part = X[test]
             for a, rule in enumerate(zip(coefs, intercepts, strict=True)):
                 scores[f, a] = scorer(self._of_rule(*rule), part, truth[test], **params)

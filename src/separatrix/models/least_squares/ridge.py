@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
@@ -23,6 +22,7 @@ from separatrix.models.least_squares.gram_regression import number_of_targets
 from separatrix.models.least_squares.posterior import WithPosterior, evidence_penalties
 from separatrix.models.least_squares.summary import SummarisedRegression
 from separatrix.models.least_squares.task import SOLVERS, StepCount, method_for
+from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.solvers.least_squares.leave_one_out import ridge_loo
 from separatrix.solvers.least_squares.normal_equations import ONE_SPECTRUM, Spectrum
 from separatrix.statistics.gram import NormalEquations

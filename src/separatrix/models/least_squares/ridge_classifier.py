@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import compute_sample_weight
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
@@ -42,6 +41,7 @@ from separatrix.models.least_squares.task import (
     verdict,
 )
 from separatrix.models.linear_rule import LinearRule
+from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread

@@ -12,13 +12,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.models.base import FitCall
 from separatrix.models.least_squares.penalty_choice import GRID_PARAMETERS, PenaltyChoice
 from separatrix.models.least_squares.ridge_classifier import RidgeClassifier
+from separatrix.models.scikit_learn import StrOptions
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
 from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils._param_validation import StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.models.base import FitCall
 from separatrix.models.least_squares.gram_regression import LeastSquaresRegressor
 from separatrix.models.least_squares.penalty_choice import GRID_PARAMETERS, PenaltyChoice
+from separatrix.models.scikit_learn import StrOptions
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
 from separatrix.statistics.gram import Gram

@@ -21,10 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer_names
-from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metadata_routing import _raise_for_params
-from sklearn.utils.validation import _check_method_params, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from separatrix.data import Source
 from separatrix.data.block import Float
@@ -37,6 +34,7 @@ from separatrix.models.linear_rule import LinearRule
 from separatrix.models.logistic.logistic_regression import PARAMETERS
 from separatrix.models.logistic.path import RegressionOnGrid, grid_of
 from separatrix.models.logistic.path_scores import PathScores, ScoredChoice, labelled_scorer, legacy_attributes
+from separatrix.models.scikit_learn import Interval, StrOptions, check_method_params, raise_for_params, safe_indexing
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.solution import Solution
@@ -208,7 +206,7 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         -------
         self
         """
-        _raise_for_params(params, self, "fit")
+        raise_for_params(params, self, "fit")
         return self._fit(X, y, sample_weight, checkpoint, **params)
 
     def _solve(self, rows: Source, call: FitCall) -> None:
@@ -268,8 +266,8 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         labels = column_or_1d(y)[kept]
         if labels.dtype.kind == "O":  # scorers know labels by their dtype
             labels = np.array(labels.tolist())
-        for_split, for_score = (_check_method_params(X, given, kept) for given in (for_split, for_score))
-        counted = _safe_indexing(X, kept)
+        for_split, for_score = (check_method_params(X, given, kept) for given in (for_split, for_score))
+        counted = safe_indexing(X, kept)
         drawn = list(splits(self.cv, counted, codes[kept], kept, len(codes), **for_split))
         uneven = None if (weights[kept] == 1).all() else weights[kept]  # sums without weights are quicker
         fold = Folded(counted, labels, uneven, self._balanced(rows), for_score)
@@ -299,8 +297,8 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
         of_softmax = len(own) == 2 < len(self.classes_) and self.multi_class != "reference"
         share = 0.5 * (1.0 + ratio) if of_softmax else 1.0
         model = self._model(l1_ratio=ratio / share).set_params(class_weight=rows.factors_of(own))
-        part, params = _safe_indexing(rows.X, train), _check_method_params(rows.X, rows.score_params, test)
-        left_out, scorer = (_safe_indexing(rows.X, test), rows.y[test]), labelled_scorer(self.scoring, self.classes_)
+        part, params = safe_indexing(rows.X, train), check_method_params(rows.X, rows.score_params, test)
+        left_out, scorer = (safe_indexing(rows.X, test), rows.y[test]), labelled_scorer(self.scoring, self.classes_)
 
         def put(c: int, rule: tuple[Float, Float], solution: Solution | None) -> None:
             model.take_rule(own, rule, self.classes_, Status.EXACT if solution is None else solution.status)

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
@@ -35,7 +34,7 @@ from separatrix.models.logistic.firth import FirthPenalty
 from separatrix.models.logistic.held_intercept import joined, split, with_column_of_ones
 from separatrix.models.objective_values import ObjectiveValues
 from separatrix.models.progress import Progress
-from separatrix.models.scikit_learn import RegisteredName
+from separatrix.models.scikit_learn import Interval, RegisteredName, StrOptions
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear_problem import LinearProblem

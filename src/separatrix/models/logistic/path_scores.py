@@ -14,17 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import get_scorer, make_scorer
 from sklearn.utils import Bunch
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    _raise_for_params,
-    _routing_enabled,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from separatrix.data.block import Codes, Float
 from separatrix.models.counted_classes import rule_among_all
-from separatrix.models.scikit_learn import scorer_parts
+from separatrix.models.scikit_learn import raise_for_params, routing_enabled, scorer_parts
 from separatrix.objectives.solution import Solution
 from separatrix.result import Status
 
@@ -166,7 +160,7 @@ class ScoredChoice:
 
     def _routed(self, sample_weight: ArrayLike | None, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """What `fit` hands to the splitter, and to the scorer."""
-        if _routing_enabled():
+        if routing_enabled():
             routed: Bunch = process_routing(self, "fit", sample_weight=sample_weight, **params)
             return dict(routed.splitter.split), dict(routed.scorer.score)
         return {}, {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -186,8 +180,8 @@ class ScoredChoice:
         -------
         float
         """
-        _raise_for_params(score_params, self, "score")
+        raise_for_params(score_params, self, "score")
         given = score_params if sample_weight is None else {**score_params, "sample_weight": sample_weight}
-        if _routing_enabled():
+        if routing_enabled():
             given = dict(process_routing(self, "score", **given).scorer.score)
         return float(self._scorer()(self, X, y, **given))

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.affine import Intercept
@@ -32,7 +31,7 @@ from separatrix.models.class_weights import ClassWeight, class_counts, class_fac
 from separatrix.models.logistic.logistic_regression import SeparationWarning
 from separatrix.models.objective_values import ObjectiveValues
 from separatrix.models.progress import Progress
-from separatrix.models.scikit_learn import RegisteredName
+from separatrix.models.scikit_learn import Interval, RegisteredName, StrOptions
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.linear_problem import LinearProblem

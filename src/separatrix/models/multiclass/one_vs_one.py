@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import HasMethods
 
 from separatrix.data.block import Codes, Float
 from separatrix.geometry import Linear, ScoreForm
@@ -22,6 +21,7 @@ from separatrix.geometry.combined_forms import Machines, PairVote
 from separatrix.geometry.votes import class_pairs, tally, vote_scores
 from separatrix.models.classifier import Classifier
 from separatrix.models.multiclass.reductions import Indeterminate, Reduction, machine_scores
+from separatrix.models.scikit_learn import HasMethods
 
 
 class OneVsOneClassifier(Reduction):

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data.block import Codes, Float
@@ -24,6 +23,7 @@ from separatrix.geometry.score_form import Link
 from separatrix.models.counted_classes import check_two_classes, rule_among_all, shares_among_all
 from separatrix.models.docstrings import described
 from separatrix.models.multiclass.reductions import Indeterminate, Reduction, machine_scores, number_of_rows
+from separatrix.models.scikit_learn import HasMethods, StrOptions
 
 
 def _has_probabilities(model: Any) -> bool:

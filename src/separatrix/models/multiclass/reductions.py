@@ -24,16 +24,8 @@ from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import (
-    _check_method_params,
-    _num_samples,
-    check_is_fitted,
-    column_or_1d,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
@@ -47,6 +39,7 @@ from separatrix.models.classifier import Classifier
 from separatrix.models.counted_classes import among_all, check_two_classes, warn_of_one_class
 from separatrix.models.generative import MomentEstimator
 from separatrix.models.logistic.logistic_regression import LogisticRegression
+from separatrix.models.scikit_learn import check_method_params, num_samples, safe_split
 
 
 @dataclass(frozen=True)
@@ -211,7 +204,7 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
             source = self._count_classes(self._read(X, y, params.pop("sample_weight", None), reset=True).labelled())
             assert source.known_classes is not None
             return source, None, source.known_classes
-        n_rows = _num_samples(X)
+        n_rows = num_samples(X)
         weights = as_weights(params.get("sample_weight"), n_rows)
         if weights is not None:
             params["sample_weight"] = weights
@@ -299,7 +292,7 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
 
 def number_of_rows(X: Any) -> int:
     """How many rows a source or anything else has."""
-    return sum(block.n for block in X.blocks()) if isinstance(X, Source) else _num_samples(X)
+    return sum(block.n for block in X.blocks()) if isinstance(X, Source) else num_samples(X)
 
 
 def machine_scores(machine: Any, X: Any) -> Float:
@@ -315,8 +308,8 @@ def _fit_machine(machine: Any, X: Any, target: Codes | None, params: dict[str, A
     if (target >= 0).all():
         return machine.fit(X, target, **params)
     rows = np.flatnonzero(target >= 0)
-    inside, _ = _safe_split(machine, X.tocsr() if sp.issparse(X) else X, None, rows)
-    return machine.fit(inside, target[rows], **_check_method_params(X, params, rows))
+    inside, _ = safe_split(machine, X.tocsr() if sp.issparse(X) else X, None, rows)
+    return machine.fit(inside, target[rows], **check_method_params(X, params, rows))
 
 
 def _two_groups(statistic: Any, groups: Codes) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
@@ -21,6 +20,7 @@ from separatrix.geometry.additive_form import Additive, TableTerm
 from separatrix.geometry.combined_forms import Composition
 from separatrix.geometry.score_form import dense_rows
 from separatrix.models.naive_bayes.naive_bayes import SMOOTHING_CONSTRAINTS, LinearNaiveBayes
+from separatrix.models.scikit_learn import Interval
 from separatrix.statistics.counts import ClassCounts
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
 from separatrix.geometry import ScoreForm
 from separatrix.geometry.additive_form import Additive, TableTerm
 from separatrix.models.naive_bayes.naive_bayes import SMOOTHING_CONSTRAINTS, CountFeatures, NaiveBayesClassifier
+from separatrix.models.scikit_learn import Interval
 from separatrix.result import Status
 from separatrix.statistics.counts import CategoryCounts, NotACategory
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
@@ -23,6 +22,7 @@ from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
 from separatrix.models.linear_rule import Boundaries, Boundary, SignedDistance
 from separatrix.models.naive_bayes.naive_bayes import JointScores
+from separatrix.models.scikit_learn import Interval
 from separatrix.result import Status
 from separatrix.statistics.moments import Form
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from separatrix.data import Block, Source, as_source
@@ -32,6 +31,7 @@ from separatrix.models.counted_classes import Undetermined
 from separatrix.models.naive_bayes import families as kinds
 from separatrix.models.naive_bayes.families import FAMILIES, ColumnFamily, ColumnReader, check_column, infer_family
 from separatrix.models.naive_bayes.naive_bayes import NaiveBayesClassifier
+from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.result import Status
 from separatrix.statistics.columns import ColumnMoments, MixedCounts
 from separatrix.statistics.statistic import weights_by_class

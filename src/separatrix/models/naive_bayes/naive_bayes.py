@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Float
@@ -21,6 +20,7 @@ from separatrix.data.checks import real_numbers
 from separatrix.geometry import Linear, ScoreForm
 from separatrix.models.generative import GenerativeClassifier
 from separatrix.models.linear_rule import LinearRule
+from separatrix.models.scikit_learn import Interval
 from separatrix.result import Status
 from separatrix.settings import outside
 from separatrix.statistics.counts import ClassCounts

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Block, Codes, Float
@@ -35,6 +34,7 @@ from separatrix.models.formula import FromFormula
 from separatrix.models.logistic.logistic_regression import SeparationWarning
 from separatrix.models.ordered.separated import ordered_separation
 from separatrix.models.progress import Progress
+from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.objectives.cumulative_problem import CumulativeProblem
 from separatrix.objectives.parameters import checked_offset
 from separatrix.result import Certificate, Status

@@ -10,10 +10,9 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.perceptron.stochastic_rule import StochasticRule
+from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.online.stochastic import StepRule
 
 

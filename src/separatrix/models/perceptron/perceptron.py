@@ -20,7 +20,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.block import Float
@@ -34,6 +33,7 @@ from separatrix.models.class_weights import ClassWeight, class_counts, class_fac
 from separatrix.models.counted_classes import check_class_weight
 from separatrix.models.perceptron.online_rule import OnlineRule
 from separatrix.models.progress import Progress
+from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.models.sparse_coefficients import dense
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.online.machine import BinaryPerceptron, Rule, Variant

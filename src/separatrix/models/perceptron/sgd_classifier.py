@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data.block import Float
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.perceptron.stochastic_rule import StochasticRule
+from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.online.stochastic import LOSSES, SCHEDULES, StepRule
 
 

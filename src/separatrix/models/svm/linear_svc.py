@@ -24,7 +24,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from separatrix.data import Source
 from separatrix.data.source import in_parallel
@@ -41,6 +40,7 @@ from separatrix.models.linear_rule import LinearRule
 from separatrix.models.margin.linear_classifier import LinearClassifier
 from separatrix.models.memory_rows import MemoryRows, memory_rows
 from separatrix.models.progress import Progress
+from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.models.sparse_coefficients import SparseCoefficients
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.models.svm.machines import joined_fit

@@ -43,7 +43,8 @@ def solve_nonnegative(equations: NormalEquations, alpha: Float, dtype: np.dtype[
         scale = np.where(scale > 0, scale, 1.0)
         root, right, least = _square_root(equations, scale, j, float(alpha[j]))
         curvature = least + alpha[j] / np.square(scale)
-        exact = np.maximum(nnls(root, right)[0], 0.0) / scale
+        size = float(np.abs(right).max(initial=0.0)) or 1.0  # the tolerance of older versions of nnls is absolute
+        exact = np.maximum(nnls(root, right / size)[0], 0.0) * size / scale
         coef[j] = exact.astype(dtype)
         before += _gap_at(equations, exact, float(alpha[j]), j, scale, curvature)[0]
         more, gradient = _gap_at(equations, coef[j], float(alpha[j]), j, scale, curvature)

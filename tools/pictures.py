@@ -1,0 +1,80 @@
+"""Make the pictures of README.md: docs/images/report.png and docs/images/boundary.png.
+
+python tools/pictures.py          needs Chromium, playwright and pillow
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # after the backend
+import pandas as pd
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from separatrix import SVC, LinearDiscriminantAnalysis, LogisticRegression, QuadraticDiscriminantAnalysis
+from separatrix.plots import DecisionBoundaryDisplay
+
+ROOT = Path(__file__).resolve().parents[1]
+IMAGES, TABLE = ROOT / "docs" / "images", ROOT / "examples" / "data" / "penguins.csv"
+COMMAND = Path(sys.executable).with_name("separatrix")
+
+
+def keep(picture: Image.Image, name: str) -> None:
+    """A picture of 128 colours: text and flat areas need no more."""
+    picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(IMAGES / name, optimize=True)
+
+
+def report() -> None:
+    """The report of `separatrix compare`: the ranking and what follows it."""
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
+        command = [COMMAND, "compare", TABLE, "--target", "sex", "--out", folder, "--quiet"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1120, "height": 1000}, device_scale_factor=1.5)
+        page.goto(f"file://{folder}/report.html")
+        top = page.locator("h2", has_text="Ranking").first.bounding_box()
+        assert top is not None, "the report has a heading"
+        part = {"x": 90, "y": top["y"] - 16, "width": 940, "height": 700}
+        picture = Image.open(io.BytesIO(page.screenshot(full_page=True, clip=part)))
+        browser.close()
+    keep(picture.resize((940, 700), Image.Resampling.LANCZOS), "report.png")
+
+
+def boundary() -> None:
+    """Four families on the same two columns."""
+    table = pd.read_csv(TABLE).dropna()
+    X, y = table[["bill_length_mm", "bill_depth_mm"]], table["species"]
+    models = {
+        "Linear discriminant analysis": LinearDiscriminantAnalysis(),
+        "Quadratic discriminant analysis": QuadraticDiscriminantAnalysis(),
+        "Logistic regression": LogisticRegression(C=1.0),
+        "Support vector machine": SVC(kernel="rbf"),
+    }
+    figure, axes = plt.subplots(2, 2, figsize=(9, 6.6), layout="constrained", sharex=True, sharey=True)
+    for ax, (title, model) in zip(axes.flat, models.items(), strict=True):
+        DecisionBoundaryDisplay.from_estimator(model.fit(X, y), X, y, ax=ax)
+        ax.set_title(title, fontsize=11)
+        ax.set(xlabel="bill length, mm", ylabel="bill depth, mm")
+        ax.label_outer()
+        found, legend = ax.get_legend_handles_labels(), ax.get_legend()
+        if legend is not None:
+            legend.remove()
+    figure.legend(*found, loc="outside lower center", ncols=4, frameon=False)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=100, facecolor="white")
+    keep(Image.open(drawn), "boundary.png")
+
+
+if __name__ == "__main__":
+    report()
+    boundary()
