@@ -617,7 +617,7 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch):
     lines = [
         line for line in lines if " explore" not in line
     ]  # it serves until Ctrl-C; tests/test_explore.py starts it
-    assert len(lines) == 10
+    assert len(lines) == 9
     for line in lines:
         program, command, *arguments = shlex.split(line)
         assert program == "separatrix"
