@@ -6,9 +6,6 @@
 
 The operators are those of opset 13 of 2020, and LabelEncoder (ai.onnx.ml 2), which numbers the texts. A text column then is a
 table that is looked up by number: its features, or its log probabilities.
-
-ONNX Runtime compares a constant of one number with 0 or 1 in single precision to drop what changes nothing, so that x − 10⁻⁵⁰
-is x, and keeps the factor of a product of matrices in single precision. `minus`, `scaled` and `product` write around that.
 """
 
 from __future__ import annotations
@@ -23,8 +20,12 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Float
 from separatrix.export.form import Decision, ExportForm, Feature, InputColumn, export_form, of_one_type
+from separatrix.export.onnx_nodes import OnnxNodes
+from separatrix.export.onnx_rules import cumulative_scores, kernel_scores, pair_scores
 from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm, Term
-from separatrix.geometry.score_form import Quadratic
+from separatrix.geometry.combined_forms import PairVote
+from separatrix.geometry.cumulative_form import Cumulative
+from separatrix.geometry.score_form import KernelExpansion, Linear, Quadratic, ScoreForm
 
 _OPSET, _ML_OPSET, _IR = 13, 2, 7
 _OUTPUTS = ("probabilities", "scores", "label")
@@ -69,61 +70,13 @@ def to_onnx(model: Any) -> Any:
     return made
 
 
-class _Graph:
+class _Graph(OnnxNodes):
     def __init__(self, form: ExportForm, onnx: Any) -> None:
-        self.form, self.onnx = form, onnx
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
+        super().__init__(onnx)
+        self.form = form
         self.kinds = {column.name: column for column in form.columns}
         self.names = _input_names(list(self.kinds))
         self.matrix = not form.of_table and all(column.kind != "text" for column in form.columns)
-
-    # -- building ---------------------------------------------------------------------------------------------------
-
-    def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        """A node with one output, whose name is returned."""
-        output = f"separatrix/{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [output], domain=domain, **attributes))
-        return output
-
-    def constant(self, value: Any, dtype: Any = np.float64) -> str:
-        name = f"separatrix/constant {len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(value, dtype=dtype), name))
-        return name
-
-    def as_double(self, condition: str) -> str:
-        return self.add("Cast", condition, to=self.onnx.TensorProto.DOUBLE)
-
-    def where_missing(self, x: str, then: str, otherwise: str) -> str:
-        return self.add("Where", self.add("IsNaN", x), then, otherwise)
-
-    def side_by_side(self, parts: list[str]) -> str:
-        return parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=1)
-
-    def sum_of(self, parts: list[str]) -> str:
-        total = parts[0]
-        for part in parts[1:]:
-            total = self.add("Add", total, part)
-        return total
-
-    def row_sums(self, x: str) -> str:
-        return self.add("ReduceSum", x, self.constant([1], np.int64), keepdims=1)
-
-    def minus(self, x: str, value: float | Float) -> str:
-        return self.add("Sum", x, self.constant(-np.asarray(value)))
-
-    def scaled(self, operator: str, x: str, value: float | Float) -> str:
-        """x times, or divided by, what may be one number close to 1: then by twice that, and the 2 is taken out again."""
-        values = np.asarray(value, dtype=np.float64)
-        if values.size > 1 or abs(values.item() - 1.0) > 1e-7:
-            return self.add(operator, x, self.constant(values))
-        return self.add(operator, self.add(operator, x, self.constant(2.0 * values)), self.constant(0.5))
-
-    def product(self, features: str, weights: Float) -> str:
-        """(N, p) times (p, m). One feature, which may just have been divided by its scale, is no matter for MatMul."""
-        if len(weights) == 1:
-            return self.scaled("Mul", features, weights)
-        return self.add("MatMul", features, self.constant(weights))
 
     def write(self) -> Any:
         """The whole graph."""
@@ -216,13 +169,26 @@ class _Graph:
             self.width = len(rule.constants)
             return self.add("Add", self.sum_of([self.term(term) for term in rule.terms]), self.constant(rule.constants))
         features = self.features()
+        if isinstance(rule, PairVote):
+            self.width = rule.n_classes
+            return pair_scores(self, self.of_features(features, rule.pairs), rule.n_classes)
+        if isinstance(rule, Cumulative):
+            self.width = len(rule.ranks)
+            return cumulative_scores(self, features, rule)
         self.width = len(rule.constants)
+        return self.of_features(features, rule)
+
+    def of_features(self, features: str, rule: ScoreForm) -> str:
+        """Scores that are a linear, a quadratic or a kernel form of the features."""
+        if isinstance(rule, KernelExpansion):
+            return kernel_scores(self, features, rule)
         if isinstance(rule, Quadratic):
             squares = [
                 self.distance(features, mean, factor) for mean, factor in zip(rule.means, rule.factors, strict=True)
             ]
             halved = self.add("Mul", self.side_by_side(squares), self.constant(-0.5))
             return self.add("Add", halved, self.constant(rule.constants))
+        assert isinstance(rule, Linear)
         if rule.above is not None:
             features = self.as_double(self.add("Greater", features, self.constant(rule.above)))
         if rule.centre.any():
@@ -309,6 +275,7 @@ class _Graph:
         decision = self.form.decision
         if decision is None or probabilities is None:
             compared = self.against_zero(scores) if self.width == 1 else scores
+            compared = self.add("Round", compared) if self.form.votes_only else compared
             return _names(self.form.classes), self.add("ArgMax", compared, axis=1, keepdims=0)
         relative = decision.loss - decision.loss.max(axis=1, keepdims=True)
         gains = self.add("MatMul", probabilities, self.constant(-relative))
