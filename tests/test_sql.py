@@ -26,7 +26,7 @@ from estimators import EXPORTED, EXPORTED_OF_TWO_CLASSES, EXPORTED_WITH_KERNELS,
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.preprocessing import SplineTransformer
 
 import separatrix as sx
 from separatrix.comparison.families import FAMILIES
@@ -511,7 +511,9 @@ def test_what_cannot_be_written_says_why():
         "a kernel compares each row": sx.SVC(),
         "several curves": sx.SVC(kernel="linear", calibration="sigmoid", random_state=0),
         "its machines are not linear": sx.OneVsOneClassifier(sx.QuadraticDiscriminantAnalysis()),
-        "not a sum over columns": sx.FeatureMap(PolynomialFeatures(2), sx.LinearDiscriminantAnalysis()),
+        "SplineTransformer is a step that has no written form": sx.FeatureMap(
+            SplineTransformer(n_knots=3), sx.LinearDiscriminantAnalysis()
+        ),
         "alpha > 0": sx.CategoricalNB(alpha=0),
         "BernoulliNB .* alpha > 0": sx.BernoulliNB(alpha=0, binarize=6.0),
         "two classes and predictive='probit'": sx.BayesianLogisticRegression(),
@@ -665,8 +667,11 @@ def recomputed(document, row):
         elif feature["what"] == "missing":
             v = float(value is None)
         else:
+            value = feature["fill"] if value is None else value
             v = float(value == feature["level"])
         z.append((v - feature["centre"]) / feature["scale"])
+    if document["products"]:
+        z = [math.prod(z[j] for j in product) for product in document["products"]]
     scores = rule_scores(document["rule"], x, z)
     p = linked(document["link"], scores)
     classes, decision = document["classes"], document["decision"]

@@ -3,7 +3,7 @@
 columns → features → scores → probabilities → decision
 
 value    ((x, or fill where x is missing) − centre)/scale       missing   ([x is missing] − centre)/scale
-level    ([x = level] − centre)/scale
+level    ([x = level] − centre)/scale                           pipelines and feature maps: pipelines.py
 
 scores   a linear, quadratic, additive, cumulative or kernel form, or votes between pairs        see the forms in geometry/
 platt    p = 1/(1 + e^{As + B}), on the side of ½ that s is on, within [10⁻⁷, 1 − 10⁻⁷]; the other links as there
@@ -25,6 +25,7 @@ from separatrix.comparison.table_model import TableModel
 from separatrix.data.arrow_columns import MISSING
 from separatrix.data.block import Float
 from separatrix.decide.bayes_rule import BayesRule
+from separatrix.export.pipelines import Feature, Products, transformed, unfolded
 from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm
 from separatrix.geometry.combined_forms import Composition, Integrated, Machines, OneVsRest, PairVote, Placed
 from separatrix.geometry.cumulative_form import Cumulative
@@ -63,19 +64,6 @@ class InputColumn:
     absent: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Feature:
-    """A number made of a column; see the head of the file. Without `fill` a missing value makes the answer missing."""
-
-    name: str
-    column: str
-    what: Literal["value", "missing", "level"] = "value"
-    level: str = ""
-    fill: float | None = None
-    centre: float = 0.0
-    scale: float = 1.0
-
-
 Rule = Linear | Quadratic | Additive | Cumulative | PairVote | KernelExpansion
 LinkName = Literal["softmax", "shares", "platt", "none"]
 
@@ -103,6 +91,8 @@ class ExportForm:
     platt: tuple[float, float] = (0.0, 0.0)
     decision: Decision | None = None
     of_table: bool = False
+    products: Products = ()
+    """Of the features, by their places, where the rule is one of products of them."""
     votes_only: bool = False
     """Whether votes that tie go to the first class; otherwise the sums of the scores decide between them."""
 
@@ -115,20 +105,48 @@ def of_one_type(labels: list[Any]) -> list[Any]:
 def export_form(model: Any, target: str) -> ExportForm:
     """The form of a table model or an estimator; one that cannot be exported is refused with what to do for `target`."""
     table = model if isinstance(model, TableModel) else None
-    estimator = model if table is None else table.estimator
-    check_is_fitted(estimator)
+    whole = model if table is None else table.estimator
+    check_is_fitted(whole)
+    transformers, estimator = unfolded(whole)
     try:
         form = _estimator_form(estimator, target)
+        if transformers and table is None:
+            return _mapped_form(model, transformers, form)
+        if transformers:
+            raise NotImplementedError(_NO_SUM)
     except NotImplementedError as refusal:
         raise ValueError(f"{type(estimator).__name__} cannot be written as {target}: {refusal}") from None
     if table is not None:
         return _table_form(table, form)
     if form.columns:
         return form
-    names = getattr(model, "feature_names_in_", None)
-    names = [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+    names = _names(model)
     columns = tuple(InputColumn(name, "number") for name in names)
     return replace(form, columns=columns, features=tuple(Feature(name, name) for name in names))
+
+
+def _names(model: Any) -> list[str]:
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+def _mapped_form(model: Any, transformers: list[Any], form: ExportForm) -> ExportForm:
+    """The form of a pipeline or a feature map. Texts are a column each; of numbers alone all columns are read."""
+    names = _names(model)
+    features, products = transformed(transformers, names)
+    if isinstance(form.rule, Additive):
+        raise NotImplementedError(
+            "its naive Bayes reads columns as they are. Use GaussianNB, or drop the steps before it."
+        )
+    columns = []
+    texts = any(isinstance(feature.level, str) and feature.what == "level" for feature in features)
+    for name in names:
+        levels = [feature.level for feature in features if feature.column == name and feature.what == "level"]
+        if not texts or any(feature.column == name for feature in features):
+            text, flag = any(isinstance(one, str) for one in levels), any(isinstance(one, bool) for one in levels)
+            words = (_TRUE, _FALSE) if flag and not text else ()
+            columns.append(InputColumn(name, "text" if text else "flag" if flag else "number", *words))
+    return replace(form, columns=tuple(columns), features=features, products=products)
 
 
 def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
@@ -136,7 +154,8 @@ def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
     features: tuple[Feature, ...] = ()
     if model.encoder is not None:
         features = tuple(
-            Feature(f.name, f.column, f.what, f.level, f.fill, f.centre, f.scale) for f in model.encoder.features_
+            Feature(f.name, f.column, f.what, f.level, f.fill if f.what == "value" else None, f.centre, f.scale)
+            for f in model.encoder.features_
         )
         used = {feature.column for feature in features}
     dates = [column.source for column in model.schema.columns if column.part and column.name in used]

@@ -29,8 +29,9 @@ _COLUMNS = (
 _FEATURES = (
     "features: z_j = (v - centre)/scale. For 'value' v is the number in the column, or fill where it is missing (without a "
     "fill nothing may be missing). For 'missing' v is 1 where the column is missing, else 0. For 'level' v is 1 where the "
-    "column is that level, else 0."
+    "column, or fill where it is missing and there is one, is that level, else 0."
 )
+_PRODUCTS = "products: from here on z_i is the product of the features at the places products[i]; of none it is 1."
 _RULES = {
     "linear": "scores: s_k = constants[k] + sum over j of weights[k][j] * (z_j - centre[j]).",
     "above": "Before that every z_j is replaced by 1 where it is greater than above, else by 0.",
@@ -129,6 +130,7 @@ def to_json(model: Any) -> str:
         "classes": form.classes,
         "columns": [_column(column) for column in form.columns],
         "features": [asdict(feature) for feature in form.features],
+        "products": [list(product) for product in form.products],
         "rule": rule,
         "link": link,
         "decision": None if form.decision is None else _plain(form.decision),
@@ -170,7 +172,12 @@ def _column(column: InputColumn) -> dict[str, Any]:
 def _formula(form: ExportForm) -> list[str]:
     rule, machines = form.rule, form.rule.pairs if isinstance(form.rule, PairVote) else form.rule
     single = isinstance(rule, Linear | KernelExpansion) and len(rule.constants) == 1
-    sentences = [_COLUMNS, *([] if isinstance(rule, Additive) else [_FEATURES]), _RULES[_kind(rule)]]
+    sentences = [
+        _COLUMNS,
+        *([] if isinstance(rule, Additive) else [_FEATURES]),
+        *([_PRODUCTS] if form.products else []),
+    ]
+    sentences.append(_RULES[_kind(rule)])
     if isinstance(rule, Linear):
         sentences += [_RULES["above"]] * (rule.above is not None) + [_RULES["spread"]] * (rule.spread is not None)
     if isinstance(rule, Additive):

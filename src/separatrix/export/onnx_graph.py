@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
-from separatrix.export.form import Decision, ExportForm, Feature, InputColumn, export_form, of_one_type
+from separatrix.export.form import Decision, ExportForm, InputColumn, export_form, of_one_type
 from separatrix.export.onnx_nodes import OnnxNodes
 from separatrix.export.onnx_rules import cumulative_scores, kernel_scores, pair_scores
+from separatrix.export.pipelines import Feature
 from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm, Term
 from separatrix.geometry.combined_forms import PairVote
 from separatrix.geometry.cumulative_form import Cumulative
@@ -129,9 +130,24 @@ class _Graph(OnnxNodes):
     # -- features ---------------------------------------------------------------------------------------------------
 
     def features(self) -> str:
-        """(N, p) in the order of the form."""
-        if self.matrix:
-            return "X"
+        """(N, p) in the order of the form; products of them where the rule is one of these."""
+        features, products = self.single_features(), self.form.products
+        if not products:
+            return features
+        # A column of ones behind the others stands for the factors that shorter products do not have.
+        one = self.add("Exp", self.add("Mul", self.row_sums(features), self.constant([[0.0]])))
+        padded = self.add("Concat", features, one, axis=1)
+        last, most = len(self.form.features), max(map(len, products))
+        factors = [[product[i] if i < len(product) else last for product in products] for i in range(max(most, 1))]
+        result = ""
+        for places in factors:
+            part = self.add("Gather", padded, self.constant(places, np.int64), axis=1)
+            result = self.add("Mul", result, part) if result else part
+        return result
+
+    def single_features(self) -> str:
+        if self.matrix and all(feature.what == "value" for feature in self.form.features):
+            return self.affine(self.form.features)
         parts = []
         for name, group in groupby(self.form.features, key=lambda feature: feature.column):
             features = list(group)
@@ -142,22 +158,39 @@ class _Graph(OnnxNodes):
             )
         return self.side_by_side(parts)
 
+    def affine(self, features: Sequence[Feature]) -> str:
+        """Columns of the matrix, filled, centred and scaled at once."""
+        names = list(self.kinds)
+        x, places = "X", [names.index(feature.column) for feature in features]
+        if places != list(range(len(names))):
+            x = self.add("Gather", x, self.constant(places, np.int64), axis=1)
+        if any(feature.fill is not None for feature in features):
+            x = self.where_missing(x, self.constant([np.nan if f.fill is None else f.fill for f in features]), x)
+        if any(feature.centre != 0.0 for feature in features):
+            x = self.minus(x, np.array([feature.centre for feature in features]))
+        scales = np.array([feature.scale for feature in features])
+        return self.scaled("Div", x, scales) if (scales != 1.0).any() else x
+
     def measured(self, feature: Feature) -> str:
         x = self.column(feature.column)
-        if feature.what == "missing":
-            x = self.as_double(self.add("IsNaN", x))
-        elif feature.fill is not None:
+        if feature.fill is not None:
             x = self.where_missing(x, self.constant(feature.fill), x)
+        if feature.what == "missing":
+            x = self.as_double(self.add("IsNaN", self.column(feature.column)))
+        elif feature.what == "level":
+            x = self.as_double(self.add("Equal", x, self.constant(float(feature.level))))
         if feature.centre != 0.0:
             x = self.minus(x, feature.centre)
         return self.scaled("Div", x, feature.scale) if feature.scale != 1.0 else x
 
     def looked_up(self, column: InputColumn, features: list[Feature]) -> str:
         """The features of a text: one row for every level, one for a missing text, one for any other."""
-        levels = [feature.level for feature in features if feature.what == "level"]
+        levels = list(dict.fromkeys(feature.level for feature in features if feature.what == "level"))
         table = np.zeros((len(levels) + 2, len(features)))
         for j, feature in enumerate(features):
             table[len(levels) if feature.what == "missing" else levels.index(feature.level), j] = 1.0
+            if feature.what == "level" and feature.fill == feature.level:
+                table[len(levels), j] = 1.0
         table = (table - [feature.centre for feature in features]) / [feature.scale for feature in features]
         return self.add("Gather", self.constant(table), self.numbered(column, levels), axis=0)
 

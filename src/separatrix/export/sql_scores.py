@@ -10,7 +10,8 @@ import math
 import numpy as np
 
 from separatrix.data.block import Float
-from separatrix.export.form import ExportForm, Feature
+from separatrix.export.form import ExportForm
+from separatrix.export.pipelines import Feature
 from separatrix.export.sql_dialects import SqlDialect, text, total
 from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm, Term
 from separatrix.geometry.combined_forms import PairVote
@@ -37,23 +38,34 @@ class SqlScores:
         shown = self.dialect.number(value)
         return f"({shown})" if shown.startswith("-") else shown
 
+    def constant(self, value: str | float) -> str:
+        return text(value) if isinstance(value, str) else self.number(float(value))
+
     def step(self, name: str, expressions: list[str]) -> None:
         self.steps.append((name, expressions))
 
-    def feature(self, feature: Feature, centre: float, above: float | None) -> str:
-        """An encoded value, less the centre of the rule."""
+    def feature(self, feature: Feature) -> str:
+        """An encoded value."""
         own, one, zero = self.place[feature.column], self.number(1), self.number(0)
         if feature.what == "value":
             value = own if feature.fill is None else f"COALESCE({own}, {self.number(feature.fill)})"
         else:
             # A missing level is no level: the comparison with NULL is not true.
-            condition = f"{own} IS NULL" if feature.what == "missing" else f"{own} = {text(feature.level)}"
+            condition = f"{own} IS NULL"
+            if feature.what == "level":
+                filled = own if feature.fill is None else f"COALESCE({own}, {self.constant(feature.fill)})"
+                condition = f"{filled} = {self.constant(feature.level)}"
             value = f"CASE WHEN {condition} THEN {one} ELSE {zero} END"
         if feature.centre != 0.0:
             value = f"({value} - {self.number(feature.centre)})"
         if feature.scale != 1.0:
             value = f"{value} / {self.number(feature.scale)}"
+        return value
+
+    def moved(self, value: str, centre: float, above: float | None) -> str:
+        """A value, or whether it is above a limit, less the centre of the rule."""
         if above is not None:
+            one, zero = self.number(1), self.number(0)
             limit = self.number(above)
             value = f"CASE WHEN {value} > {limit} THEN {one} WHEN {value} <= {limit} THEN {zero} END"
         return f"{value} - {self.number(centre)}" if centre != 0.0 else value
@@ -72,11 +84,16 @@ class SqlScores:
         return self.of_features(rule)
 
     def of_features(self, rule: Linear | Quadratic) -> list[str]:
-        centre = rule.centre if isinstance(rule, Linear) else np.zeros(len(self.form.features))
         above = rule.above if isinstance(rule, Linear) else None
+        values = [self.feature(feature) for feature in self.form.features]
+        if self.form.products:
+            self.step("single", [f"{value} AS b{j}" for j, value in enumerate(values)])
+            one = self.number(1)
+            values = [" * ".join(f"b{j}" for j in product) or one for product in self.form.products]
+        centres = rule.centre if isinstance(rule, Linear) else np.zeros(len(values))
         features = [
-            f"{self.feature(feature, c, above)} AS f{j}"
-            for j, (feature, c) in enumerate(zip(self.form.features, centre.tolist(), strict=True))
+            f"{self.moved(value, c, above)} AS f{j}"
+            for j, (value, c) in enumerate(zip(values, centres.tolist(), strict=True))
         ]
         self.step("features", features or ["1 AS f0"])
         if isinstance(rule, Linear) and rule.spread is not None:
