@@ -173,3 +173,35 @@ def test_steps_without_a_written_form_are_named():
         for write in (sx.to_sql, sx.to_onnx, sx.to_json):
             with pytest.raises(ValueError, match=words):
                 write(model)
+
+
+# -- model files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted({*OF_FRAMES, *OF_MATRICES, *KERNELS} - {"chosen"}))
+def test_files_give_the_same_bits(name, tmp_path):
+    model, new = made(name)
+    sx.save_model(model, tmp_path / "model.safetensors")
+    loaded = sx.load_model(tmp_path / "model.safetensors")
+    assert type(loaded) is type(model)
+    np.testing.assert_array_equal(expected(loaded, new), expected(model, new))
+    assert loaded.predict(new).tolist() == model.predict(new).tolist()
+    assert sx.to_json(loaded) == sx.to_json(model)
+    assert sx.inspect_model(tmp_path / "model.safetensors")["classes"] == model.classes_.tolist()
+
+
+def test_what_a_pipeline_may_not_hold_is_named(tmp_path):
+    path = tmp_path / "model.safetensors"
+    with pytest.raises(ValueError, match=r"holds a SelectKBest"):
+        sx.save_model(made("chosen")[0], path)
+    logs = make_pipeline(FunctionTransformer(np.log1p), sx.GaussianNB()).fit(np.abs(MATRIX), CLASSES)
+    with pytest.raises(ValueError, match=r"func holds a"):
+        sx.save_model(logs, path)
+    kept = Pipeline([("s", StandardScaler()), ("m", sx.GaussianNB())], memory=str(tmp_path / "kept")).fit(
+        MATRIX, CLASSES
+    )
+    with pytest.raises(ValueError, match="memory=None"):
+        sx.save_model(kept, path)
+    with pytest.raises(ValueError, match="ends in StandardScaler, not in a model of separatrix"):
+        sx.save_model(make_pipeline(StandardScaler()).fit(MATRIX), path)
+    assert not path.exists()
