@@ -535,7 +535,14 @@ EXPORTED = (
     "against rest of logistic",
     "rule, losses",
     "rule, rejection",
+    "ordered",
+    "svc linear",
+    "pairs of logistic",
+    "pairs of lda",
+    "pairs of linear svc",
 )
+# Those that compare rows with support vectors: for ONNX and JSON.
+EXPORTED_WITH_KERNELS = ("svc", "svc against rest", "nu svc", "svc of kernels")
 EXPORTED_OF_TWO_CLASSES = (
     "logistic, weak penalty",
     "lda",

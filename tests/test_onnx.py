@@ -10,7 +10,9 @@ import onnxruntime
 import pandas as pd
 import pyarrow as pa
 import pytest
-from estimators import EXPORTED, EXPORTED_OF_TWO_CLASSES, named
+import scipy.sparse as sp
+from estimators import EXPORTED, EXPORTED_OF_TWO_CLASSES, EXPORTED_WITH_KERNELS, named
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
@@ -23,7 +25,7 @@ X = np.round(2.0 * X)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
 TWO = CODES > 0
 
-BARE = named(*EXPORTED)
+BARE = named(*EXPORTED, *EXPORTED_WITH_KERNELS)
 TWO_CLASSES = named(*EXPORTED_OF_TWO_CLASSES)
 
 
@@ -60,6 +62,49 @@ def test_bare_estimators(name):
 @pytest.mark.parametrize("name", TWO_CLASSES)
 def test_two_classes(name):
     agrees(quiet_fit(TWO_CLASSES[name], X, TWO), {"X": X}, X)
+
+
+KERNELS = {
+    "rbf": sx.SVC(gamma=0.1),
+    "rbf of sharp peaks": sx.SVC(gamma=1e4),
+    "polynomial": sx.SVC(kernel="poly", degree=5, gamma=0.1, coef0=1.0),
+    "sigmoid": sx.SVC(kernel="sigmoid", gamma=1e-3, coef0=0.1),
+    "laplacian": sx.SVC(kernel=sx.LaplacianKernel(0.2)),
+    "sums and products": sx.SVC(kernel=0.5 * sx.RBFKernel(0.1) * sx.LaplacianKernel(0.2) + sx.LinearKernel()),
+    "pairs that break ties": sx.SVC(gamma=0.1, break_ties=True),
+}
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_kernel_far_from_the_origin(name, classes):
+    rows = X + (0.0 if name in ("polynomial", "sigmoid") else 1e3)
+    agrees(quiet_fit(clone(KERNELS[name]), rows, Y if classes == 3 else TWO), {"X": rows}, rows)
+
+
+def test_votes_that_tie_go_to_the_class_that_predict_gives():
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(60, 2)), np.arange(60) % 3
+    new = rng.normal(size=(4000, 2))
+    for breaks in (False, True):
+        model = quiet_fit(sx.SVC(gamma=1.0, break_ties=breaks), rows, y)
+        found = session(model).run(["label"], {"X": new})[0]
+        assert found.tolist() == model.predict(new).tolist()
+        if not breaks:  # some rows have one vote for each class
+            scores = model.decision_function(new)
+            assert ((np.round(scores) == 1).all(axis=1) & (scores.argmax(axis=1) != found)).any()
+
+
+def test_sparse_rows_of_a_machine():
+    rows = sp.csr_array(np.where(X > 6, X, 0.0))
+    model = quiet_fit(sx.SVC(gamma=0.1), rows, Y)
+    agrees(model, {"X": rows.toarray()}, rows)
+
+
+def test_ordered_classes_far_out():
+    rows = np.vstack([X, X * 1e3, -X * 1e3])
+    model = sx.OrderedLogisticRegression(order=["virginica", "setosa", "versicolor"]).fit(X, Y)
+    agrees(model, {"X": rows}, rows)
 
 
 def test_extreme_scores_give_probabilities_and_not_nan():
@@ -133,7 +178,7 @@ def test_every_family_on_a_table_with_holes_and_unseen_values(name, two):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = TableModel.fit(table, "ill", family.build(), family=name, encode=family.encoded)
-    if name == "svm-rbf" or (name in ("linear-svm", "bayesian-logistic") and not two):
+    if name in ("svm-rbf", "linear-svm", "bayesian-logistic") and not two:
         with pytest.raises(ValueError, match=r"cannot be written as ONNX: .* (Use|keep) "):
             sx.to_onnx(model)
         return
@@ -231,10 +276,10 @@ def test_the_graph_asks_for_old_operators_only():
 
 def test_what_cannot_be_written_says_why():
     for words, model in {
-        "a kernel compares each row": sx.SVC(),
-        "vote between pairs": sx.SVC(kernel="linear"),
+        "a Python function": sx.SVC(kernel=lambda a, b: np.asarray(a) @ np.asarray(b).T),
+        "several curves": sx.SVC(calibration="sigmoid", random_state=0),
         "alpha > 0": sx.CategoricalNB(alpha=0),
-        "not a sum over columns": sx.OneVsOneClassifier(sx.LogisticRegression()),
+        "its machines are not linear": sx.OneVsOneClassifier(sx.QuadraticDiscriminantAnalysis()),
     }.items():
         with pytest.raises(ValueError, match=words):
             sx.to_onnx(model.fit(X, Y))

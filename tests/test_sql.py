@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
 import os
@@ -21,11 +22,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from estimators import EXPORTED, EXPORTED_OF_TWO_CLASSES, named
+from estimators import EXPORTED, EXPORTED_OF_TWO_CLASSES, EXPORTED_WITH_KERNELS, named
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.preprocessing import SplineTransformer
 
 import separatrix as sx
 from separatrix.comparison.families import FAMILIES
@@ -88,6 +89,7 @@ BARE = named(
     "against rest of linear svc",
     "svc linear against rest",
 ) | {"rule with priors": sx.BayesRule(sx.LogisticRegression(), priors=[0.1, 0.2, 0.7])}
+KERNELS = named(*EXPORTED_WITH_KERNELS)
 TWO_CLASSES = named(*EXPORTED_OF_TWO_CLASSES, "bayesian diagonal without intercept") | {
     "shifted rule": sx.BayesRule(sx.LogisticRegression(), priors=[0.9, 0.1], loss=[[0, 1], [3, 0]])
 }
@@ -101,7 +103,7 @@ def quiet_fit(model, *arguments):
 
 @cache
 def fitted(name, two=False):
-    return quiet_fit((TWO_CLASSES if two else BARE)[name], X, TWO if two else Y)
+    return quiet_fit((TWO_CLASSES if two else BARE | KERNELS)[name], X, TWO if two else Y)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -507,8 +509,11 @@ def test_what_cannot_be_written_says_why():
         sx.to_sql(sx.GaussianNB().fit(X, Y), keep="id")
     refused = {
         "a kernel compares each row": sx.SVC(),
-        "vote between pairs": sx.SVC(kernel="linear"),
-        "not a sum over columns": sx.FeatureMap(PolynomialFeatures(2), sx.LinearDiscriminantAnalysis()),
+        "several curves": sx.SVC(kernel="linear", calibration="sigmoid", random_state=0),
+        "its machines are not linear": sx.OneVsOneClassifier(sx.QuadraticDiscriminantAnalysis()),
+        "SplineTransformer is a step that has no written form": sx.FeatureMap(
+            SplineTransformer(n_knots=3), sx.LinearDiscriminantAnalysis()
+        ),
         "alpha > 0": sx.CategoricalNB(alpha=0),
         "BernoulliNB .* alpha > 0": sx.BernoulliNB(alpha=0, binarize=6.0),
         "two classes and predictive='probit'": sx.BayesianLogisticRegression(),
@@ -662,13 +667,18 @@ def recomputed(document, row):
         elif feature["what"] == "missing":
             v = float(value is None)
         else:
+            value = feature["fill"] if value is None else value
             v = float(value == feature["level"])
         z.append((v - feature["centre"]) / feature["scale"])
+    if document["products"]:
+        z = [math.prod(z[j] for j in product) for product in document["products"]]
     scores = rule_scores(document["rule"], x, z)
     p = linked(document["link"], scores)
     classes, decision = document["classes"], document["decision"]
     if decision is None:
-        best = int(scores[0] > 0) if len(scores) == 1 else scores.index(max(scores))
+        votes = "most votes" in document["formula"][-1]
+        compared = [round(score) for score in scores] if votes else scores
+        best = int(scores[0] > 0) if len(scores) == 1 else compared.index(max(compared))
         return (scores if p is None else p), classes[best]
     risks = [math.fsum(p[k] * decision["loss"][k][a] for k in range(len(p))) for a in range(len(decision["actions"]))]
     action = decision["actions"][risks.index(min(risks))]
@@ -679,16 +689,54 @@ def recomputed(document, row):
     return p, action
 
 
+def kernel_value(kernel, x, z):
+    kind = kernel["kind"]
+    if kind in ("Sum", "Product"):
+        return (math.fsum if kind == "Sum" else math.prod)(kernel_value(part, x, z) for part in kernel["parts"])
+    if kind == "Multiple":
+        return kernel["factor"] * kernel_value(kernel["kernel"], x, z)
+    if kind in ("RBF", "Laplacian"):
+        power = 2 if kind == "RBF" else 1
+        return math.exp(-kernel["gamma"] * math.fsum(abs(a - b) ** power for a, b in zip(x, z, strict=True)))
+    dot = math.fsum(a * b for a, b in zip(x, z, strict=True))
+    if kind == "Linear":
+        return dot
+    inner = kernel["gamma"] * dot + kernel["coef0"]
+    return math.tanh(inner) if kind == "Sigmoid" else inner ** kernel["degree"]
+
+
+def vote_scores(rule, x, z):
+    pairs, K = rule_scores(rule["pairs"], x, z), rule["n_classes"]
+    votes, sums = [0] * K, [0.0] * K
+    for (k, l), f in zip(itertools.combinations(range(K), 2), pairs, strict=True):  # noqa: E741  # as in the formula
+        votes[k if f >= 0 else l] += 1
+        sums[k] += f
+        sums[l] -= f
+    return [v + c / (3.0 * (abs(c) + 1.0)) for v, c in zip(votes, sums, strict=True)]
+
+
 def rule_scores(rule, x, z):
+    if rule["kind"] == "pairvote":
+        return vote_scores(rule, x, z)
+    if rule["kind"] == "kernelexpansion":
+        values = [kernel_value(rule["kernel"], z, point) for point in rule["points"]]
+        return [
+            b + math.fsum(beta[m] * value for beta, value in zip(rule["coefficients"], values, strict=True))
+            for m, b in enumerate(rule["constants"])
+        ]
+    if rule["kind"] == "cumulative":
+        a = math.fsum(w * value for w, value in zip(rule["weights"], z, strict=True))
+        shares = [0.0, *(sigmoid(threshold - a) for threshold in rule["thresholds"]), 1.0]
+        return [math.log(max(shares[r + 1] - shares[r], 1e-300)) for r in rule["ranks"]]
     if rule["kind"] == "linear":
-        if rule["above"] is not None:
+        if rule.get("above") is not None:
             z = [float(value > rule["above"]) for value in z]
         away = [value - centre for value, centre in zip(z, rule["centre"], strict=True)]
         scores = [
             b + math.fsum(w * value for w, value in zip(weights, away, strict=True))
             for weights, b in zip(rule["weights"], rule["constants"], strict=True)
         ]
-        if rule["G"] is not None:
+        if rule.get("G") is not None:
             white = [
                 g + math.fsum(G[i] * value for G, value in zip(rule["G"], away, strict=True))
                 for i, g in enumerate(rule["g"])
@@ -744,7 +792,7 @@ def linked(link, scores):
     return [value / sum(e) for value in e]
 
 
-@pytest.mark.parametrize("name", [*(f"{name}, two" for name in TWO_CLASSES), *BARE])
+@pytest.mark.parametrize("name", [*(f"{name}, two" for name in TWO_CLASSES), *BARE, *KERNELS])
 def test_the_document_is_enough_to_compute_the_probabilities(name):
     two = name.endswith(", two")
     model = fitted(name.removesuffix(", two"), two)

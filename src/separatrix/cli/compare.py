@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from separatrix.comparison.measures import OF_PROBABILITIES, SCORE_LABELS
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.data.text import printable
 from separatrix.data.writing import destination, put_in_place, replacing_folder
+from separatrix.export.formats import FORMATS
 from separatrix.export.model_file import save_model
 from separatrix.report.page import write_report
 from separatrix.tables.findings import few
@@ -41,6 +43,7 @@ def run(
     holdout: str | None,
     out: Path,
     save_all: bool,
+    exportable: list[str],
     columns: dict[str, Any],
     stage_seconds: float,
     stream: bool,
@@ -58,6 +61,10 @@ def run(
             progress(label, None if fraction is None else _COMPARED * fraction)
 
         if is_streamed(data, stream):
+            if exportable:
+                raise ValueError(
+                    "--exportable is for tables that are held in memory, which this one is not; use --families."
+                )
             if holdout is not None:
                 raise ValueError("--holdout needs the table in memory; evaluate the model on another table instead.")
             if asked := next((name for name, value in columns.items() if value), None):
@@ -68,6 +75,7 @@ def run(
             comparison = compare_stream(source, table_name=data.name, progress=of_files, **options)
         else:
             options |= {"holdout": _holdout(holdout), "stage_seconds": stage_seconds, **columns}
+            options |= {"unfit": _unexportable(exportable) if exportable else None}
             comparison = compare(data, target, progress=partly, **options)
         progress("writing the report", _COMPARED)
         write_report(comparison, part / REPORT)
@@ -84,6 +92,22 @@ def run(
     print(f"Report: {out / REPORT}\nModel:  {out / MODEL}")
     if others:
         print(f"Others: {', '.join(str(out / name) for name in others)}")
+
+
+def _unexportable(formats: list[str]) -> Callable[[Any], str | None]:
+    """Why a fitted model cannot be written in one of the formats; None where it can in all."""
+    if unknown := next((name for name in formats if name not in FORMATS), None):
+        raise ValueError(f"--exportable {unknown} is no format; choose from {', '.join(FORMATS)}.")
+
+    def reason(model: Any) -> str | None:
+        for name in formats:
+            try:
+                FORMATS[name](model)
+            except ValueError as refusal:
+                return str(refusal)
+        return None
+
+    return reason
 
 
 def types_of(settings: list[str]) -> dict[str, str]:

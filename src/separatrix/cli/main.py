@@ -120,6 +120,12 @@ def compare(
         bool,
         typer.Option("--save-all", help="Write every model, as model-NAME.safetensors, beside the recommended one."),
     ] = False,
+    exportable: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exportable", metavar="FORMAT", help="Only families that can be written so: json, onnx, sql; repeatable."
+        ),
+    ] = None,
     drop: Annotated[
         list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Do not learn from this column; repeatable.")
     ] = None,
@@ -161,6 +167,7 @@ def compare(
         *choice,
         out,
         save_all,
+        exportable or [],
         columns,
         stage_seconds,
         stream,

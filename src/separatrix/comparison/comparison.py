@@ -193,6 +193,7 @@ def compare(
     margin: float = 0.01,
     metric: str | None = None,
     holdout: Any = None,
+    unfit: Callable[[TableModel], str | None] | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Comparison | StreamedComparison:
     """Compare all families of linear classifiers on a table, and recommend one.
@@ -236,6 +237,8 @@ def compare(
     holdout : float, table or path, optional
         Rows on which nothing is learnt or chosen, for a last look at the recommended model: a share of every class, or
         another table.
+    unfit : callable, optional
+        Of a fitted model the reason not to use it, or None; such families are left out, with the reason.
     progress : callable, optional
         Called often as ``progress(label, fraction)``.
 
@@ -300,6 +303,9 @@ def compare(
                 failures[name] = in_words(error, task.classes)
             else:
                 inspect_candidate(task, candidates[-1], trial.family)
+                if unfit is not None and (reason := unfit(candidates[-1].model)) is not None:
+                    failures[name] = reason
+                    candidates.pop()
         if not candidates:
             reasons = " ".join(f"{name}: {reason}" for name, reason in failures.items())
             raise ValueError(f"No family could be fitted to these data. {reasons}")
@@ -317,7 +323,7 @@ def compare(
         if families is None:
             reference, curved, failed = judge_non_linear(task, ordered, by, least, steps)
             failures |= failed
-            if reference is not None and curved is not None:
+            if reference is not None and curved is not None and unfit is None:
                 trials[curved.family.name] = curved
                 candidates.append(candidate_of(task, curved, verdict))
                 inspect_candidate(task, candidates[-1], curved.family)

@@ -28,6 +28,22 @@ def article(name: str) -> str:
     return f"an {name}" if name[:1] in "AEIOU" else f"a {name}"
 
 
+def last_step(model: Any) -> Any:
+    """The estimator at the end of a pipeline, or the model itself; one that ends in somebody else's is refused."""
+    from sklearn.pipeline import Pipeline
+
+    if not isinstance(model, Pipeline):
+        return model
+    if model.memory is not None:
+        raise ValueError("its pipeline keeps fits in a folder; a model file holds pipelines with memory=None.")
+    last = model.steps[-1][1]
+    if not isinstance(last, BaseEstimator) or not type(last).__module__.startswith(("separatrix.", "sklearn.pipeline")):
+        raise ValueError(
+            f"its pipeline ends in {last if last is None else type(last).__name__}, not in a model of separatrix."
+        )
+    return last_step(last)
+
+
 def described(model: Any) -> dict[str, Any]:
     """What `inspect_model` gives without making the model."""
     if isinstance(model, TableModel):
@@ -73,7 +89,9 @@ def check_model(model: Any, header: dict[str, str]) -> None:
         if isinstance(model, TableModel):
             _check_table_model(model)
         else:
-            _ask(model, _row(model))
+            # Which texts the steps of a pipeline know, and want, is theirs to say: its model is asked.
+            last = last_step(model)
+            _ask(last, _row(last))
     check_finite_numbers(model)
 
 

@@ -22,6 +22,8 @@ from separatrix.result import Certificate, Fit
 
 _RECORDS = (Fit, Certificate, Inference)
 _MEASURED = {"scores_", "cv_results_", "selection_", "_pocket_mistakes", "pareto_k_", "log_evidence_"}
+# Of scikit-learn's imputers and encoders: what stands for a missing value, and the fill of an empty column.
+_MISSING = {"missing_values", "statistics_", "categories_"}
 _LOGARITHMS = {"class_log_prior_", "feature_log_prob_", "logs"}
 _CONSTANTS = {"intercept_", "coefs_paths_", "_centred"}
 
@@ -35,6 +37,8 @@ def check_finite_numbers(model: Any) -> None:
             continue
         bad = values[~finite]
         allowed = infinite and not np.isnan(bad).any()
+        if attribute in _MISSING and np.isnan(bad).all():
+            continue
         if not allowed and not (attribute in _LOGARITHMS and np.isneginf(bad).all()):
             what = "NaN" if np.isnan(bad).any() else "infinity"
             raise ValueError(f"{where} holds {what} in {bad.size} of {values.size} numbers")

@@ -3,9 +3,9 @@
 columns → features → scores → probabilities → decision
 
 value    ((x, or fill where x is missing) − centre)/scale       missing   ([x is missing] − centre)/scale
-level    ([x = level] − centre)/scale
+level    ([x = level] − centre)/scale                           pipelines and feature maps: pipelines.py
 
-scores   a linear, quadratic or additive score form              see geometry/score_form.py, geometry/additive_form.py
+scores   a linear, quadratic, additive, cumulative or kernel form, or votes between pairs        see the forms in geometry/
 platt    p = 1/(1 + e^{As + B}), on the side of ½ that s is on, within [10⁻⁷, 1 − 10⁻⁷]; the other links as there
 
 decision    argmin_a Σ_k p_k L_ka, or the class that wins
@@ -25,8 +25,10 @@ from separatrix.comparison.table_model import TableModel
 from separatrix.data.arrow_columns import MISSING
 from separatrix.data.block import Float
 from separatrix.decide.bayes_rule import BayesRule
+from separatrix.export.pipelines import Feature, Products, transformed, unfolded
 from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm
-from separatrix.geometry.combined_forms import Composition, Integrated, OneVsRest, PairVote, Placed
+from separatrix.geometry.combined_forms import Composition, Integrated, Machines, OneVsRest, PairVote, Placed
+from separatrix.geometry.cumulative_form import Cumulative
 from separatrix.geometry.score_form import (
     CalibratedLink,
     KernelExpansion,
@@ -62,20 +64,7 @@ class InputColumn:
     absent: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Feature:
-    """A number made of a column; see the head of the file. Without `fill` a missing value makes the answer missing."""
-
-    name: str
-    column: str
-    what: Literal["value", "missing", "level"] = "value"
-    level: str = ""
-    fill: float | None = None
-    centre: float = 0.0
-    scale: float = 1.0
-
-
-Rule = Linear | Quadratic | Additive
+Rule = Linear | Quadratic | Additive | Cumulative | PairVote | KernelExpansion
 LinkName = Literal["softmax", "shares", "platt", "none"]
 
 
@@ -102,6 +91,10 @@ class ExportForm:
     platt: tuple[float, float] = (0.0, 0.0)
     decision: Decision | None = None
     of_table: bool = False
+    products: Products = ()
+    """Of the features, by their places, where the rule is one of products of them."""
+    votes_only: bool = False
+    """Whether votes that tie go to the first class; otherwise the sums of the scores decide between them."""
 
 
 def of_one_type(labels: list[Any]) -> list[Any]:
@@ -112,20 +105,48 @@ def of_one_type(labels: list[Any]) -> list[Any]:
 def export_form(model: Any, target: str) -> ExportForm:
     """The form of a table model or an estimator; one that cannot be exported is refused with what to do for `target`."""
     table = model if isinstance(model, TableModel) else None
-    estimator = model if table is None else table.estimator
-    check_is_fitted(estimator)
+    whole = model if table is None else table.estimator
+    check_is_fitted(whole)
+    transformers, estimator = unfolded(whole)
     try:
-        form = _estimator_form(estimator)
+        form = _estimator_form(estimator, target)
+        if transformers and table is None:
+            return _mapped_form(model, transformers, form)
+        if transformers:
+            raise NotImplementedError(_NO_SUM)
     except NotImplementedError as refusal:
         raise ValueError(f"{type(estimator).__name__} cannot be written as {target}: {refusal}") from None
     if table is not None:
         return _table_form(table, form)
     if form.columns:
         return form
-    names = getattr(model, "feature_names_in_", None)
-    names = [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+    names = _names(model)
     columns = tuple(InputColumn(name, "number") for name in names)
     return replace(form, columns=columns, features=tuple(Feature(name, name) for name in names))
+
+
+def _names(model: Any) -> list[str]:
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+def _mapped_form(model: Any, transformers: list[Any], form: ExportForm) -> ExportForm:
+    """The form of a pipeline or a feature map. Texts are a column each; of numbers alone all columns are read."""
+    names = _names(model)
+    features, products = transformed(transformers, names)
+    if isinstance(form.rule, Additive):
+        raise NotImplementedError(
+            "its naive Bayes reads columns as they are. Use GaussianNB, or drop the steps before it."
+        )
+    columns = []
+    texts = any(isinstance(feature.level, str) and feature.what == "level" for feature in features)
+    for name in names:
+        levels = [feature.level for feature in features if feature.column == name and feature.what == "level"]
+        if not texts or any(feature.column == name for feature in features):
+            text, flag = any(isinstance(one, str) for one in levels), any(isinstance(one, bool) for one in levels)
+            words = (_TRUE, _FALSE) if flag and not text else ()
+            columns.append(InputColumn(name, "text" if text else "flag" if flag else "number", *words))
+    return replace(form, columns=tuple(columns), features=features, products=products)
 
 
 def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
@@ -133,7 +154,8 @@ def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
     features: tuple[Feature, ...] = ()
     if model.encoder is not None:
         features = tuple(
-            Feature(f.name, f.column, f.what, f.level, f.fill, f.centre, f.scale) for f in model.encoder.features_
+            Feature(f.name, f.column, f.what, f.level, f.fill if f.what == "value" else None, f.centre, f.scale)
+            for f in model.encoder.features_
         )
         used = {feature.column for feature in features}
     dates = [column.source for column in model.schema.columns if column.part and column.name in used]
@@ -174,14 +196,14 @@ def _own(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _estimator_form(estimator: Any) -> ExportForm:
+def _estimator_form(estimator: Any, target: str) -> ExportForm:
     """The form of a fitted estimator; features, and columns unless the rule names them, are added by the caller."""
     try:
         found = score_form_of(estimator)
     except NoScoreForm as reason:
         sentence = "it answers at random. Use strategy='prior'." if reason.at_random else _NO_SUM
         raise NotImplementedError(sentence) from None
-    rule = _exportable(found)
+    rule = _exportable(found, target)
     if isinstance(rule, Linear) and len(rule.weights) == 1 and not np.isfinite(rule.constants).all():
         inner = estimator.estimator_ if isinstance(estimator, BayesRule) else estimator
         if not isinstance(inner, GenerativeClassifier) and not np.isfinite(getattr(inner, "intercept_", 0.0)).all():
@@ -198,9 +220,12 @@ def _estimator_form(estimator: Any) -> ExportForm:
         limits = (estimator.reject_cost, estimator.reject_below, _own(estimator.reject_action))
         loss = np.asarray(estimator.loss_matrix_, dtype=np.float64)
         decision = Decision(loss, _plain(estimator.actions_), *limits)
-    possible = np.nan_to_num(rule.constants, nan=np.nan, posinf=-NEVER, neginf=NEVER)
-    rule = replace(rule, constants=possible)
-    return ExportForm(_plain(estimator.classes_), rule, link, columns, platt=platt, decision=decision)
+    if isinstance(rule, Linear | Quadratic | Additive):
+        possible = np.nan_to_num(rule.constants, nan=np.nan, posinf=-NEVER, neginf=NEVER)
+        rule = replace(rule, constants=possible)
+    votes_only = isinstance(rule, PairVote) and not getattr(estimator, "break_ties", True)
+    made = ExportForm(_plain(estimator.classes_), rule, link, columns, platt=platt, decision=decision)
+    return replace(made, votes_only=votes_only)
 
 
 _NO_SUM = "it is not a sum over columns. Use a linear model, a discriminant or naive Bayes, or keep Python."
@@ -210,22 +235,17 @@ _IMPOSSIBLE = (
 )
 
 
-def _exportable(form: ScoreForm) -> Rule:
+def _exportable(form: ScoreForm, target: str) -> Rule:
     """The form, if arithmetic, exponentials and logarithms of the columns are enough for it."""
     if isinstance(form, Placed):
         raise NotImplementedError("some class has no rows of positive weight. Fit it to the others alone.")
     if isinstance(form, Composition):
-        _exportable(form.form)  # which may have a reason of its own
+        _exportable(form.form, target)  # which may have a reason of its own
         raise NotImplementedError(_NO_SUM)
-    machines = form.pairs if isinstance(form, PairVote) else form
-    if isinstance(machines, KernelExpansion):
-        raise NotImplementedError(
-            "a kernel compares each row with the support vectors. Use kernel='linear', or keep Python."
-        )
-    if isinstance(form, PairVote) and isinstance(form.pairs, Linear):
-        raise NotImplementedError(
-            "its machines vote between pairs of classes. Use LinearSVC, or OneVsRestClassifier(LogisticRegression())."
-        )
+    if isinstance(form, PairVote):
+        return _votes(form, target)
+    if isinstance(form, KernelExpansion):
+        return _expansion(form, target)
     if isinstance(form, Integrated):
         raise NotImplementedError(
             "its probabilities are a formula for two classes and predictive='probit' only. Use LogisticRegression, or keep "
@@ -241,9 +261,52 @@ def _exportable(form: ScoreForm) -> Rule:
         _check_terms(form)
     if isinstance(form, Quadratic):
         return replace(form, factors=[np.diag(f) if f.ndim == 1 else f for f in form.factors])
-    if isinstance(form, Linear | Additive):
+    if isinstance(form, Linear | Additive | Cumulative):
         return form
     raise NotImplementedError(_NO_SUM)
+
+
+def _votes(form: PairVote, target: str) -> PairVote:
+    """Machines between pairs of three classes or more, all of them linear or on one kernel, positive for the first class."""
+    pairs = form.pairs
+    if isinstance(pairs, Machines):
+        own = [one for one in pairs.machines if isinstance(one, Linear) and _one_score(one)]
+        scored = isinstance(form.confidences, Machines) and form.confidences.threshold is None
+        if len(own) < len(pairs.machines) or not scored:
+            raise NotImplementedError(
+                "its machines are not linear, each with one score. Use pairs of LogisticRegression or LinearSVC."
+            )
+        constants = [float(one.constants[0] - one.weights[0] @ one.centre) for one in own]
+        pairs = Linear.of(np.vstack([one.weights for one in own]), constants, "none")
+    if form.n_classes < 3 or not isinstance(pairs, Linear | KernelExpansion):
+        raise NotImplementedError(_NO_SUM)
+    pairs = _expansion(pairs, target) if isinstance(pairs, KernelExpansion) else pairs
+    if form.second:
+        assert isinstance(pairs, Linear)
+        pairs = replace(pairs, weights=-pairs.weights, constants=-pairs.constants)
+    return PairVote(pairs, form.n_classes, link=form.link)
+
+
+def _one_score(form: Linear) -> bool:
+    bare = form.above is None and form.spread is None
+    return bare and len(form.weights) == 1 and bool(np.isfinite(form.weights).all())
+
+
+def _expansion(form: KernelExpansion, target: str) -> KernelExpansion:
+    from separatrix.dual.given_kernels import Function, Precomputed  # seldom needed
+
+    if target == "SQL":
+        raise NotImplementedError(
+            "a kernel compares each row with the support vectors. Use to_onnx or to_json, or kernel='linear'."
+        )
+    if any(isinstance(kernel, Function | Precomputed) for kernel in every_part(form.kernel)):
+        raise NotImplementedError("its kernel is a Python function or a matrix of values. Use a kernel of separatrix.")
+    return form
+
+
+def every_part(kernel: Any) -> list[Any]:
+    """A kernel, and those that it is made of."""
+    return [kernel, *(one for part in getattr(kernel, "parts", ()) for one in every_part(part))]
 
 
 def _check_terms(form: Additive) -> None:

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from separatrix.comparison.table_model import TableModel
-from separatrix.export.form import ExportForm, InputColumn, export_form
+from separatrix.dual.points import Points
+from separatrix.export.form import ExportForm, InputColumn, every_part, export_form
 from separatrix.export.model_file import library_version
 from separatrix.export.sql_dialects import WHITESPACE
 from separatrix.geometry.additive_form import Additive
-from separatrix.geometry.score_form import Linear, ScoreForm
+from separatrix.geometry.combined_forms import PairVote
+from separatrix.geometry.score_form import KernelExpansion, Linear, ScoreForm
 
 _COLUMNS = (
     "columns: a 'number' is read as a double. A 'flag' is 1 if its text, in small letters, is among 'true', and 0 if it is "
@@ -27,14 +29,35 @@ _COLUMNS = (
 _FEATURES = (
     "features: z_j = (v - centre)/scale. For 'value' v is the number in the column, or fill where it is missing (without a "
     "fill nothing may be missing). For 'missing' v is 1 where the column is missing, else 0. For 'level' v is 1 where the "
-    "column is that level, else 0."
+    "column, or fill where it is missing and there is one, is that level, else 0."
 )
+_PRODUCTS = "products: from here on z_i is the product of the features at the places products[i]; of none it is 1."
 _RULES = {
     "linear": "scores: s_k = constants[k] + sum over j of weights[k][j] * (z_j - centre[j]).",
     "above": "Before that every z_j is replaced by 1 where it is greater than above, else by 0.",
     "spread": "Then s is divided by sqrt(1 + pi*v/8), v = sum over i of (g[i] + sum over j of G[j][i] * (z_j - centre[j]))^2.",
     "quadratic": "scores: s_k = constants[k] - 1/2 * sum over i of (sum over j of factors[k][j][i] * (z_j - means[k][j]))^2.",
     "additive": "scores: s_k = constants[k] + the sum of the terms; a term of a missing column is 0.",
+    "cumulative": (
+        "scores: a = sum over j of weights[j] * z_j; s_k = log(F(thresholds[r] - a) - F(thresholds[r - 1] - a)), r = ranks[k], "
+        "F(t) = 1/(1 + exp(-t)), F of the threshold before the first 0 and after the last 1."
+    ),
+    "kernelexpansion": "scores: s_m = constants[m] + sum over i of coefficients[i][m] * k(z, points[i]).",
+    "pairvote": (
+        "scores: 'pairs' gives one score f for every pair of classes (0, 1), (0, 2), ..., (1, 2), ...; f >= 0 is a vote for "
+        "the first, else for the second. c_k is the sum of f where k is the first of the pair less that where it is the "
+        "second; s_k = votes_k + c_k / (3 * (abs(c_k) + 1))."
+    ),
+}
+_KERNELS = {
+    "RBF": "RBF kernel: k(x, z) = exp(-gamma * sum over j of (x_j - z_j)^2).",
+    "Laplacian": "Laplacian kernel: k(x, z) = exp(-gamma * sum over j of abs(x_j - z_j)).",
+    "Polynomial": "Polynomial kernel: k(x, z) = (gamma * sum over j of x_j * z_j + coef0)^degree.",
+    "Sigmoid": "Sigmoid kernel: k(x, z) = tanh(gamma * sum over j of x_j * z_j + coef0).",
+    "Linear": "Linear kernel: k(x, z) = sum over j of x_j * z_j.",
+    "Sum": "Sum kernel: the sum of its parts.",
+    "Product": "Product kernel: the product of its parts.",
+    "Multiple": "Multiple kernel: factor times the kernel.",
 }
 _TERMS = {
     "gaussian": "gaussian term: constants[k] - 1/2 * ((x - means[k])/scales[k])^2.",
@@ -54,6 +77,7 @@ _LINKS = {
     "none": "The model has no probabilities.",
 }
 _ARGMAX = "prediction: the class with the largest score, the first of those that tie."
+_VOTES = "prediction: the class with most votes, the first of those that tie."
 _SIGN = "prediction: the second class where s > 0, else the first."
 _ACTION = (
     "prediction: the action a with the least sum over k of p_k * loss[k][a]; reject_action where that sum exceeds reject_cost, "
@@ -92,6 +116,8 @@ def to_json(model: Any) -> str:
     if isinstance(form.rule, Linear):
         spread = rule.pop("spread")
         rule = {**rule, "G": None, "g": None} if spread is None else {**rule, "G": spread[0], "g": spread[1]}
+    if isinstance(form.rule, PairVote) and isinstance(form.rule.pairs, Linear):
+        rule["pairs"] = {name: rule["pairs"][name] for name in ("kind", "weights", "constants", "centre")}
     link: dict[str, Any] = {"kind": form.link}
     if form.link == "platt":
         link |= dict(zip(("slope", "constant"), form.platt, strict=True))
@@ -104,6 +130,7 @@ def to_json(model: Any) -> str:
         "classes": form.classes,
         "columns": [_column(column) for column in form.columns],
         "features": [asdict(feature) for feature in form.features],
+        "products": [list(product) for product in form.products],
         "rule": rule,
         "link": link,
         "decision": None if form.decision is None else _plain(form.decision),
@@ -112,13 +139,17 @@ def to_json(model: Any) -> str:
 
 
 def _kind(part: Any) -> str:
-    return type(part).__name__.removesuffix("Term").lower()
+    name = type(part).__name__
+    own = name.removesuffix("Kernel") if hasattr(part, "positive") else name.removesuffix("Term").lower()
+    return "Linear" if own == "CentredLinear" else own
 
 
 def _plain(part: Any) -> Any:
     """Arrays as lists, and the parts of a rule as objects with their kind."""
     if isinstance(part, np.ndarray):
         return part.tolist()
+    if isinstance(part, Points):
+        return np.asarray(part.X.toarray() if part.sparse else part.X, dtype=np.float64).tolist()
     if isinstance(part, list | tuple):
         return [_plain(item) for item in part]
     if is_dataclass(part):
@@ -129,7 +160,8 @@ def _plain(part: Any) -> Any:
 def _fields(part: Any) -> list[str]:
     """The names of the numbers of a part; of a rule without its link and columns, which the document has elsewhere."""
     names = [field.name for field in fields(part)]
-    return [name for name in names if not (isinstance(part, ScoreForm) and name in ("link", "columns"))]
+    elsewhere = ("link", "columns", "second", "confidences")
+    return [name for name in names if not (isinstance(part, ScoreForm) and name in elsewhere)]
 
 
 def _column(column: InputColumn) -> dict[str, Any]:
@@ -138,14 +170,26 @@ def _column(column: InputColumn) -> dict[str, Any]:
 
 
 def _formula(form: ExportForm) -> list[str]:
-    rule, single = form.rule, isinstance(form.rule, Linear) and len(form.rule.weights) == 1
-    sentences = [_COLUMNS, *([] if isinstance(rule, Additive) else [_FEATURES]), _RULES[_kind(rule)]]
+    rule, machines = form.rule, form.rule.pairs if isinstance(form.rule, PairVote) else form.rule
+    single = isinstance(rule, Linear | KernelExpansion) and len(rule.constants) == 1
+    sentences = [
+        _COLUMNS,
+        *([] if isinstance(rule, Additive) else [_FEATURES]),
+        *([_PRODUCTS] if form.products else []),
+    ]
+    sentences.append(_RULES[_kind(rule)])
     if isinstance(rule, Linear):
         sentences += [_RULES["above"]] * (rule.above is not None) + [_RULES["spread"]] * (rule.spread is not None)
     if isinstance(rule, Additive):
         sentences += [_TERMS[kind] for kind in dict.fromkeys(map(_kind, rule.terms))]
+    if isinstance(rule, PairVote):
+        sentences.append(_RULES[_kind(machines)].replace("scores", "pairs").replace("s_", "f_"))
+    if isinstance(machines, KernelExpansion):
+        sentences += [_KERNELS[kind] for kind in dict.fromkeys(map(_kind, every_part(machines.kernel)))]
     if single:
         sentences.append(_SINGLE)
     sentences.append(_LINKS["single" if single and form.link == "softmax" else form.link])
-    sentences.append(_ACTION if form.decision is not None else _SIGN if single else _ARGMAX)
+    sentences.append(
+        _ACTION if form.decision is not None else _SIGN if single else _VOTES if form.votes_only else _ARGMAX
+    )
     return sentences

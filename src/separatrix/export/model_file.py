@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.readers import check_regular
 from separatrix.data.writing import destination, replacing
-from separatrix.export.checks import article, check_model, described
+from separatrix.export.checks import article, check_model, described, last_step
 from separatrix.export.finite import check_finite_numbers
 from separatrix.export.registry import name_of
 from separatrix.export.state import TENSOR_TYPES, decode, encode
@@ -46,7 +46,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : TableModel or estimator of separatrix
+    model : TableModel, estimator of separatrix, or scikit-learn Pipeline that ends in one
         Fitted. What it holds must be numbers, strings, arrays and objects of separatrix: a Python function (of a kernel or a
         loss) or somebody else's object is refused by name.
     path : path
@@ -83,7 +83,7 @@ def _serialised(model: Any) -> bytes:
     if name_of(type(model)) is None or not isinstance(model, BaseEstimator | TableModel):
         raise TypeError(f"save_model takes a fitted model of separatrix, and this is {article(name)}.")
     if not isinstance(model, TableModel):
-        check_is_fitted(model, _FITTED, all_or_any=any)
+        check_is_fitted(last_step(model), _FITTED, all_or_any=any)
     state, tensors = encode(model, name)
     header = {
         "format": FORMAT,

@@ -6,9 +6,6 @@
 
 The operators are those of opset 13 of 2020, and LabelEncoder (ai.onnx.ml 2), which numbers the texts. A text column then is a
 table that is looked up by number: its features, or its log probabilities.
-
-ONNX Runtime compares a constant of one number with 0 or 1 in single precision to drop what changes nothing, so that x − 10⁻⁵⁰
-is x, and keeps the factor of a product of matrices in single precision. `minus`, `scaled` and `product` write around that.
 """
 
 from __future__ import annotations
@@ -22,9 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
-from separatrix.export.form import Decision, ExportForm, Feature, InputColumn, export_form, of_one_type
+from separatrix.export.form import Decision, ExportForm, InputColumn, export_form, of_one_type
+from separatrix.export.onnx_nodes import OnnxNodes
+from separatrix.export.onnx_rules import cumulative_scores, kernel_scores, pair_scores
+from separatrix.export.pipelines import Feature
 from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm, Term
-from separatrix.geometry.score_form import Quadratic
+from separatrix.geometry.combined_forms import PairVote
+from separatrix.geometry.cumulative_form import Cumulative
+from separatrix.geometry.score_form import KernelExpansion, Linear, Quadratic, ScoreForm
 
 _OPSET, _ML_OPSET, _IR = 13, 2, 7
 _OUTPUTS = ("probabilities", "scores", "label")
@@ -69,61 +71,13 @@ def to_onnx(model: Any) -> Any:
     return made
 
 
-class _Graph:
+class _Graph(OnnxNodes):
     def __init__(self, form: ExportForm, onnx: Any) -> None:
-        self.form, self.onnx = form, onnx
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
+        super().__init__(onnx)
+        self.form = form
         self.kinds = {column.name: column for column in form.columns}
         self.names = _input_names(list(self.kinds))
         self.matrix = not form.of_table and all(column.kind != "text" for column in form.columns)
-
-    # -- building ---------------------------------------------------------------------------------------------------
-
-    def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        """A node with one output, whose name is returned."""
-        output = f"separatrix/{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [output], domain=domain, **attributes))
-        return output
-
-    def constant(self, value: Any, dtype: Any = np.float64) -> str:
-        name = f"separatrix/constant {len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(value, dtype=dtype), name))
-        return name
-
-    def as_double(self, condition: str) -> str:
-        return self.add("Cast", condition, to=self.onnx.TensorProto.DOUBLE)
-
-    def where_missing(self, x: str, then: str, otherwise: str) -> str:
-        return self.add("Where", self.add("IsNaN", x), then, otherwise)
-
-    def side_by_side(self, parts: list[str]) -> str:
-        return parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=1)
-
-    def sum_of(self, parts: list[str]) -> str:
-        total = parts[0]
-        for part in parts[1:]:
-            total = self.add("Add", total, part)
-        return total
-
-    def row_sums(self, x: str) -> str:
-        return self.add("ReduceSum", x, self.constant([1], np.int64), keepdims=1)
-
-    def minus(self, x: str, value: float | Float) -> str:
-        return self.add("Sum", x, self.constant(-np.asarray(value)))
-
-    def scaled(self, operator: str, x: str, value: float | Float) -> str:
-        """x times, or divided by, what may be one number close to 1: then by twice that, and the 2 is taken out again."""
-        values = np.asarray(value, dtype=np.float64)
-        if values.size > 1 or abs(values.item() - 1.0) > 1e-7:
-            return self.add(operator, x, self.constant(values))
-        return self.add(operator, self.add(operator, x, self.constant(2.0 * values)), self.constant(0.5))
-
-    def product(self, features: str, weights: Float) -> str:
-        """(N, p) times (p, m). One feature, which may just have been divided by its scale, is no matter for MatMul."""
-        if len(weights) == 1:
-            return self.scaled("Mul", features, weights)
-        return self.add("MatMul", features, self.constant(weights))
 
     def write(self) -> Any:
         """The whole graph."""
@@ -176,9 +130,24 @@ class _Graph:
     # -- features ---------------------------------------------------------------------------------------------------
 
     def features(self) -> str:
-        """(N, p) in the order of the form."""
-        if self.matrix:
-            return "X"
+        """(N, p) in the order of the form; products of them where the rule is one of these."""
+        features, products = self.single_features(), self.form.products
+        if not products:
+            return features
+        # A column of ones behind the others stands for the factors that shorter products do not have.
+        one = self.add("Exp", self.add("Mul", self.row_sums(features), self.constant([[0.0]])))
+        padded = self.add("Concat", features, one, axis=1)
+        last, most = len(self.form.features), max(map(len, products))
+        factors = [[product[i] if i < len(product) else last for product in products] for i in range(max(most, 1))]
+        result = ""
+        for places in factors:
+            part = self.add("Gather", padded, self.constant(places, np.int64), axis=1)
+            result = self.add("Mul", result, part) if result else part
+        return result
+
+    def single_features(self) -> str:
+        if self.matrix and all(feature.what == "value" for feature in self.form.features):
+            return self.affine(self.form.features)
         parts = []
         for name, group in groupby(self.form.features, key=lambda feature: feature.column):
             features = list(group)
@@ -189,22 +158,39 @@ class _Graph:
             )
         return self.side_by_side(parts)
 
+    def affine(self, features: Sequence[Feature]) -> str:
+        """Columns of the matrix, filled, centred and scaled at once."""
+        names = list(self.kinds)
+        x, places = "X", [names.index(feature.column) for feature in features]
+        if places != list(range(len(names))):
+            x = self.add("Gather", x, self.constant(places, np.int64), axis=1)
+        if any(feature.fill is not None for feature in features):
+            x = self.where_missing(x, self.constant([np.nan if f.fill is None else f.fill for f in features]), x)
+        if any(feature.centre != 0.0 for feature in features):
+            x = self.minus(x, np.array([feature.centre for feature in features]))
+        scales = np.array([feature.scale for feature in features])
+        return self.scaled("Div", x, scales) if (scales != 1.0).any() else x
+
     def measured(self, feature: Feature) -> str:
         x = self.column(feature.column)
-        if feature.what == "missing":
-            x = self.as_double(self.add("IsNaN", x))
-        elif feature.fill is not None:
+        if feature.fill is not None:
             x = self.where_missing(x, self.constant(feature.fill), x)
+        if feature.what == "missing":
+            x = self.as_double(self.add("IsNaN", self.column(feature.column)))
+        elif feature.what == "level":
+            x = self.as_double(self.add("Equal", x, self.constant(float(feature.level))))
         if feature.centre != 0.0:
             x = self.minus(x, feature.centre)
         return self.scaled("Div", x, feature.scale) if feature.scale != 1.0 else x
 
     def looked_up(self, column: InputColumn, features: list[Feature]) -> str:
         """The features of a text: one row for every level, one for a missing text, one for any other."""
-        levels = [feature.level for feature in features if feature.what == "level"]
+        levels = list(dict.fromkeys(feature.level for feature in features if feature.what == "level"))
         table = np.zeros((len(levels) + 2, len(features)))
         for j, feature in enumerate(features):
             table[len(levels) if feature.what == "missing" else levels.index(feature.level), j] = 1.0
+            if feature.what == "level" and feature.fill == feature.level:
+                table[len(levels), j] = 1.0
         table = (table - [feature.centre for feature in features]) / [feature.scale for feature in features]
         return self.add("Gather", self.constant(table), self.numbered(column, levels), axis=0)
 
@@ -216,13 +202,26 @@ class _Graph:
             self.width = len(rule.constants)
             return self.add("Add", self.sum_of([self.term(term) for term in rule.terms]), self.constant(rule.constants))
         features = self.features()
+        if isinstance(rule, PairVote):
+            self.width = rule.n_classes
+            return pair_scores(self, self.of_features(features, rule.pairs), rule.n_classes)
+        if isinstance(rule, Cumulative):
+            self.width = len(rule.ranks)
+            return cumulative_scores(self, features, rule)
         self.width = len(rule.constants)
+        return self.of_features(features, rule)
+
+    def of_features(self, features: str, rule: ScoreForm) -> str:
+        """Scores that are a linear, a quadratic or a kernel form of the features."""
+        if isinstance(rule, KernelExpansion):
+            return kernel_scores(self, features, rule)
         if isinstance(rule, Quadratic):
             squares = [
                 self.distance(features, mean, factor) for mean, factor in zip(rule.means, rule.factors, strict=True)
             ]
             halved = self.add("Mul", self.side_by_side(squares), self.constant(-0.5))
             return self.add("Add", halved, self.constant(rule.constants))
+        assert isinstance(rule, Linear)
         if rule.above is not None:
             features = self.as_double(self.add("Greater", features, self.constant(rule.above)))
         if rule.centre.any():
@@ -309,6 +308,7 @@ class _Graph:
         decision = self.form.decision
         if decision is None or probabilities is None:
             compared = self.against_zero(scores) if self.width == 1 else scores
+            compared = self.add("Round", compared) if self.form.votes_only else compared
             return _names(self.form.classes), self.add("ArgMax", compared, axis=1, keepdims=0)
         relative = decision.loss - decision.loss.max(axis=1, keepdims=True)
         gains = self.add("MatMul", probabilities, self.constant(-relative))

@@ -77,10 +77,17 @@ _OURS = {
 # Plain holders of numbers that our own models may be built with.
 _SCIKIT_LEARN = {
     "calibration": ["CalibratedClassifierCV", "_CalibratedClassifier", "_SigmoidCalibration"],
+    "compose": ["ColumnTransformer", "make_column_selector"],
     "dummy": ["DummyClassifier"],
+    "feature_selection": ["VarianceThreshold"],
     "frozen": ["FrozenEstimator"],
+    "impute": ["MissingIndicator", "SimpleImputer"],
     "model_selection": ["KFold", "StratifiedKFold"],
-    "preprocessing": ["PolynomialFeatures", "StandardScaler"],
+    "pipeline": ["Pipeline"],
+    "preprocessing": [
+        *("FunctionTransformer", "MaxAbsScaler", "MinMaxScaler", "OneHotEncoder", "PolynomialFeatures", "RobustScaler"),
+        "StandardScaler",
+    ],
 }
 _HOMES = {
     name: f"{package}.{home}"

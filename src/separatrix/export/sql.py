@@ -13,16 +13,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
-
-from separatrix.data.block import Float
-from separatrix.export.form import Decision, ExportForm, Feature, InputColumn, export_form, of_one_type
-from separatrix.export.sql_dialects import DIALECTS, SqlDialect, distinct, identifier, number_in_text, text, total
-from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm, Term
-from separatrix.geometry.score_form import Linear, Quadratic
+from separatrix.export.form import Decision, InputColumn, export_form, of_one_type
+from separatrix.export.sql_dialects import DIALECTS, distinct, identifier, number_in_text, text, total
+from separatrix.export.sql_scores import SqlScores
 
 Dialect = Literal["duckdb", "postgresql", "sqlite"]
-_LEAST_EXPONENT = -700.0
 ROW_NUMBER = "row_number"
 
 
@@ -75,20 +70,7 @@ def to_sql(
     return _Query(export_form(model, "SQL"), DIALECTS[dialect]).write(table, list(keep), row_number)
 
 
-class _Query:
-    def __init__(self, form: ExportForm, dialect: SqlDialect) -> None:
-        self.form, self.dialect = form, dialect
-        self.place = {column.name: f"c{j}" for j, column in enumerate(form.columns)}
-        self.steps: list[tuple[str, list[str]]] = []
-
-    def number(self, value: float) -> str:
-        if not math.isfinite(value):
-            raise ValueError(
-                f"The model holds the number {value}, which SQL cannot compute with; scale the columns first."
-            )
-        shown = self.dialect.number(value)
-        return f"({shown})" if shown.startswith("-") else shown
-
+class _Query(SqlScores):
     def literal(self, value: Any) -> str:
         if value is None:
             return "NULL"
@@ -135,9 +117,6 @@ class _Query:
         steps = ",\n".join(lines)
         return f"WITH {steps}\nSELECT {columns} FROM {before}"
 
-    def step(self, name: str, expressions: list[str]) -> None:
-        self.steps.append((name, expressions))
-
     # -- columns and features -------------------------------------------------------------------------------------
 
     def read(self, column: InputColumn) -> str:
@@ -164,121 +143,6 @@ class _Query:
         if not column.missing:
             return own
         return f"CASE WHEN {own} NOT IN ({', '.join(map(text, column.missing))}) THEN {own} END"
-
-    def feature(self, feature: Feature, centre: float, above: float | None) -> str:
-        """An encoded value, less the centre of the rule."""
-        own, one, zero = self.place[feature.column], self.number(1), self.number(0)
-        if feature.what == "value":
-            value = own if feature.fill is None else f"COALESCE({own}, {self.number(feature.fill)})"
-        else:
-            # A missing level is no level: the comparison with NULL is not true.
-            condition = f"{own} IS NULL" if feature.what == "missing" else f"{own} = {text(feature.level)}"
-            value = f"CASE WHEN {condition} THEN {one} ELSE {zero} END"
-        if feature.centre != 0.0:
-            value = f"({value} - {self.number(feature.centre)})"
-        if feature.scale != 1.0:
-            value = f"{value} / {self.number(feature.scale)}"
-        if above is not None:
-            limit = self.number(above)
-            value = f"CASE WHEN {value} > {limit} THEN {one} WHEN {value} <= {limit} THEN {zero} END"
-        return f"{value} - {self.number(centre)}" if centre != 0.0 else value
-
-    # -- scores ---------------------------------------------------------------------------------------------------
-
-    def scores(self) -> list[str]:
-        rule = self.form.rule
-        if isinstance(rule, Additive):
-            each = [self.term(term, len(rule.constants)) for term in rule.terms]
-            return [total([self.number(b), *(term[k] for term in each)]) for k, b in enumerate(rule.constants.tolist())]
-        centre = rule.centre if isinstance(rule, Linear) else np.zeros(len(self.form.features))
-        above = rule.above if isinstance(rule, Linear) else None
-        features = [
-            f"{self.feature(feature, c, above)} AS f{j}"
-            for j, (feature, c) in enumerate(zip(self.form.features, centre.tolist(), strict=True))
-        ]
-        self.step("features", features or ["1 AS f0"])
-        if isinstance(rule, Linear) and rule.spread is not None:
-            return self.moderated(rule, *rule.spread)
-        if isinstance(rule, Linear):
-            return [
-                total([self.number(b), *self.products(w)])
-                for w, b in zip(rule.weights, rule.constants.tolist(), strict=True)
-            ]
-        return self.quadratic(rule)
-
-    def products(self, weights: Float) -> list[str]:
-        return [f"{self.number(w)} * f{j}" for j, w in enumerate(weights.tolist()) if w != 0.0]
-
-    def moderated(self, rule: Linear, slopes: Float, constants: Float) -> list[str]:
-        """The score over √(1 + πv/8)."""
-        coordinates = [
-            total([self.number(g), *self.products(G)]) for G, g in zip(slopes.T, constants.tolist(), strict=True)
-        ]
-        score = total([self.number(rule.constants[0]), *self.products(rule.weights[0])])
-        named = [f"{expression} AS g{i}" for i, expression in enumerate(coordinates)]
-        self.step("coordinates", [f"{score} AS a", *named])
-        variance = total([f"g{i} * g{i}" for i in range(len(named))])
-        return [f"a / SQRT({self.number(1)} + {self.number(math.pi / 8.0)} * ({variance}))"]
-
-    def quadratic(self, rule: Quadratic) -> list[str]:
-        """Every coordinate has a name of its own, so that its square is the product of two names."""
-        coordinates, scores = [], []
-        for k, (mean, factor, b) in enumerate(zip(rule.means, rule.factors, rule.constants.tolist(), strict=True)):
-            squares = []
-            for i, column in enumerate(factor.T):
-                parts = [
-                    f"{self.number(w)} * (f{j} - {self.number(mean[j])})"
-                    for j, w in enumerate(column.tolist())
-                    if w != 0.0
-                ]
-                coordinates.append(f"{total(parts)} AS g{k}_{i}")
-                squares.append(f"g{k}_{i} * g{k}_{i}")
-            scores.append(f"{self.number(b)} - {self.number(0.5)} * ({total(squares)})")
-        self.step("coordinates", coordinates or ["1 AS g0"])
-        return scores
-
-    def term(self, term: Term, n_classes: int) -> list[str]:
-        """What a column adds to the score of every class."""
-        if isinstance(term, GroupTerm):
-            return [self.group(term, shares) for shares in term.shares]
-        own, zero = self.place[term.column], self.number(0)
-        if isinstance(term, GaussianTerm):
-            away = [
-                f"(({own} - {self.number(m)}) / {self.number(s)})"
-                for m, s in zip(term.means.tolist(), term.scales.tolist(), strict=True)
-            ]
-            logs = [
-                f"{self.number(b)} - {self.number(0.5)} * {z} * {z}"
-                for z, b in zip(away, term.constants.tolist(), strict=True)
-            ]
-        elif isinstance(term, RateTerm):
-            logs = [f"{self.number(math.log(rate))} * {own} - {self.number(rate)}" for rate in term.rates.tolist()]
-        else:
-            logs = [self.table(term, own, k) for k in range(n_classes)]
-        return [f"CASE WHEN {own} IS NULL THEN {zero} ELSE {log} END" for log in logs]
-
-    def table(self, term: TableTerm, own: str, k: int) -> str:
-        cases = [
-            f"WHEN {text(value) if isinstance(value, str) else self.number(value)} THEN {self.number(log)}"
-            for value, log in zip(term.values, term.logs[:, k].tolist(), strict=True)
-        ]
-        return f"CASE {own} {' '.join(cases)} ELSE {self.number(term.other[k])} END"
-
-    def group(self, term: GroupTerm, shares: Float) -> str:
-        own = [self.place[column] for column in term.columns]
-        zero = self.number(0)
-        logs = [
-            f"COALESCE({name} * {self.number(math.log(share))}, {zero})"
-            for name, share in zip(own, shares.tolist(), strict=True)
-        ]
-        counts = [f"COALESCE({name}, {zero})" for name in own]
-        left = [
-            f"CASE WHEN {name} IS NULL THEN {zero} ELSE {self.number(share)} END"
-            for name, share in zip(own, shares.tolist(), strict=True)
-        ]
-        # Where nothing is observed the logarithm of 0 would be asked for.
-        missing = " AND ".join(f"{name} IS NULL" for name in own)
-        return f"CASE WHEN {missing} THEN {zero} ELSE {total(logs)} - ({total(counts)}) * LN({total(left)}) END"
 
     # -- probabilities --------------------------------------------------------------------------------------------
 
@@ -318,9 +182,6 @@ class _Query:
             self.step("probabilities", [*s, *(f"q{k} / z AS p{k}" for k in range(n_scores))])
         return list(zip(p, [f"probability_{label}" for label in classes], strict=True))
 
-    def exponential(self, exponent: str) -> str:
-        return f"CASE WHEN {exponent} < {self.number(_LEAST_EXPONENT)} THEN {self.number(0)} ELSE EXP({exponent}) END"
-
     def side(self, score: str, exponential: str) -> str:
         """1/(1 + e^{−s}), given e^{−|s|}."""
         one = self.number(1)
@@ -351,6 +212,10 @@ class _Query:
             self.step("decision", [*carried, f"{decided} AS decided"])
             return
         s = [f"s{k}" for k in range(n_scores)]
+        if self.form.votes_only:
+            votes = [f"r{k}" for k in range(n_scores)]
+            self.step("rounded", [*dict.fromkeys([*carried, *s]), *(f"ROUND({a}) AS r{k}" for k, a in enumerate(s))])
+            s = votes
         self.step("winner", [*dict.fromkeys([*carried, *s]), f"{self.largest(s)} AS m"])
         cases = " ".join(f"WHEN {a} = m THEN {label}" for a, label in zip(s, labels, strict=True))
         self.step("decision", [*carried, f"CASE {cases} END AS decided"])

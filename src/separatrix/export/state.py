@@ -6,6 +6,7 @@
         array      a tensor of the file                     texts         an array of strings or of plain values
         record     an array with named fields               csr           a sparse matrix
         dtype      a type of numbers                        family        a family of a column, with its reason
+        slice      start, stop, step                        type          a type of numbers or of Python's plain values
         enum       a member of an enumeration               object        a class of the registry, with its attributes
 
 Decoding builds these and nothing else: objects are made without calling any of their methods, and every name is looked up in
@@ -34,6 +35,13 @@ _NUMBERS = set(TENSOR_TYPES.values())
 # What is computed again when it is asked for is saved empty; what scikit-learn routes to `fit` is not saved.
 _MEMORY = "memo"
 _ROUTING = "_metadata_request"
+_TYPES = {
+    **{name: np.dtype(name).type for name in sorted(_NUMBERS)},
+    **{f"Python's {kind.__name__}": kind for kind in (bool, float, int, object, str)},
+    "number": np.number,
+}
+_OBJECTS = "an array of objects"
+_TYPE_NAMES = {kind: name for name, kind in _TYPES.items()}
 _SPARSE = {"csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 
 
@@ -81,6 +89,12 @@ class _Encoder:
             return self._array(value, where)
         if isinstance(value, np.dtype) and value.name in _NUMBERS:
             return {"$": "dtype", "name": value.name}
+        if isinstance(value, np.dtype) and value.kind == "O":
+            return {"$": "type", "name": _OBJECTS}
+        if isinstance(value, type) and value in _TYPE_NAMES:
+            return {"$": "type", "name": _TYPE_NAMES[value]}
+        if type(value) is slice:
+            return {"$": "slice", "items": self._nodes((value.start, value.stop, value.step), where)}
         if isinstance(value, sp.csr_array | sp.csr_matrix):
             parts = {name: self.node(getattr(value, name), where) for name in ("data", "indices", "indptr")}
             return {"$": "csr", "class": type(value).__name__, "shape": list(map(int, value.shape)), **parts}
@@ -246,6 +260,8 @@ _DECODERS = {
     "record": _record,
     "csr": _csr,
     "dtype": _dtype,
+    "slice": lambda node, tensors: slice(*(_value(item, tensors) for item in node["items"])),
+    "type": lambda node, tensors: np.dtype(object) if node["name"] == _OBJECTS else _TYPES[node["name"]],
     "family": lambda node, tensors: ColumnFamily(str(node["name"]), str(node["reason"])),
     "enum": _enum,
     "object": _object,
