@@ -128,6 +128,12 @@ def compare(
     group: Annotated[
         str | None, typer.Option("--group", metavar="COLUMN", help="Rows with the same value here share a fold.")
     ] = None,
+    weight: Annotated[
+        str | None, typer.Option("--weight", metavar="COLUMN", help="How often each row counts, 2 as the row twice.")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option("--time", metavar="COLUMN", help="Predict every fold from the rows before it in time.")
+    ] = None,
     rare_class: Annotated[
         Literal["drop", "merge"] | None,
         typer.Option("--rare-class", help="What becomes of classes with fewer rows than folds."),
@@ -142,6 +148,7 @@ def compare(
 ) -> None:
     """Compare the whole family by cross-validation; write a report and the recommended model."""
     columns = {"drop": drop or [], "use": use or [], "types": types or [], "group": group, "rare_class": rare_class}
+    columns |= {"weight": weight, "time": time}
     choice = (margin, metric, holdout)
     _run(
         "compare",
