@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from separatrix import compare
+from separatrix import OrderedLogisticRegression, compare, load_model, save_model
 from separatrix.cli.main import app
 from separatrix.comparison.families import FAMILIES
 from separatrix.comparison.fitting import train
@@ -195,3 +195,24 @@ def test_folds_forward_part_no_moment_and_wait_for_every_class():
         forward_folds(np.arange(10.0), np.array([0] * 9 + [1]), np.arange(2), 3)
     with pytest.raises(ValueError, match="too few times"):
         forward_folds(np.zeros(10), np.arange(10) % 2, np.arange(2), 3)
+
+
+def test_classes_with_an_order_have_a_model_of_their_own(tmp_path):
+    """Of an ordered target, in whatever order its labels are sorted, the cumulative model is that of the declared order."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(200, 2))
+    level = np.digitize(2.0 * x[:, 0] + rng.logistic(size=200), [-1.0, 1.0])
+    frame = pd.DataFrame(x, columns=["a", "b"]).assign(y=np.array(["low", "mid", "high"])[level])
+    found = compare(frame, "y", families=["baseline", "lda"], ordered=["low", "mid", "high"])
+    one = next(one for one in found.candidates if one.family == "ordered-logistic")
+    named = OrderedLogisticRegression(order=["low", "mid", "high"], C=one.tuned["C"], tol=1e-8)
+    named.fit(one.model.encode(one.model.schema.read(frame)), frame["y"])
+    expected = named.predict_proba(one.model.encode(one.model.schema.read(frame)))
+    np.testing.assert_allclose(one.model.predict_proba(frame), expected, atol=1e-6)
+    assert found.classes.tolist() == named.classes_.tolist()
+    save_model(one.model, tmp_path / "model")
+    np.testing.assert_array_equal(load_model(tmp_path / "model").predict(frame), one.model.predict(frame))
+    write_report(found, tmp_path / "report.html")
+    assert "rdered logistic regression" in (tmp_path / "report.html").read_text()
+    with pytest.raises(ValueError, match="name each of 'high', 'low', 'mid' once"):
+        compare(frame, "y", families=["lda"], ordered="low,high")

@@ -138,6 +138,12 @@ def compare(
         Literal["drop", "merge"] | None,
         typer.Option("--rare-class", help="What becomes of classes with fewer rows than folds."),
     ] = None,
+    ordered: Annotated[
+        str | None,
+        typer.Option(
+            "--ordered", metavar="LEVEL,LEVEL", help="The classes from the lowest to the highest, if ordered."
+        ),
+    ] = None,
     stage_seconds: Annotated[
         float,
         typer.Option("--stage-seconds", min=1, metavar="S", help="The most that a family, or another stage, may take."),
@@ -148,7 +154,7 @@ def compare(
 ) -> None:
     """Compare the whole family by cross-validation; write a report and the recommended model."""
     columns = {"drop": drop or [], "use": use or [], "types": types or [], "group": group, "rare_class": rare_class}
-    columns |= {"weight": weight, "time": time}
+    columns |= {"weight": weight, "time": time, "ordered": ordered}
     choice = (margin, metric, holdout)
     _run(
         "compare",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from separatrix.comparison.candidate import candidate_of
 from separatrix.comparison.costs import as_loss, rule_in_words
 from separatrix.comparison.evaluation import ModelEvaluation, evaluate
-from separatrix.comparison.families import FAMILIES, find_family
+from separatrix.comparison.families import FAMILIES, find_family, ordered_families
 from separatrix.comparison.fitting import Steps, in_words, stoppable
 from separatrix.comparison.forward_folds import forward_folds
 from separatrix.comparison.inputs import read_for_comparison
@@ -197,6 +197,7 @@ def compare(
     weight: str | None = None,
     time: str | None = None,
     rare_class: RareClass | None = None,
+    ordered: Sequence[Any] | str | None = None,
     stage_seconds: float = STAGE_SECONDS,
     margin: float = 0.01,
     metric: str | None = None,
@@ -240,6 +241,8 @@ def compare(
         are predicted by none, and the comparison is of the others.
     rare_class : {"drop", "merge"}, optional
         What becomes of classes with fewer rows than folds: their rows are not used, or they are one class "(other)".
+    ordered : sequence of labels, optional
+        The classes from the lowest to the highest, if they have an order: ordered logistic regression is a candidate then.
     stage_seconds : float, default=60
         How long each family may take over all folds, and again over all rows, and each other stage; what is given up is named.
     margin : float, default=0.01
@@ -273,7 +276,7 @@ def compare(
     if isinstance(data, Source) or is_elsewhere(data):
         if holdout is not None:
             raise ValueError("A table that is never held has no rows set aside; evaluate the model on another table.")
-        if asked := next((name for name, value in columns.items() if value), None):
+        if asked := next((name for name, value in {**columns, "ordered": ordered}.items() if value), None):
             raise ValueError(
                 f"{asked} is for tables that are held; choose columns and rows before the table is scanned."
             )
@@ -313,6 +316,9 @@ def compare(
                 notes.append("The rows that were set aside count once each.")
         given = (numbers, matrix, names, seed, stage_seconds, read.weights, read.times is not None)
         task = Task(rows, schema, codes, classes, *given)
+        if ordered is not None:
+            wanted += ordered_families(ordered, classes.tolist())
+            notes.append("Coefficients of ordered logistic regression are those of being in a higher class.")
         trials, failures, substituted = start_trials(wanted, task)
         fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials) + (families is None) * task.n_folds
         steps = Steps(progress, check, fits + len(LEARNING_SHARES) * task.n_folds + 1)

@@ -11,7 +11,7 @@ what was tried is tried beyond (search.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -35,6 +35,7 @@ from separatrix.models.logistic.cross_validation import LogisticRegressionCV
 from separatrix.models.logistic.logistic_regression import LogisticRegression
 from separatrix.models.logistic.path import logistic_path
 from separatrix.models.naive_bayes.mixed_nb import MixedNB
+from separatrix.models.ordered.ordered_logistic import OrderedLogisticRegression
 from separatrix.models.perceptron.perceptron import Perceptron
 from separatrix.models.svm.linear_svc import LinearSVC
 from separatrix.models.svm.svc import SVC
@@ -214,6 +215,51 @@ _LISTED = [
 ]
 FAMILIES: dict[str, ModelFamily] = {family.name: family for family in _LISTED}
 """The families by name, the simplest first."""
+
+
+def ordered_families(ordered: Sequence[Any] | str | None, classes: Sequence[Any]) -> list[ModelFamily]:
+    """The cumulative logistic model, where the classes are declared to have an order, from the lowest to the highest.
+
+    Examples
+    --------
+    >>> from separatrix.comparison.families import ordered_families
+    >>> [family.name for family in ordered_families("low,mid,high", ["high", "low", "mid"])]
+    ['ordered-logistic']
+    >>> ordered_families("low,high", ["high", "low", "mid"])
+    Traceback (most recent call last):
+    ValueError: The classes in order are 'low', 'high'; name each of 'high', 'low', 'mid' once, from the lowest to the highest.
+    """
+    if ordered is None:
+        return []
+    given = [one.strip() for one in ordered.split(",")] if isinstance(ordered, str) else [str(one) for one in ordered]
+    names = [str(label) for label in classes]
+    if sorted(given) != sorted(names):
+        raise ValueError(
+            f"The classes in order are {', '.join(map(repr, given))}; name each of {', '.join(map(repr, names))} once, from "
+            "the lowest to the highest."
+        )
+    build = partial(OrderedLogisticRegression, order=[names.index(one) for one in given], tol=_TOLERANCE)
+    return [
+        ModelFamily("ordered-logistic", "ordered logistic regression", 4, True, build, partial(_tune_ordered, build))
+    ]
+
+
+def _tune_ordered(build: Callable[..., Any], X: Any, y: Codes, seed: int, weights: Float | None) -> dict[str, Any]:
+    cv = inner_folds(y, 5, seed)
+    if cv is None or len(y) > _MANY_ROWS:
+        return {}
+    folds = list(cv.split(X, y))
+
+    def left_out(Cs: Float) -> Float:
+        losses = np.zeros(len(Cs))
+        for inside, outside in folds:
+            for at, C in enumerate(Cs):
+                model = build(C=C).fit(X[inside], y[inside], sample_weight=part_of(weights, inside))
+                proba = model.predict_proba(X[outside])[np.arange(len(outside)), y[outside]]
+                losses[at] -= np.average(np.log(np.maximum(proba, 1e-300)), weights=part_of(weights, outside))
+        return losses
+
+    return {"C": least_loss(_CS, left_out)}
 
 
 def find_family(name: str) -> ModelFamily:
