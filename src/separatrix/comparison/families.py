@@ -50,7 +50,7 @@ _CS = np.logspace(-3, 2, 11)
 _TOLERANCE = 1e-8
 
 
-def _nothing_to_tune(X: Any, y: Codes, seed: int, weights: Float | None) -> dict[str, Any]:
+def _nothing_to_tune(X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
     return {}
 
 
@@ -82,7 +82,7 @@ def part_of(weights: Float | None, rows: Codes) -> Float | None:
     return None if weights is None else weights[rows]
 
 
-def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int, weights: Float | None) -> dict[str, Any]:
+def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
     if len(y) > _MANY_ROWS:
 
         def approximate(Cs: Float) -> Float:
@@ -110,12 +110,12 @@ def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int, weights: Float 
     return {"C": least_loss(_CS, left_out)}
 
 
-def _tune_least_squares(X: Any, y: Codes, seed: int, weights: Float | None) -> dict[str, Any]:
+def _tune_least_squares(X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
     targets = 2.0 * np.eye(int(y.max()) + 1)[y] - 1.0
     return {"alpha": float(Ridge(alpha="loo").fit(X, targets, sample_weight=weights).alpha_)}
 
 
-def _tune_rda(X: Any, y: Codes, seed: int, weights: Float | None) -> dict[str, Any]:
+def _tune_rda(X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
     if inner_folds(y, 2, seed) is None:
         return {}
     grid = np.linspace(0.0, 1.0, 11 if X.shape[1] <= _MANY_COLUMNS else 5)
@@ -125,7 +125,7 @@ def _tune_rda(X: Any, y: Codes, seed: int, weights: Float | None) -> dict[str, A
 
 
 def _tune_machine(
-    estimator: Any, with_gamma: bool, X: Any, y: Codes, seed: int, weights: Float | None
+    estimator: Any, with_gamma: bool, X: Any, y: Codes, seed: int, weights: Float | None = None
 ) -> dict[str, Any]:
     cv = inner_folds(y, 3, seed)
     if cv is None:
@@ -244,7 +244,7 @@ def ordered_families(ordered: Sequence[Any] | str | None, classes: Sequence[Any]
     ]
 
 
-def _tune_ordered(build: Callable[..., Any], X: Any, y: Codes, seed: int, weights: Float | None) -> dict[str, Any]:
+def _tune_ordered(build: Callable[..., Any], X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
     cv = inner_folds(y, 5, seed)
     if cv is None or len(y) > _MANY_ROWS:
         return {}

@@ -80,7 +80,7 @@ def _build(C: float = 1.0) -> FeatureMap:
     return FeatureMap(CurvedFeatures(), LogisticRegression(C=C, tol=1e-8))
 
 
-def _tune(X: Any, y: Codes, seed: int, weights: Float | None) -> dict[str, Any]:
+def _tune(X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
     tune = FAMILIES["logistic"].tune
     return tune(CurvedFeatures().fit_transform(X), y, seed, weights)
 
