@@ -244,7 +244,9 @@ def ordered_families(ordered: Sequence[Any] | str | None, classes: Sequence[Any]
     ]
 
 
-def _tune_ordered(build: Callable[..., Any], X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
+def _tune_ordered(
+    build: Callable[..., Any], X: Any, y: Codes, seed: int, weights: Float | None = None
+) -> dict[str, Any]:
     cv = inner_folds(y, 5, seed)
     if cv is None or len(y) > _MANY_ROWS:
         return {}
