@@ -53,8 +53,9 @@ def read_for_comparison(
     seed: int = 0,
 ) -> ReadTable:
     """The rows to learn from, and what is known of them."""
-    name = Path(data).name if isinstance(data, str | os.PathLike) else ""
-    table = read_table(data) if name else data
+    of_file = isinstance(data, str | os.PathLike)
+    name = Path(data).name if of_file else ""
+    table = read_table(data) if of_file else data
     if not isinstance(target, str) and hasattr(target, "__len__"):
         table, target = table_of_arrays(table, target)
     target = str(target)
