@@ -151,7 +151,7 @@ def test_penalty_and_standardisation_are_learnt_inside_each_fold():
 def test_encoders_see_training_rows_only(messy, monkeypatch):
     seen, fit = [], TableEncoder.fit
 
-    def spy(self, rows, y=None):
+    def spy(self, rows, y=None, weights=None):
         seen.append(set(rows.columns["age"][~np.isnan(rows.columns["age"])]))
         return fit(self, rows, y)
 

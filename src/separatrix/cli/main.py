@@ -141,9 +141,21 @@ def compare(
     group: Annotated[
         str | None, typer.Option("--group", metavar="COLUMN", help="Rows with the same value here share a fold.")
     ] = None,
+    weight: Annotated[
+        str | None, typer.Option("--weight", metavar="COLUMN", help="How often each row counts, 2 as the row twice.")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option("--time", metavar="COLUMN", help="Predict every fold from the rows before it in time.")
+    ] = None,
     rare_class: Annotated[
         Literal["drop", "merge"] | None,
         typer.Option("--rare-class", metavar="drop|merge", help="What becomes of classes with fewer rows than folds."),
+    ] = None,
+    ordered: Annotated[
+        str | None,
+        typer.Option(
+            "--ordered", metavar="LEVEL,LEVEL", help="The classes from the lowest to the highest, if ordered."
+        ),
     ] = None,
     stage_seconds: Annotated[
         float,
@@ -155,6 +167,7 @@ def compare(
 ) -> None:
     """Compare the whole family by cross-validation; write a report and the recommended model."""
     columns = {"drop": drop or [], "use": use or [], "types": types or [], "group": group, "rare_class": rare_class}
+    columns |= {"weight": weight, "time": time, "ordered": ordered}
     choice = (margin, metric, holdout)
     _run(
         "compare",

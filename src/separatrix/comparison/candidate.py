@@ -15,10 +15,13 @@ def candidate_of(task: Task, trial: Trial, verdict: str) -> Candidate:
     """The scores of a trial, and its model of all rows."""
     family, loss = trial.family, None if trial.proba is None else task.loss
     X = task.whole.of(family)[0]
-    trained = train(family, trial.build, X, task.codes, task.seed, limit=task.stage_seconds)
-    given = (trial.predicted, trial.proba, class_costs(task.loss, task.actions, task.classes) if loss is None else loss)
-    scores = measure(task.codes, task.folds, *given, trial.decision_scores, len(task.classes))
-    proba = None if trial.proba is None else trial.proba[0]
+    trained = train(family, trial.build, X, task.codes, task.seed, limit=task.stage_seconds, weights=task.weights)
+    judged, at = task.judged, task.predicted
+    predicted = trial.predicted[:, at]
+    probas, decision_scores = (None if one is None else one[:, at] for one in (trial.proba, trial.decision_scores))
+    given = (predicted, probas, class_costs(task.loss, task.actions, task.classes) if loss is None else loss)
+    scores = measure(judged.codes, judged.folds, *given, decision_scores, len(task.classes), judged.weights)
+    proba = None if probas is None else probas[0]
     model = TableModel(
         task.schema,
         task.whole.encoder_of(family),
@@ -39,10 +42,10 @@ def candidate_of(task: Task, trial: Trial, verdict: str) -> Candidate:
         model=model,
         certificate=certificate_of(trained.estimator, X, task.codes),
         separability=verdict,
-        predicted=trial.predicted[0],
+        predicted=predicted[0],
         proba=proba,
-        decision_scores=None if trial.decision_scores is None else trial.decision_scores[0],
-        calibrated=proba is None and trial.decision_scores is not None,
+        decision_scores=None if decision_scores is None else decision_scores[0],
+        calibrated=proba is None and decision_scores is not None,
         taken=None if proba is None or loss is None else best_actions(proba, loss),
         fold_models=trial.models,
         fold_coefs=aligned_coefs(trial.models, task.encoder.feature_names_),

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from separatrix.comparison.candidate import candidate_of
 from separatrix.comparison.costs import as_loss, rule_in_words
 from separatrix.comparison.evaluation import ModelEvaluation, evaluate
-from separatrix.comparison.families import FAMILIES, find_family
+from separatrix.comparison.families import FAMILIES, find_family, ordered_families
 from separatrix.comparison.fitting import Steps, in_words, stoppable
+from separatrix.comparison.forward_folds import forward_folds
 from separatrix.comparison.inputs import read_for_comparison
 from separatrix.comparison.inspection import Outliers, discriminating_columns, pooled_outliers
 from separatrix.comparison.listing import as_html, as_text, ranking
@@ -108,6 +109,10 @@ class Comparison:
         The recommended model on rows that were set aside.
     nonlinear : NonLinear or None
         Gradient boosting on the same folds, when all families are compared: whether linear is enough.
+    weights : ndarray of shape (n,) or None
+        How often each row counts.
+    fold_kind : {"stratified", "forward"}
+        Forward in time, each fold is predicted from those before it; rows that none predicts are not among `rows`.
     """
 
     rows: TableRows
@@ -134,7 +139,8 @@ class Comparison:
     tie_rule: str = ""
     holdout: ModelEvaluation | None = None
     nonlinear: NonLinear | None = None
-    fold_kind = "stratified"
+    weights: Float | None = None
+    fold_kind: str = "stratified"
 
     @property
     def best(self) -> TableModel:
@@ -188,7 +194,10 @@ def compare(
     use: Iterable[str] = (),
     types: Mapping[str, str] | None = None,
     group: str | None = None,
+    weight: str | None = None,
+    time: str | None = None,
     rare_class: RareClass | None = None,
+    ordered: Sequence[Any] | str | None = None,
     stage_seconds: float = STAGE_SECONDS,
     margin: float = 0.01,
     metric: str | None = None,
@@ -225,8 +234,16 @@ def compare(
         What columns are, where that is known better than it can be seen; of a date its parts are used.
     group : str, optional
         A column that says which rows belong together, such as a patient: they share a fold, and it is not learnt from.
+    weight : str, optional
+        A column that says how often each row counts, and is not learnt from: in fits, penalties and scores a row of weight 2 is
+        the row twice, both in one fold. Fills, importances, and which categories have features, are by rows.
+    time : str, optional
+        A column of numbers or dates, which is not learnt from: every fold is predicted from the rows before it. The first rows
+        are predicted by none, and the comparison is of the others.
     rare_class : {"drop", "merge"}, optional
         What becomes of classes with fewer rows than folds: their rows are not used, or they are one class "(other)".
+    ordered : sequence of labels, optional
+        The classes from the lowest to the highest, if they have an order: ordered logistic regression is a candidate then.
     stage_seconds : float, default=60
         How long each family may take over all folds, and again over all rows, and each other stage; what is given up is named.
     margin : float, default=0.01
@@ -258,10 +275,11 @@ def compare(
     ('lda', [0, 0])
     """
     columns: dict[str, Any] = {"drop": drop, "use": use, "types": types, "group": group, "rare_class": rare_class}
+    columns |= {"weight": weight, "time": time}
     if isinstance(data, Source) or is_elsewhere(data):
         if holdout is not None:
             raise ValueError("A table that is never held has no rows set aside; evaluate the model on another table.")
-        if asked := next((name for name, value in columns.items() if value), None):
+        if asked := next((name for name, value in {**columns, "ordered": ordered}.items() if value), None):
             raise ValueError(
                 f"{asked} is for tables that are held; choose columns and rows before the table is scanned."
             )
@@ -286,8 +304,24 @@ def compare(
         schema, rows, codes = read.schema, read.rows, read.codes
         classes, seed = as_names(schema.classes), int(random_state)
         matrix, names = as_loss(loss, classes, actions)
-        numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed, read.groups)
-        task = Task(rows, schema, codes, classes, numbers, matrix, names, seed, stage_seconds)
+        if time is not None and (group is not None or n_repeats != 1 or isinstance(holdout, float)):
+            raise ValueError(
+                "Folds forward in time are drawn once and not by group, and no rows are set aside at random: give time without "
+                "group, n_repeats and a share as holdout; another table may be set aside."
+            )
+        if read.times is None:
+            numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed, read.groups)
+        else:
+            numbers, notes = forward_folds(read.times, codes, classes, cv)
+        if weight is not None:
+            notes.append(f"A row counts as often as column {weight!r} says, in fits and scores alike.")
+            if read.aside is not None:
+                notes.append("The rows that were set aside count once each.")
+        given = (numbers, matrix, names, seed, stage_seconds, read.weights, read.times is not None)
+        task = Task(rows, schema, codes, classes, *given)
+        if ordered is not None:
+            wanted += ordered_families(ordered, classes.tolist())
+            notes.append("Coefficients of ordered logistic regression are those of being in a higher class.")
         trials, failures, substituted = start_trials(wanted, task)
         fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials) + (families is None) * task.n_folds
         steps = Steps(progress, check, fits + len(LEARNING_SHARES) * task.n_folds + 1)
@@ -317,7 +351,9 @@ def compare(
                     "The loss is not used: expected costs need probabilities, which no candidate has. Add a family that has "
                     "them, such as logistic."
                 )
-        least = practical_margin(margin, np.bincount(task.codes) / len(task.codes), by, task.loss)
+        judged = task.judged
+        counts = np.bincount(judged.codes, judged.weights, minlength=len(classes))
+        least = practical_margin(margin, counts / counts.sum(), by, task.loss)
         ordered = rank(candidates, by, task.n_folds, least)
         reference = None
         if families is None:
@@ -334,11 +370,11 @@ def compare(
         steps.end()
     pooled = next((one.outliers for one in candidates if one.family == "lda"), None)
     return Comparison(
-        rows=task.rows,
+        rows=judged.rows,
         schema=task.schema,
-        codes=task.codes,
+        codes=judged.codes,
         classes=task.classes,
-        folds=task.folds[0],
+        folds=judged.folds[0],
         candidates=ordered,
         failures=failures,
         recommended=chosen,
@@ -349,10 +385,10 @@ def compare(
         separability=beside_the_baseline(verdict, sentence) if chosen.family == "baseline" else sentence,
         learning_curve=curve,
         encoder=task.encoder,
-        encoded=task.encoded,
-        columns=discriminating_columns(task.schema, task.encoded, task.encoder.origin_, task.codes),
-        plane=task.plane,
-        outliers=pooled or pooled_outliers(task.encoded, task.codes, task.rank),
+        encoded=judged.encoded,
+        columns=discriminating_columns(task.schema, judged.encoded, task.encoder.origin_, judged.codes),
+        plane=judged.plane,
+        outliers=pooled or pooled_outliers(judged.encoded, judged.codes, judged.rank),
         table_name=read.name,
         notes=[
             *filter(None, [rule_in_words(task.loss, task.actions, task.classes)]),
@@ -363,5 +399,7 @@ def compare(
         ],
         tie_rule=tie_rule(by, least, margin),
         nonlinear=reference,
+        weights=judged.weights,
+        fold_kind="forward" if task.forward else "stratified",
         holdout=None if read.aside is None else evaluate(chosen.model, read.aside),
     )

@@ -11,7 +11,7 @@ what was tried is tried beyond (search.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -35,12 +35,13 @@ from separatrix.models.logistic.cross_validation import LogisticRegressionCV
 from separatrix.models.logistic.logistic_regression import LogisticRegression
 from separatrix.models.logistic.path import logistic_path
 from separatrix.models.naive_bayes.mixed_nb import MixedNB
+from separatrix.models.ordered.ordered_logistic import OrderedLogisticRegression
 from separatrix.models.perceptron.perceptron import Perceptron
 from separatrix.models.svm.linear_svc import LinearSVC
 from separatrix.models.svm.svc import SVC
 
-Tuner = Callable[[Any, Codes, int], dict[str, Any]]
-"""Parameters chosen from rows, class codes and a seed."""
+Tuner = Callable[[Any, Codes, int, Float | None], dict[str, Any]]
+"""Parameters chosen from rows, class codes, a seed, and how often each row counts."""
 
 # Beyond these numbers of rows a machine with a kernel, or one that is fitted six times for its probabilities, takes minutes.
 RBF_ROWS, CALIBRATED_ROWS = 5_000, 3_000
@@ -49,7 +50,7 @@ _CS = np.logspace(-3, 2, 11)
 _TOLERANCE = 1e-8
 
 
-def _nothing_to_tune(X: Any, y: Codes, seed: int) -> dict[str, Any]:
+def _nothing_to_tune(X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
     return {}
 
 
@@ -76,11 +77,17 @@ def inner_folds(y: Codes, most: int, seed: int) -> StratifiedKFold | None:
     return StratifiedKFold(folds, shuffle=True, random_state=seed) if folds > 1 else None
 
 
-def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int) -> dict[str, Any]:
+def part_of(weights: Float | None, rows: Codes) -> Float | None:
+    """The weights of some rows."""
+    return None if weights is None else weights[rows]
+
+
+def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
     if len(y) > _MANY_ROWS:
 
         def approximate(Cs: Float) -> Float:
-            search = LogisticRegressionCV(Cs=Cs, l1_ratios=[l1_ratio], cv="alo", scoring="neg_log_loss").fit(X, y)
+            search = LogisticRegressionCV(Cs=Cs, l1_ratios=[l1_ratio], cv="alo", scoring="neg_log_loss")
+            search.fit(X, y, sample_weight=weights)
             return np.where(np.isclose(Cs, search.C_, rtol=1e-9), -1.0, 0.0)
 
         return {"C": least_loss(_CS, approximate, restart=True)}
@@ -92,42 +99,47 @@ def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int) -> dict[str, An
     def left_out(Cs: Float) -> Float:
         losses = np.zeros(len(Cs))
         for inside, outside in folds:
-            path = logistic_path(X[inside], y[inside], Cs=Cs, l1_ratio=l1_ratio)
+            path = logistic_path(X[inside], y[inside], part_of(weights, inside), Cs=Cs, l1_ratio=l1_ratio)
             scores = path.coefs @ X[outside].T + path.intercepts[:, :, None]  # (Cs, 1 or classes, rows)
             if scores.shape[1] == 1:
                 scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
-            losses -= log_softmax(scores, axis=1)[:, y[outside], np.arange(len(outside))].sum(axis=1)
+            right = log_softmax(scores, axis=1)[:, y[outside], np.arange(len(outside))]
+            losses -= right.sum(axis=1) if weights is None else right @ weights[outside]
         return losses
 
     return {"C": least_loss(_CS, left_out)}
 
 
-def _tune_least_squares(X: Any, y: Codes, seed: int) -> dict[str, Any]:
+def _tune_least_squares(X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
     targets = 2.0 * np.eye(int(y.max()) + 1)[y] - 1.0
-    return {"alpha": float(Ridge(alpha="loo").fit(X, targets).alpha_)}
+    return {"alpha": float(Ridge(alpha="loo").fit(X, targets, sample_weight=weights).alpha_)}
 
 
-def _tune_rda(X: Any, y: Codes, seed: int) -> dict[str, Any]:
+def _tune_rda(X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
     if inner_folds(y, 2, seed) is None:
         return {}
     grid = np.linspace(0.0, 1.0, 11 if X.shape[1] <= _MANY_COLUMNS else 5)
-    chosen = RegularizedDiscriminantAnalysis(alpha="loo", gamma="loo", alphas=grid, gammas=grid).fit(X, y)
+    chosen = RegularizedDiscriminantAnalysis(alpha="loo", gamma="loo", alphas=grid, gammas=grid)
+    chosen.fit(X, y, sample_weight=weights)
     return {"alpha": chosen.alpha_, "gamma": chosen.gamma_}
 
 
-def _tune_machine(estimator: Any, with_gamma: bool, X: Any, y: Codes, seed: int) -> dict[str, Any]:
+def _tune_machine(
+    estimator: Any, with_gamma: bool, X: Any, y: Codes, seed: int, weights: Float | None = None
+) -> dict[str, Any]:
     cv = inner_folds(y, 3, seed)
     if cv is None:
         return {}
     folds = list(cv.split(X, y))
     scale = 1.0 / (X.shape[1] * max(float(X.var()), 1e-300))  # what gamma="scale" means
 
-    def right(place: tuple[int, ...]) -> int:
-        machine = clone(estimator).set_params(**_machine_at(place, scale))
-        return sum(
-            int((machine.fit(X[inside], y[inside]).predict(X[outside]) == y[outside]).sum())
-            for inside, outside in folds
-        )
+    def right(place: tuple[int, ...]) -> float:
+        machine, found = clone(estimator).set_params(**_machine_at(place, scale)), 0.0
+        for inside, outside in folds:
+            machine.fit(X[inside], y[inside], sample_weight=part_of(weights, inside))
+            hits = machine.predict(X[outside]) == y[outside]
+            found += float(hits.sum() if weights is None else hits @ weights[outside])
+        return found
 
     return _machine_at(climb(right, (0, 0) if with_gamma else (0,), ("C", "gamma")), scale)
 
@@ -203,6 +215,53 @@ _LISTED = [
 ]
 FAMILIES: dict[str, ModelFamily] = {family.name: family for family in _LISTED}
 """The families by name, the simplest first."""
+
+
+def ordered_families(ordered: Sequence[Any] | str | None, classes: Sequence[Any]) -> list[ModelFamily]:
+    """The cumulative logistic model, where the classes are declared to have an order, from the lowest to the highest.
+
+    Examples
+    --------
+    >>> from separatrix.comparison.families import ordered_families
+    >>> [family.name for family in ordered_families("low,mid,high", ["high", "low", "mid"])]
+    ['ordered-logistic']
+    >>> ordered_families("low,high", ["high", "low", "mid"])
+    Traceback (most recent call last):
+    ValueError: The classes in order are 'low', 'high'; name each of 'high', 'low', 'mid' once, from the lowest to the highest.
+    """
+    if ordered is None:
+        return []
+    given = [one.strip() for one in ordered.split(",")] if isinstance(ordered, str) else [str(one) for one in ordered]
+    names = [str(label) for label in classes]
+    if sorted(given) != sorted(names):
+        raise ValueError(
+            f"The classes in order are {', '.join(map(repr, given))}; name each of {', '.join(map(repr, names))} once, from "
+            "the lowest to the highest."
+        )
+    build = partial(OrderedLogisticRegression, order=[names.index(one) for one in given], tol=_TOLERANCE)
+    return [
+        ModelFamily("ordered-logistic", "ordered logistic regression", 4, True, build, partial(_tune_ordered, build))
+    ]
+
+
+def _tune_ordered(
+    build: Callable[..., Any], X: Any, y: Codes, seed: int, weights: Float | None = None
+) -> dict[str, Any]:
+    cv = inner_folds(y, 5, seed)
+    if cv is None or len(y) > _MANY_ROWS:
+        return {}
+    folds = list(cv.split(X, y))
+
+    def left_out(Cs: Float) -> Float:
+        losses = np.zeros(len(Cs))
+        for inside, outside in folds:
+            for at, C in enumerate(Cs):
+                model = build(C=C).fit(X[inside], y[inside], sample_weight=part_of(weights, inside))
+                proba = model.predict_proba(X[outside])[np.arange(len(outside)), y[outside]]
+                losses[at] -= np.average(np.log(np.maximum(proba, 1e-300)), weights=part_of(weights, outside))
+        return losses
+
+    return {"C": least_loss(_CS, left_out)}
 
 
 def find_family(name: str) -> ModelFamily:

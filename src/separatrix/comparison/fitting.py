@@ -50,6 +50,7 @@ def train(
     seed: int,
     parameters: dict[str, Any] | None = None,
     limit: float | Deadline = math.inf,
+    weights: Float | None = None,
 ) -> Trained:
     """Choose the parameters of a family, unless they are given, and fit it, within a limit in seconds."""
     tune = family.tune if build is family.build else family.tune_beyond
@@ -57,8 +58,8 @@ def train(
     chosen: dict[str, Any] = {}
 
     def fit() -> Any:
-        chosen.update(tune(X, y, seed) if parameters is None else parameters)
-        return build(**chosen).fit(X, y)
+        chosen.update(tune(X, y, seed, weights) if parameters is None else parameters)
+        return build(**chosen).fit(X, y) if weights is None else build(**chosen).fit(X, y, sample_weight=weights)
 
     return recorded(fit, chosen, limit)
 

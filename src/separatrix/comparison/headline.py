@@ -8,12 +8,9 @@ Shares are of left-out rows and rounded down, so that "100 %" means all of them.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from separatrix.comparison.measures import by_guessing
-from separatrix.data.block import Codes
+from separatrix.comparison.measures import by_guessing, counted
 from separatrix.data.labels import shown
 from separatrix.tables.findings import GIVES_AWAY
 
@@ -37,7 +34,9 @@ def headline(comparison: Comparison | StreamedComparison) -> str:
     '98 % right, against 33 % by guessing.'
     """
     best, counts = comparison.recommended, comparison.class_counts
-    shares = counts / counts.sum()
+    confusion = _confusion(comparison)
+    totals = counts if confusion is None else confusion.sum(axis=1)  # sums of weights, where rows have some
+    shares = totals / totals.sum()
     right, guess = best.scores["accuracy"].mean, by_guessing(shares, "accuracy")
     words = f"{rounded_down(right)} right, against {rounded_down(guess)} by guessing"
     if comparison.ranked_by == "cost" and "cost" in best.scores:
@@ -45,11 +44,10 @@ def headline(comparison: Comparison | StreamedComparison) -> str:
         words = f"{best.scores['cost'].mean:.3g} per row, against {alone:.3g} for one action in all of them; {words}"
     if best.family == "baseline":
         return f"No model was found to be better than guessing: {words}."
-    rarest = int(counts.argmin())
-    confusion = _confusion(comparison)
+    rarest = int(totals.argmin())
     if shares[rarest] < _RARE and confusion is not None:
-        found = int(confusion[rarest, rarest])
-        words += f"; of the {int(counts[rarest])} rows of {shown(comparison.classes[rarest])} it finds {found}"
+        found = round(float(confusion[rarest, rarest]))
+        words += f"; of the {round(float(totals[rarest]))} rows of {shown(comparison.classes[rarest])} it finds {found}"
     return f"{words}."
 
 
@@ -73,11 +71,10 @@ def rounded_down(share: float) -> str:
     )
 
 
-def _confusion(comparison: Comparison | StreamedComparison) -> Codes | None:
-    """(n_classes, n_classes) counts of the recommended model, of the first repeat."""
+def _confusion(comparison: Comparison | StreamedComparison) -> Any:
+    """(n_classes, n_classes) counts, or sums of weights, of the recommended model, of the first repeat."""
     best, codes = comparison.recommended, getattr(comparison, "codes", None)
     if codes is None or not len(best.predicted):
         return best.confusion
-    counts: Codes = np.zeros((len(comparison.classes), len(comparison.classes)), dtype=np.intp)
-    np.add.at(counts, (codes, best.predicted), 1)
-    return counts
+    k, weights = len(comparison.classes), getattr(comparison, "weights", None)
+    return counted(codes, best.predicted, k, k, weights)

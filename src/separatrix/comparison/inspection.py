@@ -53,7 +53,13 @@ class Outliers:
 
 
 def coefficient_intervals(
-    family: str, estimator: Any, names: Sequence[str], fold_coefs: Float, X: Float, codes: Codes
+    family: str,
+    estimator: Any,
+    names: Sequence[str],
+    fold_coefs: Float,
+    X: Float,
+    codes: Codes,
+    weights: Float | None = None,
 ) -> CoefficientIntervals:
     """Those of a model that is linear in the encoded columns X, from its coefficients in every fold (n_folds, m, p)."""
     estimates = np.atleast_2d(estimator.coef_)
@@ -61,7 +67,7 @@ def coefficient_intervals(
         lower, upper = estimator.coef_interval(0.95)
         return CoefficientIntervals(names, estimates, lower, upper, "posterior")
     if family == "logistic":
-        posterior = BayesianLogisticRegression(prior_precision=1.0 / estimator.C).fit(X, codes)
+        posterior = BayesianLogisticRegression(prior_precision=1.0 / estimator.C).fit(X, codes, sample_weight=weights)
         lower, upper = posterior.coef_interval(0.95)
         return CoefficientIntervals(names, estimates, lower, upper, "laplace")
     kind: Literal["folds", "directions"] = "folds"

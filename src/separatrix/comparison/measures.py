@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.metrics import confusion_matrix, log_loss
+from sklearn.metrics import confusion_matrix, log_loss, roc_auc_score
 
 from separatrix.data.block import Codes, Float
 from separatrix.decide.calibration import expected_calibration_error
@@ -81,11 +81,13 @@ def measure(
     loss: Float | None,
     decision_scores: Float | None = None,
     n_classes: int | None = None,
+    weights: Float | None = None,
 ) -> dict[str, Score]:
     """All scores of left-out predictions, for true classes (n,), folds and predicted classes (repeats, n).
 
     Of probabilities, or of decision scores where there are none, (repeats, n, n_classes). Of probabilities the cost is that of
     the best actions; of a model without them that of its predictions, and the columns of the loss are then the classes.
+    A row of weight 2 counts as two rows.
 
     Examples
     --------
@@ -104,23 +106,30 @@ def measure(
         found = np.array(values)
         return Score(float(found.mean()), standard_error(found, n_folds), found)
 
-    tables = [confusion_matrix(codes[at], predicted[r, at], labels=np.arange(k)) for r, at in parts]
+    own_weights = [None if weights is None else weights[at] for _, at in parts]
+    weighted = list(zip(parts, own_weights, strict=True))
+    tables = [
+        confusion_matrix(codes[at], predicted[r, at], labels=np.arange(k), sample_weight=w) for (r, at), w in weighted
+    ]
     scores = {name: over_folds([of(table) for table in tables]) for name, of in _OF_COUNTS.items()}
     if given is not None:
-        scores["auc"] = over_folds([auc(codes[at], given[r, at]) for r, at in parts])
-        own = proba if proba is not None else calibrated(codes, folds, given)
+        scores["auc"] = over_folds([auc(codes[at], given[r, at], w) for (r, at), w in weighted])
+        own = proba if proba is not None else calibrated(codes, folds, given, weights)
         labels = np.arange(k)
-        scores["log_loss"] = over_folds([float(log_loss(codes[at], own[r, at], labels=labels)) for r, at in parts])
-        scores["brier"] = over_folds([brier(codes[at], own[r, at]) for r, at in parts])
+        losses = [float(log_loss(codes[at], own[r, at], labels=labels, sample_weight=w)) for (r, at), w in weighted]
+        scores["log_loss"] = over_folds(losses)
+        scores["brier"] = over_folds([brier(codes[at], own[r, at], w) for (r, at), w in weighted])
     if proba is not None:
-        scores["calibration_error"] = _calibration(codes, folds, proba, parts)
+        scores["calibration_error"] = _calibration(codes, folds, proba, parts, weights)
     if loss is not None:
         taken = predicted if proba is None else np.stack([best_actions(one, loss) for one in proba])
-        scores["cost"] = over_folds([float(loss[codes[at], taken[r, at]].mean()) for r, at in parts])
+        scores["cost"] = over_folds(
+            [float(np.average(loss[codes[at], taken[r, at]], weights=w)) for (r, at), w in weighted]
+        )
     return scores
 
 
-def auc(codes: Codes, scores: Float) -> float:
+def auc(codes: Codes, scores: Float, weights: Float | None = None) -> float:
     """The area under the curve of each class against the rest, (n, n_classes) scores, and their mean; of two classes one.
 
     Classes of which these rows have none, or nothing else, do not count.
@@ -130,16 +139,26 @@ def auc(codes: Codes, scores: Float) -> float:
     for k in judged:
         of_class = codes == k
         inside = int(of_class.sum())
-        if 0 < inside < len(codes):
+        if 0 < inside < len(codes) and weights is not None:
+            areas.append(float(roc_auc_score(of_class, scores[:, k], sample_weight=weights)))
+        elif 0 < inside < len(codes):
             above = rankdata(scores[:, k])[of_class].sum() - inside * (inside + 1) / 2.0
             areas.append(above / (inside * (len(codes) - inside)))
     return float(np.mean(areas)) if areas else 0.5
 
 
-def brier(codes: Codes, proba: Float) -> float:
+def brier(codes: Codes, proba: Float, weights: Float | None = None) -> float:
     """The mean squared distance of the probabilities from the truth; half of it for two classes, as scikit-learn has it."""
-    squares = float(((proba - np.eye(proba.shape[1])[codes]) ** 2).sum(axis=1).mean())
+    distances = ((proba - np.eye(proba.shape[1])[codes]) ** 2).sum(axis=1)
+    squares = float(np.average(distances, weights=weights))
     return squares / 2.0 if proba.shape[1] == 2 else squares
+
+
+def counted(codes: Codes, answers: Codes, n_classes: int, n_answers: int, weights: Float | None) -> Any:
+    """(n_classes, n_answers) how often rows of a class got an answer: whole numbers, or sums of weights."""
+    counts = np.zeros((n_classes, n_answers), dtype=np.intp if weights is None else np.float64)
+    np.add.at(counts, (codes, answers), 1 if weights is None else weights)
+    return counts
 
 
 def accuracy_of(counts: Codes) -> float:
@@ -162,16 +181,18 @@ def f1(counts: Codes) -> float:
 _OF_COUNTS = {"accuracy": accuracy_of, "balanced_accuracy": balanced_accuracy, "f1": f1}
 
 
-def calibrated(codes: Codes, folds: Codes, scores: Float) -> Float:
+def calibrated(codes: Codes, folds: Codes, scores: Float, weights: Float | None = None) -> Float:
     """Probabilities of left-out scores (repeats, n, n_classes): those of a fold by a curve learnt from the other folds."""
     proba = np.zeros_like(scores)
     for r, numbers in enumerate(folds):
         columns = scores[r, :, 1:] if scores.shape[2] == 2 else scores[r]
-        spread = columns.std(axis=0)
-        columns = (columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        columns = columns - np.average(columns, axis=0, weights=weights)
+        spread = np.sqrt(np.average(columns**2, axis=0, weights=weights))
+        columns = columns / np.where(spread > 0, spread, 1.0)
         for k in np.unique(numbers):
             inside, outside = numbers != k, np.flatnonzero(numbers == k)
-            model = LogisticRegression(C=_CALIBRATION_C).fit(columns[inside], codes[inside])
+            own = None if weights is None else weights[inside]
+            model = LogisticRegression(C=_CALIBRATION_C).fit(columns[inside], codes[inside], sample_weight=own)
             proba[r][np.ix_(outside, model.classes_)] = model.predict_proba(columns[outside])
     return proba
 
@@ -219,11 +240,14 @@ def check_metric(metric: str | None, known: tuple[str, ...] = METRICS) -> None:
         raise ValueError(f"metric={metric!r}: candidates are ranked by one of {', '.join(known)}, or by a loss.")
 
 
-def _calibration(codes: Codes, folds: Codes, proba: Float, parts: list[tuple[int, Codes]]) -> Score:
+def _calibration(
+    codes: Codes, folds: Codes, proba: Float, parts: list[tuple[int, Codes]], weights: Float | None
+) -> Score:
     labels = np.arange(proba.shape[2])
 
     def error(r: int, at: Any) -> float:
-        return expected_calibration_error(codes[at], proba[r, at], classes=labels)
+        own = None if weights is None else weights[at]
+        return expected_calibration_error(codes[at], proba[r, at], classes=labels, sample_weight=own)
 
     n_folds = int(folds.max()) + 1
     pooled = np.mean([error(r, slice(None)) for r in range(len(folds))])

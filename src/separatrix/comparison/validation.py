@@ -6,7 +6,7 @@ Everything that is learnt, the encoding of the columns and the penalty included,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,11 +45,19 @@ class Part:
     inside: Codes
     outside: Codes
     fitted: TableEncoder | None = None
+    all_weights: Float | None = None
 
     @cached_property
     def encoder(self) -> TableEncoder:
         """Learnt from the rows inside, unless it is known."""
-        return TableEncoder(self.schema).fit(self._rows[0]) if self.fitted is None else self.fitted
+        return (
+            TableEncoder(self.schema).fit(self._rows[0], weights=self.weights) if self.fitted is None else self.fitted
+        )
+
+    @property
+    def weights(self) -> Float | None:
+        """How often each row inside counts."""
+        return None if self.all_weights is None else self.all_weights[self.inside]
 
     @cached_property
     def _rows(self) -> tuple[TableRows, TableRows]:
@@ -117,6 +125,10 @@ class Task:
     seed: int
     stage_seconds: float = np.inf
     """How long each stage, and each family, may take."""
+    weights: Float | None = None
+    """How often each row counts."""
+    forward: bool = False
+    """Whether a fold is predicted from those before it; the rows of fold −1 are learnt from only."""
 
     @property
     def n_folds(self) -> int:
@@ -126,7 +138,7 @@ class Task:
     @cached_property
     def encoder(self) -> TableEncoder:
         """Learnt from all rows."""
-        return TableEncoder(self.schema).fit(self.rows)
+        return TableEncoder(self.schema).fit(self.rows, weights=self.weights)
 
     @cached_property
     def encoded(self) -> Float:
@@ -158,7 +170,28 @@ class Task:
 
     def part(self, inside: Codes, outside: Codes, fitted: TableEncoder | None = None) -> Part:
         """Rows to learn from and rows that are left out, with the encoder learnt from the first where it is known."""
-        return Part(self.rows, self.schema, self.codes, inside, outside, fitted)
+        return Part(self.rows, self.schema, self.codes, inside, outside, fitted, self.weights)
+
+    def fold(self, number: int, repeat: int = 0) -> tuple[Codes, Codes]:
+        """The rows that a fold learns from, and those that it leaves out."""
+        folds = self.folds[repeat]
+        return np.flatnonzero(folds < number if self.forward else folds != number), np.flatnonzero(folds == number)
+
+    @cached_property
+    def predicted(self) -> Codes:
+        """The rows that some fold leaves out."""
+        return np.flatnonzero(self.folds[0] >= 0)
+
+    @cached_property
+    def judged(self) -> Task:
+        """The rows that some fold leaves out, encoded as all rows are: what scores, tables and pictures are about."""
+        at = self.predicted
+        if len(at) == len(self.codes):
+            return self
+        weights = None if self.weights is None else self.weights[at]
+        part = replace(self, rows=self.rows.take(at), codes=self.codes[at], folds=self.folds[:, at], weights=weights)
+        part.__dict__["encoder"], part.__dict__["encoded"] = self.encoder, self.encoded[at]
+        return part
 
 
 @dataclass
@@ -239,7 +272,7 @@ def start_trials(wanted: list[ModelFamily], task: Task) -> tuple[dict[str, Trial
                 f"The {family.label} is fitted without probabilities beyond {family.limit} rows, so it is judged by its "
                 "accuracy alone."
             )
-        predicted = np.empty(task.folds.shape, dtype=np.intp)
+        predicted = np.zeros(task.folds.shape, dtype=np.intp)
         trials[family.name] = Trial(family, build, predicted, limit=Deadline(task.stage_seconds))
     return trials, failures, notes
 
@@ -247,9 +280,9 @@ def start_trials(wanted: list[ModelFamily], task: Task) -> tuple[dict[str, Trial
 def cross_validate(task: Task, trials: dict[str, Trial], step: Step) -> dict[str, str]:
     """Fill the trials fold by fold; a family that fails is taken out of them, and why is returned."""
     failures: dict[str, str] = {}
-    for r, numbers in enumerate(task.folds):
+    for r in range(len(task.folds)):
         for k in range(task.n_folds):
-            part = task.part(np.flatnonzero(numbers != k), np.flatnonzero(numbers == k))
+            part = task.part(*task.fold(k, r))
             for name, trial in list(trials.items()):
                 step(f"fold {k + 1}: {trial.family.label}")
                 try:
@@ -270,14 +303,14 @@ def cross_validate(task: Task, trials: dict[str, Trial], step: Step) -> dict[str
 def _try(task: Task, trial: Trial, part: Part, r: int) -> None:
     family = trial.family
     X, X_left_out = part.of(family)
-    trained = train(family, trial.build, X, task.codes[part.inside], task.seed, limit=trial.limit)
+    trained = train(family, trial.build, X, task.codes[part.inside], task.seed, limit=trial.limit, weights=part.weights)
     predicted, proba = predictions(trained.estimator, X_left_out)
     if proba is not None:
         predicted = decided_classes(proba, task.loss, task.actions, task.classes)
         if not np.isfinite(proba).all():
             raise ValueError("Its probabilities of left-out rows are not finite.")
         if trial.proba is None:
-            trial.proba = np.empty((*task.folds.shape, len(task.classes)))
+            trial.proba = np.zeros((*task.folds.shape, len(task.classes)))
         trial.proba[r, part.outside] = proba
     elif hasattr(trained.estimator, "decision_function"):
         if trial.decision_scores is None:
@@ -310,21 +343,24 @@ def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
     The parameters are those that the full training part of the fold chose; its model is known. A size too small to fit is
     left out.
     """
-    folds, codes, family = task.folds[0], task.codes, trial.family
+    codes, family = task.codes, trial.family
     limit = Deadline(task.stage_seconds)
     found: list[tuple[float, Float]] = []
     for share in LEARNING_SHARES:
         sizes, scores = [], []
         for k in range(task.n_folds):
             step(f"learning curve: {share:.0%} of the rows")
-            inside = _first(np.flatnonzero(folds != k), codes, share, task.seed)
+            inside, outside = task.fold(k)
+            inside = _first(inside, codes, share, task.seed)
             known = trial.models[k] if share == 1.0 else None
-            part = task.part(inside, np.flatnonzero(folds == k), None if known is None else known.encoder)
+            part = task.part(inside, outside, None if known is None else known.encoder)
             try:
                 X, X_left_out = part.of(family)
                 y, given = codes[inside], trial.parameters[k]
-                model = known or train(family, trial.build, X, y, task.seed, given, limit)
-                scores.append([_score(model.estimator, X, y), _score(model.estimator, X_left_out, codes[part.outside])])
+                model = known or train(family, trial.build, X, y, task.seed, given, limit, part.weights)
+                weights = None if task.weights is None else task.weights[outside]
+                after = _score(model.estimator, X_left_out, codes[outside], weights)
+                scores.append([_score(model.estimator, X, y, part.weights), after])
             except Exception:  # too few rows for this family, hence a gap in the curve
                 break
             sizes.append(len(inside))
@@ -338,11 +374,11 @@ def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
     return curve
 
 
-def _score(estimator: Any, X: Any, codes: Codes) -> float:
+def _score(estimator: Any, X: Any, codes: Codes, weights: Float | None) -> float:
     predicted, proba = predictions(estimator, X)
     if proba is None:
-        return float(accuracy_score(codes, predicted))
-    return float(log_loss(codes, proba, labels=np.arange(proba.shape[1])))
+        return float(accuracy_score(codes, predicted, sample_weight=weights))
+    return float(log_loss(codes, proba, labels=np.arange(proba.shape[1]), sample_weight=weights))
 
 
 def _first(inside: Codes, codes: Codes, share: float, seed: int) -> Codes:

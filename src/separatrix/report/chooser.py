@@ -47,9 +47,9 @@ def rule_chooser(comparison: Comparison) -> RuleChooser | None:
     classes = [str(name) for name in comparison.classes]
     if proba is None or len(classes) > MOST_CLASSES or comparison.recommended.family == "baseline":
         return None
-    costs = (1.0, 1.0)
+    costs, weights = (1.0, 1.0), np.ones(len(codes)) if comparison.weights is None else comparison.weights
     if len(classes) == 2:
-        above = [_at_least(proba[codes == k, 1]) for k in (0, 1)]
+        above = [_at_least(proba[codes == k, 1], weights[codes == k]) for k in (0, 1)]
         given = class_costs(comparison.loss, comparison.actions, comparison.classes)
         if given is not None and given[0, 0] == given[1, 1] == 0.0 and min(given[0, 1], given[1, 0]) > 0.0:
             costs = (float(given[0, 1]), float(given[1, 0]))
@@ -60,7 +60,7 @@ def rule_chooser(comparison: Comparison) -> RuleChooser | None:
         )
     else:
         likeliest, right = proba.max(axis=1), proba.argmax(axis=1) == codes
-        above = [_at_least(likeliest[right]), _at_least(likeliest[~right])]
+        above = [_at_least(likeliest[some], weights[some]) for some in (right, ~right)]
         threshold, fee = 0.5, 0.2
         words = (
             "Answer the likeliest class where its probability is large enough, and ask a person otherwise. The counts are of "
@@ -70,8 +70,9 @@ def rule_chooser(comparison: Comparison) -> RuleChooser | None:
     return RuleChooser(words, classes, scores, round(threshold * STEPS), costs, fee)
 
 
-def _at_least(values: Float) -> list[int]:
-    """How many values are at least 0, 1/STEPS, …, 1."""
-    thresholds = np.arange(STEPS + 1) / STEPS
-    below: list[int] = np.searchsorted(np.sort(values), thresholds, side="left").tolist()
-    return [len(values) - n for n in below]
+def _at_least(values: Float, weights: Float) -> list[int]:
+    """How many values, by weight and to whole numbers, are at least 0, 1/STEPS, …, 1."""
+    thresholds, order = np.arange(STEPS + 1) / STEPS, np.argsort(values)
+    below = np.concatenate([[0.0], np.cumsum(weights[order])])
+    places = np.searchsorted(values[order], thresholds, side="left")
+    return [round(float(below[-1] - below[place])) for place in places]

@@ -42,7 +42,8 @@ def forest(name: str, given: CoefficientIntervals, classes: Sequence[str]) -> Dr
     told = [f"{names[j]} {number(estimates[j])} from {number(lower[j])} to {number(upper[j])}" for j in shown.order_]
     described = "; ".join(told)
     all_of = "" if drawn == len(names) else f" The {drawn} largest of {len(names)}."
-    toward = f"Above zero speaks for {classes[1]}." if len(owners) == 1 else "Above zero speaks for the class named."
+    one = classes[1] if len(classes) == 2 else "higher classes"  # one line for many classes: that of an order
+    toward = f"Above zero speaks for {one if len(owners) == 1 else 'the class named'}."
     return Drawing(
         inline_svg(figure, name, f"Coefficients with intervals, largest first: {described}."),
         f"Coefficients of the encoded columns, each in units of its standard deviation. {toward} {_source(given)}{all_of}"

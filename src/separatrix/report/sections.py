@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from separatrix.comparison.fitting import by_name, fit_sentence, proven_gap
 from separatrix.comparison.inspection import N_LISTED, Outliers
-from separatrix.comparison.measures import SCORE_LABELS
+from separatrix.comparison.measures import SCORE_LABELS, counted
 from separatrix.comparison.planes import MOST_CURVES
 from separatrix.comparison.scores import Candidate
 from separatrix.data.block import Float
@@ -99,8 +99,8 @@ def model_section(comparison: Comparison, candidate: Candidate, most_points: int
         _fit_facts(candidate, comparison.classes),
         [one for one in drawings if one not in leading],
         leading,
-        cross_table(codes, candidate.predicted, classes, classes, "predicted"),
-        None if taken is None or same else cross_table(codes, taken, classes, actions, "do"),
+        cross_table(codes, candidate.predicted, classes, classes, "predicted", comparison.weights),
+        None if taken is None or same else cross_table(codes, taken, classes, actions, "do", comparison.weights),
         None if found is None else coefficient_table(found, classes),
         mistake_table(comparison, candidate),
         # Those of linear discriminant analysis are in the section on the data, for all models.
@@ -179,24 +179,25 @@ def _constant(scores: Float, folds: NDArray[np.intp]) -> bool:
 
 
 def cross_table(
-    codes: NDArray[np.intp], given: NDArray[np.intp], classes: Sequence[str], answers: Sequence[str], verb: str
+    codes: NDArray[np.intp],
+    given: NDArray[np.intp],
+    classes: Sequence[str],
+    answers: Sequence[str],
+    verb: str,
+    weights: NDArray[np.float64] | None = None,
 ) -> PageTable | None:
     """True classes by what was predicted or done, out of fold; None where there are so many that nobody would read it."""
-    counts = np.zeros((len(classes), len(answers)), dtype=np.intp)
-    np.add.at(counts, (codes, given), 1)
-    return _count_table(counts, classes, answers, verb)
+    return _count_table(counted(codes, given, len(classes), len(answers), weights), classes, answers, verb)
 
 
-def _count_table(
-    counts: NDArray[np.intp], classes: Sequence[str], answers: Sequence[str], verb: str
-) -> PageTable | None:
+def _count_table(counts: NDArray[Any], classes: Sequence[str], answers: Sequence[str], verb: str) -> PageTable | None:
     if max(len(classes), len(answers)) > MOST_CLASSES:
         return None
     rows, columns, square = counts.sum(axis=1), counts.sum(axis=0), verb == "predicted"
     shades = np.zeros((len(classes) + 1 + square, len(answers) + 1 + square))
-    shades[: len(classes), : len(answers)] = counts / np.maximum(rows, 1)[:, None]
-    cells = [[name, *map(str, row), str(total)] for name, row, total in zip(classes, counts, rows, strict=True)]
-    cells.append(["all", *map(str, columns), str(counts.sum())])
+    shades[: len(classes), : len(answers)] = counts / np.where(rows > 0, rows, 1)[:, None]
+    cells = [[name, *map(_number, row), _number(total)] for name, row, total in zip(classes, counts, rows, strict=True)]
+    cells.append(["all", *map(_number, columns), _number(counts.sum())])
     head = ["true class", *answers, "rows"]
     tips = {}
     if square:
@@ -221,7 +222,12 @@ def _count_table(
     )
 
 
-def _share(part: int, whole: int) -> str:
+def _number(count: float) -> str:
+    """A number of rows, or the sum of their weights."""
+    return str(count) if isinstance(count, np.integer) else f"{count:.6g}"
+
+
+def _share(part: float, whole: float) -> str:
     return percent(part / whole) if whole else "–"
 
 

@@ -102,14 +102,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.standardise = standardise
         self.min_count = min_count
 
-    def fit(self, rows: TableRows, y: Any = None) -> Self:
-        """Learn fills, levels, centres and scales; y is ignored."""
+    def fit(self, rows: TableRows, y: Any = None, weights: NDArray[np.float64] | None = None) -> Self:
+        """Learn fills, levels, centres and scales; y is ignored. Weights say how often rows count for centres and scales."""
         if not len(rows):
             raise ValueError("There are no rows to learn from; give at least one.")
         coded = {name: CodedText.of(x) if x.dtype == object else x for name, x in rows.columns.items()}
         sums = EncodingSums.of(TableRows(coded, rows.booleans, len(rows)))
         observed = {name: x[~np.isnan(x)] for name, x in coded.items() if not isinstance(x, CodedText)}
-        return self.learn(sums, {name: float(np.median(x)) for name, x in observed.items() if len(x)})
+        self.learn(sums, {name: float(np.median(x)) for name, x in observed.items() if len(x)})
+        return self if weights is None or not self.standardise else self._with(self._weighted(rows, weights))
+
+    def _weighted(self, rows: TableRows, weights: NDArray[np.float64]) -> list[EncodedFeature]:
+        """The features with means and deviations of weighted rows."""
+        matrix, shares = self._matrix(rows), weights / weights.sum()
+        means = shares @ matrix
+        spreads = np.sqrt(shares @ (matrix - means) ** 2)
+        spreads[matrix.min(axis=0) == matrix.max(axis=0)] = 1.0
+        return [
+            replace(one, centre=float(one.centre + one.scale * mean), scale=float(one.scale * spread))
+            for one, mean, spread in zip(self.features_, means, spreads, strict=True)
+        ]
 
     def learn(self, sums: EncodingSums, medians: Mapping[str, float] | None = None) -> Self:
         """Learn from sums over the rows of a table, and from medians where the sums only have them roughly.

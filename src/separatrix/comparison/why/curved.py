@@ -80,8 +80,9 @@ def _build(C: float = 1.0) -> FeatureMap:
     return FeatureMap(CurvedFeatures(), LogisticRegression(C=C, tol=1e-8))
 
 
-def _tune(X: Any, y: Codes, seed: int) -> dict[str, Any]:
-    return FAMILIES["logistic"].tune(CurvedFeatures().fit_transform(X), y, seed)
+def _tune(X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
+    tune = FAMILIES["logistic"].tune
+    return tune(CurvedFeatures().fit_transform(X), y, seed, weights)
 
 
 CURVED = ModelFamily("logistic-curved", "logistic regression, curved", 10, True, _build, _tune)

@@ -30,14 +30,18 @@ def inspect_candidate(task: Task, candidate: Candidate, family: ModelFamily) -> 
 
 
 def _inspect(task: Task, candidate: Candidate, family: ModelFamily) -> None:
+    whole, task = task, task.judged
     estimator, codes, n_classes = candidate.model.estimator, task.codes, len(task.classes)
     if candidate.proba is not None:
-        candidate.reliability = reliability_diagram(codes, candidate.proba, classes=np.arange(n_classes))
+        candidate.reliability = reliability_diagram(
+            codes, candidate.proba, classes=np.arange(n_classes), sample_weight=task.weights
+        )
     if candidate.fold_coefs is not None:
         names, folds = task.encoder.feature_names_, candidate.fold_coefs
-        candidate.coefficients = coefficient_intervals(candidate.family, estimator, names, folds, task.encoded, codes)
+        given = (whole.encoded, whole.codes, whole.weights)
+        candidate.coefficients = coefficient_intervals(candidate.family, estimator, names, folds, *given)
     if candidate.model.encoder is not None and hasattr(estimator, "mahalanobis"):
-        X = task.whole.of(family)[0]
+        X = whole.whole.of(family)[0][whole.predicted]
         rank = task.rank if X.shape == task.encoded.shape else rank_within_classes(X, codes)
         candidate.outliers = find_outliers(estimator, X, rank)
     if isinstance(task.plane, Plane) and n_classes <= MOST_CURVES:

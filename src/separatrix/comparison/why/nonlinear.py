@@ -43,7 +43,7 @@ def boosted_scores(task: Task, step: Step) -> dict[str, Score] | None:
     proba = np.zeros((1, n, k))
     for fold in range(task.n_folds):
         step(f"fold {fold + 1}: gradient boosting")
-        part = task.part(np.flatnonzero(task.folds[0] != fold), np.flatnonzero(task.folds[0] == fold))
+        part = task.part(*task.fold(fold))
         X, X_left_out = part.of(CURVED)
         y = task.codes[part.inside]
         # Its own validation rows, a tenth, need two of every class.
@@ -51,9 +51,11 @@ def boosted_scores(task: Task, step: Step) -> dict[str, Score] | None:
         model = HistGradientBoostingClassifier(
             max_iter=200 if early else 60, early_stopping=early, random_state=task.seed
         )
-        model.fit(X, y)
+        model.fit(X, y, sample_weight=part.weights)
         proba[0][np.ix_(part.outside, model.classes_)] = model.predict_proba(X_left_out)
-    return measure(task.codes, task.folds[:1], proba.argmax(axis=2), proba, task.loss, n_classes=k)
+    judged, proba = task.judged, proba[:, task.predicted]
+    answers = proba.argmax(axis=2)
+    return measure(judged.codes, judged.folds[:1], answers, proba, task.loss, n_classes=k, weights=judged.weights)
 
 
 def judged(scores: dict[str, Score], best: Candidate, by: str, n_folds: int, margin: float) -> NonLinear | None:
@@ -95,7 +97,7 @@ def judge_non_linear(
 
 def curved_trial(task: Task, step: Step) -> tuple[Trial | None, dict[str, str]]:
     """Splines and products, cross-validated; or why that failed."""
-    trial = Trial(CURVED, CURVED.build, np.empty(task.folds.shape, dtype=np.intp))
+    trial = Trial(CURVED, CURVED.build, np.zeros(task.folds.shape, dtype=np.intp))
     failures = cross_validate(task, {CURVED.name: trial}, step)
     return (None if failures else trial), failures
 
