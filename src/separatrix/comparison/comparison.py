@@ -31,12 +31,14 @@ from separatrix.comparison.separation import beside_the_baseline, examine
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import (
+    FOLDS,
     LEARNING_SHARES,
     Task,
     cross_validate,
     learning_curve,
     start_trials,
     stratified_folds,
+    usual_folds,
 )
 from separatrix.comparison.why.evidence import inspect_candidate
 from separatrix.comparison.why.nonlinear import NonLinear, judge_non_linear, with_curved
@@ -181,7 +183,7 @@ def compare(
     families: Sequence[str] | str | None = None,
     loss: Any = None,
     actions: Iterable[Any] | None = None,
-    cv: int = 5,
+    cv: int | None = None,
     n_repeats: int = 1,
     random_state: int = 0,
     drop: Iterable[str] = (),
@@ -212,8 +214,9 @@ def compare(
         and the actions in the others. Candidates are then ranked by cost.
     actions : iterable, optional
         Names of the columns of a loss given as a matrix; by default they are the classes.
-    cv : int, default=5
-        Stratified, and fewer where a class has fewer rows.
+    cv : int, optional
+        Stratified folds, fewer where a class has fewer rows. By default 5, and up to 10 for fewer than 100 rows, of which 5
+        would leave too few to learn from.
     n_repeats : int, default=1
         How often all folds are drawn.
     random_state : int, default=0
@@ -264,7 +267,7 @@ def compare(
             )
         if n_repeats != 1:
             raise ValueError(f"n_repeats={n_repeats}: the folds of a table that is never held are drawn once.")
-        options: dict[str, Any] = {"loss": loss, "actions": actions, "cv": cv, "random_state": random_state}
+        options: dict[str, Any] = {"loss": loss, "actions": actions, "cv": cv or FOLDS, "random_state": random_state}
         options |= {"margin": margin, "metric": metric}
         return compare_stream(table_of(data, target), families=families, progress=progress, **options)
     if isinstance(families, str):
@@ -279,11 +282,12 @@ def compare(
     check_metric(metric)
     with warnings.catch_warnings(record=True) as caught, stoppable() as check:
         warnings.simplefilter("always")
-        read = read_for_comparison(data, target, fewest=cv, holdout=holdout, seed=int(random_state), **columns)
+        read = read_for_comparison(data, target, fewest=cv or FOLDS, holdout=holdout, seed=int(random_state), **columns)
         schema, rows, codes = read.schema, read.rows, read.codes
         classes, seed = as_names(schema.classes), int(random_state)
         matrix, names = as_loss(loss, classes, actions)
-        numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed, read.groups)
+        n_folds = usual_folds(codes) if cv is None else cv
+        numbers, notes = stratified_folds(codes, classes, n_folds, n_repeats, seed, read.groups)
         task = Task(rows, schema, codes, classes, numbers, matrix, names, seed, stage_seconds)
         trials, failures, substituted = start_trials(wanted, task)
         fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials) + (families is None) * task.n_folds

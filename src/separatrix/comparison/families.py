@@ -44,7 +44,10 @@ Tuner = Callable[[Any, Codes, int], dict[str, Any]]
 
 # Beyond these numbers of rows a machine with a kernel, or one that is fitted six times for its probabilities, takes minutes.
 RBF_ROWS, CALIBRATED_ROWS = 5_000, 3_000
+FIRST_CURVED = 9
+"""The least simplicity of a family whose boundaries between classes may be curved; naive Bayes has few parameters instead."""
 _MANY_ROWS, _MANY_COLUMNS = 20_000, 50
+_STEADY_ROWS, _MOST_REPEATS = 400, 5
 _CS = np.logspace(-3, 2, 11)
 _TOLERANCE = 1e-8
 
@@ -76,6 +79,13 @@ def inner_folds(y: Codes, most: int, seed: int) -> StratifiedKFold | None:
     return StratifiedKFold(folds, shuffle=True, random_state=seed) if folds > 1 else None
 
 
+def _repeated(X: Any, y: Codes, seed: int) -> list[tuple[Codes, Codes]]:
+    """Five folds, drawn again and again for few rows, whose choice of C depends on the draw otherwise."""
+    repeats = int(np.clip(_STEADY_ROWS // len(y), 1, _MOST_REPEATS))
+    drawn = [inner_folds(y, 5, seed + r) for r in range(repeats)]
+    return [fold for cv in drawn if cv is not None for fold in cv.split(X, y)]
+
+
 def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int) -> dict[str, Any]:
     if len(y) > _MANY_ROWS:
 
@@ -84,10 +94,9 @@ def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int) -> dict[str, An
             return np.where(np.isclose(Cs, search.C_, rtol=1e-9), -1.0, 0.0)
 
         return {"C": least_loss(_CS, approximate, restart=True)}
-    cv = inner_folds(y, 5, seed)
-    if cv is None:
+    if inner_folds(y, 5, seed) is None:
         return {}
-    folds = list(cv.split(X, y))
+    folds = _repeated(X, y, seed)
 
     def left_out(Cs: Float) -> Float:
         losses = np.zeros(len(Cs))
