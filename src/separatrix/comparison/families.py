@@ -46,6 +46,8 @@ Tuner = Callable[[Any, Codes, int], dict[str, Any]]
 RBF_ROWS, CALIBRATED_ROWS = 5_000, 3_000
 FIRST_CURVED = 9
 """The least simplicity of a family whose boundaries between classes may be curved; naive Bayes has few parameters instead."""
+SHRUNK = frozenset({"logistic", "bayesian-logistic"})
+"""Families whose coefficients go to zero where the columns say nothing."""
 _MANY_ROWS, _MANY_COLUMNS = 20_000, 50
 _STEADY_ROWS, _MOST_REPEATS = 400, 5
 _CS = np.logspace(-3, 2, 11)

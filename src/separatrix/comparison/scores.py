@@ -8,8 +8,8 @@ It is also tied when the difference does not matter in practice: when it is at m
 
 The rule of one standard error chooses how flexible the model is, from three levels: class shares, linear rules, curved rules.
 The lowest level with a tied candidate is taken. Within a level it would choose badly: on a small table the error is so large
-that an unpenalised model is tied with a penalised one, and that the class shares are tied with everything. So a linear rule
-that is ahead of the class shares by the margin rules them out, and the simplest of those within the
+that an unpenalised model is tied with a penalised one, and that the class shares are tied with everything. So a logistic
+regression that is ahead of the class shares by the margin rules them out, and the simplest of those within the
 margin of the level's best is recommended. What is behind a simpler candidate never is. Where probabilities rank, models that
 have none of their own are ranked by calibrated scores and not recommended. Reference: Breiman et al., Classification and
 Regression Trees, 1984, sect. 3.4.3 (the rule of one standard error).
@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from separatrix.comparison.families import FIRST_CURVED
+from separatrix.comparison.families import FIRST_CURVED, SHRUNK
 from separatrix.comparison.inspection import CoefficientIntervals, Outliers
 from separatrix.comparison.measures import GREATER_IS_BETTER, OF_PROBABILITIES, SCORE_LABELS, Score, standard_error
 from separatrix.comparison.planes import PlaneModel
@@ -154,14 +154,14 @@ def _simplest_within_the_margin(tied: list[Candidate], by: str, n_folds: int, ma
 
 
 def _nothing_found(shares: Candidate, allowed: list[Candidate], by: str, n_folds: int, margin: float) -> bool:
-    """Whether the class shares are within one standard error of the best, and no linear rule is ahead of them by the margin.
+    """Whether the class shares are within one standard error of the best, and no shrunk one is ahead by the margin.
 
-    In noise a linear rule is behind the shares, by about p/2n in log-loss, so that being ahead by the margin is evidence even
-    where a small table makes the error large. For curved rules, and for a gain within the margin, it takes the error.
+    In noise a shrunk linear rule is not ahead of the shares, so that being ahead by the margin is evidence even
+    where a small table makes the error large. For other rules, and for a gain within the margin, it takes the error.
     """
     if not _behind(shares, allowed[0], by, n_folds).by_error:
         return False
-    linear = [one for one in allowed if _level(one) == 1 and by in one.scores]
+    linear = [one for one in allowed if one.family in SHRUNK and by in one.scores]
     least = [max(margin, _negligible(shares.scores[by], one.scores[by], by)) for one in linear]
     gains = [_behind(shares, one, by, n_folds).mean for one in linear]
     return all(gain <= most for gain, most in zip(gains, least, strict=True))
@@ -239,7 +239,7 @@ def tie_rule(by: str, margin: float, share: float) -> str:
         rule += f", or by no more than {margin:.2g}, which is {100 * share:g} % of {guess} (--margin)"
     beside = "the margin" if margin > 0.0 else "rounding"
     return (
-        f"{rule}. Recommended are the class shares if they are as good and no linear rule is ahead of them by more than "
+        f"{rule}. Recommended are the class shares if they are as good and no logistic regression is ahead by more than "
         f"{beside}, else a linear rule if one is as good, else a curved one: the simplest within {beside} of the best of "
         "its kind."
     )
