@@ -28,9 +28,9 @@ from separatrix import BayesRule, LinearDiscriminantAnalysis, LogisticRegression
 from separatrix.comparison.costs import as_loss, read_loss
 from separatrix.comparison.families import FAMILIES, ModelFamily, build
 from separatrix.comparison.fitting import by_name, certificate_of, fit_sentence, gathered, in_words, stoppable
+from separatrix.comparison.folds import stratified_folds
 from separatrix.comparison.measures import Score, measure, standard_error
 from separatrix.comparison.scores import Candidate, rank, recommend
-from separatrix.comparison.validation import stratified_folds
 from separatrix.data import number_text
 from separatrix.decide import expected_calibration_error
 from separatrix.errors import ClassName, Message

@@ -10,7 +10,7 @@ from separatrix import OrderedLogisticRegression, compare, load_model, save_mode
 from separatrix.cli.main import app
 from separatrix.comparison.families import FAMILIES
 from separatrix.comparison.fitting import train
-from separatrix.comparison.forward_folds import forward_folds
+from separatrix.comparison.folds import forward_folds
 from separatrix.comparison.measures import measure
 from separatrix.comparison.validation import Task, cross_validate, start_trials
 from separatrix.report.page import write_report

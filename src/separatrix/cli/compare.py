@@ -36,7 +36,7 @@ def run(
     target: str,
     loss: Path | None,
     families: str | None,
-    folds: int,
+    folds: int | None,
     seed: int,
     margin: float,
     metric: str | None,

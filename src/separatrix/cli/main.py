@@ -89,7 +89,16 @@ def compare(
         str | None,
         typer.Option("--families", metavar="A,B,C", help=f"Only these families; all of them when left out: {NAMES}."),
     ] = None,
-    folds: Annotated[int, typer.Option("--folds", metavar="N", min=2, help="Folds of the cross-validation.")] = 5,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            "--folds",
+            metavar="N",
+            min=2,
+            help="Folds of the cross-validation: 5, up to 10 below 100 rows.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Chooses the folds.")] = 0,
     margin: Annotated[
         float,

@@ -21,7 +21,7 @@ from separatrix.comparison.costs import as_loss, rule_in_words
 from separatrix.comparison.evaluation import ModelEvaluation, evaluate
 from separatrix.comparison.families import FAMILIES, find_family, ordered_families
 from separatrix.comparison.fitting import Steps, in_words, stoppable
-from separatrix.comparison.forward_folds import forward_folds
+from separatrix.comparison.folds import FOLDS, draw_folds
 from separatrix.comparison.inputs import read_for_comparison
 from separatrix.comparison.inspection import Outliers, discriminating_columns, pooled_outliers
 from separatrix.comparison.listing import as_html, as_text, ranking
@@ -37,7 +37,6 @@ from separatrix.comparison.validation import (
     cross_validate,
     learning_curve,
     start_trials,
-    stratified_folds,
 )
 from separatrix.comparison.why.evidence import inspect_candidate
 from separatrix.comparison.why.nonlinear import NonLinear, judge_non_linear, with_curved
@@ -187,7 +186,7 @@ def compare(
     families: Sequence[str] | str | None = None,
     loss: Any = None,
     actions: Iterable[Any] | None = None,
-    cv: int = 5,
+    cv: int | None = None,
     n_repeats: int = 1,
     random_state: int = 0,
     drop: Iterable[str] = (),
@@ -222,8 +221,9 @@ def compare(
         and the actions in the others. Candidates are then ranked by cost.
     actions : iterable, optional
         Names of the columns of a loss given as a matrix; by default they are the classes.
-    cv : int, default=5
-        Stratified, and fewer where a class has fewer rows.
+    cv : int, optional
+        Stratified folds, fewer where a class has fewer rows. By default 5, and up to 10 for fewer than 100 rows, of which 5
+        would leave too few to learn from.
     n_repeats : int, default=1
         How often all folds are drawn.
     random_state : int, default=0
@@ -285,7 +285,7 @@ def compare(
             )
         if n_repeats != 1:
             raise ValueError(f"n_repeats={n_repeats}: the folds of a table that is never held are drawn once.")
-        options: dict[str, Any] = {"loss": loss, "actions": actions, "cv": cv, "random_state": random_state}
+        options: dict[str, Any] = {"loss": loss, "actions": actions, "cv": cv or FOLDS, "random_state": random_state}
         options |= {"margin": margin, "metric": metric}
         return compare_stream(table_of(data, target), families=families, progress=progress, **options)
     if isinstance(families, str):
@@ -300,19 +300,13 @@ def compare(
     check_metric(metric)
     with warnings.catch_warnings(record=True) as caught, stoppable() as check:
         warnings.simplefilter("always")
-        read = read_for_comparison(data, target, fewest=cv, holdout=holdout, seed=int(random_state), **columns)
+        read = read_for_comparison(data, target, fewest=cv or FOLDS, holdout=holdout, seed=int(random_state), **columns)
         schema, rows, codes = read.schema, read.rows, read.codes
         classes, seed = as_names(schema.classes), int(random_state)
         matrix, names = as_loss(loss, classes, actions)
-        if time is not None and (group is not None or n_repeats != 1 or isinstance(holdout, float)):
-            raise ValueError(
-                "Folds forward in time are drawn once and not by group, and no rows are set aside at random: give time without "
-                "group, n_repeats and a share as holdout; another table may be set aside."
-            )
-        if read.times is None:
-            numbers, notes = stratified_folds(codes, classes, cv, n_repeats, seed, read.groups)
-        else:
-            numbers, notes = forward_folds(read.times, codes, classes, cv)
+        if time is not None and isinstance(holdout, float):
+            raise ValueError("Rows are not set aside at random beside folds forward in time; another table may be.")
+        numbers, notes = draw_folds(codes, classes, cv, n_repeats, seed, read.groups, read.times)
         if weight is not None:
             notes.append(f"A row counts as often as column {weight!r} says, in fits and scores alike.")
             if read.aside is not None:

@@ -45,7 +45,12 @@ Tuner = Callable[[Any, Codes, int, Float | None], dict[str, Any]]
 
 # Beyond these numbers of rows a machine with a kernel, or one that is fitted six times for its probabilities, takes minutes.
 RBF_ROWS, CALIBRATED_ROWS = 5_000, 3_000
+FIRST_CURVED = 9
+"""The least simplicity of a family whose boundaries between classes may be curved; naive Bayes has few parameters instead."""
+SHRUNK = frozenset({"logistic", "bayesian-logistic"})
+"""Families whose coefficients go to zero where the columns say nothing."""
 _MANY_ROWS, _MANY_COLUMNS = 20_000, 50
+_STEADY_ROWS, _MOST_REPEATS = 400, 5
 _CS = np.logspace(-3, 2, 11)
 _TOLERANCE = 1e-8
 
@@ -82,6 +87,13 @@ def part_of(weights: Float | None, rows: Codes) -> Float | None:
     return None if weights is None else weights[rows]
 
 
+def _repeated(X: Any, y: Codes, seed: int) -> list[tuple[Codes, Codes]]:
+    """Five folds, drawn again and again for few rows, whose choice of C depends on the draw otherwise."""
+    repeats = int(np.clip(_STEADY_ROWS // len(y), 1, _MOST_REPEATS))
+    drawn = [inner_folds(y, 5, seed + r) for r in range(repeats)]
+    return [fold for cv in drawn if cv is not None for fold in cv.split(X, y)]
+
+
 def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
     if len(y) > _MANY_ROWS:
 
@@ -91,10 +103,9 @@ def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int, weights: Float 
             return np.where(np.isclose(Cs, search.C_, rtol=1e-9), -1.0, 0.0)
 
         return {"C": least_loss(_CS, approximate, restart=True)}
-    cv = inner_folds(y, 5, seed)
-    if cv is None:
+    if inner_folds(y, 5, seed) is None:
         return {}
-    folds = list(cv.split(X, y))
+    folds = _repeated(X, y, seed)
 
     def left_out(Cs: Float) -> Float:
         losses = np.zeros(len(Cs))

@@ -4,9 +4,15 @@ A candidate is tied with the best when the mean of its differences from the best
 of that mean, and at most that of the best's own mean. Differences are taken within folds because a hard fold is hard for every
 model. The second bound is for a model that fails in one fold: a difference D there makes a mean D/k with the error D/k.
 It is also tied when the difference does not matter in practice: when it is at most the margin, a share of what guessing loses
-(measures.py). The simplest of the tied is recommended, unless a still simpler one is ahead of it. Where probabilities rank,
-models that have none of their own are ranked by calibrated scores and not recommended. Reference: Breiman et al.,
-Classification and Regression Trees, 1984, sect. 3.4.3 (the rule of one standard error).
+(measures.py).
+
+The rule of one standard error chooses how flexible the model is, from three levels: class shares, linear rules, curved rules.
+The lowest level with a tied candidate is taken. Within a level it would choose badly: on a small table the error is so large
+that an unpenalised model is tied with a penalised one, and that the class shares are tied with everything. So a logistic
+regression that is ahead of the class shares by the margin rules them out, and the simplest of those within the
+margin of the level's best is recommended. What is behind a simpler candidate never is. Where probabilities rank, models that
+have none of their own are ranked by calibrated scores and not recommended. Reference: Breiman et al., Classification and
+Regression Trees, 1984, sect. 3.4.3 (the rule of one standard error).
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from separatrix.comparison.families import FIRST_CURVED, SHRUNK
 from separatrix.comparison.inspection import CoefficientIntervals, Outliers
 from separatrix.comparison.measures import GREATER_IS_BETTER, OF_PROBABILITIES, SCORE_LABELS, Score, standard_error
 from separatrix.comparison.planes import PlaneModel
@@ -132,28 +139,58 @@ def _simpler_and_ahead(candidate: Candidate, ordered: list[Candidate], by: str) 
     return None
 
 
+def _level(candidate: Candidate) -> int:
+    """0 for the class shares, 1 for the linear rules, 2 for the curved ones."""
+    return 0 if candidate.family == "baseline" else 1 if candidate.simplicity < FIRST_CURVED else 2
+
+
+def _simplest_within_the_margin(tied: list[Candidate], by: str, n_folds: int, margin: float) -> Candidate:
+    """Of the lowest level that these have, which are in order of their scores."""
+    level = min(_level(one) for one in tied)
+    own = [one for one in tied if _level(one) == level]
+    least = [max(margin, _negligible(one.scores[by], own[0].scores[by], by)) for one in own]
+    near = [one for one, most in zip(own, least, strict=True) if _behind(one, own[0], by, n_folds).mean <= most]
+    return min(near, key=lambda one: one.simplicity)
+
+
+def _nothing_found(shares: Candidate, allowed: list[Candidate], by: str, n_folds: int, margin: float) -> bool:
+    """Whether the class shares are within one standard error of the best, and no shrunk one is ahead by the margin.
+
+    In noise a shrunk linear rule is not ahead of the shares, so that being ahead by the margin is evidence even
+    where a small table makes the error large. For other rules, and for a gain within the margin, it takes the error.
+    """
+    if not _behind(shares, allowed[0], by, n_folds).by_error:
+        return False
+    linear = [one for one in allowed if one.family in SHRUNK and by in one.scores]
+    least = [max(margin, _negligible(shares.scores[by], one.scores[by], by)) for one in linear]
+    gains = [_behind(shares, one, by, n_folds).mean for one in linear]
+    return all(gain <= most for gain, most in zip(gains, least, strict=True))
+
+
 def recommend(ordered: list[Candidate], by: str, n_folds: int, margin: float = 0.0) -> tuple[Candidate, str]:
-    """The simplest of those tied with the best that no simpler one is ahead of, and why, in sentences."""
+    """The simplest of those as good as the best of the lowest level that is tied with the best, and why, in sentences."""
     allowed = _eligible(ordered, by)
     best, score = allowed[0], SCORE_LABELS[by]
     tied = [candidate for candidate in allowed if candidate.tied]
-    # The class shares are only for a table in which nothing is found: never for a gain that is found, however small.
-    of_use = [one for one in tied if one.family != "baseline" or _behind(one, best, by, n_folds).by_error]
+    of_use = [one for one in tied if one.family != "baseline" or _nothing_found(one, allowed, by, n_folds, margin)]
     eligible = [candidate for candidate in of_use if _simpler_and_ahead(candidate, allowed, by) is None]
-    chosen = min(eligible, key=lambda candidate: candidate.simplicity)
-    passed = [candidate for candidate in of_use if candidate.simplicity < chosen.simplicity]
+    chosen = _simplest_within_the_margin(eligible, by, n_folds, margin)
+    passed = [one for one in of_use if one.simplicity < chosen.simplicity and one not in eligible]
+    simpler = [one for one in eligible if one.simplicity < chosen.simplicity]
     if chosen is not best:
         distance = _behind(chosen, best, by, n_folds, margin)
         near = "within one standard error of" if distance.by_error else "as good, for practical purposes, as"
+        which = "simplest" if not simpler else "best linear one, for practical purposes,"
         reason = (
-            f"{chosen.label} is the simplest of the {len(of_use) - len(passed)} candidates {near} the "
+            f"{chosen.label} is the {which} of the {len(of_use) - len(passed)} candidates {near} the "
             f"best: its {score} is {chosen.scores[by]}, that of the best, {best.label}, {best.scores[by]}, and the difference "
             f"over the folds {distance}"
         )
         reason += "." if distance.by_error else f", which is less than the margin of {margin:.2g}."
     else:
         extreme = "highest" if by in GREATER_IS_BETTER else "lowest"
-        reason = f"{best.label} has the {extreme} {score}, {best.scores[by]}, and no simpler candidate is as good"
+        as_good = "comes within the margin" if simpler else "is as good"
+        reason = f"{best.label} has the {extreme} {score}, {best.scores[by]}, and no simpler candidate {as_good}"
         others = [candidate for candidate in allowed[1:] if by in candidate.scores and not candidate.tied]
         if less_simple := [candidate for candidate in tied if candidate.simplicity > best.simplicity]:
             by_error = all(_behind(one, best, by, n_folds).by_error for one in less_simple)
@@ -165,6 +202,11 @@ def recommend(ordered: list[Candidate], by: str, n_folds: int, margin: float = 0
             reason += f": the next, {others[0].label}, is behind by {distance} over the folds{more}."
         else:
             reason += "."
+    for candidate in simpler:
+        distance = _behind(candidate, chosen, by, n_folds)
+        reason += (
+            f" {candidate.label[0].upper()}{candidate.label[1:]} is simpler, but behind by {distance} over the folds."
+        )
     for candidate in passed:
         ahead = _simpler_and_ahead(candidate, allowed, by)
         assert ahead is not None
@@ -195,4 +237,9 @@ def tie_rule(by: str, margin: float, share: float) -> str:
     rule = "As good as the best: behind by no more than one standard error of the difference over the folds"
     if margin > 0.0:
         rule += f", or by no more than {margin:.2g}, which is {100 * share:g} % of {guess} (--margin)"
-    return f"{rule}. The simplest of them is recommended."
+    beside = "the margin" if margin > 0.0 else "rounding"
+    return (
+        f"{rule}. Recommended are the class shares if they are as good and no logistic regression is ahead by more than "
+        f"{beside}, else a linear rule if one is as good, else a curved one: the simplest within {beside} of the best of "
+        "its kind."
+    )

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from separatrix.comparison.costs import decided_classes
 from separatrix.comparison.drift import profile
@@ -25,7 +24,6 @@ from separatrix.comparison.planes import Plane, discriminant_plane, score_column
 from separatrix.comparison.suitable_features import constant_within_classes, gaussian_in_classes, separating, unsuited
 from separatrix.comparison.table_model import TableModel
 from separatrix.data.block import Codes, Float
-from separatrix.data.labels import shown
 from separatrix.geometry.programmes import NEVER, Deadline, OutOfTime
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.rows import TableRows
@@ -208,49 +206,6 @@ class Trial:
     notes: list[Note] = field(default_factory=list)
     limit: Deadline = NEVER
     """Of all its fits together."""
-
-
-def stratified_folds(
-    codes: Codes, classes: NDArray[Any], n_folds: int, n_repeats: int, seed: int, groups: Codes | None = None
-) -> tuple[Codes, list[str]]:
-    """(n_repeats, n) numbers of the fold that leaves out each row, and a note where there had to be fewer folds."""
-    if n_folds < 2 or n_repeats < 1:
-        raise ValueError(f"cv={n_folds} and n_repeats={n_repeats}: give at least two folds and one repeat.")
-    counts = np.bincount(codes, minlength=len(classes))
-    rarest = int(counts.argmin())
-    if counts[rarest] < 2:
-        raise ValueError(
-            f"Class {shown(classes[rarest])} has {counts[rarest]} row{'' if counts[rarest] == 1 else 's'}, which cannot be "
-            "both learnt from and left out: give at least two rows of every class, or drop this one."
-        )
-    notes, k = [], min(n_folds, int(counts[rarest]))
-    if k < n_folds:
-        notes.append(
-            f"Class {shown(classes[rarest])} has {counts[rarest]} rows, so there are {k} folds instead of {n_folds}."
-        )
-    if groups is not None and len(np.unique(groups)) < k:
-        raise ValueError(f"The rows are of {len(np.unique(groups))} groups, too few for {k} folds; take fewer folds.")
-    found = np.empty((n_repeats, len(codes)), dtype=np.intp)
-    for r in range(n_repeats):
-        shuffled: dict[str, Any] = {"shuffle": True, "random_state": seed + r}
-        splitter = StratifiedKFold(k, **shuffled) if groups is None else StratifiedGroupKFold(k, **shuffled)
-        for number, (_, test) in enumerate(splitter.split(codes, codes, groups)):
-            found[r, test] = number
-        _check_groups(found[r], codes, classes)
-    if groups is not None:
-        notes.append(f"Rows of a group share a fold: {len(np.unique(groups))} groups in {k} folds.")
-    return found, notes
-
-
-def _check_groups(folds: Codes, codes: Codes, classes: NDArray[Any]) -> None:
-    """Every class is left in the training part of every fold, which groups may prevent."""
-    for number in range(int(folds.max()) + 1):
-        absent = np.setdiff1d(np.arange(len(classes)), codes[folds != number])
-        if len(absent):
-            raise ValueError(
-                f"All rows of class {shown(classes[absent[0]])} are in groups of one fold, which cannot be both learnt from "
-                "and left out: take fewer folds, or other groups."
-            )
 
 
 def start_trials(wanted: list[ModelFamily], task: Task) -> tuple[dict[str, Trial], dict[str, str], list[str]]:
