@@ -211,7 +211,7 @@ def test_evaluate_and_predict_from_the_command_line(model, tmp_path):
 
 def test_rows_set_aside_are_not_learnt_from():
     iris = load_iris(as_frame=True).frame
-    kept, aside = set_aside(iris, "target", 0.2, 3)
+    kept, aside, _ = set_aside(iris, "target", 0.2, 3)
     found = compare(iris, "target", families=["lda"], holdout=0.2, random_state=3)
     assert found.n_rows == kept.num_rows == 120 and found.holdout.n_rows == aside.num_rows == 30
     alone = compare(kept, "target", families=["lda"], random_state=3)

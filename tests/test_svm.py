@@ -1029,7 +1029,11 @@ def test_pickles_clones_pipelines_and_searches():
     model = SVC(kernel=sx.RBFKernel(0.3) + sx.LinearKernel(), calibration="isotonic", random_state=0).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert clone(model).get_params().keys() == sklearn.svm.SVC().get_params().keys() | {"multi_class", "calibration"}
+    assert clone(model).get_params().keys() == sklearn.svm.SVC().get_params().keys() | {
+        "multi_class",
+        "calibration",
+        "record",
+    }
     search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 1.0, 10.0]}, cv=3).fit(X, y)
     theirs = GridSearchCV(make_pipeline(StandardScaler(), sklearn.svm.SVC()), {"svc__C": [0.1, 1.0, 10.0]}, cv=3)
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], theirs.fit(X, y).cv_results_["mean_test_score"])

@@ -120,7 +120,7 @@ def evaluate(model: TableModel, data: Any) -> ModelEvaluation:
     >>> iris = load_iris(as_frame=True).frame
     >>> found = evaluate(compare(iris[::2], "target", families=["lda"]).best, iris[1::2])
     >>> print(found.scores["accuracy"])
-    0.987 (0.928 to 0.998)
+    0.960 (0.889 to 0.989)
     """
     table = read_table(data) if isinstance(data, str | os.PathLike) else as_arrow(data)
     schema = model.schema

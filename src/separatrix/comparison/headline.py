@@ -31,7 +31,7 @@ def headline(comparison: Comparison | StreamedComparison) -> str:
     >>> from separatrix import compare
     >>> from separatrix.comparison.headline import headline
     >>> headline(compare(load_iris(as_frame=True).frame, "target", families=["baseline", "lda"]))
-    '98 % right, against 33 % by guessing.'
+    '98.0 % right, against 33 % by guessing.'
     """
     best, counts = comparison.recommended, comparison.class_counts
     confusion = _confusion(comparison)

@@ -36,6 +36,7 @@ from separatrix.comparison.fitting import (
     recorded,
     stoppable,
 )
+from separatrix.comparison.folds import FOLDS
 from separatrix.comparison.listing import as_html, as_text, ranking
 from separatrix.comparison.measures import Score, check_metric, practical_margin, standard_error
 from separatrix.comparison.scores import Candidate, rank, recommend, tie_rule
@@ -132,7 +133,7 @@ def compare_stream(
     families: Sequence[str] | str | None = None,
     loss: Any = None,
     actions: Iterable[Any] | None = None,
-    cv: int = 5,
+    cv: int | None = None,
     random_state: int = 0,
     margin: float = 0.01,
     metric: str | None = None,
@@ -148,6 +149,7 @@ def compare_stream(
     if not wanted:
         raise ValueError(f"No such family can be compared in a stream; these can: {', '.join(_streamed())}.")
     check_metric(metric, ("log_loss", "accuracy"))
+    cv = FOLDS if cv is None else cv
     with stoppable() as check:
         steps = Steps(progress, check, len(wanted) + cv * sum(family.name in _ITERATIVE for family in wanted) + 3)
         steps("what the columns are")

@@ -84,7 +84,7 @@ def explain_row(model: TableModel, table_or_rows: Any, row: int = 0) -> RowExpla
         (name, _plain(model, one, name), by_column[name])
         for name in sorted(by_column, key=lambda n: -abs(by_column[n]))
     ]
-    names = model.classes_
+    names = model.classes_.tolist()
     lead = float(scores[first] - scores[second])
     return RowExplanation(
         names[classes[first]], names[classes[second]], lead, pushes, float(b[first] - b[second]), _flip(model, one, z)

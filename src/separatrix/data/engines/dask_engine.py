@@ -118,8 +118,9 @@ class DaskEngine:
 
     def tasks(self, question: Callable[..., Any]) -> list[Any]:
         """The same, to be computed."""
-        ask = delayed(question, pure=False)
-        return [ask(reading, *part) for reading, part in zip(self.readings, self.parts, strict=True)]
+        ask, mark = delayed(question, pure=False), uuid4().hex  # keys that say which partition they are of
+        pairs = enumerate(zip(self.readings, self.parts, strict=True))
+        return [ask(reading, *part, dask_key_name=f"separatrix-pass-{mark}-{at}") for at, (reading, part) in pairs]
 
     def map(self, source: Source, block_fn: Callable[[Block], Result], rows: int | None) -> list[Result]:
         """block_fn of every block of a source that is made of these partitions, in block order."""
