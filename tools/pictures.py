@@ -35,16 +35,16 @@ def keep(picture: Image.Image, name: str) -> None:
 
 
 def report() -> None:
-    """The report of `separatrix compare`: the ranking and what follows it."""
+    """The report of `separatrix compare`: what is right and wrong, and what follows it."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
         command = [COMMAND, "compare", TABLE, "--target", "sex", "--out", folder, "--quiet"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1120, "height": 1000}, device_scale_factor=1.5)
         page.goto(f"file://{folder}/report.html")
-        top = page.locator("h2", has_text="Ranking").first.bounding_box()
+        top = page.locator("h2", has_text="Right and wrong").first.bounding_box()
         assert top is not None, "the report has a heading"
-        part = {"x": 90, "y": top["y"] - 16, "width": 940, "height": 700}
+        part = {"x": 70, "y": top["y"] - 16, "width": 980, "height": 760}
         picture = Image.open(io.BytesIO(page.screenshot(full_page=True, clip=part)))
         browser.close()
     keep(picture.resize((940, 700), Image.Resampling.LANCZOS), "report.png")
