@@ -1,10 +1,12 @@
 """Comparisons of tables that mislead: rare holes and levels, columns that separate by themselves, many classes, Ctrl-C."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -125,7 +127,13 @@ def test_work_aside_gives_answers_and_errors():
         aside(lambda _: 1 // 0)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
+def _processor_seconds(pid: int) -> float:
+    """What a process has used of all cores."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel what the process has used")
 @pytest.mark.parametrize("stage", ["separability", "fold 1"])
 def test_fifty_classes_obey_ctrl_c_at_once(tmp_path, stage):
     rng = np.random.default_rng(1)
@@ -143,12 +151,14 @@ def test_fifty_classes_obey_ctrl_c_at_once(tmp_path, stage):
         while stage not in (line := process.stderr.readline()):
             assert line, "it ended before the stage began"
         time.sleep(0.5)
+        before = _processor_seconds(process.pid)
         process.send_signal(signal.SIGINT)
         start = time.perf_counter()
-        process.wait(timeout=60)
-        took = time.perf_counter() - start
-        assert process.returncode == 130 and "Interrupted" in process.stderr.read()
-    assert took < 2.0  # a second, and what ending a process takes on a busy machine
+        _, status, used = os.wait4(process.pid, 0)
+        took, worked = time.perf_counter() - start, used.ru_utime + used.ru_stime - before
+        assert os.waitstatus_to_exitcode(status) == 130 and "Interrupted" in process.stderr.read()
+    assert worked < 2.0  # a second of two cores, however busy the machine is with other work
+    assert took < 20.0
     assert not (tmp_path / "out").exists()
 
 
