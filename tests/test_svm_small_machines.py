@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 from sklearn.svm import SVC as LIBSVM
 from test_svm import VALUES
 from test_svm_convergence import noisy, quiet
@@ -166,3 +167,31 @@ def test_scores_of_many_rows_are_those_of_few(monkeypatch, gamma, classes):
     values = RBFKernel(gamma)(new, model.support_vectors_)
     if classes == 2:
         np.testing.assert_allclose(many, values @ model.dual_coef_[0] + model.intercept_, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_many_rows_of_few_columns_do_not_take_steps_of_two_rows_to_the_end(kernel: str) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((700, 3))
+    y = X.sum(axis=1) + rng.logistic(size=700) > 0
+    model = SVC(kernel=kernel, C=200.0).fit(X, y)
+    reference = LIBSVM(kernel=kernel, C=200.0, tol=1e-6).fit(X, y)
+    assert model.fit_.certificate.kind == "proven" and model.fit_.iterations < 40 * 700
+    assert_allclose(model.decision_function(X), reference.decision_function(X), atol=2e-3)
+
+
+@pytest.mark.parametrize("shape", [(60, 150), (200, 40), (90, 2)])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+def test_guessed_rows_at_their_bounds_end_where_steps_of_two_rows_do(
+    shape: tuple[int, int], C: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal(shape)
+    y = X[:, 0] + rng.standard_normal(shape[0]) > 0
+    monkeypatch.setattr(small_machines, "compiled_pays_by_now", lambda seconds: False)
+    found = SVC(C=C).fit(X, y)
+    monkeypatch.setattr(small_machines, "_GUESSES", 0)
+    stepped = SVC(C=C).fit(X, y)
+    np.testing.assert_array_equal(found.support_, stepped.support_)
+    assert_allclose(found.dual_coef_, stepped.dual_coef_, atol=1e-9 * C)
+    assert found.fit_.certificate.gap <= 1e-3 * C * len(y)

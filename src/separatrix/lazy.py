@@ -56,7 +56,7 @@ def lazy_names(package: str, modules: Sequence[str] = ()) -> tuple[Callable[[str
 
 # About what importing numba, starting it and loading a few compiled loops from its cache takes; how long many small fits do
 # without.
-_NUMBA_SECONDS, _PATIENCE = 0.4, 0.1
+_NUMBA_SECONDS, _PATIENCE = 0.4, 0.05
 _missed = 0.0  # seconds that were not saved so far
 
 
@@ -78,6 +78,12 @@ def compiled_pays_by_now(seconds: float) -> bool:
     global _missed  # of the whole process
     _missed += seconds
     return compiled_pays(seconds) or _missed > _PATIENCE
+
+
+def took_longer(seconds: float) -> None:
+    """A fit without compiled loops took so many seconds longer than `compiled_pays_by_now` was told."""
+    global _missed  # of the whole process
+    _missed += max(0.0, seconds)
 
 
 def _imports_for_types(source: str) -> dict[str, str]:

@@ -157,6 +157,11 @@ class KernelMatrix:
         """(ρ, t) and s of the rounding of the values (rounding.py)."""
         return self._sizes
 
+    @property
+    def rank(self) -> float:
+        """What its rank is at most, as far as the kernel tells."""
+        return self._kernel.rank(self.points.X.shape[1])
+
     def errors(self, beta: Float, at_once: int | None = None) -> Float:
         """(n,) bounds on the rounding of Kβ that `add` gives in double precision: exactly, or with so many rows at once."""
         # One term passes through the sum of its run, that of the runs of its block, and that of the blocks.

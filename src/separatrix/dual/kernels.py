@@ -12,6 +12,7 @@ Reference: Schölkopf and Smola (2002), Learning with Kernels, chapters 2 and 13
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -72,6 +73,10 @@ class Kernel(ABC):
     def finish(self, product: NDArray[Any]) -> NDArray[Any]:
         """The values, in the place of the products."""
         raise NotImplementedError  # kernels that have a left side finish
+
+    def rank(self, n_features: int) -> float:
+        """What the rank of a kernel matrix of any number of rows is at most."""
+        return math.inf
 
     def given(self, points: Points) -> Float | None:
         """(n, n) all values, where they are stored already."""
@@ -149,6 +154,9 @@ class LinearKernel(_OfProduct):
 
     linear = True
 
+    def rank(self, n_features: int) -> float:
+        return n_features
+
     def finish(self, product: NDArray[Any]) -> NDArray[Any]:
         return product
 
@@ -193,6 +201,9 @@ class PolynomialKernel(_OfProduct):
     @property
     def positive(self) -> bool | None:  # type: ignore[override]  # it depends on the constant
         return True if self.coef0 >= 0 else None
+
+    def rank(self, n_features: int) -> float:
+        return math.comb(n_features + self.degree, self.degree)
 
     def finish(self, product: NDArray[Any]) -> NDArray[Any]:
         product *= self.gamma

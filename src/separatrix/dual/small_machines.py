@@ -7,22 +7,27 @@ kernels/support_vectors/machines.py: importing numba takes longer than they do. 
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
 from separatrix.dual.duality_gap import margin_intercept, soft_gap
 from separatrix.dual.kernel_matrix import Index, KernelMatrix
 from separatrix.dual.many_machines import KernelDuals
-from separatrix.lazy import compiled_pays_by_now
+from separatrix.lazy import compiled_pays_by_now, took_longer
 
 # Rows of a machine that is solved whole, and of those that one call solves: an interrupt waits for the end of a call.
 WHOLE, _CALL = 6000, 2000
+# Rows for each rank from which one is low, and what the machine of a matrix of low rank costs (low_rank.py): multiplications
+# for each row and square of its rank, and what its calls are worth.
+_LOW, _LOW_RANK, _LOW_RANK_CALLS = 4, 12.0, 4e6
 # Products of rows below which a second thread is not worth waking.
 _ALONE = 100_000
 # What a machine takes longer in NumPy than compiled: seconds, seconds a row (about one step) and a product. Side by side the
@@ -33,6 +38,8 @@ _A_ROW_OF_ALL, _AN_ENTRY = 4e-5, 6e-9
 _SEVERAL, _COPIED = 5, 4_000_000
 # In NumPy: steps of pairs per row, Newton's steps, turns of both; terms of a score that are added in one run; a flat curvature.
 _STEPS_A_ROW, _NEWTON_STEPS, _TURNS, _RUN, _FLAT = 10, 40, 12, 32, 1e-14
+# Guesses of which rows are free, rows up to which they are cheap, what is added to a diagonal of 1 for them; the least gain.
+_GUESSES, _GUESSED, _RIDGE = 8, 300, 1e-10
 _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
 
@@ -51,11 +58,13 @@ def solve_together(
     rows = splits.rows if one is None else np.arange(part.stop - part.start)
     starts = splits.starts if one is None else np.array([0, len(rows)])
     reach = np.array([t for _, t in terms]).reshape(len(terms), len(size))
-    rule = np.array([tol, 1e18 if max_steps is None else max_steps, bool(duals.sure)])
+    limit = min(1e18 if max_steps is None else max_steps, _enough(matrix, int(np.diff(starts).max()), duals.sure))
+    rule = np.array([tol, limit, bool(duals.sure)])
     given = (values, rows, starts, splits.signs[part], bound, np.array([rho for rho, _ in terms]), reach, size, rule)
     filled = (duals.beta[part], duals.scores[part], duals.errors[part], numbers)
     done = np.zeros(len(numbers), dtype=np.bool_)
-    if not compiled_pays_by_now(_seconds_more(np.diff(starts))):
+    expected, begin = _seconds_more(np.diff(starts)), time.perf_counter()
+    if not compiled_pays_by_now(expected):
         try:
             begun = _begin_together(*given)
             for m in range(len(numbers)):
@@ -64,6 +73,7 @@ def solve_together(
                     break
         except KeyboardInterrupt:
             return done
+        took_longer(time.perf_counter() - begin - expected)
         if done.all():
             return done
     from separatrix.kernels.support_vectors.machines import solve_machines  # numba takes a while to import
@@ -80,6 +90,12 @@ def solve_together(
     except KeyboardInterrupt:
         pass
     return done
+
+
+def _enough(matrix: KernelMatrix, q: int, positive: bool | None) -> float:
+    """Steps of a machine of q rows that cost as much as that of a matrix of low rank, where it is known to be low."""
+    rank = matrix.rank
+    return max(q, _LOW_RANK * rank**2 + _LOW_RANK_CALLS / q) if positive and q >= _LOW * rank else np.inf
 
 
 def _calls(starts: Index) -> list[tuple[int, int]]:
@@ -216,12 +232,15 @@ def _solve_plainly(
     price, sizes = bound[here], size[here]
     low, high = np.where(y > 0, 0.0, -price), np.where(y > 0, price, 0.0)
     q, best, before, goal = len(y), np.inf, np.inf, 0.5 * tol
-    values, v, point, steps = begun or (K[np.ix_(here, here)], y.copy(), np.zeros(q), 0)
-    for turn in range(_TURNS):
-        if turn or begun is None:
-            steps += _pairs(values, v, point, low, high, goal, int(min(_STEPS_A_ROW * q, limit - steps)))
-        if polished:
-            steps += _free_steps(values, v, point, low, high, int(min(_NEWTON_STEPS, limit - steps)))
+    values, v, point, steps = begun or _guessed(K[np.ix_(here, here)], y, low, high, polished)
+    for _ in range(_TURNS):
+        for _ in range(_STEPS_A_ROW):  # Newton's steps in between: each costs less than the pairs it saves
+            taken = int(min(q if polished else _STEPS_A_ROW * q, limit - steps))
+            steps += (done := _pairs(values, v, point, low, high, goal, taken))
+            if polished:
+                steps += _free_steps(values, v, point, low, high, int(min(_NEWTON_STEPS, limit - steps)))
+            if done < taken or steps >= limit or not polished:
+                break
         room = 4.0 * _EPS * (high - low)  # rounding alone keeps such a variable from its bound
         point = np.where(point - low <= room, low, np.where(high - point <= room, high, point))
         fresh, support = _scores(values, point)
@@ -245,6 +264,45 @@ def _solve_plainly(
     beta[part], scores[part], errors[part] = b, f, e
     found[m, :8] = (steps, best, intercept, *proof)
     return True
+
+
+def _guessed(values: Float, y: Float, low: Float, high: Float, positive: float) -> tuple[Float, Float, Float, int]:
+    """Kernel values, y − Kβ, β and the steps to it: the rows at their bounds and the free ones are guessed and the guess
+    corrected for all rows at once, as long as it gains (Hintermüller, Ito and Kunisch, 2002); β = 0 where it never does.
+    """
+    q, diagonal = len(y), values.diagonal() + _TINY
+    v, beta, best, b, steps = y.copy(), np.zeros(q), 0.0, 0.0, 0
+    v_, beta_ = v, beta
+    for _ in range(_GUESSES if positive and q <= _GUESSED else 0):
+        reached = beta_ + (v_ - b) / diagonal
+        fixed = np.where(reached <= low, low, np.where(reached >= high, high, 0.0))
+        free = np.flatnonzero((reached > low) & (reached < high))
+        if len(free) < 2:
+            break
+        matrix = values[np.ix_(free, free)]
+        matrix.flat[:: len(free) + 1] *= 1.0 + _RIDGE
+        factor, failed = dpotrf(matrix, lower=1)
+        if failed:
+            break
+        right = np.column_stack([(y - values @ fixed)[free], np.ones(len(free))])
+        own, ones = dpotrs(factor, right, lower=1)[0].T
+        b = float(own.sum() + fixed.sum()) / float(ones.sum())
+        fixed[free] = own - b * ones
+        beta_ = _balanced(np.clip(fixed, low, high), low, high)
+        v_, steps = y - values @ beta_, steps + 1
+        gain = float(beta_ @ (y + v_))
+        if not gain > best * (1.0 + _RIDGE):
+            break
+        v, beta, best = v_, beta_.copy(), gain
+    return values, v, beta, steps
+
+
+def _balanced(beta: Float, low: Float, high: Float) -> Float:
+    """β with Σβ = 0, by a share of the room that each has."""
+    excess = float(beta.sum())
+    room = beta - low if excess > 0 else high - beta
+    total = float(room.sum())
+    return np.clip(beta - excess / total * room, low, high) if total > 0 else beta
 
 
 def _scores(values: Float, beta: Float) -> tuple[Float, int]:

@@ -72,14 +72,17 @@ def solve_dual(
     callback: Any = None,
     positive: bool | None = True,
     start: Float | None = None,
+    spent: int = 0,
 ) -> KernelDual:
     """Maximise until no pair of rows violates the conditions by more than `tol`: on v, in units of the margin, as in LIBSVM.
 
     `signs` are ỹ (n,), `bound` is C (n,), infinite for a hard margin. `max_steps` limits steps of two rows and Newton's
     together; by default it is large enough for any problem that converges. `positive` is whether K is known to be positive
-    semi-definite; `callback` is given the state after every round; `start` is a feasible β to begin with.
+    semi-definite; `callback` is given the state after every round; `start` is a feasible β to begin with, to
+    which `spent` steps have led.
     """
     search = _Search(matrix, SoftMargin(signs, bound, positive), tol, max_steps, callback)
+    search.steps, search.work = spent, _PARTNER * float(spent) * len(signs)
     return search.run(np.zeros(len(signs)) if start is None else start)
 
 

@@ -123,7 +123,7 @@ class KernelProblem:
             interrupted = True
         for m, status in enumerate(duals.statuses):
             if status is None or status is Status.MAX_ITER:
-                begun = None if status is None else duals.get(m).beta
+                begun = None if status is None else duals.get(m)
                 duals.put(m, self.unsolved(duals, m) if interrupted else self._solve(duals, m, callback, begun))
             interrupted |= duals.statuses[m] is Status.INTERRUPTED
         last = len(splits) - 1
@@ -156,8 +156,8 @@ class KernelProblem:
         if not done.all():
             raise KeyboardInterrupt
 
-    def _solve(self, duals: KernelDuals, m: int, callback: Any, start: Float | None) -> KernelDual:
-        """A machine by working sets."""
+    def _solve(self, duals: KernelDuals, m: int, callback: Any, begun: KernelDual | None) -> KernelDual:
+        """A machine by working sets, from where it was left."""
         part = duals.splits.part(m)
         try:
             matrix = self._matrix_of(duals.splits.rows[part])
@@ -165,7 +165,9 @@ class KernelProblem:
             return self.unsolved(duals, m)
         if np.isinf(duals.bound[part]).any():
             return self._hard_margin(matrix, duals, m, callback)
-        settings: dict[str, Any] = {"callback": callback, "positive": duals.sure, "start": start}
+        settings: dict[str, Any] = {"callback": callback, "positive": duals.sure}
+        if begun is not None:
+            settings |= {"start": begun.beta, "spent": begun.steps}
         sides = (duals.splits.signs[part], duals.bound[part])
         return solve_dual(matrix, *sides, tol=self.tol, max_steps=self.max_steps, **settings)
 

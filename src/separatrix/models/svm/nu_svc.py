@@ -61,7 +61,7 @@ class NuProblem(KernelProblem):
             return self._matrix
         return KernelMatrix(self.kernel, self.points.take(rows), self.memory, False)
 
-    def _solve(self, duals: KernelDuals, m: int, callback: Any, start: Float | None) -> KernelDual:
+    def _solve(self, duals: KernelDuals, m: int, callback: Any, begun: KernelDual | None) -> KernelDual:
         part = duals.splits.part(m)
         rows, signs = duals.splits.rows[part], duals.splits.signs[part]
         try:
