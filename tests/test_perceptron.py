@@ -444,7 +444,7 @@ class Interrupting(ArraySource):
     def sample(self, rows: int) -> None:
         return None
 
-    def one_block(self) -> None:
+    def one_block(self, any_order: bool = False) -> None:
         return None
 
     def blocks(self) -> Any:

@@ -153,3 +153,18 @@ def test_importing_the_package_or_the_commands_loads_nothing_heavy():
     heavy = "{'numpy', 'scipy', 'sklearn', 'numba', 'pandas', 'pyarrow', 'matplotlib', 'narwhals', 'threadpoolctl'}"
     for module in ("separatrix", "separatrix.cli.main"):
         assert run(f"import sys, {module}; print(sorted({heavy} & sys.modules.keys()))") == "[]"
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_rows_that_lie_by_columns_are_not_read_again_and_again(
+    n_classes: int, dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("separatrix.data.arrays.COPIED_ARRAY", 0)  # as if the array were too large to be laid otherwise
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((40, 900)) + rng.standard_normal((40, 1))).astype(dtype)
+    y = np.arange(40) % n_classes
+    rows = sx.LogisticRegression(C=0.1).fit(np.ascontiguousarray(X), y)
+    columns = sx.LogisticRegression(C=0.1).fit(np.asfortranarray(X), y)
+    assert columns.fit_.passes == rows.fit_.passes
+    np.testing.assert_allclose(columns.coef_, rows.coef_, rtol=1e-6, atol=1e-9)

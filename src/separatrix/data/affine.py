@@ -195,8 +195,8 @@ class _WithOnes(_Affine):
         rows = self._block.sparse_rows()
         return None if rows is None or rows[1] else (rows[0], True)
 
-    def plain_rows(self) -> tuple[NDArray[Any], bool] | None:
-        plain = self._block.plain_rows()
+    def plain_rows(self, any_order: bool = False) -> tuple[NDArray[Any], bool] | None:
+        plain = self._block.plain_rows(any_order)
         return None if plain is None or plain[1] else (plain[0], True)
 
     def row_sums(self) -> tuple[RowSums, bool] | None:

@@ -61,8 +61,9 @@ class MemorySource(Source):
             block.start += self._first
             yield block
 
-    def one_block(self) -> Block | None:
-        return self._block(slice(0, self.n_rows), self._y, self._weights) if self._in_rows() else None
+    def one_block(self, any_order: bool = False) -> Block | None:
+        laid = self._in_rows() or (any_order and self._in_columns())
+        return self._block(slice(0, self.n_rows), self._y, self._weights) if laid else None
 
     def as_part(self, first: int, y: NDArray[Any] | None, weights: Float | None) -> Self:
         """These rows as rows `first`, `first` + 1, … of others, with their targets and weights."""
@@ -72,6 +73,10 @@ class MemorySource(Source):
 
     def _in_rows(self) -> bool:
         """Whether the rows lie one after the other in memory, as floating numbers."""
+        return False
+
+    def _in_columns(self) -> bool:
+        """Whether the columns do."""
         return False
 
     def _target(self) -> NDArray[Any]:
@@ -151,6 +156,9 @@ class ArraySource(MemorySource):
 
     def _in_rows(self) -> bool:
         return self._X.dtype in (np.float32, np.float64) and bool(self._X.flags.c_contiguous)
+
+    def _in_columns(self) -> bool:
+        return self._X.dtype in (np.float32, np.float64) and bool(self._X.flags.f_contiguous)
 
     def lay_in_rows(self) -> None:
         dtype = np.dtype(np.float64) if self._X.size <= _WIDENED else self.dtype

@@ -236,8 +236,8 @@ class Block(ABC):
         """The three arrays of a CSR matrix, and whether a column of ones follows; ``None`` if the rows are not so."""
         return None
 
-    def plain_rows(self) -> tuple[NDArray[Any], bool] | None:
-        """The rows as one C-ordered array of floats, and whether a column of ones follows; ``None`` if they are not so."""
+    def plain_rows(self, any_order: bool = False) -> tuple[NDArray[Any], bool] | None:
+        """The rows as one array of floats, C-ordered or not, and whether a column of ones follows; ``None`` without."""
         return None
 
     def class_rows(self, n_classes: int) -> Codes:

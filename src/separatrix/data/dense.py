@@ -292,8 +292,9 @@ class DenseBlock(StoredBlock):
     def dense(self) -> Float:
         return self._double()
 
-    def plain_rows(self) -> tuple[NDArray[Any], bool] | None:
-        return (self.X, False) if _sweepable(self.X) else None
+    def plain_rows(self, any_order: bool = False) -> tuple[NDArray[Any], bool] | None:
+        laid = _sweepable(self.X) or (any_order and _sweepable(self.X.T))
+        return (self.X, False) if laid else None
 
     def centre(self, codes: Codes, n_classes: int) -> Centred:
         large = self._compiled or self.X.size >= WORTH_COMPILING

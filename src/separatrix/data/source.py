@@ -205,8 +205,10 @@ class Source(ABC):
         """The same rows, their sums made in double precision throughout: itself where they are so already."""
         return self
 
-    def one_block(self) -> Block | None:
-        """All rows as one block, where they lie row by row in memory as floating numbers; else ``None``."""
+    def one_block(self, any_order: bool = False) -> Block | None:
+        """All rows as one block, where they lie row by row in memory as floating numbers, or, if asked for, in any order of
+        one array; else ``None``.
+        """
         return None
 
     def matrix(self) -> Any:

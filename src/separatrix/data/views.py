@@ -63,8 +63,8 @@ class View(Source):
     def lay_in_rows(self) -> None:
         self.source.lay_in_rows()
 
-    def one_block(self) -> Block | None:
-        block = self.source.one_block() if self._sampled else None
+    def one_block(self, any_order: bool = False) -> Block | None:
+        block = self.source.one_block(any_order) if self._sampled else None
         return None if block is None else self.map_block(block)
 
     @property

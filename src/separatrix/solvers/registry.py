@@ -88,7 +88,8 @@ def _direct(problem: LinearProblem, asked: str) -> Method | None:
     prox = m == 1 and offered_prox(problem)
     if not (prox or (offered(problem) if m == 1 else small_softmax_offered(problem))):
         return None
-    block = source.one_block()
+    # A Gram matrix of few rows reads an array in either order.
+    block = source.one_block(any_order=source.n_rows < p and m == 1 and not prox)
     if block is None:
         return None
     sparse = block.sparse_rows()

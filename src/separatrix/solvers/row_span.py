@@ -51,13 +51,13 @@ class RowSpan:
             return None
         quadratic = penalty.quadratic[:, :d]
         even = (quadratic > 0).all() and (quadratic == quadratic[0]).all() and not penalty.mean.any()
-        block = problem.source.one_block()
+        block = problem.source.one_block(any_order=True)
         if not even or block is None or block.sparse_rows() is not None:
             return None
         if problem.fit_intercept != objective.free_intercept or (objective.shifts is not None):
             return None
         rows, offset = objective.counted(block)
-        stored = rows.plain_rows()
+        stored = rows.plain_rows(any_order=True)
         if stored is None and n * p > _COPIED:
             return None
         X = rows.dense()[:, :d] if stored is None else stored[0]

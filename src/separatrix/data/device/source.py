@@ -55,7 +55,7 @@ class DeviceSource(MemorySource):
         if self.n_rows:
             yield self._block_of_all
 
-    def one_block(self) -> Block | None:
+    def one_block(self, any_order: bool = False) -> Block | None:
         return None
 
     def _target(self) -> NDArray[Any]:

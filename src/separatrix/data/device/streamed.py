@@ -82,7 +82,7 @@ class StreamedSource(MemorySource):
         for start in range(0, self.n_rows, self._rows_per_block):
             yield slice(start, min(start + self._rows_per_block, self.n_rows))
 
-    def one_block(self) -> Block | None:
+    def one_block(self, any_order: bool = False) -> Block | None:
         return None
 
     def share(self, work: Callable[[int, Block], None], rows: int | None = None) -> None:

@@ -54,7 +54,10 @@ class _Gram:
     @classmethod
     def of(cls, problem: LinearProblem, single: bool) -> _Gram:
         rows = RowsAtHand.of(problem)
-        X, ones = rows.block.plain_rows() or (rows.block.dense()[:, : len(problem.scale)], problem.fit_intercept)
+        X, ones = rows.block.plain_rows(any_order=True) or (
+            rows.block.dense()[:, : len(problem.scale)],
+            problem.fit_intercept,
+        )
         inverse = 1.0 / problem.objective.penalty.quadratic[0, : X.shape[1]]
         problem.source.count_pass()
         even = bool((inverse == inverse[0]).all())

@@ -48,7 +48,7 @@ class RowsAtHand:
     @classmethod
     def of(cls, problem: LinearProblem) -> RowsAtHand:
         """Of a problem that `offered` said yes to."""
-        block = problem.source.one_block()
+        block = problem.source.one_block(any_order=True)
         assert block is not None, "the rows are not at hand"
         rows, own = problem.objective.counted(block)
         signs = rows.codes.astype(np.float64) * 2.0 - 1.0
