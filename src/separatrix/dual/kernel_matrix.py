@@ -136,13 +136,8 @@ class KernelMatrix:
         """The matrix of some of the rows; all values must be at hand."""
         assert self._values is not None
         part = KernelMatrix.__new__(KernelMatrix)
-        part._kernel, part.points, part.memory, part.dtype = (
-            self._kernel,
-            self.points.take(rows),
-            self.memory,
-            np.float64,
-        )
-        part.cost = self.cost
+        part._kernel, part.points = self._kernel, self.points.take(rows)
+        part.memory, part.dtype, part.cost = self.memory, np.float64, self.cost
         part._values, part._kept, part._sides = self._values[np.ix_(rows, rows)], None, {}
         part._borrowed = None
         return part
