@@ -28,21 +28,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 
 from separatrix.data.block import Float
 from separatrix.dual.duality_gap import KernelDual, SoftMargin, settled_status
 from separatrix.dual.kernel_matrix import Index, KernelMatrix
 from separatrix.dual.low_rank import LowRank
+from separatrix.dual.small_machines import newton_on_free_rows
 from separatrix.result import Status
-from separatrix.settings import one_blas_thread
 
 _EPS = float(np.finfo(np.float64).eps)
 _SET, _WHOLE = 1024, 2000
 _INNER = 0.1
 # Steps of pairs per row between two attempts at Newton's, and how often they take turns.
 _STEPS_A_ROW, _TURNS = 20, 10
-_NEWTON_STEPS = 40
 _SHRINK_EVERY, _WORTH_SHRINKING = 5, 0.1
 # So few free variables that their equations are solved to the last digit, whatever was asked for.
 _POLISHED, _POLISHES = 1000, 20
@@ -252,7 +250,7 @@ class _Search:
             self.work += _PARTNER * float(steps) * len(which)
             if left <= goal or self.steps >= self.max_steps:
                 break
-            taken = _newton_on_free_rows(K, v, beta, low, high, self.max_steps - self.steps)
+            taken = newton_on_free_rows(K, v, beta, low, high, self.max_steps - self.steps)
             self.steps += taken
             self.work += taken * np.count_nonzero((beta > low) & (beta < high)) ** 3 / 3.0
             total = float(max(np.abs(beta).sum(), np.abs(self.beta).sum()))
@@ -299,7 +297,7 @@ class _Search:
         for _ in range(_POLISHES):
             if np.count_nonzero((beta > self.low) & (beta < self.high)) > _POLISHED:
                 break
-            self.steps += _newton_on_free_rows(K, v, beta, self.low, self.high, self.max_steps - self.steps)
+            self.steps += newton_on_free_rows(K, v, beta, self.low, self.high, self.max_steps - self.steps)
             v = self.signs - K @ beta
             violation = self._violation(v, beta)
             if violation <= best:
@@ -362,42 +360,3 @@ class _Search:
         proof = self.sides.certificate(self.beta, self.scores, errors, intercept, violation, self.matrix.largest())
         status = settled_status(status, proof.gap, self.sides.allowed(self.tol, self.beta))
         return KernelDual(self.beta, self.scores, intercept, status, proof, self.rounds, self.steps, self.trace, errors)
-
-
-def _newton_on_free_rows(K: Float, v: Float, beta: Float, low: Float, high: Float, limit: int) -> int:
-    """Newton's steps on the free variables alone, at most `limit`, each as far as the first bound; how many were taken.
-
-    K d + μ1 = v, Σd = 0 on the free rows. With the last of them eliminated, d_r = −Σd, it is
-    (K_ij − K_ir − K_rj + K_rr) d = v_i − v_r, whose solution keeps the sum to rounding however singular K is. The objective
-    rises along each step. One factorisation, O(q³), for each variable that reaches its bound. `v` and `beta` are changed.
-    """
-    for taken in range(most := min(_NEWTON_STEPS, limit)):
-        free = np.flatnonzero((beta > low) & (beta < high))
-        if len(free) < 2:
-            return taken
-        rest, last = free[:-1], free[-1]
-        block = K[np.ix_(rest, rest)] - K[rest, last][:, None] - K[last, rest][None, :] + K[last, last]
-        shift = 1e-12 * float(np.trace(block)) / len(rest) + np.finfo(np.float64).tiny
-        block[np.diag_indices(len(rest))] += shift
-        try:
-            with one_blas_thread():
-                factor = sla.cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
-                part = sla.cho_solve(factor, v[rest] - v[last], check_finite=False)
-        except sla.LinAlgError:
-            return taken
-        step = np.append(part, -part.sum())
-        if not np.isfinite(step).all() or not float(step @ v[free]) > 0:
-            return taken
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ends = np.where(step > 0, high[free], low[free])
-            room = np.where(step != 0, (ends - beta[free]) / step, np.inf)
-        first = int(np.argmin(room))
-        length = min(1.0, float(room[first]))
-        moved = np.clip(beta[free] + length * step, low[free], high[free])
-        if length < 1.0:
-            moved[first] = ends[first]
-        v -= K[:, free] @ (moved - beta[free])
-        beta[free] = moved
-        if length == 1.0:
-            return taken + 1
-    return max(0, most)
