@@ -45,7 +45,7 @@ html_title = "separatrix"
 html_theme_options = {
     "show_prev_next": False,
     "navbar_align": "left",
-    "header_links_before_dropdown": 4,
+    "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],

@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import commands  # noqa: E402  # after the path
 import figures  # noqa: E402
 import page_outputs  # noqa: E402
+from badges import badges  # noqa: E402
 from site_links import broken_links  # noqa: E402
 
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
@@ -67,6 +68,12 @@ def test_figures_are_those_of_the_last_benchmarks(page):
     assert "<!-- end of" in stored
     entries = figures.read(ROOT / "benchmarks" / "results.json")
     assert figures.filled(stored, entries) == stored, "stale: run python tools/figures.py"
+
+
+def test_badges_say_what_the_project_says():
+    for path, text in badges(figures.read(ROOT / "benchmarks" / "results.json")).items():
+        assert path.read_text(encoding="utf-8") == text, "stale: run python tools/figures.py"
+        assert f"docs/images/{path.name}" in text_of("README.md")
 
 
 def test_stale_figures_are_noticed():

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from polyagamma import random_polyagamma
 from scipy.special import log_expit, logsumexp
 from scipy.stats import ks_2samp
 from sklearn.datasets import load_breast_cancer, load_wine
@@ -130,11 +129,12 @@ def test_polya_gamma_laplace_transform(shape: float | None, tilt: float) -> None
 
 @pytest.mark.parametrize("tilt", [0.0, 3.0, 11.0, 20.0])
 def test_polya_gamma_near_one_is_the_exact_one(tilt: float) -> None:
+    reference = pytest.importorskip("polyagamma", reason="a reference that has no wheel for every Python")
     z = np.full((1, 20_000), tilt)
     ours = draw_polya_gamma(np.full(20_000, np.nextafter(1.0, 2.0)), z, np.random.default_rng(3))[0]
-    exact = random_polyagamma(1.0, z[0], random_state=np.random.default_rng(4))
+    exact = reference.random_polyagamma(1.0, z[0], random_state=np.random.default_rng(4))
     assert ks_2samp(ours, exact).pvalue > 1e-3
-    np.testing.assert_array_equal(draw_polya_gamma(np.ones(20_000), z, np.random.default_rng(4))[0], exact)
+    assert ks_2samp(draw_polya_gamma(None, z, np.random.default_rng(5))[0], exact).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("shape", [None, np.ones(3)])
@@ -295,7 +295,7 @@ def test_order_of_columns_and_of_classes() -> None:
     [
         ("breast cancer", load_breast_cancer, 10, Logistic(), 800),
         ("wine", load_wine, 6, Softmax(3), 500),
-        ("wine with a baseline", load_wine, 6, Softmax(3, 0), 600),
+        ("wine with a baseline", load_wine, 6, Softmax(3, 0), 1000),
     ],
 )
 def test_the_no_u_turn_sampler_agrees(name: str, load: Any, columns: int, loss: Loss, draws: int) -> None:

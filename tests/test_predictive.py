@@ -16,7 +16,7 @@ from scipy.special import expit, softmax
 
 from separatrix.bayes.predictive import gauss_rule, interval, probit, quadrature
 from separatrix.bayes.predictive_softmax import softmax_interval, softmax_probit, softmax_quadrature
-from separatrix.kernels.logistic_normal import SWITCH
+from separatrix.kernels.posterior.logistic_normal import SWITCH
 
 MEANS = [0.0, 0.1, 3.0, 30.0, 300.0]
 VARIANCES = [1e-4, 1e-2, 1.0, 8.9, 9.1, 25.0, 100.0, 2500.0]

@@ -1,4 +1,4 @@
-"""The figures of README.md and docs/performance.md: from benchmarks/results.json, between markers.
+"""The figures of README.md and docs/performance.md: from benchmarks/results.json and ATLAS.md, between markers.
 
 `python tools/figures.py` writes; tests/test_docs.py fails when a page is not what this would write.
 """
@@ -12,6 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from badges import badges  # noqa: E402  # after the path
 
 from benchmarks.report import Entry, read  # noqa: E402  # after the path
 from benchmarks.result import Result, Row  # noqa: E402  # after the path
@@ -102,10 +104,19 @@ def conditions(entries: dict[str, Entry]) -> str:
     return f"Measured {span} on: {'; '.join(places)}."
 
 
+def atlas(_: dict[str, Entry]) -> str:
+    """The summary of the last atlas, and its table of estimators."""
+    page = (ROOT / "benchmarks" / "ATLAS.md").read_text(encoding="utf-8")
+    summary, goal = page.split("\n\n")[:2]
+    table = page.split("## By estimator\n\n")[1].split("\n\n")[0]
+    return "\n\n".join([f"{summary.removeprefix('# Atlas: ')} {goal}", table])
+
+
 SECTIONS: dict[str, Callable[[dict[str, Entry]], str]] = {
     "four figures": four_figures,
     "races": races,
     "goals": goals,
+    "atlas": atlas,
     "conditions": conditions,
 }
 
@@ -114,13 +125,17 @@ def filled(page: str, entries: dict[str, Entry]) -> str:
     """The page with every marked section written anew."""
     for name, write in SECTIONS.items():
         pattern = rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)"
+        if f"<!-- {name} -->" not in page:
+            continue
         page = re.sub(pattern, lambda match, w=write: f"{match[1]}\n{w(entries)}\n\n{match[2]}", page, flags=re.S)
     return page
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write both pages, and the badges."""
     entries = read(ROOT / "benchmarks" / "results.json")
+    for path, text in badges(entries).items():
+        path.write_text(text, encoding="utf-8")
     for path in (README, PERFORMANCE):
         path.write_text(filled(path.read_text(encoding="utf-8"), entries), encoding="utf-8")
 

@@ -2,7 +2,7 @@
 
     E ℓ(y, η),  E ∂ℓ/∂η,  E ∂²ℓ/∂η²,      η = θx ~ N(θ̂x, xᵀSx)
 
-To rounding for two classes (kernels/expected_loss.py); for more, over fixed Sobol' points and their mirror images.
+To rounding for two classes (kernels/posterior/expected_loss.py); for more, over fixed Sobol' points and their mirror images.
 
 **Complexity** O(n m² p²) for the products, and O(n K N) exponentials for N points and K > 2 classes.
 **Passes over the data** one.
@@ -99,7 +99,7 @@ class RowAverages:
                 yield rows, eta, *self._averages(rows, eta, score_spread(rows, self.covariance))
 
     def _averages(self, rows: Block, eta: Float, spread: Float) -> tuple[Float, Float, Float]:
-        from separatrix.kernels.expected_loss import expected_logistic, expected_softmax
+        from separatrix.kernels.posterior.expected_loss import expected_logistic, expected_softmax
 
         n, m = eta.shape
         height, slope, bend = np.empty(n), np.empty((n, m)), np.empty((n, m, m))

@@ -325,9 +325,11 @@ def draw_polya_gamma(shape: Float | None, tilt: Float, generator: np.random.Gene
     if not np.isfinite(largest):
         return np.full_like(tilt, np.nan)
     if (shape is None or (shape == 1.0).all()) and largest <= _FAR_OUT:
-        from polyagamma import random_polyagamma
+        from separatrix.kernels.posterior.polya_gamma import unit_polya_gamma  # compiled, loaded where it is needed
 
-        return random_polyagamma(1.0, tilt, random_state=generator, disable_checks=True)
+        drawn = np.empty(tilt.size)
+        unit_polya_gamma(np.ravel(tilt), drawn, generator)
+        return drawn.reshape(tilt.shape)
     t = 0.5 * np.minimum(np.abs(tilt), _LARGEST_TILT)
     mean, variance = _unit_moments(t)
     s = np.ones(tilt.shape[1]) if shape is None else shape

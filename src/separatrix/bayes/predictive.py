@@ -1,7 +1,7 @@
 """The predictive probability of a binary logistic regression: p = E σ(a) for an activation a ~ N(μ, s²).
 
     probit       σ(κμ),  κ = (1 + πs²/8)^(−½)                  from Φ(√(π/8) a) ≈ σ(a); off by at most 0.019
-    quadrature   ∫ σ(a) N(a | μ, s²) da                       to rounding, see `separatrix.kernels.logistic_normal`
+    quadrature   ∫ σ(a) N(a | μ, s²) da                       to rounding, see `separatrix.kernels.posterior.logistic_normal`
     interval     σ(μ ± zs)                                    exact, since σ is monotone: quantiles of p are σ of those of a
 
 Logarithms of the first two reach far below where the probabilities underflow.
@@ -93,7 +93,10 @@ def quadrature(mean: ArrayLike, variance: ArrayLike, *, log: bool = False) -> Fl
     >>> quadrature([-2.0, -5000.0], [4.0, 4.0], log=True).round(2)
     array([-1.490e+00, -4.998e+03])
     """
-    from separatrix.kernels.logistic_normal import log_smaller_tail, smaller_tail  # compiled, loaded where it is needed
+    from separatrix.kernels.posterior.logistic_normal import (
+        log_smaller_tail,
+        smaller_tail,
+    )  # compiled, loaded where it is needed
 
     mu, v = _activations(mean, variance)
     tail = np.empty(len(mu))

@@ -95,7 +95,7 @@ def softmax_probit(mean: ArrayLike, covariance: ArrayLike, *, log: bool = False)
     >>> softmax_probit([[4000.0, 0.0, 0.0]], 4.0 * np.eye(3)[None], log=True).round(1) + 0.0
     array([[    0., -3996., -3996.]])
     """
-    from separatrix.kernels.softmax_normal import matched_log_probabilities
+    from separatrix.kernels.posterior.softmax_normal import matched_log_probabilities
 
     mu, S = _contrasts(mean, covariance)
     if mu.shape[1] == 2:

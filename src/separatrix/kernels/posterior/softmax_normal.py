@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
-from separatrix.kernels.logistic_normal import log_mean
+from separatrix.kernels.posterior.logistic_normal import log_mean
 
 _PROBIT = math.pi / 8.0
 

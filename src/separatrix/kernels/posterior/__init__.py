@@ -1,0 +1,1 @@
+"""Compiled loops of Bayesian models: expectations under a Gaussian, Pólya–Gamma draws."""
