@@ -48,7 +48,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python tools/site_links.py build/site
 
 explorer:
-	cd explorer && npm ci --no-audit --no-fund && npm run build
+	cd explorer && npm install --no-save --no-audit --no-fund && npm run build
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m $(if $(ATLAS),benchmarks.atlas --seed $(ATLAS),benchmarks.run $(if $(WORKLOAD),--workload $(WORKLOAD)))
