@@ -301,7 +301,8 @@ def test_the_table_of_solvers():
         assert choose_svm(10**6, 100, loss) == choose_svm(None, 1000, loss) == "primal"
         assert choose_svm(10**6, 1001, loss) == choose_svm(None, 1001, loss) == "dual"
         assert choose_svm(10**4, 10**5, loss, entries=10**6) == "dual"
-        assert choose_svm(10**5, 1000, loss, entries=10**6) == ("dual" if loss == "hinge" else "conjugate")
+        assert choose_svm(10**5, 1000, loss, entries=10**6) == ("interior" if loss == "hinge" else "conjugate")
+        assert "primal" not in svm_costs(400, 900, loss)  # a Hessian of more columns than rows
         costs = svm_costs(3000, 50, loss)
         assert choose_svm(3000, 50, loss) == min(costs, key=costs.__getitem__) and len(costs) == 3
 

@@ -207,3 +207,31 @@ def test_an_interrupt_between_interior_points(monkeypatch, n, classes):
     model = LinearSVC(loss="hinge").fit(X, y)
     assert model.fit_.status is Status.INTERRUPTED
     assert np.isfinite(model.coef_).all() and np.isfinite(model.fit_.certificate.gap)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [0.1, 300.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_interior_points_on_sparse_rows_end_where_they_do_on_dense_ones(intercept, C, seed, monkeypatch):
+    X, y = text(1500, 60, 3, seed, scales=3.0)
+    frame = linear_machine.CentredRows.of(X, intercept == "free")
+    assert frame.has_sparse_copy and not linear_machine.CentredRows.of(X[:50], False).has_sparse_copy
+    seen: list[bool] = []
+    gram = interior_batch.weighted_gram
+    monkeypatch.setattr(interior_batch, "weighted_gram", lambda A, w: (seen.append(sp.issparse(A)), gram(A, w))[1])
+    monkeypatch.setattr(linear_svc.LinearSVC, "_way", lambda self, source: "interior")
+    monkeypatch.setattr(linear_machine.LinearMachine, "try_sweeps", lambda self, *settings: None)
+    models = [LinearSVC(loss="hinge", C=C, tol=1e-7, **INTERCEPTS[intercept]).fit(each, y) for each in (X, X.toarray())]
+    assert any(seen)
+    assert all(model.fit_.status is Status.CONVERGED for model in models)
+    one, other = (values(model, X, y).sum() for model in models)
+    proofs = [model.fit_.certificate for model in models]
+    assert one - other <= proofs[0].gap + 1e-12 * one
+    assert other - one <= proofs[1].gap + 1e-12 * one
+
+
+def test_a_weighted_gram_matrix_of_sparse_rows_is_that_of_dense_ones():
+    X, _ = text(200, 30, 2, 5, scales=2.0)
+    weights = np.random.default_rng(0).random(200)
+    dense = interior_batch.weighted_gram(X.toarray(), weights)
+    np.testing.assert_allclose(interior_batch.weighted_gram(X, weights), dense, rtol=1e-12, atol=1e-12 * dense.max())

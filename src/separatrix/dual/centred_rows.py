@@ -25,6 +25,7 @@ from scipy.linalg.lapack import dpstrf
 
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
+from separatrix.lazy import compiled_pays
 from separatrix.objectives.rounding import exact_dot, exact_terms
 
 EPS = float(np.finfo(np.float64).eps)
@@ -40,6 +41,8 @@ _NEAR_CENTRE = 100.0
 _COLUMNS, _RUN = 2048, 1024
 # What a dense copy of the rows may have for entries, and how far a column may be scaled.
 _ENTRIES, _POWER = 30_000_000, 500
+# How many products of dense columns take as long as one of two stored entries; seconds that each entry saves in their place.
+_PAIR, _SAVED_A_PAIR = 25.0, 1e-6
 _SMALL = 2_000_000
 # Indices that are counted at once.
 _PART = 1_000_000
@@ -62,9 +65,7 @@ class CentredRows:
     free: bool  # whether there is an intercept without a penalty
     centre: Float  # (d,) zeros for sparse rows and where the intercept is not free
     squares: Float  # (n,) ‖xᵢ − c‖²
-    gram: Float | None = (
-        None  # (n, n) inner products of rows taken from their mean where `free`, of dense rows that are few
-    )
+    gram: Float | None = None  # (n, n) inner products, from the mean where `free`, of dense rows that are few
 
     @classmethod
     def of(cls, X: Any, free: bool) -> CentredRows:
@@ -249,6 +250,24 @@ class CentredRows:
         return DenseCopy(A, 1.0 / np.square(scale[: A.shape[1]]), d, used, mean, scale, turn)
 
     @property
+    def has_sparse_copy(self) -> bool:
+        """Whether so few entries are stored that products of pairs of them are quicker than those of dense columns."""
+        if not sp.issparse(self.X) or len(self._used) > len(self.squares):
+            return False
+        few = self.X.nnz**2 * _PAIR <= float(len(self.squares) * len(self._used)) ** 2
+        return few and compiled_pays(_SAVED_A_PAIR * self.X.nnz)
+
+    @cached_property
+    def sparse_copy(self) -> DenseCopy:
+        """The same with A as sparse rows, which are not centred."""
+        X, used = self.X, self._used
+        A = X[:, used].astype(np.float64)
+        A.sort_indices()
+        power = np.round(np.log2(abs(A).max(axis=0).toarray().ravel())).clip(-_POWER, _POWER)
+        A.data /= np.exp2(power)[A.indices]
+        return DenseCopy(A, np.exp2(-2.0 * power), X.shape[1], used, np.zeros(len(used)), np.exp2(power), None)
+
+    @property
     def _rows_side(self) -> DenseCopy | None:
         """The copy of sparse rows that are fewer than their columns: a factor of their Gram matrix, if that has the digits."""
         X = self.X.astype(np.float64)
@@ -293,13 +312,13 @@ class GramFactor:
 
 @dataclass(frozen=True)
 class DenseCopy:
-    """Dense rows A (n, p), p ≤ max(n, d), and the penalty ρ (p,) that makes their problem the one of X.
+    """Rows A (n, p), dense or those of `sparse_copy`, and the penalty ρ (p,) that makes their problem the one of X.
 
     The columns are centred where the intercept is free, and scaled by powers of two, so that no product overflows. Where they
     are more than the rows, all have one scale, and the rows are rotated into as many dimensions as there are rows.
     """
 
-    A: Float
+    A: Any
     penalty: Float
     n_features: int
     used: NDArray[np.intp]

@@ -38,9 +38,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
+import scipy.sparse as sp
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from separatrix.data.block import Codes, Float
@@ -234,11 +236,12 @@ def _curvature(X: Float, s: Float, total: Float, free: bool) -> Float:
     return matrix.reshape(K * p, K * p)
 
 
-def with_intercept(A: Float, penalty: Float, scaling: float | None) -> tuple[Float, Float]:
+def with_intercept(A: Any, penalty: Float, scaling: float | None) -> tuple[Any, Float]:
     """The rows with their column of ones, and its penalty with the others; both as they are where there is no intercept."""
     if scaling == 0.0:
         return A, penalty
-    return np.column_stack([A, np.ones(len(A))]), np.append(penalty, 0.0 if scaling is None else scaling**-2.0)
+    ones, rho = np.ones((A.shape[0], 1)), np.append(penalty, 0.0 if scaling is None else scaling**-2.0)
+    return sp.hstack([A, sp.csr_array(ones)], format="csr") if sp.issparse(A) else np.hstack([A, ones]), rho
 
 
 def _longest(pairs: list[tuple[Float, Float]], share: float = 1.0) -> float:

@@ -31,8 +31,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
@@ -60,7 +62,7 @@ Optimum = tuple[Float, Float, int]
 
 
 def interior_optima(
-    X: Float,
+    X: Any,
     rho: Float,
     signs: Float,
     price: Float,
@@ -73,11 +75,12 @@ def interior_optima(
     """θ (K, p), α (K, n) with gaps of about `tol` of the objectives, and the steps to each; not a number where a machine found
     no way.
 
-    X (n, p) with the column of the intercept, rho its penalties, signs (K, n) = ±1 with a row for each machine. Rows that are
-    not here add `besides` − kᵀθ to the objective, k being what they have `pulled`.
+    X (n, p), dense or CSR, with the column of the intercept, rho its penalties, signs (K, n) = ±1 with a row for each machine.
+    Rows that are not here add `besides` − kᵀθ to the objective, k being what they have `pulled`.
     """
     (n, p), K = X.shape, len(signs)
-    pairs = (X[:, :, None] * X[:, None, :]).reshape(n, p * p) if n * p * p <= _PAIRS else None
+    few = n * p * p <= _PAIRS and not sp.issparse(X)
+    pairs = (X[:, :, None] * X[:, None, :]).reshape(n, p * p) if few else None
     ends, duals, steps = np.full((K, p), np.nan), np.full((K, n), np.nan), np.zeros(K, dtype=np.int64)
     live, own = np.arange(K), signs
     theta, margins, z, q = np.zeros((K, p)), np.zeros((K, n)), np.full((K, n), 0.5), np.full((K, n), 1.5)
@@ -151,7 +154,7 @@ def _length(share: float, *rates: Float) -> Float:
     return found
 
 
-def _solver(X: Float, pairs: Float | None, rho: Float, weights: Float) -> Callable[[Float], Float]:
+def _solver(X: Any, pairs: Float | None, rho: Float, weights: Float) -> Callable[[Float], Float]:
     """r ↦ (diag ρ + Xᵀ diag(weights) X)⁻¹r for K rows of weights, scaled to unit diagonals and refined; not a number where a
     matrix has no factor.
     """
@@ -160,9 +163,8 @@ def _solver(X: Float, pairs: Float | None, rho: Float, weights: Float) -> Callab
         matrix = (weights @ pairs).reshape(-1, p, p)
     else:
         matrix = np.empty((len(weights), p, p))
-        for k, root in enumerate(np.sqrt(weights)):
-            rows = X * root[:, None]
-            matrix[k] = rows.T @ rows  # half the arithmetic of two different factors
+        for k, own in enumerate(weights):
+            matrix[k] = weighted_gram(X, own)
     at = np.arange(p)
     matrix[:, at, at] += rho
     unit = 1.0 / np.sqrt(matrix[:, at, at])
@@ -178,6 +180,19 @@ def _solver(X: Float, pairs: Float | None, rho: Float, weights: Float) -> Callab
         return unit * found
 
     return solve
+
+
+def weighted_gram(X: Any, weights: Float) -> Float:
+    """(p, p) Xᵀ diag(weights) X of dense or CSR rows with sorted indices."""
+    if not sp.issparse(X):
+        rows = X * np.sqrt(weights)[:, None]
+        dense: Float = rows.T @ rows  # half the arithmetic of two different factors
+        return dense
+    from separatrix.kernels.sparse_rows import add_gram  # numba takes a while to import
+
+    lower = np.zeros((X.shape[1], X.shape[1]))
+    add_gram(X.data, X.indices, X.indptr, np.arange(X.shape[1]), weights, lower)
+    return lower + np.tril(lower, -1).T
 
 
 def _factor(matrix: Float, at: NDArray[np.intp]) -> Float:

@@ -4,9 +4,8 @@
 
 An intercept without a penalty demands Σ αᵢỹᵢ = 0: b is its multiplier, and sweeps (sweeps.py) solve the problem with the
 proximal term (b − b̄)²/2r, the centre b̄ moving to b after every sweep; with the penalty b²/2s² beside it where there is one,
-so that b = κb̄ + r'Σ αᵢỹᵢ, 1/r' = 1/r + 1/s², κ = r'/r. linear_search.py has the loop.
+so that b = κb̄ + r'Σ αᵢỹᵢ, 1/r' = 1/r + 1/s², κ = r'/r. linear_search.py has the loop, linear_proof.py the proof.
 
-linear_proof.py has the proof.
 Reference: Hsieh et al. (2008), ICML; Rockafellar (1976), Mathematics of Operations Research 1 (proximal point).
 """
 
@@ -47,6 +46,8 @@ _NARROW, _NARROW_STEPS = 1_000_000, 50
 _SAVED_SQUARED, _SAVED_HINGE, _SAVED_A_ROW = 1.2e-3, 3e-3, 1.5e-6
 # The entries that may be read before Ctrl-C is looked at.
 _UNINTERRUPTED = 1e8
+# Multiplications that take as long as one of two stored entries, and as what else a step of interior points does with a row.
+_PAIR, _PER_ROW = 12.0, 3000.0
 # The gap, of the objective, at which it is plain which rows are on the margin; and one that is nothing but rounding.
 _PLAIN, _ROUNDED = 1e-9, 1e-13
 
@@ -101,7 +102,12 @@ class LinearMachine(DualMachine):
 
     @property
     def step_cost(self) -> float:
-        return len(self.price) ** 3 / 9.0 if self._on_rows else super().step_cost
+        if self._on_rows:
+            return len(self.price) ** 3 / 9.0
+        if self.power == 1 and self.rows.has_sparse_copy:
+            n, d = self.rows.X.shape
+            return _PAIR * self.rows.X.nnz**2 / n + _PER_ROW * n + float(d) ** 3 / 3.0
+        return super().step_cost
 
     def on_the_margin(self, copy: DenseCopy, point: Point) -> Point | None:
         if self.power != 1:
@@ -131,16 +137,9 @@ def near_optima(
     inner = machines if factor is None else [replace(machine, rows=factor.rows) for machine in machines]
     parts = _parts(inner, apart=_is_worth_threads(inner))
     found: list[list[tuple[Point, int]]] = [[] for _ in parts]
-    goal = (
-        0.0
-        if fine and power == 2
-        else _PLAIN
-        if fine
-        else _INNER * tol
-        if power == 2
-        else max(_ROUNDED, _INNER_HINGE * tol)
-    )
-
+    goal = _PLAIN if fine else max(_ROUNDED, _INNER_HINGE * tol)
+    if power == 2:
+        goal = 0.0 if fine else _INNER * tol
     method = _conjugate_points if conjugate else _newton_points if power == 2 else _interior_points
 
     def search(at: int) -> None:
@@ -319,9 +318,10 @@ def _interior_points(
 ) -> list[tuple[Point, int]]:
     """Where interior points end for machines of the hinge, or `fine` the equations of their margins where these are better."""
     first, (n, d) = machines[0], machines[0].rows.X.shape
-    if is_looped(n, d) and (looped := _looped_points(machines, _ROUNDED if fine else tol, max_iter, stop)):
+    few = first.rows.has_sparse_copy and not fine
+    if not few and is_looped(n, d) and (looped := _looped_points(machines, _ROUNDED if fine else tol, max_iter, stop)):
         return looped
-    copy = first.rows.dense_copy
+    copy = first.rows.sparse_copy if few else first.rows.dense_copy
     if copy is None or stop.is_set():
         return []
     X, rho = with_intercept(copy.A, copy.penalty, first.scaling)

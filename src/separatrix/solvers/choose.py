@@ -248,6 +248,9 @@ _SWEEP_ENTRY, _PRODUCT, _INTERIOR_ROW, _ROW, _PASS_VALUE, _STEP_VALUE, _COPY_VAL
 _SPARSE_SWEEPS, _DENSE_SWEEPS, _INTERIOR_STEPS = 60, 400, 18
 # Interior points look at all rows up to so many, and per column; of more, at the share near the margin, found in a few passes.
 _ALL_ROWS, _ALL_ROWS_A_COLUMN, _NEAR_MARGIN, _BAND_PASSES = 12_000, 300, 0.2, 3.0
+# Nanoseconds of interior points on sparse rows: per product of two stored entries, of which a dense one takes so many times
+# less, and per row of a step.
+_PAIR, _FEW_PAIRS, _SPARSE_ROW = 0.75, 25.0, 250.0
 # Nanoseconds of a sweep per row.
 _VISIT = 15.0
 # Nanoseconds per entry and row of Newton's method by conjugate gradients: some 40 products with Hessians.
@@ -266,10 +269,11 @@ def svm_costs(n_rows: int, n_features: int, loss: str, entries: int | None = Non
 
     ===============  ===============================================================================  ==============
     ``interior``     18 (2h + f + 100 n) + 8np; of n > 12 000 and 300 d rows a fifth in each          n p ≤ 3·10⁷
-                     step, and 3 (2np + 60 n) to find them
+                     step, and 3 (2np + 60 n) to find them;
+                     18 (0.75 e²/n + f + 250 n) of sparse rows with e ≤ np/5
     ``newton``       (5 + min(15, 30 r)) (h + f + 6np + 60 n) + 8np                                   n p ≤ 3·10⁷
-    ``primal``       hinge (25 + min(100, 900 r)) (h + 2e + 60 n + 0.5 ms),                                d ≤ 1000
-                     squared (8 + min(30, 100 r)) (h/2 + 2e + 60 n + 0.5 ms)
+    ``primal``       hinge (25 + min(100, 900 r)) (h + 2e + 60 n + 0.5 ms),                           d ≤ 1000
+                     squared (8 + min(30, 100 r)) (h/2 + 2e + 60 n + 0.5 ms)                          and d ≤ n
     ``conjugate``    80 (e + n), squared, of sparse rows                                              d ≤ n
     ``dual``         60 (2e + 15 n) of sparse rows with d ≥ n/4, 400 (2e + 15 n) of others
     ===============  ===============================================================================  ==============
@@ -282,7 +286,9 @@ def svm_costs(n_rows: int, n_features: int, loss: str, entries: int | None = Non
     costs = {"dual": (_SWEEP_ENTRY * stored + _VISIT * n) * (_SPARSE_SWEEPS if sparse else _DENSE_SWEEPS)}
     if loss != "hinge" and few_entries and d <= n:
         costs["conjugate"] = _CONJUGATE * (stored + n)
-    if n * p <= _COPY_ENTRIES:
+    if loss == "hinge" and few_entries and d <= n and stored**2 * _FEW_PAIRS <= (n * d) ** 2:
+        costs["interior"] = _INTERIOR_STEPS * (_PAIR * stored**2 / n + _SPARSE_ROW * n + factor)
+    elif n * p <= _COPY_ENTRIES:
         copy = _COPY_VALUE * n * p + (_PRODUCT * n * stored if n < d else 0.0)
         if loss == "hinge":
             tall = n >= max(_ALL_ROWS, _ALL_ROWS_A_COLUMN * (d + 1.0))
@@ -292,7 +298,7 @@ def svm_costs(n_rows: int, n_features: int, loss: str, entries: int | None = Non
         else:
             step = hessian + factor + _STEP_VALUE * n * p + _ROW * n
             costs["newton"] = copy + (5.0 + min(15.0, 30.0 * few)) * step
-    if n_features <= _PRIMAL_COLUMNS:
+    if n_features <= _PRIMAL_COLUMNS and (n >= d or len(costs) == 1):
         one = _PASS_VALUE * stored + _ROW * n + _PASS
         hinge, squared = 25.0 + min(100.0, 900.0 * few), 8.0 + min(30.0, 100.0 * few)
         costs["primal"] = hinge * (hessian + one) if loss == "hinge" else squared * (hessian / 2.0 + one)
