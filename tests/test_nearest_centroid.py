@@ -50,6 +50,28 @@ def test_answers_are_scikit_learn_s(
                 np.testing.assert_allclose(getattr(ours, method)(rows), getattr(theirs, method)(X), atol=1e-8)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_class_is_that_of_the_largest_score_or_with_equal_priors_of_the_nearest_centroid(seed: int) -> None:
+    """scikit-learn's two rules: which of them `predict` is depends on the priors alone, wherever they come from."""
+    rng = np.random.default_rng(seed)
+    K, d = int(rng.integers(2, 6)), int(rng.integers(1, 8))
+    X = rng.standard_normal((K * 30, d)) * 10.0 ** rng.uniform(-2, 2, d)
+    y = np.repeat(np.arange(K), 30)  # as many rows of each class: their shares are equal priors
+    unequal = rng.permutation(np.arange(1.0, K + 1.0))
+    for priors in ("uniform", "empirical", [1.0 / K] * K, (unequal / unequal.sum()).tolist()):
+        ours, theirs = (one.NearestCentroid(priors=priors).fit(X, y) for one in (sx, reference))
+        found = ours.predict(X)
+        assert (found == theirs.predict(X)).all()
+        scores = ours.predict_proba(X)
+        assert scores.argmax(axis=1).tolist() == theirs.predict_proba(X).argmax(axis=1).tolist()
+        if np.ptp(ours.class_prior_) < 1e-12:
+            away = np.square(X[:, None] - ours.centroids_).sum(axis=2)
+            assert (found == away.argmin(axis=1)).all() and not hasattr(ours, "score_form")
+        else:
+            assert (found == scores.argmax(axis=1)).all()
+            assert (found == ours.score_form().scores(X).argmax(axis=1)).all()
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
 def test_weights_are_repeated_rows(metric: str) -> None:
     X, y = data(80, 4, 3)

@@ -20,7 +20,7 @@ from separatrix.geometry import Linear, Quadratic
 from separatrix.geometry.combined_forms import Composition, Placed
 from separatrix.geometry.score_form import NoScoreForm, score_form_of
 
-X, CODES = load_iris(return_X_y=True)
+X, CODES = (part[7:] for part in load_iris(return_X_y=True))  # classes of unequal shares
 X = np.round(2.0 * X)
 Y = np.array(["a", "b", "c"])[CODES]
 TWO = np.where(CODES > 0, "yes", "no")

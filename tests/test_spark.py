@@ -214,13 +214,15 @@ def test_columns_of_vectors_and_tables_by_name(spark: Any, frame: Any, rows: pd.
 
 def test_scores_are_columns_beside_the_others(frame: Any, rows: pd.DataFrame) -> None:
     model = sx.LogisticRegression().fit(rows[NAMES], rows["label"])
-    found = model.transform(frame).toPandas()
+    found = model.predict_proba(model.predict(frame)).toPandas()
     expected = model.predict_proba(found[NAMES])
     np.testing.assert_allclose(found[[f"probability_{k}" for k in "abc"]], expected, rtol=1e-12)
     assert (found["prediction"] == model.predict(found[NAMES])).all()
     assert list(found.columns[: len(frame.columns)]) == frame.columns
     with pytest.raises(ValueError, match="'prediction' already"):
         model.predict(model.predict(frame))
+    there = clone(model).fit(frame.select(*NAMES, "label"), "label")
+    assert there.transform(frame).columns == list(found.columns) and not hasattr(model, "transform")
 
 
 def test_the_example_of_the_documentation_runs(spark: Any) -> None:

@@ -137,6 +137,8 @@ class Source(ABC):
     """The device that the rows are on; ``None`` for the memory of a process."""
     place: str = "memory"
     """Where passes run, as `fit_.engine` names it."""
+    from_spark: bool = False
+    """Whether the rows are those of a Spark data frame, wherever they are now."""
     shared_out: bool = False
     """Whether the blocks are cut for many threads already, and costly to cut again."""
     room: int | None = 1 << 28

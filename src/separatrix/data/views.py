@@ -36,7 +36,7 @@ class View(Source):
         self.n_rows, self.n_features, self.feature_names = source.n_rows, source.n_features, source.feature_names
         self.classes, self.all_classes, self.dtype = source.classes, source.all_classes, source.dtype
         self.shared_out, self.room, self.device = source.shared_out, source.room, source.device
-        self.place = source.place
+        self.place, self.from_spark = source.place, source.from_spark
 
     @property
     def engine(self) -> Engine | None:

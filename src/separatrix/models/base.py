@@ -70,6 +70,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     # coefficients that a certificate is about stay as they were found, in float64.
     _keeps_single = False
     _fitted_on_single = False
+    _fitted_in_spark = False
     _encoding: Any = None
     """How the columns of a table in files were read and encoded, where the model was fitted to one."""
     _of_some_fits: ClassVar[tuple[str, ...]] = ()
@@ -120,6 +121,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
                 if hasattr(X, "chunks") or hasattr(X, "columns"):  # delayed blocks may hold their targets
                     self._check_target(X, y)
                 X, y, sample_weight = self._elsewhere(X, y, sample_weight), None, None
+            self._fitted_in_spark = isinstance(X, Source) and X.from_spark
             call = FitCall(X, y, sample_weight, options, watch, self._before())
             for name in self._of_some_fits:
                 self.__dict__.pop(name, None)
@@ -134,6 +136,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             self._check_parameters()
             if is_elsewhere(X):
                 X, y, sample_weight = self._elsewhere(X, y, sample_weight), None, None
+            self._fitted_in_spark = isinstance(X, Source) and X.from_spark
             self._add_rows(FitCall(X, y, sample_weight, options, Stopwatch(), None))
         return self
 

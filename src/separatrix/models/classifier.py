@@ -5,7 +5,6 @@ p(k | x) = e^{s_k} / Σ_l e^{s_l}
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -43,6 +42,13 @@ def _by_rows(function: Callable[[Float], NDArray[Any]], values: Float) -> NDArra
     return result
 
 
+def _fitted_in_spark(model: Any) -> bool:
+    """Elsewhere a classifier is no transformer: scikit-learn would take it for one by the name of the method alone."""
+    if not model._fitted_in_spark:
+        raise AttributeError("it was not fitted to a Spark data frame; predict and predict_proba add columns to one.")
+    return True
+
+
 class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A rule that gives every class a score; the largest wins."""
 
@@ -56,11 +62,12 @@ class Classifier(CountedClasses, ClassifierMixin, Estimator):  # type: ignore[mi
         """A function of the scores of all rows, which it may overwrite."""
         return _by_rows(function, self._scores(X))
 
-    @available_if(lambda self: "pyspark" in sys.modules)  # elsewhere a classifier is no transformer
+    @available_if(_fitted_in_spark)
     def transform(self, X: Any) -> Any:
         """A Spark data frame with columns of predictions and probabilities beside its own.
 
-        There only where pyspark is imported; the columns are computed by Spark's workers when they are asked for.
+        There only for a model that was fitted to Spark's rows: any other is no transformer, and its `predict` and
+        `predict_proba` add the same columns to a Spark data frame. Spark's workers compute them when they are asked for.
 
         Parameters
         ----------

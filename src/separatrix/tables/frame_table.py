@@ -34,7 +34,7 @@ class FrameTable(TableSource):
 
     def __init__(self, rows: Source, columns: TableColumns, encoding: TableEncoding | None = None) -> None:
         super().__init__(columns, encoding)
-        self.rows, self.place, self.room = rows, rows.place, rows.room
+        self.rows, self.place, self.room, self.from_spark = rows, rows.place, rows.room, rows.from_spark
 
     @property
     def identity(self) -> Any:

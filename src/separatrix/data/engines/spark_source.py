@@ -58,6 +58,7 @@ def scan_columns(
     rows = rows if cached else rows.persist()
     if numeric and _are_few(rows, frame, wanted, vector):
         found = _here(rows, Reading(0, 1, 0, target, weight), vector)
+        found.from_spark = True
         if not cached:
             rows.unpersist()
         return found
@@ -109,6 +110,7 @@ class SparkSource(PartitionedSource):
     """Rows of a Spark data frame with their targets and weights, cached by Spark while the source is there."""
 
     place = "spark"
+    from_spark = True
     labels: list[TargetFacts | Failed | None] | None = None
     """What the partitions know of their labels, if they have been asked, and these are few and in order."""
 

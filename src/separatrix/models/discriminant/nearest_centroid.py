@@ -45,7 +45,9 @@ def _euclidean(model: Any) -> bool:
 
 
 def _has_form(model: Any) -> bool:
-    """Not where `predict` and `decision_function` are two rules."""
+    """Not where `predict` and `decision_function` are two rules: with equal priors, given so or found in the data."""
+    if hasattr(model, "class_prior_"):
+        return _euclidean(model) and not model._equal_priors()
     return _euclidean(model) and not (isinstance(model.priors, str) and model.priors == "uniform")
 
 
@@ -199,8 +201,9 @@ class NearestCentroid(Probabilities, MomentEstimator):
         return np.where(self.within_class_std_dev_ > 0, self.within_class_std_dev_, 1.0)
 
     def _equal_priors(self) -> bool:
-        possible = self.class_prior_ > 0
-        return bool(np.allclose(self.class_prior_[possible], 1.0 / (self._moments.counts > 0).sum()))
+        """Of two classes or more: where there is one, every rule chooses it."""
+        possible = self.class_prior_[self.class_prior_ > 0]
+        return len(possible) > 1 and bool(np.allclose(possible, 1.0 / (self._moments.counts > 0).sum()))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the nearest centroid, for every row; with priors that differ, of the largest score.
@@ -218,7 +221,7 @@ class NearestCentroid(Probabilities, MomentEstimator):
 
     @available_if(_has_form)
     def score_form(self) -> ScoreForm:
-        """`decision_function` as a formula of the columns; `predict` is another rule where the priors are equal."""
+        """The rule as a formula of the columns; there only where the priors differ, so that there is one rule."""
         self._check_ready()
         with np.errstate(divide="ignore"):  # a class of prior 0 is never chosen
             constants = 2.0 * np.log(self.class_prior_)
