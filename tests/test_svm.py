@@ -770,6 +770,36 @@ def test_platts_curve_is_that_of_a_logistic_regression_of_his_targets():
     np.testing.assert_allclose([(p - target).sum(), (p - target) @ scores], 0.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("spread", [1.0, 1e-2, 1e-5])
+def test_scores_that_fall_with_the_class_leave_its_share(spread):
+    from separatrix.models.svm.score_calibration import Platt
+
+    # The optimum among curves that do not fall: with slope 0 the constant has its own optimum, and p is the mean target.
+    rng = np.random.default_rng(0)
+    positive = (rng.random(200) < 0.8).astype(int)
+    scores = 3.0 + spread * (0.3 * rng.standard_normal(200) - positive)
+    weights = rng.integers(1, 4, 200).astype(float)
+    curve = Platt.fitted(scores, positive, weights)
+    up, down = weights @ positive, weights @ (1 - positive)
+    target = np.where(positive > 0, (up + 1) / (up + 2), 1 / (down + 2))
+    assert curve.slope == 0.0
+    np.testing.assert_allclose(curve.probability(scores), np.average(target, weights=weights), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_machine_that_predicts_one_class_has_its_share_as_probability(kernel):
+    # Visits of patients of whom most have the class: the machine gives all rows about the same score.
+    rng = np.random.default_rng(4)
+    patient = np.repeat(np.arange(50), 4)
+    X = np.column_stack([rng.integers(0, 2, 50)[patient], rng.integers(0, 2, 50)[patient], np.tile([0, 2, 4, 11], 50)])
+    y = (rng.random(200) < np.clip(0.8 + 0.1 * rng.standard_normal(50), 0, 1)[patient]).astype(int)
+    model = SVC(kernel=kernel, C=0.1, calibration="sigmoid", random_state=0).fit(X, y)
+    assert (model.predict(X) == 1).all()
+    share = y.mean()
+    guessing = -(share * np.log(share) + (1 - share) * np.log(1 - share))
+    assert -np.log(model.predict_proba(X)[np.arange(200), y]).mean() < 1.05 * guessing
+
+
 def test_coupling_recovers_probabilities_that_agree():
     from separatrix.models.svm.score_calibration import couple
 

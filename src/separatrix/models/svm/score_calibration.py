@@ -1,6 +1,6 @@
 """Probabilities from the scores of a machine, and from the scores of pairs of classes.
 
-    Platt      p(f) = 1/(1 + e^{Af + B}), fitted to scores of rows that were left out, targets (n₊+1)/(n₊+2) and 1/(n₋+2)
+    Platt      p(f) = 1/(1 + e^{Af + B}), A ≤ 0, fitted to scores of rows that were left out, targets (n₊+1)/(n₊+2) and 1/(n₋+2)
     isotonic   p(f) the best non-decreasing function
     coupling   min_p Σ_{k≠l} (r_lk p_k − r_kl p_l)²,  Σp = 1,   r_kl = p(k | k or l): a linear system
     agreement  the nearest p whose largest entry is the class that is predicted
@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from separatrix.data.block import Codes, Float
@@ -83,9 +83,12 @@ class Platt(Calibrator):
             before, here = here, value(theta)
             if before - here <= 1e-14 * max(1.0, abs(here)):
                 break
-        # A falling curve would mean that the scores are worse than chance: they then carry no information.
-        slope = max(0.0, float(theta[0])) / scale
-        return cls(-slope, -float(theta[1]))
+        if theta[0] <= 0.0:
+            # A falling curve would mean that the scores are worse than chance: they then carry no information. The constant of
+            # best fit beside a slope of 0 is another than beside a falling one, which may be far off where all scores are alike.
+            mean = float(weights @ target) / (up + down)
+            return cls(0.0, -float(logit(mean)))
+        return cls(-float(theta[0]) / scale, -float(theta[1]))
 
     def probability(self, scores: Float) -> Float:
         return self._agreeing(expit(-(self.slope * scores + self.constant)), scores)
