@@ -85,7 +85,7 @@ class Platt(Calibrator):
                 break
         if theta[0] <= 0.0:
             # A falling curve would mean that the scores are worse than chance: they then carry no information. The constant of
-            # best fit beside a slope of 0 is another than beside a falling one, which may be far off where all scores are alike.
+            # best fit beside a slope of 0 is another than beside a falling one, which may be far off for scores that are alike.
             mean = float(weights @ target) / (up + down)
             return cls(0.0, -float(logit(mean)))
         return cls(-float(theta[0]) / scale, -float(theta[1]))
