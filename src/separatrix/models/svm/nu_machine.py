@@ -34,7 +34,7 @@ _SET, _WHOLE = 1024, 2000
 _STEPS_A_ROW, _TURNS = 20, 10
 # Steps of pairs, for each product of two rows, that cost about as much as interior points.
 _CRAWL = 0.3
-_INNER, _POLISHES, _POLISHED = 0.1, 20, 1000
+_INNER, _FIRST, _POLISHES, _POLISHED = 0.1, 1e-3, 20, 1000
 # Rounds without the violation falling by a tenth.
 _PATIENCE = 200
 # ρ below this many times the rounding of the scores is none.
@@ -103,7 +103,10 @@ class _NuSearch:
     def run(self) -> Status:
         best, waited = np.inf, 0
         try:
-            self._refresh()
+            if self.matrix.values is None:
+                self._refresh()
+            else:
+                self.v = -(self.matrix.values @ self.beta)
             while True:
                 violation, rho = self._violation(self.v, self.beta), self.thresholds()[0]
                 state = {"iteration": self.rounds, "violation": violation, "rows": len(self.v), "steps": self.steps}
@@ -175,7 +178,9 @@ class _NuSearch:
         K, split = self._values(which), int(np.searchsorted(which, self.split))
         low, high = self.low[which], self.high[which]
         beta, v = self.beta[which].copy(), self.v[which].copy()
-        goal = max(0.5 * goal, self._rounding(), 0.0 if len(which) == len(self.v) else _INNER * violation)
+        # What ρ is, and with it the tolerance, is known after the first round.
+        share = _INNER if len(which) < len(self.v) else _FIRST if self.rounds == 1 else 0.0
+        goal = max(0.5 * goal, self._rounding(), share * violation)
         for _ in range(_TURNS):
             limit = min(_STEPS_A_ROW * len(which), max(1, self.limit - self.steps))
             steps, left = side_smo(K, split, v, beta, low, high, goal, limit)
@@ -191,9 +196,13 @@ class _NuSearch:
         moved = np.flatnonzero(change)
         if not len(moved):
             return False
+        self.beta[which] = beta
+        if len(which) == len(self.v):
+            self.v = -(K @ beta)
+            return True
         scores = -self.v
         self.matrix.add(scores, None, which[moved], change[moved])
-        self.beta[which], self.v = beta, -scores
+        self.v = -scores
         return True
 
     def _polish(self) -> None:
