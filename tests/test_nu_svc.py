@@ -91,3 +91,43 @@ def test_all_rows_at_their_bounds() -> None:
     y = (np.arange(len(y)) % 2).astype(int)
     model = sx.NuSVC(nu=1.0).fit(X + 2.0 * y[:, None], y)
     assert model.fit_.certificate.gap < 1e-6 and model.score(X + 2.0 * y[:, None], y) > 0.8
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("rank", [3, 40])
+def test_interior_points_are_at_the_optimum(seed: int, rank: int) -> None:
+    """Singular and regular K, bounds that differ, rows without weight: KKT up to rounding, and the sums kept."""
+    from separatrix.models.svm.nu_interior import interior_point
+
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((40, rank)) + np.repeat([1.0, -1.0], 20)[:, None]
+    K, weights = rows @ rows.T, rng.uniform(0.5, 2.0, 40)
+    weights[[3, 30]] = 0.0
+    low, high = np.repeat([0.0, -1.0], 20) * weights, np.repeat([1.0, 0.0], 20) * weights
+    begin = 0.3 * (low + high)
+    found, _ = interior_point(K, 20, begin.copy(), low, high)
+    v = -(K @ found)
+    assert (low <= found).all() and (found <= high).all()
+    for side in (slice(0, 20), slice(20, 40)):
+        np.testing.assert_allclose(found[side].sum(), begin[side].sum(), rtol=1e-12)
+        rising, falling = v[side][found[side] < high[side]], v[side][found[side] > low[side]]
+        assert rising.max() - falling.min() <= 1e-6 * np.abs(K @ begin).max()
+
+
+def test_a_machine_without_a_margin_is_told_soon() -> None:
+    """Labels at random: the hulls overlap, so that ρ goes to 0 and pairs of rows would go on for a million steps."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((333, 2)), rng.integers(0, 2, 333)
+    seen: list[int] = []
+    from separatrix.models.svm import nu_machine
+
+    def counted(search: nu_machine._NuSearch, *given: object) -> object:
+        seen.append(search.steps)
+        return published(search, *given)  # type: ignore[arg-type]
+
+    published = nu_machine._NuSearch.published
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nu_machine._NuSearch, "published", counted)
+        with pytest.raises(ValueError, match="no margin between the classes"):
+            sx.NuSVC(nu=0.5).fit(X, y)
+    assert seen[0] < 100_000

@@ -343,27 +343,37 @@ def _pairs(values: Float, v: Float, beta: Float, low: Float, high: Float, tol: f
     return limit
 
 
-def newton_on_free_rows(K: Float, v: Float, beta: Float, low: Float, high: Float, limit: int) -> int:
+def newton_on_free_rows(
+    K: Float, v: Float, beta: Float, low: Float, high: Float, limit: int, split: int | None = None
+) -> int:
     """Newton's steps on the free variables alone, at most `limit`, each as far as the first bound; how many were taken.
 
     K d + μ1 = v, Σd = 0 on the free rows. With the last of them eliminated, d_r = −Σd, it is
     (K_ij − K_ir − K_rj + K_rr) d = v_i − v_r, whose solution keeps the sum to rounding however singular K is. The objective
     rises along each step. One factorisation, O(q³), for each variable that reaches its bound. `v` and `beta` are changed.
+    With `split` the rows before it and those from it on keep their sums each, and the last of each are eliminated.
     """
     for taken in range(most := min(_NEWTON_STEPS, limit)):
         free = np.flatnonzero((beta > low) & (beta < high))
-        if len(free) < 2:
+        side = np.zeros(len(free), dtype=np.intp) if split is None else (free >= split).astype(np.intp)
+        last = np.flatnonzero(np.diff(side, append=2))
+        rest, ends, own = (
+            np.delete(free, last),
+            free[last],
+            np.searchsorted(last, np.delete(np.arange(len(free)), last)),
+        )
+        if not len(rest):
             return taken
-        rest, last = free[:-1], free[-1]
-        block = K[np.ix_(rest, rest)] - K[rest, last][:, None] - K[last, rest][None, :] + K[last, last]
+        edge = K[np.ix_(rest, ends)][:, own]
+        block = K[np.ix_(rest, rest)] - edge - edge.T + K[np.ix_(ends, ends)][np.ix_(own, own)]
         shift = 1e-12 * float(np.trace(block)) / len(rest) + np.finfo(np.float64).tiny
         block[np.diag_indices(len(rest))] += shift
         with one_blas_thread():
             factor, failed = dpotrf(block, lower=1, overwrite_a=1)
-            part = None if failed else dpotrs(factor, v[rest] - v[last], lower=1)[0]
+            part = None if failed else dpotrs(factor, v[rest] - v[ends[own]], lower=1)[0]
         if part is None:
             return taken
-        step = np.append(part, -part.sum())
+        step = np.insert(part, last - np.arange(len(last)), -np.bincount(own, part, len(last)))
         if not np.isfinite(step).all() or not float(step @ v[free]) > 0:
             return taken
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

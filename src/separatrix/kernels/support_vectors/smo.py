@@ -21,7 +21,7 @@ import numpy as np
 from separatrix.kernels import compiled
 
 # A curvature below this share of the diagonal is rounding: the step goes to a bound.
-_FLAT = 1e-14
+FLAT = 1e-14
 _FAST = {"reassoc", "contract", "nsz"}
 _BELOW_SIGN = 0x7FFFFFFFFFFFFFFF
 
@@ -37,7 +37,7 @@ def need(i: Any, K: Any, rows: Any, values: Any, known: Any) -> None:
 
 
 @compiled()
-def _largest(bits: Any, places: Any) -> Any:
+def largest_place(bits: Any, places: Any) -> Any:
     """Where the largest double is; `places` has the bits that hold a place set."""
     best = np.int64(-_BELOW_SIGN)
     for t in range(len(bits)):
@@ -47,7 +47,7 @@ def _largest(bits: Any, places: Any) -> Any:
 
 
 @compiled(fastmath=_FAST, error_model="numpy")
-def _move(v: Any, up: Any, down: Any, first: Any, second: Any, step: Any, rising: Any, falling: Any) -> None:
+def move_scores(v: Any, up: Any, down: Any, first: Any, second: Any, step: Any, rising: Any, falling: Any) -> None:
     """v −= step·(first − second), with v of the rows whose β may rise and −v of those whose β may fall, −∞ for others."""
     for t in range(len(v)):
         x = v[t] - step * (first[t] - second[t])
@@ -57,7 +57,7 @@ def _move(v: Any, up: Any, down: Any, first: Any, second: Any, step: Any, rising
 
 
 @compiled(fastmath=_FAST, error_model="numpy")
-def _weigh(falling: Any, diagonal: Any, first: Any, best: Any, own: Any, flat: Any, gains: Any) -> None:
+def weigh_pairs(falling: Any, diagonal: Any, first: Any, best: Any, own: Any, flat: Any, gains: Any) -> None:
     """What a step with each row would gain; negative where it would lose."""
     for t in range(len(falling)):
         room, eta = best + falling[t], own + diagonal[t] - 2.0 * first[t]
@@ -93,19 +93,19 @@ def smo(
         down[t] = 0.0 if beta[t] > low[t] else -np.inf
         diagonal[t] = K[rows[t], rows[t]]
         largest = max(largest, abs(diagonal[t]))
-    flat = max(_FLAT * largest, 1e-300)
-    _move(v, up, down, diagonal, diagonal, 0.0, rising, falling)
+    flat = max(FLAT * largest, 1e-300)
+    move_scores(v, up, down, diagonal, diagonal, 0.0, rising, falling)
     steps = 0
     while True:
-        i = _largest(rising.view(np.int64), places)
+        i = largest_place(rising.view(np.int64), places)
         best = rising[i]
-        violation = best + falling[_largest(falling.view(np.int64), places)]
+        violation = best + falling[largest_place(falling.view(np.int64), places)]
         if not violation > tol or steps >= max_iter:
             return steps, violation
         need(i, K, rows, values, known)
         first = values[i]
-        _weigh(falling, diagonal, first, best, diagonal[i], flat, gains)
-        j = _largest(gains.view(np.int64), places)
+        weigh_pairs(falling, diagonal, first, best, diagonal[i], flat, gains)
+        j = largest_place(gains.view(np.int64), places)
         if not gains[j] > 0.0:
             return steps, violation
         need(j, K, rows, values, known)
@@ -120,5 +120,5 @@ def smo(
         for t in (i, j):
             up[t] = 0.0 if beta[t] < high[t] else -np.inf
             down[t] = 0.0 if beta[t] > low[t] else -np.inf
-        _move(v, up, down, first, second, step, rising, falling)
+        move_scores(v, up, down, first, second, step, rising, falling)
         steps += 1

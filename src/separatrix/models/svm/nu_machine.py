@@ -8,7 +8,7 @@ Divided by ρ it is the soft-margin machine of C = 1/ρ: (w, b)/ρ is its optimu
 the two problems are the same but for the factor ρ². So what is published is that machine, with its proof (duality_gap.py).
 
 Rounds as in working_set.py, with pairs within a side: for up to some thousand rows all are in one round, and Newton's steps on
-the free variables end it.
+the free variables end it. Where these crawl, as they do while there is hardly a margin, interior points go on once.
 
 Reference: Schölkopf, Smola, Williamson, Bartlett (2000), Neural Computation 12; Chang and Lin (2001), Neural Computation 13.
 
@@ -20,19 +20,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 
 from separatrix.data.block import Float
 from separatrix.dual.duality_gap import KernelDual, SoftMargin, constant_dual, settled_status
 from separatrix.dual.kernel_matrix import Index, KernelMatrix
+from separatrix.dual.small_machines import newton_on_free_rows
+from separatrix.models.svm.nu_interior import interior_point
 from separatrix.result import Status
-from separatrix.settings import one_blas_thread
 
 _EPS = float(np.finfo(np.float64).eps)
 _SET, _WHOLE = 1024, 2000
 # Steps of pairs per row between two attempts at Newton's; how often they take turns in a round.
-_STEPS_A_ROW, _TURNS, _NEWTON_STEPS = 20, 10, 40
-_INNER, _POLISHES, _POLISHED = 0.1, 20, 1000
+_STEPS_A_ROW, _TURNS = 20, 10
+# Steps of pairs, for each product of two rows, that cost about as much as interior points.
+_CRAWL = 0.3
+_INNER, _FIRST, _POLISHES, _POLISHED = 0.1, 1e-3, 20, 1000
 # Rounds without the violation falling by a tenth.
 _PATIENCE = 200
 # ρ below this many times the rounding of the scores is none.
@@ -59,10 +61,10 @@ def solve_nu(
     """The soft-margin machine that the ν-machine is, and its bounds C = s/ρ.
 
     `tol` is the largest violation in units of ρ, the margin; `weights` are s (n,). ``nu`` is cut at the largest that is
-    feasible. A ValueError where ρ = 0: less slack than ν allows leaves no margin.
+    feasible. The rows of the positive side come first. A ValueError where ρ = 0: less slack than ν allows leaves no margin.
     """
     nu = min(nu, largest_nu(signs, weights))
-    search = _NuSearch(matrix, signs, weights, 0.5 * nu * float(weights.sum()), tol, max_steps, callback)
+    search = _NuSearch(matrix, signs, weights, 0.5 * nu * float(weights.sum()), tol, max_steps, callback, positive)
     status = search.run()
     return search.published(status, positive)
 
@@ -77,19 +79,22 @@ class _NuSearch:
         tol: float,
         limit: int | None,
         callback: Any,
+        positive: bool | None,
     ) -> None:
         self.matrix, self.signs, self.weights, self.tol, self.callback = matrix, signs, weights, tol, callback
-        self.positive = signs > 0
-        self.low, self.high = np.where(self.positive, 0.0, -weights), np.where(self.positive, weights, 0.0)
+        self.split = int(np.count_nonzero(signs > 0))
+        self.sides = (slice(0, self.split), slice(self.split, len(signs)))
+        self.low, self.high = np.where(signs > 0, 0.0, -weights), np.where(signs > 0, weights, 0.0)
         self.half, self.limit = half, max(10_000_000, 200 * len(signs)) if limit is None else limit
         self.beta, self.v = self._start(half), np.zeros(len(signs))
         self.steps = self.rounds = 0
+        self.interior = bool(positive) and len(signs) <= _WHOLE  # whether interior points may be tried
         self.trace: list[dict[str, Any]] = []
 
     def _start(self, half: float) -> Float:
         """Multipliers of the right sums: rows at their bounds, in order, as far as the sum goes."""
         beta = np.zeros(len(self.signs))
-        for side in (self.positive, ~self.positive):
+        for side in self.sides:
             bound = self.weights[side]
             before = np.cumsum(bound) - bound
             beta[side] = np.clip(half - before, 0.0, bound)
@@ -98,7 +103,10 @@ class _NuSearch:
     def run(self) -> Status:
         best, waited = np.inf, 0
         try:
-            self._refresh()
+            if self.matrix.values is None:
+                self._refresh()
+            else:
+                self.v = -(self.matrix.values @ self.beta)
             while True:
                 violation, rho = self._violation(self.v, self.beta), self.thresholds()[0]
                 state = {"iteration": self.rounds, "violation": violation, "rows": len(self.v), "steps": self.steps}
@@ -120,9 +128,10 @@ class _NuSearch:
 
     def _violation(self, v: Float, beta: Float) -> float:
         worst = 0.0
-        for side in (self.positive, ~self.positive):
-            top = v[side & (beta < self.high)].max(initial=-np.inf)
-            worst = max(worst, float(top - v[side & (beta > self.low)].min(initial=np.inf)))
+        for side in self.sides:
+            own, at = v[side], beta[side]
+            top = own[at < self.high[side]].max(initial=-np.inf)
+            worst = max(worst, float(top - own[at > self.low[side]].min(initial=np.inf)))
         return worst
 
     def _rounding(self) -> float:
@@ -132,13 +141,14 @@ class _NuSearch:
     def thresholds(self) -> tuple[float, float]:
         """(ρ, b) before the division: means over the free rows of each side, or the middle of the interval."""
         at = []
-        for side in (self.positive, ~self.positive):
-            free = side & (self.beta > self.low) & (self.beta < self.high)
+        for side in self.sides:
+            v, may_fall, may_rise = self.v[side], (self.beta > self.low)[side], (self.beta < self.high)[side]
+            free = may_fall & may_rise
             if free.any():
-                at.append(float(-self.v[free].mean()))
+                at.append(float(-v[free].mean()))
                 continue
-            below = float(-self.v[side & (self.beta > self.low)].min(initial=np.inf))
-            above = float(-self.v[side & (self.beta < self.high)].max(initial=-np.inf))
+            below = float(-v[may_fall].min(initial=np.inf))
+            above = float(-v[may_rise].max(initial=-np.inf))
             # Where every row of the side is at one bound there is one end.
             at.append(0.5 * (below + above) if np.isfinite(below + above) else below if np.isfinite(below) else above)
         return 0.5 * (at[0] - at[1]), -0.5 * (at[0] + at[1])
@@ -149,35 +159,50 @@ class _NuSearch:
         if n <= _WHOLE:
             return np.arange(n, dtype=np.intp)
         taken = np.zeros(n, dtype=np.bool_)
-        for side in (self.positive, ~self.positive):
+        for side in self.sides:
             for may, size in ((self.beta < self.high, -self.v), (self.beta > self.low, self.v)):
-                rows = np.flatnonzero(side & may & ~taken)
+                rows = side.start + np.flatnonzero((may & ~taken)[side])
                 quarter = min(_SET // 4, len(rows))
                 if quarter:
                     taken[rows[np.argpartition(size[rows], quarter - 1)[:quarter]]] = True
         return np.flatnonzero(taken)
 
+    def _values(self, which: Index) -> Float:
+        """Kernel values of some rows or all of them among themselves."""
+        whole = self.matrix.values if len(which) == len(self.v) else None
+        return np.ascontiguousarray(self.matrix.square(which) if whole is None else whole, dtype=np.float64)
+
     def _solve(self, which: Index, violation: float, goal: float) -> bool:
         from separatrix.kernels.support_vectors.nu import side_smo  # numba takes a while to import
 
-        K = np.ascontiguousarray(self.matrix.square(which), dtype=np.float64)
-        side, low, high = self.positive[which], self.low[which], self.high[which]
+        K, split = self._values(which), int(np.searchsorted(which, self.split))
+        low, high = self.low[which], self.high[which]
         beta, v = self.beta[which].copy(), self.v[which].copy()
-        goal = max(0.5 * goal, self._rounding(), 0.0 if len(which) == len(self.v) else _INNER * violation)
+        # What ρ is, and with it the tolerance, is known after the first round.
+        share = _INNER if len(which) < len(self.v) else _FIRST if self.rounds == 1 else 0.0
+        goal = max(0.5 * goal, self._rounding(), share * violation)
         for _ in range(_TURNS):
             limit = min(_STEPS_A_ROW * len(which), max(1, self.limit - self.steps))
-            steps, left = side_smo(K, side, v, beta, low, high, goal, limit)
+            steps, left = side_smo(K, split, v, beta, low, high, goal, limit)
             self.steps += int(steps)
             if left <= goal or self.steps >= self.limit:
                 break
-            self.steps += _newton_on_free_rows(K, side, v, beta, low, high, self.limit - self.steps)
+            if self.interior and self.steps > _CRAWL * len(which) ** 2:
+                self.interior = False
+                beta, taken = interior_point(K, split, beta, low, high)
+                self.steps, v = self.steps + taken, -(K @ beta)
+            self.steps += newton_on_free_rows(K, v, beta, low, high, self.limit - self.steps, split)
         change = beta - self.beta[which]
         moved = np.flatnonzero(change)
         if not len(moved):
             return False
+        self.beta[which] = beta
+        if len(which) == len(self.v):
+            self.v = -(K @ beta)
+            return True
         scores = -self.v
         self.matrix.add(scores, None, which[moved], change[moved])
-        self.beta[which], self.v = beta, -scores
+        self.v = -scores
         return True
 
     def _polish(self) -> None:
@@ -185,12 +210,12 @@ class _NuSearch:
         from separatrix.kernels.support_vectors.nu import side_smo
 
         every = np.arange(len(self.v))
-        K, before, least = np.ascontiguousarray(self.matrix.square(every), dtype=np.float64), np.inf, self._rounding()
+        K, before, least = self._values(every), np.inf, self._rounding()
         beta, v, best = self.beta.copy(), self.v.copy(), self._violation(self.v, self.beta)
         for _ in range(_POLISHES):
             if np.count_nonzero((beta > self.low) & (beta < self.high)) > _POLISHED:
                 break
-            self.steps += _newton_on_free_rows(K, self.positive, v, beta, self.low, self.high, self.limit - self.steps)
+            self.steps += newton_on_free_rows(K, v, beta, self.low, self.high, self.limit - self.steps, self.split)
             v = -(K @ beta)
             violation = self._violation(v, beta)
             if violation <= best:
@@ -199,7 +224,7 @@ class _NuSearch:
             if not violation > least or violation > 0.5 * before or limit <= 0:
                 break
             before, goal = violation, max(least, 0.01 * violation)
-            self.steps += int(side_smo(K, self.positive, v, beta, self.low, self.high, goal, limit)[0])
+            self.steps += int(side_smo(K, self.split, v, beta, self.low, self.high, goal, limit)[0])
 
     def _refresh(self) -> None:
         scores, support = np.zeros(len(self.v)), np.flatnonzero(self.beta)
@@ -226,45 +251,3 @@ class _NuSearch:
         status = settled_status(status, proof.gap, sides.allowed(self.tol, beta))
         counts = (self.rounds, self.steps, self.trace, errors)
         return KernelDual(beta, scores, b / rho, status, proof, *counts), bound
-
-
-def _newton_on_free_rows(K: Float, side: Any, v: Float, beta: Float, low: Float, high: Float, limit: int) -> int:
-    """Newton's steps on the free variables alone, each as far as the first bound; how many were taken.
-
-    With the last free row r of either side eliminated, d_r = −Σd over its side: the sums are kept to rounding however singular
-    K is. `v` and `beta` are changed.
-    """
-    for taken in range(most := min(_NEWTON_STEPS, limit)):
-        free = [np.flatnonzero((beta > low) & (beta < high) & one) for one in (side, ~side)]
-        rest = np.concatenate([rows[:-1] for rows in free])
-        if not len(rest):
-            return taken
-        last = np.concatenate([np.full(max(0, len(rows) - 1), rows[-1] if len(rows) else 0) for rows in free])
-        block = K[np.ix_(rest, rest)] - K[np.ix_(last, rest)] - K[np.ix_(rest, last)] + K[np.ix_(last, last)]
-        shift = 1e-12 * float(np.trace(block)) / len(rest) + np.finfo(np.float64).tiny
-        block[np.diag_indices(len(rest))] += shift
-        try:
-            with one_blas_thread():
-                factor = sla.cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
-                part = sla.cho_solve(factor, v[rest] - v[last], check_finite=False)
-        except sla.LinAlgError:
-            return taken
-        rows, step = np.concatenate(free), np.zeros(len(v))
-        step[rest] = part
-        np.subtract.at(step, last, part)
-        step = step[rows]
-        if not np.isfinite(step).all() or not float(step @ v[rows]) > 0:
-            return taken
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ends = np.where(step > 0, high[rows], low[rows])
-            room = np.where(step != 0, (ends - beta[rows]) / step, np.inf)
-        first = int(np.argmin(room))
-        length = min(1.0, float(room[first]))
-        moved = np.clip(beta[rows] + length * step, low[rows], high[rows])
-        if length < 1.0:
-            moved[first] = ends[first]
-        v -= K[:, rows] @ (moved - beta[rows])
-        beta[rows] = moved
-        if length == 1.0:
-            return taken + 1
-    return max(0, most)

@@ -11,8 +11,10 @@ Reference: Schölkopf, Smola, Williamson, Bartlett (2000), New support vector al
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from separatrix.data.block import Codes, Float
 from separatrix.dual.duality_gap import KernelDual
@@ -57,13 +59,12 @@ class NuProblem(KernelProblem):
         """Each machine has a price of its own: they are solved one by one."""
 
     def _matrix_of(self, rows: Index) -> KernelMatrix:
-        if len(rows) == len(self.codes):
-            return self._matrix
         return KernelMatrix(self.kernel, self.points.take(rows), self.memory, False)
 
     def _solve(self, duals: KernelDuals, m: int, callback: Any, begun: KernelDual | None) -> KernelDual:
         part = duals.splits.part(m)
-        rows, signs = duals.splits.rows[part], duals.splits.signs[part]
+        order = np.argsort(-duals.splits.signs[part], kind="stable")  # the positive side first
+        rows, signs = duals.splits.rows[part][order], duals.splits.signs[part][order]
         try:
             matrix = self._matrix_of(rows)
         except KeyboardInterrupt:
@@ -75,8 +76,11 @@ class NuProblem(KernelProblem):
         except ValueError as problem:
             sides = f"{duals.splits.negative[m]!s} and {duals.splits.positive[m]!s}"
             raise ValueError(f"nu={self.nu:g} between the classes {sides}: {problem}") from None
-        duals.bound[part] = bound
-        return dual
+        finally:
+            matrix.release()
+        back = np.argsort(order)
+        duals.bound[part] = bound[back]
+        return replace(dual, beta=dual.beta[back], scores=dual.scores[back], errors=dual.errors[back])
 
 
 class NuSVC(SVC):
