@@ -54,8 +54,11 @@ class MemorySource(Source):
         """The block of a slice of rows."""
 
     def blocks(self) -> Iterator[Block]:
-        for start in range(0, self.n_rows, self._rows_per_block):
-            rows = slice(start, min(start + self._rows_per_block, self.n_rows))
+        return self._cut(self._rows_per_block)
+
+    def _cut(self, size: int) -> Iterator[Block]:
+        for start in range(0, self.n_rows, size):
+            rows = slice(start, min(start + size, self.n_rows))
             y = None if self._y is None else self._y[rows]
             block = self._block(rows, y, None if self._weights is None else self._weights[rows])
             block.start += self._first
@@ -143,6 +146,9 @@ class ArraySource(MemorySource):
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
         return DenseBlock(self._X[rows], y, weights, rows.start, compiled=self._X.size >= WORTH_COMPILING)
+
+    def _finer_pieces(self, rows: int) -> Iterator[Block]:
+        return self._cut(min(rows, self._rows_per_block))  # of one size, unlike the halves of blocks
 
     def _rows(self, which: NDArray[np.intp]) -> Self:
         rows = np.empty((len(which), self.n_features), dtype=self._X.dtype)

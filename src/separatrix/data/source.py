@@ -237,6 +237,10 @@ class Source(ABC):
         """What the calling thread hands to the workers: cheap to make, turned into a block by `_block_of`."""
         return self.blocks()
 
+    def _finer_pieces(self, rows: int) -> Iterator[Block]:
+        """The same, of at most `rows` rows each."""
+        return cut_finer(self._pieces(), rows)
+
     def _block_of(self, piece: Block) -> Block:
         """A piece as a block; runs in the worker."""
         return piece
@@ -258,7 +262,7 @@ class Source(ABC):
                 work(at, self._block_of(piece))
 
         with one_blas_thread():
-            share(of_piece, self._pieces() if rows is None else cut_finer(self._pieces(), rows), threads_here())
+            share(of_piece, self._pieces() if rows is None else self._finer_pieces(rows), threads_here())
 
     def map(self, block_fn: Callable[[Block], Result], rows: int | None = None) -> list[Result]:
         """block_fn of every block, in block order."""

@@ -8,6 +8,7 @@ Columns whose mean is large against their spread are centred explicitly instead,
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -155,11 +156,17 @@ class SparseBlock(StoredBlock):
         """Whether the entries are visited by compiled loops, which begin with the import of numba."""
         return self.X.nnz >= _CURVED_FROM and (self.of_many or compiled_pays(_SAVED_SECONDS * self.X.nnz))
 
+    def _with(self, data: NDArray[Any]) -> Any:
+        """The matrix with other entries in the same places; SciPy takes longer to make a small one than to multiply it."""
+        twin = copy(self.X)
+        twin.data = data
+        return twin
+
     @cached_property
     def _as_double(self) -> Any:
-        return super()._double()
+        return self.X if self.X.dtype == np.float64 else self._with(self.X.data.astype(np.float64))
 
-    def _double(self) -> Any:  # SciPy takes longer to make a small matrix than to multiply it
+    def _double(self) -> Any:
         return super()._double() if self._looped else self._as_double
 
     def doubled(self) -> SparseBlock:
@@ -239,8 +246,7 @@ class SparseBlock(StoredBlock):
         return self.stored_rows(), False
 
     def _squared(self) -> Any:
-        X = self._double()
-        return sp.csr_array((np.square(X.data), X.indices, X.indptr), shape=X.shape)
+        return self._with(np.square(self.X.data.astype(np.float64, copy=False)))
 
     def column_squares(self, weights: Float | None = None) -> Float:
         each = np.ones(self.n) if weights is None else weights

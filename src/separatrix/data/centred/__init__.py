@@ -1,0 +1,1 @@
+"""Dense rows less their class means."""

@@ -1,0 +1,103 @@
+"""Second moments of rows [x, y] of one class, without a copy of all of them.
+
+With the roots of the weights (or ones) as a last column r, the product of [√s(x − g), √s(y − g), r] with itself holds the
+scatter about the guess g, the sums and the total weight:
+
+    c = Σ s(z − g)/n,   m = g + c,   Σ s(z − m)(z − m)ᵀ = Σ s(z − g)(z − g)ᵀ − n·ccᵀ
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.block import Centred, Float
+from separatrix.data.centred.dense_rows import FAR, NEAR, PIECE, SAMPLE, scratch_rows
+
+# The first rows, which give a guess of the mean.
+_GUESSED = 64
+# How far from the mean, in spreads and squared, the guess may turn out to be: a digit less.
+_OFF = 10.0
+# Entries of a piece that fit, with its copy, into the nearest large cache.
+_CACHED = 3 << 15
+
+
+class OneClassCentred(Centred):
+    """Rows [x, y] of one class, less their mean, joined and centred a piece at a time."""
+
+    n_classes = 1
+
+    def __init__(self, X: NDArray[Any], beside: Float, weights: Float | None, guess: Float) -> None:
+        self._parts, self._weights = (X, beside), weights
+        product = self._product(guess)
+        sums, self.counts = product[-1, :-1], product[-1, -1:].copy()
+        shift = sums / self.counts
+        self.mean_high, self.mean_low = (guess + shift)[None], np.zeros((1, len(guess)))
+        self._scatter = product[:-1, :-1] - np.outer(shift, sums)
+        self._off = shift * sums
+
+    def off(self, times: float) -> bool:
+        """Whether some column's mean is further from the guess than so many times its spread, all squared: digits are lost."""
+        return bool(np.any(self._off > times * self._scatter.diagonal()))
+
+    def far_from_origin(self) -> bool:
+        """Whether the last digits of the means could matter."""
+        return bool(np.any(self.counts * np.square(self.mean_high[0]) > FAR * self._scatter.diagonal()))
+
+    def _product(self, guess: Float) -> Float:
+        (X, beside), weights = self._parts, self._weights
+        (n, d), width = X.shape, len(guess) + 1
+        size = min(n, max(PIECE, _CACHED // width))
+        down = X.strides[0] < X.strides[1]  # to turn an array around costs more than to copy it
+        room = scratch_rows(width, size).T if down else scratch_rows(size, width)
+        total = np.zeros((width, width))
+        for start in range(0, n, size):
+            at = slice(start, min(start + size, n))
+            rows = room[: at.stop - start]
+            for part, here, about in ((X, rows[:, :d], guess[:d]), (beside, rows[:, d:-1], guess[d:])):
+                if about.any():
+                    np.subtract(part[at], about, out=here)
+                else:  # a third of the time
+                    here[...] = part[at]
+            if weights is None:
+                rows[:, -1] = 1.0
+            else:
+                rows[:, -1] = np.sqrt(weights[at])
+                rows[:, :-1] *= rows[:, -1:]
+            total += np.dot(rows.T, rows)
+        return total
+
+    def scatter(self) -> Float:
+        return self._scatter
+
+    def scatter_of(self, k: int) -> Float:
+        return self._scatter
+
+    def squares(self) -> Float:
+        return np.maximum(self._scatter.diagonal()[None], 0.0)
+
+    def rows(self) -> Float:
+        return self.rows_of(0)
+
+    def rows_of(self, k: int) -> Float:
+        rows: Float = np.concatenate(self._parts, axis=1, dtype=np.float64) - self.mean_high
+        return rows if self._weights is None else rows * np.sqrt(self._weights)[:, None]
+
+
+def one_class_centred(X: NDArray[Any], beside: Float, weights: Float | None) -> Centred | None:
+    """Rows [x, y] less their mean; ``None`` where there are few, or single numbers do not hold their means."""
+    if len(X) < max(SAMPLE, X.shape[1] + beside.shape[1]) or not (weights is None or weights.all()):
+        return None  # rows of weight 0 may hold NaN
+    some = np.concatenate([X[:_GUESSED], beside[:_GUESSED]], axis=1, dtype=np.float64)
+    guess = some.mean(axis=0)
+    spread = np.square(some - guess).mean(axis=0)
+    if np.any(np.square(guess) > FAR * spread):
+        return None
+    if np.all(np.square(guess) <= NEAR * spread):
+        guess = np.zeros_like(guess)
+    centred = OneClassCentred(X, beside, weights, guess)
+    if centred.off(_OFF):  # the first rows are not like the others
+        centred = OneClassCentred(X, beside, weights, centred.mean_high[0])
+    return None if centred.far_from_origin() else centred

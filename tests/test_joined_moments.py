@@ -1,0 +1,86 @@
+"""Second moments of rows [x, y] that are joined and centred piece by piece: those of exact arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from separatrix.data.centred.one_class import OneClassCentred
+from separatrix.data.dense import DenseBlock
+from separatrix.statistics import ClassMoments
+
+EPS = np.finfo(np.float64).eps
+
+
+def _rows(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((2_500, 3)), rng.standard_normal((2_500, 1))
+    if kind == "off the origin":
+        X += [5.0, -70.0, 0.0]
+    elif kind == "first rows unlike the others":
+        X[100:] += [1e7, -3e4, 10.0]
+        X[:100] = 0.0
+    elif kind == "far":
+        X += 1e9
+    elif kind == "constant":
+        X[:, 1] = 0.1
+    return X, y
+
+
+def _exact(column: np.ndarray, weights: np.ndarray) -> float:
+    values, counts = [Fraction(v) for v in column.tolist()], [Fraction(w) for w in weights.tolist()]
+    mean = sum(w * v for w, v in zip(counts, values, strict=True)) / sum(counts)
+    return float(sum(w * (v - mean) ** 2 for w, v in zip(counts, values, strict=True)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["plain", "off the origin", "first rows unlike the others", "far", "constant"])
+def test_moments_have_the_digits_of_the_data(kind, dtype, order, weighted):
+    X, y = _rows(kind)
+    X = np.array(X, dtype=dtype, order=order)
+    weights = np.random.default_rng(4).integers(1, 4, len(X)).astype(np.float64) if weighted else None
+    w = np.ones(len(X)) if weights is None else weights
+    block = DenseBlock(X, y, weights)
+    joined = block.join(y)
+    moments = ClassMoments.of_block(joined, 1)
+    scatter = moments.pooled().matrix()
+    assert scatter.shape == (4, 4)
+    for j in range(4):
+        column = (X[:, j] if j < 3 else y[:, 0]).astype(np.float64)
+        exact = _exact(column, w)
+        # What the column's own digits allow: a spread of means off by a rounding of the mean, and sums of n terms.
+        allowed = 200 * EPS * exact + w.sum() * (2 * EPS * np.abs(column).max()) ** 2
+        assert abs(scatter[j, j] - exact) <= allowed
+        assert moments.means[0, j] == pytest.approx(w @ column / w.sum(), rel=1e-12, abs=1e-12 * np.abs(column).max())
+    all_columns = np.concatenate([X.astype(np.float64), y], axis=1)
+    centred = all_columns - w @ all_columns / w.sum()
+    sizes = np.sqrt(np.diag(scatter))
+    np.testing.assert_array_less(
+        np.abs(scatter - centred.T @ (w[:, None] * centred)),
+        1e-10 * np.outer(sizes, sizes) + 1e-6 * (kind == "far") + 1e-20,
+    )
+
+
+def test_rows_are_not_copied_where_their_moments_are_ordinary():
+    X, y = _rows("plain")
+    joined = DenseBlock(X, y).join(y)
+    centred = joined.centre_classes(1)
+    assert isinstance(centred, OneClassCentred) and "X" not in vars(joined)
+    np.testing.assert_allclose(centred.squares()[0], np.square(centred.rows()).sum(axis=0), rtol=1e-12)
+    far = DenseBlock(X + 1e9, y).join(y)
+    assert not isinstance(far.centre_classes(1), OneClassCentred)
+
+
+def test_rows_of_weight_zero_may_hold_anything():
+    X, y = _rows("plain")
+    weights = np.ones(len(X))
+    weights[7] = 0.0
+    expected = ClassMoments.of_block(DenseBlock(X, y, weights).join(y), 1).pooled().matrix()
+    X[7] = np.nan
+    np.testing.assert_array_equal(
+        ClassMoments.of_block(DenseBlock(X, y, weights).join(y), 1).pooled().matrix(), expected
+    )
