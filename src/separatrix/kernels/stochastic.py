@@ -59,7 +59,7 @@ def _add_dense(row: Any, step: Any, v: Any, penalty: Any) -> Any:
     return squares, absolutes
 
 
-@compiled()
+@compiled(inline="always")
 def _add_sparse(data: Any, indices: Any, first: Any, last: Any, step: Any, v: Any, penalty: Any) -> Any:
     """The same at the entries of a sparse row."""
     squares, absolutes = 0.0, 0.0
