@@ -44,6 +44,41 @@ def _dense_score(row: Any, v: Any) -> Any:
     return score
 
 
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+def _add_dense(row: Any, step: Any, v: Any, penalty: Any) -> Any:
+    """v += step·row; Σv² and Σ|v|, where the penalty has them."""
+    squares, absolutes = 0.0, 0.0
+    for j in range(len(row)):
+        v[j] += row[j] * step
+    if penalty >= 2:
+        for j in range(len(row)):
+            squares += v[j] * v[j]
+    if penalty == 1 or penalty == 3:
+        for j in range(len(row)):
+            absolutes += abs(v[j])
+    return squares, absolutes
+
+
+@compiled(inline="always")
+def _add_sparse(data: Any, indices: Any, first: Any, last: Any, step: Any, v: Any, penalty: Any) -> Any:
+    """The same at the entries of a sparse row."""
+    squares, absolutes = 0.0, 0.0
+    if penalty == 1 or penalty == 3:
+        for p in range(first, last):
+            j = indices[p]
+            x = v[j] + data[p] * step
+            v[j], squares, absolutes = x, squares + x * x, absolutes + abs(x)
+    elif penalty == 2:
+        for p in range(first, last):
+            j = indices[p]
+            x = v[j] + data[p] * step
+            v[j], squares = x, squares + x * x
+    else:
+        for p in range(first, last):
+            v[indices[p]] += data[p] * step
+    return squares, absolutes
+
+
 @compiled()
 def loss_and_slope(loss: int, y: float, f: float, epsilon: float) -> tuple[float, float]:
     """ℓ(y, f) and its derivative by f, y = ±1."""
@@ -115,8 +150,12 @@ def sgd_epoch(
                 total += alpha * ((1.0 - l1_ratio) * 0.5 * squares + l1_ratio * absolutes)
             update = -eta * min(max(slope, -_STEEPEST), _STEEPEST)
         else:
-            for p in range(first, last):
-                length += np.float64(data[p]) * np.float64(data[p])
+            # A visit without a loss moves nothing; whether a row is empty matters to the count of visits alone.
+            if value != 0.0 or average > 0:
+                for p in range(first, last):
+                    length += np.float64(data[p]) * np.float64(data[p])
+            elif first < last:
+                length = 1.0
             if schedule == 4:
                 if length == 0.0:
                     continue
@@ -135,19 +174,19 @@ def sgd_epoch(
                     v[j] *= scale
                 scale, share, parts = 1.0, 0.0, 1.0
         if update != 0.0:
-            step, squares, absolutes = update / scale, 0.0, 0.0
-            for p in range(first, last):
-                j = p - first if dense else indices[p]
-                v[j] += data[p] * step
-                squares += v[j] * v[j]
-                absolutes += abs(v[j])
+            step = update / scale
+            if dense:
+                squares, absolutes = _add_dense(data[first:last], step, v, penalty)
+            else:
+                squares, absolutes = _add_sparse(data, indices, first, last, step, v, penalty)
             squares, absolutes = squares * scale * scale, absolutes * scale
             if with_intercept:
                 b += update * decay
         if 0 < average <= t:
             visits = t - average + 1.0
-            for p in range(first, last):
-                mean[p - first if dense else indices[p]] -= share * data[p] * (update / scale)
+            if update != 0.0:
+                for p in range(first, last):
+                    mean[p - first if dense else indices[p]] -= share * data[p] * (update / scale)
             if visits > 1.0:
                 parts /= 1.0 - 1.0 / visits
             share += parts * scale / visits

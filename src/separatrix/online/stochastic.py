@@ -10,6 +10,7 @@ in which the heavier side is scaled until the sum vanishes, and u as a whole to 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,13 @@ class StochasticMachine:
     epochs: int = 0
     stopped: bool = False
 
-    def learn(self, rows: tuple[Any, ...], learned: Codes, rule: StepRule, seed: int, t: float, score: Any) -> None:
-        """Epochs over the rows that are learned from; `score` of (w, b) on others decides when to stop, where given."""
+    def learn(
+        self, rows: tuple[Any, ...], learned: Codes, rule: StepRule, seed: int, t: float, score: Any, stop: Event
+    ) -> None:
+        """Epochs over the rows that are learned from; `score` of (w, b) on others decides when to stop, where given.
+
+        Another thread breaks it off after an epoch by `stop`.
+        """
         n = len(rows[3])
         inside = np.zeros(n, dtype=np.bool_)
         inside[learned] = True
@@ -76,20 +82,30 @@ class StochasticMachine:
         state = np.array([self.b, self.mean_b, t, rule.eta0, 0.0, *sizes, 1.0, 0.0, 1.0])
         self.epochs, self.stopped = 0, False
         try:
-            self._go(rows, order, inside, rule, seed, (kinds, numbers, vectors, state), score)
+            self._go(rows, order, inside, rule, seed, (kinds, numbers, vectors, state), score, stop)
         finally:
             if rule.average:
                 self.mean[:] = (self.mean + state[8] * self.w) / state[9]
             self.w *= state[7]
 
     def _go(
-        self, rows: Any, order: Codes, inside: Any, rule: StepRule, seed: int, steps: tuple[Any, ...], score: Any
+        self,
+        rows: Any,
+        order: Codes,
+        inside: Any,
+        rule: StepRule,
+        seed: int,
+        steps: tuple[Any, ...],
+        score: Any,
+        stop: Event,
     ) -> None:
         from separatrix.kernels.stochastic import sgd_epoch, xorshift_shuffle
 
         kinds, numbers, vectors, state = steps
         count, best, waited = int(np.count_nonzero(inside)), float(np.inf), 0
         for _ in range(rule.max_iter):
+            if stop.is_set():
+                return
             if rule.shuffle:
                 xorshift_shuffle(order, seed)
             visits = order if count == len(order) else order[inside[order]]

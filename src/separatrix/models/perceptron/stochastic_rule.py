@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from threading import Event
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
+from separatrix.data.source import in_parallel
 from separatrix.models.base import FitCall, OptionalArray
 from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import class_counts, class_factors
@@ -31,6 +33,8 @@ from separatrix.result import Certificate, Status
 _MOST = np.iinfo(np.int32).max
 # The intercept's steps on sparse rows, as in scikit-learn.
 _SPARSE_DECAY = 0.01
+# Stored values up to which a second thread is not worth waking.
+_ALONE = 10_000
 
 
 class StochasticRule(OnlineRule):
@@ -136,7 +140,7 @@ class StochasticRule(OnlineRule):
         flat = (X.data, X.indices, X.indptr) if sparse else (np.ascontiguousarray(X).ravel(), empty, empty)
         rows, rule = (*flat, codes, weights), self._steps(_SPARSE_DECAY if sparse else 1.0, max_iter)
         seeds, held = self._draws(codes, weights)
-        learned = np.flatnonzero(~held)
+        learned, stop = np.flatnonzero(~held), Event()
 
         def one(machine: StochasticMachine, seed: int) -> None:
             signs, score = np.where(codes == machine.code, 1.0, -1.0), None
@@ -144,17 +148,18 @@ class StochasticRule(OnlineRule):
                 outside = np.flatnonzero(held)
                 these = (X[outside], signs[outside], weights[outside])
                 score = lambda w, b: correct_share(*these, w, b)  # noqa: E731  # of these rows
-            machine.learn(rows, learned, rule, seed, self.t_, score)
+            machine.learn(rows, learned, rule, seed, self.t_, score, stop)
 
         status = Status.LEVEL
         try:
-            several = Parallel(n_jobs=self.n_jobs, require="sharedmem") if len(self._machines) > 1 else None
             jobs = list(zip(self._machines, seeds, strict=True))
-            if several is None or self.n_jobs in (None, 1):
+            if self.n_jobs is None and len(jobs) > 1 and len(flat[0]) > _ALONE:  # a machine's steps are its own
+                in_parallel(lambda job: one(*job), jobs, stop)
+            elif len(jobs) == 1 or self.n_jobs in (None, 1):
                 for machine, seed in jobs:
                     one(machine, seed)
             else:
-                several(delayed(one)(machine, seed) for machine, seed in jobs)
+                Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(one)(machine, seed) for machine, seed in jobs)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         self.n_iter_ = max(machine.epochs for machine in self._machines)
