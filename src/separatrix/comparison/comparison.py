@@ -76,7 +76,7 @@ class Comparison:
     failures : dict
         Families that were left out, each with the reason.
     recommended : Candidate
-        The simplest of those as good as the best.
+        Logistic regression, unless another is shown to be better, or a simpler one to be as good (scores.py).
     reason : str
         Why, with the figures.
     ranked_by : {"cost", "log_loss", "accuracy", "auc", "balanced_accuracy", "f1", "brier"}
@@ -248,7 +248,7 @@ def compare(
         How long each family may take over all folds, and again over all rows, and each other stage; what is given up is named.
     margin : float, default=0.01
         A difference that does not matter in practice: a share of what guessing loses by the score that ranks. A candidate
-        within it of the best is as good, and the simplest of these is recommended.
+        within it of the best is as good, and a simpler one that surely is within it is recommended.
     metric : {"log_loss", "accuracy", "auc", "balanced_accuracy", "f1", "brier"}, optional
         What ranks the candidates; by default the cost where a loss is given, else the log-loss.
     holdout : float, table or path, optional
