@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 from separatrix import LinearSVC, compare
 from separatrix.cli.main import app
 from separatrix.comparison.costs import read_loss
-from separatrix.comparison.families import FAMILIES, build, inner_folds
+from separatrix.comparison.families import FAMILIES, build
 from separatrix.comparison.fitting import certificate_of, train
+from separatrix.comparison.folds import inner_folds
 from separatrix.comparison.measures import Score, standard_error
 from separatrix.comparison.scores import Candidate, rank, recommend
 

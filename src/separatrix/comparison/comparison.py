@@ -21,7 +21,7 @@ from separatrix.comparison.costs import as_loss, rule_in_words
 from separatrix.comparison.evaluation import ModelEvaluation, evaluate
 from separatrix.comparison.families import FAMILIES, find_family, ordered_families
 from separatrix.comparison.fitting import Steps, in_words, stoppable
-from separatrix.comparison.folds import FOLDS, draw_folds
+from separatrix.comparison.folds import FOLDS, Related, draw_folds
 from separatrix.comparison.inputs import read_for_comparison
 from separatrix.comparison.inspection import Outliers, discriminating_columns, pooled_outliers
 from separatrix.comparison.listing import as_html, as_text, ranking
@@ -311,7 +311,7 @@ def compare(
             notes.append(f"A row counts as often as column {weight!r} says, in fits and scores alike.")
             if read.aside is not None:
                 notes.append("The rows that were set aside count once each.")
-        given = (numbers, matrix, names, seed, stage_seconds, read.weights, read.times is not None)
+        given = (numbers, matrix, names, seed, stage_seconds, read.weights, Related(read.groups, read.times))
         task = Task(rows, schema, codes, classes, *given)
         if ordered is not None:
             wanted += ordered_families(ordered, classes.tolist())
