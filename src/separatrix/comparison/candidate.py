@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from separatrix.comparison.costs import class_costs
 from separatrix.comparison.fitting import by_name, certificate_of, gathered, train
 from separatrix.comparison.measures import measure
@@ -15,12 +17,13 @@ def candidate_of(task: Task, trial: Trial, verdict: str) -> Candidate:
     """The scores of a trial, and its model of all rows."""
     family, loss = trial.family, None if trial.proba is None else task.loss
     X = task.whole.of(family)[0]
-    trained = train(family, trial.build, X, task.codes, task.seed, limit=task.stage_seconds, weights=task.weights)
+    given: dict[str, Any] = {"limit": task.stage_seconds, "weights": task.weights, "related": task.related}
+    trained = train(family, trial.build, X, task.codes, task.seed, **given)
     judged, at = task.judged, task.predicted
     predicted = trial.predicted[:, at]
     probas, decision_scores = (None if one is None else one[:, at] for one in (trial.proba, trial.decision_scores))
-    given = (predicted, probas, class_costs(task.loss, task.actions, task.classes) if loss is None else loss)
-    scores = measure(judged.codes, judged.folds, *given, decision_scores, len(task.classes), judged.weights)
+    found = (predicted, probas, class_costs(task.loss, task.actions, task.classes) if loss is None else loss)
+    scores = measure(judged.codes, judged.folds, *found, decision_scores, len(task.classes), judged.weights)
     proba = None if probas is None else probas[0]
     model = TableModel(
         task.schema,

@@ -21,7 +21,7 @@ from separatrix.comparison.costs import as_loss, rule_in_words
 from separatrix.comparison.evaluation import ModelEvaluation, evaluate
 from separatrix.comparison.families import FAMILIES, find_family, ordered_families
 from separatrix.comparison.fitting import Steps, in_words, stoppable
-from separatrix.comparison.folds import FOLDS, draw_folds
+from separatrix.comparison.folds import FOLDS, Related, draw_folds
 from separatrix.comparison.inputs import read_for_comparison
 from separatrix.comparison.inspection import Outliers, discriminating_columns, pooled_outliers
 from separatrix.comparison.listing import as_html, as_text, ranking
@@ -76,7 +76,7 @@ class Comparison:
     failures : dict
         Families that were left out, each with the reason.
     recommended : Candidate
-        The simplest of those as good as the best.
+        Logistic regression, unless another is shown to be better, or a simpler one to be as good (scores.py).
     reason : str
         Why, with the figures.
     ranked_by : {"cost", "log_loss", "accuracy", "auc", "balanced_accuracy", "f1", "brier"}
@@ -248,7 +248,7 @@ def compare(
         How long each family may take over all folds, and again over all rows, and each other stage; what is given up is named.
     margin : float, default=0.01
         A difference that does not matter in practice: a share of what guessing loses by the score that ranks. A candidate
-        within it of the best is as good, and the simplest of these is recommended.
+        within it of the best is as good, and a simpler one that surely is within it is recommended.
     metric : {"log_loss", "accuracy", "auc", "balanced_accuracy", "f1", "brier"}, optional
         What ranks the candidates; by default the cost where a loss is given, else the log-loss.
     holdout : float, table or path, optional
@@ -311,7 +311,7 @@ def compare(
             notes.append(f"A row counts as often as column {weight!r} says, in fits and scores alike.")
             if read.aside is not None:
                 notes.append("The rows that were set aside count once each.")
-        given = (numbers, matrix, names, seed, stage_seconds, read.weights, read.times is not None)
+        given = (numbers, matrix, names, seed, stage_seconds, read.weights, Related(read.groups, read.times))
         task = Task(rows, schema, codes, classes, *given)
         if ordered is not None:
             wanted += ordered_families(ordered, classes.tolist())

@@ -5,8 +5,9 @@
     machines               C, and γ of a kernel, by three folds and the share of right answers, step by step uphill
     the others             nothing to choose, or chosen by the fit itself (the evidence, for the Bayesian one)
 
-A choice is made from the training part of a fold alone. Among equal choices the stronger penalty wins. A choice at the end of
-what was tried is tried beyond (search.py).
+A choice is made from the training part of a fold alone. Where rows belong together, those of a group or of the past, it is made
+by folds that keep them so, and not by leave-one-out, which would leave the rest of the group. Among equal choices the stronger
+penalty wins. A choice at the end of what was tried is tried beyond (search.py).
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import StratifiedKFold
 
+from separatrix.comparison.folds import UNRELATED, Fold, Related, inner_folds
 from separatrix.comparison.search import climb, least_loss
 from separatrix.data.block import Codes, Float
 from separatrix.models.bayesian.bayesian_logistic import BayesianLogisticRegression
@@ -40,8 +42,8 @@ from separatrix.models.perceptron.perceptron import Perceptron
 from separatrix.models.svm.linear_svc import LinearSVC
 from separatrix.models.svm.svc import SVC
 
-Tuner = Callable[[Any, Codes, int, Float | None], dict[str, Any]]
-"""Parameters chosen from rows, class codes, a seed, and how often each row counts."""
+Tuner = Callable[..., dict[str, Any]]
+"""Parameters chosen from rows, class codes, a seed, how often each row counts, and which rows belong together."""
 
 # Beyond these numbers of rows a machine with a kernel, or one that is fitted six times for its probabilities, takes minutes.
 RBF_ROWS, CALIBRATED_ROWS = 5_000, 3_000
@@ -51,11 +53,13 @@ SHRUNK = frozenset({"logistic", "bayesian-logistic"})
 """Families whose coefficients go to zero where the columns say nothing."""
 _MANY_ROWS, _MANY_COLUMNS = 20_000, 50
 _STEADY_ROWS, _MOST_REPEATS = 400, 5
-_CS = np.logspace(-3, 2, 11)
+_CS, _ALPHAS = np.logspace(-3, 2, 11), np.logspace(4, -4, 17)
 _TOLERANCE = 1e-8
 
 
-def _nothing_to_tune(X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
+def _nothing_to_tune(
+    X: Any, y: Codes, seed: int, weights: Float | None = None, related: Related = UNRELATED
+) -> dict[str, Any]:
     return {}
 
 
@@ -76,26 +80,21 @@ class ModelFamily:
     within_classes: bool = False  # whether differences are measured by the variance within classes, and nothing else
 
 
-def inner_folds(y: Codes, most: int, seed: int) -> StratifiedKFold | None:
-    """Folds of the training rows, fewer where a class is small; None where a class has a single row."""
-    folds = min(most, int(np.unique(y, return_counts=True)[1].min()))
-    return StratifiedKFold(folds, shuffle=True, random_state=seed) if folds > 1 else None
-
-
 def part_of(weights: Float | None, rows: Codes) -> Float | None:
     """The weights of some rows."""
     return None if weights is None else weights[rows]
 
 
-def _repeated(X: Any, y: Codes, seed: int) -> list[tuple[Codes, Codes]]:
-    """Five folds, drawn again and again for few rows, whose choice of C depends on the draw otherwise."""
-    repeats = int(np.clip(_STEADY_ROWS // len(y), 1, _MOST_REPEATS))
-    drawn = [inner_folds(y, 5, seed + r) for r in range(repeats)]
-    return [fold for cv in drawn if cv is not None for fold in cv.split(X, y)]
+def _repeated(y: Codes, seed: int, related: Related) -> list[Fold]:
+    """Five folds, drawn again and again for few rows, whose choice of C depends on the draw otherwise; time has one draw."""
+    repeats = 1 if related.times is not None else int(np.clip(_STEADY_ROWS // len(y), 1, _MOST_REPEATS))
+    return [fold for r in range(repeats) for fold in inner_folds(y, 5, seed + r, related)]
 
 
-def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
-    if len(y) > _MANY_ROWS:
+def _tune_logistic(
+    l1_ratio: float, X: Any, y: Codes, seed: int, weights: Float | None = None, related: Related = UNRELATED
+) -> dict[str, Any]:
+    if len(y) > _MANY_ROWS and not related:
 
         def approximate(Cs: Float) -> Float:
             search = LogisticRegressionCV(Cs=Cs, l1_ratios=[l1_ratio], cv="alo", scoring="neg_log_loss")
@@ -103,9 +102,9 @@ def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int, weights: Float 
             return np.where(np.isclose(Cs, search.C_, rtol=1e-9), -1.0, 0.0)
 
         return {"C": least_loss(_CS, approximate, restart=True)}
-    if inner_folds(y, 5, seed) is None:
+    folds = _repeated(y, seed, related)
+    if not folds:
         return {}
-    folds = _repeated(X, y, seed)
 
     def left_out(Cs: Float) -> Float:
         losses = np.zeros(len(Cs))
@@ -121,27 +120,67 @@ def _tune_logistic(l1_ratio: float, X: Any, y: Codes, seed: int, weights: Float 
     return {"C": least_loss(_CS, left_out)}
 
 
-def _tune_least_squares(X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
+def _tune_least_squares(
+    X: Any, y: Codes, seed: int, weights: Float | None = None, related: Related = UNRELATED
+) -> dict[str, Any]:
     targets = 2.0 * np.eye(int(y.max()) + 1)[y] - 1.0
-    return {"alpha": float(Ridge(alpha="loo").fit(X, targets, sample_weight=weights).alpha_)}
+    if not related:
+        return {"alpha": float(Ridge(alpha="loo").fit(X, targets, sample_weight=weights).alpha_)}
+
+    def loss(given: dict[str, Any], inside: Codes, outside: Codes) -> float:
+        model = Ridge(**given).fit(X[inside], targets[inside], sample_weight=part_of(weights, inside))
+        errors = np.square(model.predict(X[outside]) - targets[outside]).sum(axis=1)
+        return float(errors.sum() if weights is None else errors @ weights[outside])
+
+    return _least_of([{"alpha": alpha} for alpha in _ALPHAS], inner_folds(y, 5, seed, related), loss)
 
 
-def _tune_rda(X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
-    if inner_folds(y, 2, seed) is None:
+def _tune_rda(
+    X: Any, y: Codes, seed: int, weights: Float | None = None, related: Related = UNRELATED
+) -> dict[str, Any]:
+    if not inner_folds(y, 2, seed):
         return {}
-    grid = np.linspace(0.0, 1.0, 11 if X.shape[1] <= _MANY_COLUMNS else 5)
-    chosen = RegularizedDiscriminantAnalysis(alpha="loo", gamma="loo", alphas=grid, gammas=grid)
-    chosen.fit(X, y, sample_weight=weights)
-    return {"alpha": chosen.alpha_, "gamma": chosen.gamma_}
+    if not related:
+        grid = np.linspace(0.0, 1.0, 11 if X.shape[1] <= _MANY_COLUMNS else 5)
+        chosen = RegularizedDiscriminantAnalysis(alpha="loo", gamma="loo", alphas=grid, gammas=grid)
+        chosen.fit(X, y, sample_weight=weights)
+        return {"alpha": chosen.alpha_, "gamma": chosen.gamma_}
+
+    def loss(given: dict[str, Any], inside: Codes, outside: Codes) -> float:
+        with catch_warnings():
+            simplefilter("ignore")  # of a covariance that this part does not have
+            try:
+                model = RegularizedDiscriminantAnalysis(**given)
+                model.fit(X[inside], y[inside], sample_weight=part_of(weights, inside))
+            except ValueError:
+                return np.inf
+        right = model.predict_log_proba(X[outside])[np.arange(len(outside)), y[outside]]
+        return -float(right.sum() if weights is None else right @ weights[outside])
+
+    grid = np.linspace(0.0, 1.0, 5)
+    candidates = [{"alpha": float(alpha), "gamma": float(gamma)} for alpha in grid for gamma in grid]
+    return _least_of(candidates, inner_folds(y, 5, seed, related), loss)
+
+
+def _least_of(
+    candidates: list[dict[str, Any]], folds: list[Fold], loss: Callable[[dict[str, Any], Codes, Codes], float]
+) -> dict[str, Any]:
+    """The first of the parameters with the least loss over the folds; none where there are no folds."""
+    return min(candidates, key=lambda given: sum(loss(given, *fold) for fold in folds)) if folds else {}
 
 
 def _tune_machine(
-    estimator: Any, with_gamma: bool, X: Any, y: Codes, seed: int, weights: Float | None = None
+    estimator: Any,
+    with_gamma: bool,
+    X: Any,
+    y: Codes,
+    seed: int,
+    weights: Float | None = None,
+    related: Related = UNRELATED,
 ) -> dict[str, Any]:
-    cv = inner_folds(y, 3, seed)
-    if cv is None:
+    folds = inner_folds(y, 3, seed, related)
+    if not folds:
         return {}
-    folds = list(cv.split(X, y))
     scale = 1.0 / (X.shape[1] * max(float(X.var()), 1e-300))  # what gamma="scale" means
 
     def right(place: tuple[int, ...]) -> float:
@@ -256,12 +295,16 @@ def ordered_families(ordered: Sequence[Any] | str | None, classes: Sequence[Any]
 
 
 def _tune_ordered(
-    build: Callable[..., Any], X: Any, y: Codes, seed: int, weights: Float | None = None
+    build: Callable[..., Any],
+    X: Any,
+    y: Codes,
+    seed: int,
+    weights: Float | None = None,
+    related: Related = UNRELATED,
 ) -> dict[str, Any]:
-    cv = inner_folds(y, 5, seed)
-    if cv is None or len(y) > _MANY_ROWS:
+    folds = inner_folds(y, 5, seed, related)
+    if not folds or len(y) > _MANY_ROWS:
         return {}
-    folds = list(cv.split(X, y))
 
     def left_out(Cs: Float) -> Float:
         losses = np.zeros(len(Cs))

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.comparison.families import ModelFamily
+from separatrix.comparison.folds import UNRELATED, Related
 from separatrix.data.block import Codes, Float
 from separatrix.errors import Message, message_of
 from separatrix.geometry.programmes import Deadline, OutOfTime, aside
+from separatrix.models.svm.svc import SVC
 from separatrix.result import ConvergenceWarning, Fit, Status
 
 _CLOSED = {
@@ -51,15 +53,23 @@ def train(
     parameters: dict[str, Any] | None = None,
     limit: float | Deadline = math.inf,
     weights: Float | None = None,
+    related: Related = UNRELATED,
 ) -> Trained:
-    """Choose the parameters of a family, unless they are given, and fit it, within a limit in seconds."""
+    """Choose the parameters of a family, unless they are given, and fit it, within a limit in seconds.
+
+    Rows that are related are kept together by the folds of the choice, and by those of a calibration.
+    """
     tune = family.tune if build is family.build else family.tune_beyond
 
     chosen: dict[str, Any] = {}
 
     def fit() -> Any:
-        chosen.update(tune(X, y, seed, weights) if parameters is None else parameters)
-        return build(**chosen).fit(X, y) if weights is None else build(**chosen).fit(X, y, sample_weight=weights)
+        chosen.update(tune(X, y, seed, weights, related) if parameters is None else parameters)
+        estimator = build(**chosen)
+        options: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
+        if related.groups is not None and isinstance(estimator, SVC):
+            options["groups"] = related.groups
+        return estimator.fit(X, y, **options)
 
     return recorded(fit, chosen, limit)
 

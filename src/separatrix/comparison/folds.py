@@ -10,6 +10,7 @@ together, so nothing is learnt from rows of the moment that is predicted.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,67 @@ FOLDS = 5
 _SMALL_TABLE, _FOLDS_OF_SMALL = 100, 10
 NOT_JUDGED = -1
 """The fold of rows that are learnt from only."""
+Fold = tuple[Codes, Codes]
+"""The rows that are learnt from, and those that are left out."""
+
+
+@dataclass(frozen=True)
+class Related:
+    """Rows that no fold may take apart, inner ones included: those of a group, or those of the past and of the future."""
+
+    groups: Codes | None = None
+    times: Float | None = None
+
+    def __bool__(self) -> bool:
+        return self.groups is not None or self.times is not None
+
+    def take(self, rows: Codes) -> Related:
+        """Of some rows."""
+        groups, times = self.groups, self.times
+        return Related(None if groups is None else groups[rows], None if times is None else times[rows])
+
+
+UNRELATED = Related()
+
+
+def inner_folds(y: Codes, most: int, seed: int, related: Related = UNRELATED) -> list[Fold]:
+    """Folds of training rows to choose a penalty by, fewer where a class is small; none where a class has a single row.
+
+    Rows of a group share a fold, and with times every fold is predicted from the rows before it, as in the comparison itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.comparison.folds import Related, inner_folds
+    >>> groups = np.array([0, 0, 1, 1, 2, 2])
+    >>> folds = inner_folds(np.array([0, 1, 0, 1, 0, 1]), 3, 0, Related(groups=groups))
+    >>> sorted(np.unique(groups[outside]).tolist() for _, outside in folds)
+    [[0], [1], [2]]
+    """
+    classes = np.unique(y)
+    folds = min(most, int(np.bincount(y)[classes].min()))
+    if related.groups is not None:
+        folds = min(folds, *(len(np.unique(related.groups[y == k])) for k in classes))
+    if folds < 2:
+        return []
+    if related.times is not None:
+        return _forward(related.times, np.searchsorted(classes, y), classes, folds)
+    shuffled: dict[str, Any] = {"shuffle": True, "random_state": seed}
+    splitter = StratifiedKFold(folds, **shuffled) if related.groups is None else StratifiedGroupKFold(folds, **shuffled)
+    found = list(splitter.split(y, y, related.groups))
+    # Groups may leave a fold without rows, or all rows of a class in one fold.
+    return [one for one in found if len(one[1]) and len(np.unique(y[one[0]])) == len(classes)]
+
+
+def _forward(times: Float, codes: Codes, classes: NDArray[Any], most: int) -> list[Fold]:
+    """As many folds forward in time as the classes allow."""
+    for k in range(most, 1, -1):
+        try:
+            numbers = forward_folds(times, codes, classes, k)[0][0]
+        except ValueError:  # a class comes too late
+            continue
+        return [(np.flatnonzero(numbers < j), np.flatnonzero(numbers == j)) for j in range(int(numbers.max()) + 1)]
+    return []
 
 
 def forward_folds(times: Float, codes: Codes, classes: NDArray[Any], n_folds: int) -> tuple[Codes, list[str]]:

@@ -1,22 +1,29 @@
-"""Which model is best on rows that it has not seen, and which are as good.
+"""Which model is best on rows that it has not seen, which are as good, and which to take.
 
-A candidate is tied with the best when the mean of its differences from the best, fold by fold, is at most the standard error
-of that mean, and at most that of the best's own mean. Differences are taken within folds because a hard fold is hard for every
-model. The second bound is for a model that fails in one fold: a difference D there makes a mean D/k with the error D/k.
-It is also tied when the difference does not matter in practice: when it is at most the margin, a share of what guessing loses
-(measures.py).
+Of two candidates d is the mean over the folds of their differences within each, since a hard fold is hard for every model, and
+e the standard error of that mean. m is the margin, a share of what guessing loses (measures.py).
 
-The rule of one standard error chooses how flexible the model is, from three levels: class shares, linear rules, curved rules.
-The lowest level with a tied candidate is taken. Within a level it would choose badly: on a small table the error is so large
-that an unpenalised model is tied with a penalised one, and that the class shares are tied with everything. So a logistic
-regression that is ahead of the class shares by the margin rules them out, and the simplest of those within the
-margin of the level's best is recommended. What is behind a simpler candidate never is. Where probabilities rank, models that
-have none of their own are ranked by calibrated scores and not recommended. Reference: Breiman et al., Classification and
-Regression Trees, 1984, sect. 3.4.3 (the rule of one standard error).
+    ahead of another        d > max(m, min(e, the error of its own mean))     shown to be better, and by enough to matter
+    tied with the best      the best is not ahead of it
+    as good as another      d + e ≤ m                                         shown to be worse by nothing that matters
+
+min(e, ·) is for a model that fails in one fold: a difference D there makes a mean D/k with the error D/k.
+
+The recommendation starts from a reference, the better of the two logistic regressions that shrink: they assume nothing about
+how columns are distributed, and go to the class shares where these say nothing. It moves to a candidate that is ahead, and
+again, until none is. The class shares take its place where it gains no more than the error; for a regression that shrinks, and
+for what is ahead of it, a gain above the margin is enough, since in noise there is none. At last a simpler candidate that is as
+good takes its place. A lower score alone moves nothing: the least of ten means is least by chance where all are alike, and a
+family is not safer for being simple, since few parameters are paid for with assumptions. Without the reference the start is
+the best linear rule.
+
+Where probabilities rank, models that have none of their own are ranked by calibrated scores and not recommended.
+Reference: Nadeau and Bengio, Machine Learning 52, 2003 (differences over folds).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,93 +136,112 @@ def _negligible(one: Score, other: Score, by: str) -> float:
     return _NEGLIGIBLE * max(abs(one.mean), abs(other.mean), 0.0 if by == "cost" else 1.0)
 
 
-def _simpler_and_ahead(candidate: Candidate, ordered: list[Candidate], by: str) -> Candidate | None:
-    """The best of the simpler candidates, where it has the better mean."""
-    own = candidate.scores[by]
-    for other in ordered:
-        if other.simplicity < candidate.simplicity and by in other.scores:
-            its = other.scores[by]
-            return other if _sign(by) * (own.mean - its.mean) > _negligible(own, its, by) else None
-    return None
-
-
 def _level(candidate: Candidate) -> int:
     """0 for the class shares, 1 for the linear rules, 2 for the curved ones."""
     return 0 if candidate.family == "baseline" else 1 if candidate.simplicity < FIRST_CURVED else 2
 
 
-def _simplest_within_the_margin(tied: list[Candidate], by: str, n_folds: int, margin: float) -> Candidate:
-    """Of the lowest level that these have, which are in order of their scores."""
-    level = min(_level(one) for one in tied)
-    own = [one for one in tied if _level(one) == level]
-    least = [max(margin, _negligible(one.scores[by], own[0].scores[by], by)) for one in own]
-    near = [one for one, most in zip(own, least, strict=True) if _behind(one, own[0], by, n_folds).mean <= most]
-    return min(near, key=lambda one: one.simplicity)
+def _reference(judged: list[Candidate]) -> Candidate:
+    """Where a recommendation starts, of candidates in the order of their scores: see the head of the file."""
+    shrunk = [one for one in judged if one.family in SHRUNK]
+    linear = [one for one in judged if _level(one) == 1]
+    return (shrunk or linear or [one for one in judged if one.family != "baseline"] or judged)[0]
 
 
-def _nothing_found(shares: Candidate, allowed: list[Candidate], by: str, n_folds: int, margin: float) -> bool:
-    """Whether the class shares are within one standard error of the best, and no shrunk one is ahead by the margin.
+def _leader(judged: list[Candidate], start: Candidate, by: str, n_folds: int, margin: float) -> Candidate:
+    """From the start to the best of those ahead, until none is."""
+    here = start
+    while ahead := [one for one in judged if _level(one) and not _behind(here, one, by, n_folds, margin).tied]:
+        here = ahead[0]
+    return here
 
-    In noise a shrunk linear rule is not ahead of the shares, so that being ahead by the margin is evidence even
-    where a small table makes the error large. For other rules, and for a gain within the margin, it takes the error.
-    """
-    if not _behind(shares, allowed[0], by, n_folds).by_error:
-        return False
-    linear = [one for one in allowed if one.family in SHRUNK and by in one.scores]
-    least = [max(margin, _negligible(shares.scores[by], one.scores[by], by)) for one in linear]
-    gains = [_behind(shares, one, by, n_folds).mean for one in linear]
-    return all(gain <= most for gain, most in zip(gains, least, strict=True))
+
+def _nothing_found(shares: Candidate, leader: Candidate, shrinks: bool, by: str, n_folds: int, margin: float) -> bool:
+    """Whether the leader gains no more over the class shares than chance may give."""
+    behind = _behind(shares, leader, by, n_folds, max(margin, _negligible(shares.scores[by], leader.scores[by], by)))
+    return behind.by_error and (behind.by_margin or not shrinks)
+
+
+def _as_good(candidate: Candidate, leader: Candidate, by: str, n_folds: int, margin: float) -> bool:
+    """Whether a candidate is shown to be worse by nothing that matters."""
+    behind = _behind(candidate, leader, by, n_folds)
+    return behind.mean + behind.error <= max(margin, _negligible(candidate.scores[by], leader.scores[by], by))
 
 
 def recommend(ordered: list[Candidate], by: str, n_folds: int, margin: float = 0.0) -> tuple[Candidate, str]:
-    """The simplest of those as good as the best of the lowest level that is tied with the best, and why, in sentences."""
-    allowed = _eligible(ordered, by)
-    best, score = allowed[0], SCORE_LABELS[by]
-    tied = [candidate for candidate in allowed if candidate.tied]
-    of_use = [one for one in tied if one.family != "baseline" or _nothing_found(one, allowed, by, n_folds, margin)]
-    eligible = [candidate for candidate in of_use if _simpler_and_ahead(candidate, allowed, by) is None]
-    chosen = _simplest_within_the_margin(eligible, by, n_folds, margin)
-    passed = [one for one in of_use if one.simplicity < chosen.simplicity and one not in eligible]
-    simpler = [one for one in eligible if one.simplicity < chosen.simplicity]
-    if chosen is not best:
-        distance = _behind(chosen, best, by, n_folds, margin)
-        near = "within one standard error of" if distance.by_error else "as good, for practical purposes, as"
-        which = "simplest" if not simpler else "best linear one, for practical purposes,"
-        reason = (
-            f"{chosen.label} is the {which} of the {len(of_use) - len(passed)} candidates {near} the "
-            f"best: its {score} is {chosen.scores[by]}, that of the best, {best.label}, {best.scores[by]}, and the difference "
-            f"over the folds {distance}"
-        )
-        reason += "." if distance.by_error else f", which is less than the margin of {margin:.2g}."
+    """The candidate to take, and why, in sentences: see the head of the file."""
+    judged = [one for one in _eligible(ordered, by) if by in one.scores] or ordered
+    reference = _reference(judged)
+    chosen = leader = _leader(judged, reference, by, n_folds, margin)
+    shares = next((one for one in judged if one.family == "baseline"), None)
+    shrinks = reference.family in SHRUNK
+    if shares is not None and shares is not leader and _nothing_found(shares, leader, shrinks, by, n_folds, margin):
+        chosen = shares
     else:
-        extreme = "highest" if by in GREATER_IS_BETTER else "lowest"
-        as_good = "comes within the margin" if simpler else "is as good"
-        reason = f"{best.label} has the {extreme} {score}, {best.scores[by]}, and no simpler candidate {as_good}"
-        others = [candidate for candidate in allowed[1:] if by in candidate.scores and not candidate.tied]
-        if less_simple := [candidate for candidate in tied if candidate.simplicity > best.simplicity]:
-            by_error = all(_behind(one, best, by, n_folds).by_error for one in less_simple)
-            words = "within one standard error of it" if by_error else "as good for practical purposes"
-            reason += f" ({words}, but less simple: {', '.join(one.label for one in less_simple)})."
-        elif others:
-            distance = _behind(others[0], best, by, n_folds)
-            more = ", more than the standard error of the best" if distance.mean <= distance.error else ""
-            reason += f": the next, {others[0].label}, is behind by {distance} over the folds{more}."
-        else:
-            reason += "."
-    for candidate in simpler:
-        distance = _behind(candidate, chosen, by, n_folds)
-        reason += (
-            f" {candidate.label[0].upper()}{candidate.label[1:]} is simpler, but behind by {distance} over the folds."
+        simpler = [one for one in judged if _level(one) and one.simplicity < leader.simplicity]
+        chosen = min(
+            (one for one in simpler if _as_good(one, leader, by, n_folds, margin)),
+            key=lambda one: one.simplicity,
+            default=leader,
         )
-    for candidate in passed:
-        ahead = _simpler_and_ahead(candidate, allowed, by)
-        assert ahead is not None
-        reason += f" Not {candidate.label}, which is within it too: {ahead.label} is simpler still and ahead of it."
-    if best is not ordered[0]:
-        reason += f" {ordered[0].label[0].upper()}{ordered[0].label[1:]} is ahead of it, but gives no probabilities of its own."
+    sentences = list(_reasons(judged, reference, leader, chosen, by, n_folds, margin))
+    if judged[0] is not ordered[0]:
+        sentences.append(f"{_first(ordered[0])} is ahead of it, but gives no probabilities of its own.")
     if chosen.family == "baseline" and len(ordered) > 1:
-        reason += f" {_of_the_class_shares(chosen, ordered, by, n_folds)}"
-    return chosen, reason[0].upper() + reason[1:]
+        sentences.append(_of_the_class_shares(chosen, ordered, by, n_folds))
+    return chosen, " ".join(sentences)
+
+
+def _first(candidate: Candidate) -> str:
+    """The label of a candidate, as a sentence begins."""
+    return f"{candidate.label[0].upper()}{candidate.label[1:]}"
+
+
+def _reasons(
+    judged: list[Candidate],
+    reference: Candidate,
+    leader: Candidate,
+    chosen: Candidate,
+    by: str,
+    n_folds: int,
+    margin: float,
+) -> Iterator[str]:
+    """Why the chosen one, in sentences: how it stands to the best, to the reference, and to what is simpler or ahead of it."""
+    best, score = judged[0], SCORE_LABELS[by]
+    enough = "one standard error" + (f" and the margin of {margin:.2g}" if margin > 0.0 else "")
+    if chosen is best:
+        yield f"{_first(chosen)} has the {'highest' if by in GREATER_IS_BETTER else 'lowest'} {score}, {best.scores[by]}."
+    else:
+        yield (
+            f"{_first(chosen)} has a {score} of {chosen.scores[by]}; that of the best, {best.label}, is {best.scores[by]}, and "
+            f"the difference over the folds {_behind(chosen, best, by, n_folds)}."
+        )
+    if chosen.family == "baseline" and chosen is not leader:
+        if leader is not best:
+            yield f"{_first(leader)} gains {_behind(chosen, leader, by, n_folds)}."
+        return
+    if leader is not reference:
+        ahead_by = _behind(reference, leader, by, n_folds)
+        yield f"{_first(leader)} is ahead of {reference.label} by {ahead_by}, more than {enough}."
+    if chosen is not leader:
+        behind = _behind(chosen, leader, by, n_folds)
+        yield f"{_first(chosen)} is simpler than {leader.label} and as good: behind by {behind}, which hardly matters."
+    else:
+        ahead = [one for one in judged[: judged.index(chosen)] if _level(one)]
+        if ahead:
+            names = ", ".join(one.label for one in ahead)
+            yield f"Nothing is shown to be better, by more than {enough}: not {names}."
+        for one in (
+            one
+            for one in judged
+            if _level(one) and one.simplicity < chosen.simplicity and one.tied and one not in ahead
+        ):
+            yield f"{_first(one)} is simpler, but behind by {_behind(one, chosen, by, n_folds)}."
+        others = [one for one in judged if _level(one) and not one.tied]
+        if chosen is best and others and others[0] is judged[1]:
+            behind = _behind(others[0], best, by, n_folds)
+            more = ", more than the standard error of the best" if behind.mean <= behind.error else ""
+            yield f"The next, {others[0].label}, is behind by {behind} over the folds{more}."
 
 
 def _of_the_class_shares(baseline: Candidate, ordered: list[Candidate], by: str, n_folds: int) -> str:
@@ -239,7 +265,6 @@ def tie_rule(by: str, margin: float, share: float) -> str:
         rule += f", or by no more than {margin:.2g}, which is {100 * share:g} % of {guess} (--margin)"
     beside = "the margin" if margin > 0.0 else "rounding"
     return (
-        f"{rule}. Recommended are the class shares if they are as good and no logistic regression is ahead by more than "
-        f"{beside}, else a linear rule if one is as good, else a curved one: the simplest within {beside} of the best of "
-        "its kind."
+        f"{rule}. Recommended is logistic regression, unless another is ahead of it by more than both; the class shares, if it "
+        f"gains no more than {beside} and its error; or a simpler one that is behind by no more than {beside}, error included."
     )

@@ -18,6 +18,7 @@ from separatrix.comparison.costs import decided_classes
 from separatrix.comparison.drift import profile
 from separatrix.comparison.families import ModelFamily
 from separatrix.comparison.fitting import Note, in_words, predictions, train
+from separatrix.comparison.folds import UNRELATED, Related
 from separatrix.comparison.inspection import rank_within_classes
 from separatrix.comparison.measures import standard_error
 from separatrix.comparison.planes import Plane, discriminant_plane, score_columns
@@ -125,8 +126,13 @@ class Task:
     """How long each stage, and each family, may take."""
     weights: Float | None = None
     """How often each row counts."""
-    forward: bool = False
-    """Whether a fold is predicted from those before it; the rows of fold −1 are learnt from only."""
+    related: Related = UNRELATED
+    """Which rows belong together. With times a fold is predicted from those before it, and the rows of fold −1 by none."""
+
+    @property
+    def forward(self) -> bool:
+        """Whether a fold is predicted from those before it."""
+        return self.related.times is not None
 
     @property
     def n_folds(self) -> int:
@@ -187,7 +193,8 @@ class Task:
         if len(at) == len(self.codes):
             return self
         weights = None if self.weights is None else self.weights[at]
-        part = replace(self, rows=self.rows.take(at), codes=self.codes[at], folds=self.folds[:, at], weights=weights)
+        kept: dict[str, Any] = {"rows": self.rows.take(at), "codes": self.codes[at], "folds": self.folds[:, at]}
+        part = replace(self, **kept, weights=weights, related=self.related.take(at))
         part.__dict__["encoder"], part.__dict__["encoded"] = self.encoder, self.encoded[at]
         return part
 
@@ -258,7 +265,8 @@ def cross_validate(task: Task, trials: dict[str, Trial], step: Step) -> dict[str
 def _try(task: Task, trial: Trial, part: Part, r: int) -> None:
     family = trial.family
     X, X_left_out = part.of(family)
-    trained = train(family, trial.build, X, task.codes[part.inside], task.seed, limit=trial.limit, weights=part.weights)
+    given: dict[str, Any] = {"limit": trial.limit, "weights": part.weights, "related": task.related.take(part.inside)}
+    trained = train(family, trial.build, X, task.codes[part.inside], task.seed, **given)
     predicted, proba = predictions(trained.estimator, X_left_out)
     if proba is not None:
         predicted = decided_classes(proba, task.loss, task.actions, task.classes)
@@ -312,7 +320,8 @@ def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
             try:
                 X, X_left_out = part.of(family)
                 y, given = codes[inside], trial.parameters[k]
-                model = known or train(family, trial.build, X, y, task.seed, given, limit, part.weights)
+                related = task.related.take(inside)
+                model = known or train(family, trial.build, X, y, task.seed, given, limit, part.weights, related)
                 weights = None if task.weights is None else task.weights[outside]
                 after = _score(model.estimator, X_left_out, codes[outside], weights)
                 scores.append([_score(model.estimator, X, y, part.weights), after])

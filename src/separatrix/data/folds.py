@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
 
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.frames import as_table, is_frame
@@ -155,6 +155,22 @@ def stratified_folds(
         folds[own] = (ranks + dealt) % n_folds
         dealt += int(ranks.max()) + 1
     return folds
+
+
+def grouped_folds(groups: Codes, codes: Codes, most: int, seed: int = 0) -> NDArray[np.intp] | None:
+    """(n,) the fold that leaves out each row, all rows of a group together, every class on the other side of every fold.
+
+    As many folds as there can be; None where two are too many.
+    """
+    classes = np.unique(codes)
+    for n_folds in range(min(most, *(len(np.unique(groups[codes == k])) for k in classes)), 1, -1):
+        folds = np.empty(len(codes), dtype=np.intp)
+        splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+        for number, (_, outside) in enumerate(splitter.split(codes, codes, groups)):
+            folds[outside] = number
+        if all(len(np.unique(codes[folds != number])) == len(classes) for number in range(n_folds)):
+            return np.unique(folds, return_inverse=True)[1]
+    return None
 
 
 def _ranked(keys: Keys, codes: Codes, order: Keys, seed: int) -> Iterator[tuple[Codes, Codes]]:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from separatrix.comparison.families import FAMILIES, ModelFamily
+from separatrix.comparison.folds import UNRELATED, Related
 from separatrix.data.block import Codes, Float
 from separatrix.models.feature_map import FeatureMap
 from separatrix.models.logistic.logistic_regression import LogisticRegression
@@ -80,9 +81,8 @@ def _build(C: float = 1.0) -> FeatureMap:
     return FeatureMap(CurvedFeatures(), LogisticRegression(C=C, tol=1e-8))
 
 
-def _tune(X: Any, y: Codes, seed: int, weights: Float | None = None) -> dict[str, Any]:
-    tune = FAMILIES["logistic"].tune
-    return tune(CurvedFeatures().fit_transform(X), y, seed, weights)
+def _tune(X: Any, y: Codes, seed: int, weights: Float | None = None, related: Related = UNRELATED) -> dict[str, Any]:
+    return FAMILIES["logistic"].tune(CurvedFeatures().fit_transform(X), y, seed, weights, related)
 
 
 CURVED = ModelFamily("logistic-curved", "logistic regression, curved", 10, True, _build, _tune)

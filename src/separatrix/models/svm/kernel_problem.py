@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.folds import Keys, different_rows, kernel_keys, row_keys, stratified_folds
+from separatrix.data.folds import Keys, different_rows, grouped_folds, kernel_keys, row_keys, stratified_folds
 from separatrix.data.source import in_parallel
 from separatrix.dual.duality_gap import KernelDual, constant_dual, dot_and_error, plane_objectives, sparse_objectives
 from separatrix.dual.given_kernels import Columns
@@ -258,21 +258,20 @@ class KernelProblem:
         keys = row_keys(self.points.X)
         return keys, keys
 
-    def cross_fit(self, kind: str, random_state: Any) -> list[Calibrator]:
-        """One calibrator per machine, from the scores of the rows that its folds left out; equal rows are left out together."""
+    def cross_fit(self, kind: str, random_state: Any, groups: Codes | None = None) -> list[Calibrator]:
+        """One calibrator per machine, from the scores of the rows that its folds left out; equal rows are left out together.
+
+        Rows of a group are, where there are groups.
+        """
         seed = 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
         own, folded, parts = self.splits, [], []
         for m in range(len(own)):
             part = own.part(m)
             rows, positive = own.rows[part], (own.signs[part] > 0).astype(np.intp)
-            keys, order = (those[rows] for those in self._identity)
-            folds = min(_FOLDS, int(different_rows(keys, positive, 2).min()))
-            if folds < 2:
-                raise ValueError(
-                    "Calibration leaves rows out in turn, all copies of a row together, so every class needs at least two "
-                    "different rows."
-                )
-            folded.append(stratified_folds(keys, positive, folds, order=order, seed=seed))
+            folded.append(
+                self._left_out_by(rows, positive, seed) if groups is None else _by_group(groups[rows], positive, seed)
+            )
+            folds = int(folded[-1].max()) + 1
             parts += [(m, part.start + np.flatnonzero(folded[-1] != fold)) for fold in range(folds)]
         inside, labels = np.concatenate([where for _, where in parts]), [m for m, _ in parts]
         starts = np.cumsum([0, *(len(where) for _, where in parts)])
@@ -293,6 +292,16 @@ class KernelProblem:
             found.append(CALIBRATORS[kind].fitted(scores, positive, self.weights[rows]))
         return found
 
+    def _left_out_by(self, rows: Index, positive: Codes, seed: int) -> Codes:
+        keys, order = (those[rows] for those in self._identity)
+        folds = min(_FOLDS, int(different_rows(keys, positive, 2).min()))
+        if folds < 2:
+            raise ValueError(
+                "Calibration leaves rows out in turn, all copies of a row together, so every class needs at least two "
+                "different rows."
+            )
+        return stratified_folds(keys, positive, folds, order=order, seed=seed)
+
     def _add(self, scores: Float, at: Index, rows: Index, support: Index, beta: Float) -> None:
         """scores[at] += K[rows, support]·β."""
         if self._shared and (values := self._matrix.values) is not None:
@@ -302,3 +311,10 @@ class KernelProblem:
         for start in range(0, len(support), _COLUMNS):
             part = slice(start, start + _COLUMNS)
             scores[at] += self.kernel.between(left, self.points.take(support[part])) @ beta[part]
+
+
+def _by_group(groups: Codes, positive: Codes, seed: int) -> Codes:
+    folds = grouped_folds(groups, positive, _FOLDS, seed)
+    if folds is None:
+        raise ValueError("Calibration leaves groups out in turn, so every class needs rows of at least two groups.")
+    return folds

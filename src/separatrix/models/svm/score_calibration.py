@@ -84,8 +84,8 @@ class Platt(Calibrator):
             if before - here <= 1e-14 * max(1.0, abs(here)):
                 break
         if theta[0] <= 0.0:
-            # A falling curve would mean that the scores are worse than chance: they then carry no information. The constant of
-            # best fit beside a slope of 0 is another than beside a falling one, which may be far off for scores that are alike.
+            # A falling curve would mean that the scores are worse than chance: they then carry no information. Beside a slope
+            # of 0 another constant is best than beside a falling one, far from it where all scores are nearly alike.
             mean = float(weights @ target) / (up + down)
             return cls(0.0, -float(logit(mean)))
         return cls(-float(theta[0]) / scale, -float(theta[1]))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,7 +30,8 @@ from separatrix.dual.machine import SupportVectorMachine, expansion_scores
 from separatrix.dual.many_machines import KernelDuals, SupportVectorMachines
 from separatrix.dual.points import Points
 from separatrix.geometry.combined_forms import pair_votes
-from separatrix.models.base import FitCall
+from separatrix.models.base import FitCall, OptionalArray
+from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight
 from separatrix.models.counted_classes import among_all, only_class
 from separatrix.models.memory_rows import memory_rows
@@ -40,6 +41,7 @@ from separatrix.models.svm.kernel_choice import KernelName, check_parameters, ch
 from separatrix.models.svm.kernel_problem import KernelProblem, share_values
 from separatrix.models.svm.machine_boundaries import MachineBoundaries
 from separatrix.models.svm.machines import dual_layout, pairs_among_all
+from separatrix.models.svm.score_calibration import Calibrator
 from separatrix.models.svm.smo_path import check_recordable, smo_path
 from separatrix.result import Certificate, Status
 
@@ -171,6 +173,28 @@ class SVC(MachineBoundaries):
         self.calibration = calibration
         self.record = record
 
+    def fit(
+        self,
+        X: Any,
+        y: OptionalArray = None,
+        sample_weight: OptionalArray = None,
+        *,
+        checkpoint: Checkpoint = None,
+        groups: OptionalArray = None,
+    ) -> Self:
+        """Fit the machines, and the curves of a calibration.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_samples,), optional
+            Which rows belong together: a calibration leaves them out together.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, checkpoint, groups=groups)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
@@ -208,7 +232,7 @@ class SVC(MachineBoundaries):
         )
         status = Status.worst({duals.status(m) for m in range(len(duals.splits))})
         calibrated = self._calibrated if status is not Status.INTERRUPTED else None
-        self._calibrators = problem.cross_fit(calibrated, self.random_state) if calibrated else []
+        self._calibrators = self._cross_fit(problem, rows, call, calibrated) if calibrated else []
         path = None
         if self.record:
             rule = self._weights[0] if self._kernel.linear else None, float(self.intercept_[0])
@@ -219,6 +243,15 @@ class SVC(MachineBoundaries):
             record, passes=duals.rounds, trace=duals.trace(0) if len(duals.splits) == 1 else [], history=path
         )
         self._place_classes(source)
+
+    def _cross_fit(self, problem: KernelProblem, rows: Codes, call: FitCall, kind: str) -> list[Calibrator]:
+        groups = call.options.get("groups")
+        if groups is None:
+            return problem.cross_fit(kind, self.random_state)
+        given = np.asarray(groups)
+        if given.shape != (self.shape_fit_[0],):
+            raise ValueError(f"groups has shape {given.shape}; give one for each of the {self.shape_fit_[0]} rows.")
+        return problem.cross_fit(kind, self.random_state, np.unique(given, return_inverse=True)[1][rows])
 
     def _warn(self) -> None:
         self._warn_if_short()
