@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix.data.block import Block, Float, RowSums
-from separatrix.data.dense import scratch_rows
+from separatrix.data.centred.dense_rows import scratch_rows
 from separatrix.objectives.fused import Fused, fused_sums, kind_of
 from separatrix.objectives.losses import Loss
 from separatrix.objectives.margin_losses import Logistic

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
-from separatrix.data.dense import scratch_rows
+from separatrix.data.centred.dense_rows import scratch_rows
 from separatrix.objectives.losses import Loss, Softmax
 
 # Parameters up to which the blocks of a softmax are products of rows p ⊗ x with themselves, of so many numbers and rows at

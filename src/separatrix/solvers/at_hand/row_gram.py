@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
-from separatrix.data.dense import scratch_rows
+from separatrix.data.centred.dense_rows import scratch_rows
 from separatrix.data.source import in_parallel, ordered
 
 # Entries of a part, which are copied to be multiplied; columns whose products cost so much more than to add up
