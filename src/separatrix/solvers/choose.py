@@ -13,7 +13,7 @@ _CLOSED_PRODUCT, _CLOSED_ENTRY, _GRAM_ENTRY, _GRAM_PRODUCT = 0.06, 80.0, 20.0, 0
 _ARRAY_PRODUCT, _ROWS_PRODUCT, _ARRAY_ENTRY, _ARRAY_TARGET, _ENTRY_AFAR = 0.02, 0.014, 0.45, 0.05, 0.6
 _CACHED = 1 << 22
 # Entries of an array with few rows from which on a centred copy of it, to keep, costs more than it is worth.
-_WORTH_COPYING = 1 << 17
+_WORTH_COPYING = 1 << 16
 # From this share of stored entries on a sparse matrix is a dense one.
 _FULL = 0.5
 # Steps that a well-conditioned fit takes: worth a try where they cost no more than the closed form.
