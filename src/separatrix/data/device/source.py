@@ -23,6 +23,8 @@ _SOME = 4096
 _SAMPLED_RUN = 64
 # Whole numbers within so many of each other are looked up in a table.
 _NARROW = 1 << 16
+# Labels among which all of a narrow range are mostly found.
+_LOOKED_AT = 1 << 16
 
 
 class DeviceSource(MemorySource):
@@ -156,8 +158,11 @@ def spread_runs(n_rows: int, rows: int) -> tuple[NDArray[np.intp], int]:
     """Where runs of rows begin that are spread over all rows, and their length: the same in every run."""
     run = min(_SAMPLED_RUN, max(1, rows // 256))
     count = min(-(-rows // run), n_rows // run)
-    edges = np.linspace(0, n_rows - run + 1, count + 1).astype(np.intp)
-    return np.random.default_rng(0).integers(edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)), run
+    if not count:
+        return np.zeros(0, dtype=np.intp), run
+    stretch = (n_rows - run + 1) / count
+    places = (np.arange(count) + np.random.default_rng(0).random(count)) * stretch
+    return np.minimum(places.astype(np.intp), n_rows - run), run
 
 
 def some_means(X: Any) -> Float:
@@ -183,7 +188,9 @@ def labels_there(y: Any) -> tuple[NDArray[Any], Any] | None:
     if (low, high) == (0, 1):
         return np.array([0, 1], dtype=values[:1].cpu().numpy().dtype), numbers.to(torch.uint8)
     shifted = numbers if low == 0 and numbers.dtype == torch.uint8 else (numbers.to(torch.int64) - low).to(torch.int32)
-    found = np.flatnonzero(torch.bincount(shifted, minlength=high - low + 1).cpu().numpy())
+    found = _numbers_in(shifted[:: max(1, len(shifted) // _LOOKED_AT)], high - low + 1)
+    if len(found) <= high - low:  # some may be rare
+        found = _numbers_in(shifted, high - low + 1)
     known = (found + low).astype(values[:1].cpu().numpy().dtype)
     if len(found) <= high - low:
         place = torch.zeros(high - low + 1, dtype=torch.int32, device=values.device)
@@ -191,6 +198,11 @@ def labels_there(y: Any) -> tuple[NDArray[Any], Any] | None:
         place[torch.as_tensor(found).to(values.device)] = codes
         shifted = place[shifted.long()]
     return known, shifted.to(torch.uint8) if len(found) <= 256 else shifted
+
+
+def _numbers_in(values: Any, count: int) -> NDArray[np.intp]:
+    """Those of 0 … count − 1 that are among the values."""
+    return np.flatnonzero(pytorch().bincount(values, minlength=count).cpu().numpy())
 
 
 def device_source(X: Any, y: Any, sample_weight: Any) -> Source:
