@@ -106,7 +106,7 @@ def _size(problem: LinearProblem) -> tuple[int | None, int, bool]:
 
 
 def _nearer(problem: LinearProblem, begun: SampleOptimum, fewer: Sample) -> Float:
-    """A step from the optimum of fewer rows in the metric of their Hessian, where it is a good one: it takes a gradient alone."""
+    """A step from the optimum of fewer rows in the metric of their Hessian, where it is a good one: one gradient."""
     if begun.hessian is None or (fewer.problem.source.n_rows or 0) < MANY_ROWS * begun.theta.size:
         return begun.theta
     objective = problem.objective

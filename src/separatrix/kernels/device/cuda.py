@@ -157,6 +157,33 @@ def linear_sums(
 
 
 @cache
+def _copy(piece: str) -> Any:
+    body = resources.files(__package__).joinpath("runs_of_rows.cu").read_text()
+    module = import_module("cupy").RawModule(code=f"typedef {piece} U;\n" + body, options=("-std=c++17",))
+    return module.get_function("take_runs")
+
+
+def take_runs(X: Any, starts: Any, run: int) -> Any:
+    """Runs of `run` rows of a tensor that begin at `starts` (a tensor beside it), as one tensor."""
+    torch = import_module("torch")
+    if not (X.is_cuda and X.is_contiguous() and X.numel() and len(starts) and available()):
+        return X[(starts[:, None] + torch.arange(run, device=X.device)).ravel()]
+    cupy, d = import_module("cupy"), int(X.shape[1])
+    out = torch.empty((len(starts) * run, d), dtype=X.dtype, device=X.device)
+    size = d * X.element_size()
+    piece, width = ("uint4", 16) if size % 16 == 0 and X.data_ptr() % 16 == 0 else ("unsigned int", 4)
+    given = (
+        np.uint64(X.data_ptr()),
+        np.uint64(starts.data_ptr()),
+        np.int64(size // width),
+        np.int64(run * size // width),
+    )
+    with cupy.cuda.Device(X.device.index), stream(cupy, torch, X.device):
+        _copy(piece)((len(starts),), (_THREADS,), (*given, np.uint64(out.data_ptr())))
+    return out
+
+
+@cache
 def _class_kernels(d: int, n_classes: int, stored: str) -> tuple[Any, Any, int, int]:
     cupy = import_module("cupy")
     padded = -(-d // 32) * 32
