@@ -9,6 +9,7 @@ import pytest
 
 import separatrix as sx
 from separatrix.data.device.block import DeviceBlock
+from separatrix.data.device.source import DeviceSource
 from separatrix.kernels.device import cuda, triton_rows
 from separatrix.kernels.device.engine import engine
 from separatrix.objectives.margin_losses import Hinge, Logistic, SmoothedHinge, SquaredHinge
@@ -93,3 +94,34 @@ def test_fits_by_every_compiler(model: Any, kind: Any, device: str) -> None:
     there = type(model)(**model.get_params()).fit(rows, labels)
     assert there.fit_.engine.startswith(device) and there.fit_.certificate.relative_gap <= 1e-9
     np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-4 * np.abs(here.coef_).max())
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("n, d, rows", [(70_001, 8, 9000), (30_000, 7, 4096), (2000, 100, 1000)])
+def test_a_sample_has_the_rows_it_names(n: int, d: int, rows: int, kind: Any, device: str) -> None:
+    X = np.random.default_rng(0).standard_normal((n, d)).astype(kind)
+    y = np.arange(n) % 2
+    source = DeviceSource(torch.as_tensor(X).to(device), y, np.arange(1.0, n + 1)).labelled()
+    sample, which = source.sample(rows) or (None, None)
+    assert sample is not None and sample.n_rows == len(which) >= rows
+    places, (block,) = np.asarray(which), sample.blocks()
+    assert (np.diff(places) > 0).all() and places.min() >= 0 and places.max() < n
+    assert np.histogram(places, 16, (0, n))[0].min() > 0.8 * len(places) / 16  # spread over all of them
+    np.testing.assert_array_equal(block.dense(), X[places])
+    np.testing.assert_array_equal(block.y, y[places])
+    np.testing.assert_array_equal(block.weights, places + 1.0)
+
+
+@pytest.mark.parametrize(
+    "full", ["separatrix.data.device.source.take_runs", "separatrix.data.device.block.DeviceBlock.loss_sums"]
+)
+def test_a_device_without_memory_left(full: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise torch.cuda.OutOfMemoryError("tried to allocate 2.00 GiB")
+
+    rng = np.random.default_rng(0)
+    X = torch.as_tensor(rng.standard_normal((2000, 3)))
+    y = (X[:, 0] > 0.1).to(torch.uint8)
+    monkeypatch.setattr(full, refuse)
+    with pytest.raises(MemoryError, match=r"memory of cpu is full: 2000 rows of 3 columns.*2\.00 GiB"):
+        sx.LogisticRegression(solver="lbfgs").fit(X, y)

@@ -229,6 +229,10 @@ class Source(ABC):
         """While inside, `follow` hears how far passes over files are: their number, bytes read, and all bytes."""
         return nullcontext()
 
+    def within_memory(self) -> AbstractContextManager[None]:
+        """While inside, a device whose memory is full is an error with a sentence."""
+        return nullcontext()
+
     def count_pass(self) -> None:
         """Count a look at all rows that was not made by `map`."""
         self.passes += 1
@@ -261,7 +265,7 @@ class Source(ABC):
             with np.errstate(invalid="ignore", over="ignore"):
                 work(at, self._block_of(piece))
 
-        with one_blas_thread():
+        with one_blas_thread(), self.within_memory():
             share(of_piece, self._pieces() if rows is None else self._finer_pieces(rows), threads_here())
 
     def map(self, block_fn: Callable[[Block], Result], rows: int | None = None) -> list[Result]:

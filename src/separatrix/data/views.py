@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from copy import copy
 from typing import Any, Self
 
@@ -79,6 +80,9 @@ class View(Source):
 
     def coarse(self, entries: int | None = None) -> Self:
         return self._over(self.source.coarse(entries))
+
+    def within_memory(self) -> AbstractContextManager[None]:
+        return self.source.within_memory()
 
     def precise(self) -> Source:
         source = self.source.precise()

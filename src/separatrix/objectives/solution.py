@@ -32,6 +32,8 @@ class Solution:
     """Every point on the way with F there (NaN where it was not evaluated), if the way was recorded."""
     residual: float = 0.0
     """Σ s‖∇ℓ‖² at θ."""
+    last: Any = field(default=None, repr=False)
+    """Where the method stood, if rounding ended it: it may go on with sums of higher precision."""
 
 
 class Published(NamedTuple):

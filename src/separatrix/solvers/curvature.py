@@ -33,6 +33,8 @@ from separatrix.settings import one_blas_thread
 _EIGENVALUES_UP_TO = 400
 # Terms of a score that are added one after another where the arithmetic is of single precision (see kernels/device).
 _ADDED_IN_TURN = 48
+# How many times its rounding a gradient should be for a step that proves nothing.
+_GAINS = 8.0
 
 
 class Curvature:
@@ -193,11 +195,13 @@ def rounding(spread: float, evaluation: Evaluation, length: float, p: int) -> fl
 
 
 def blurred(curvature: Curvature, spread: float, evaluation: Evaluation, theta: Float, target: float) -> bool:
-    """Whether single precision keeps the proof away: the rounding of the gradient alone does, or is all that is left of it."""
+    """Whether single precision keeps the proof away: the rounding of the gradient is most of what is left of it."""
     if evaluation.precision <= EPS or not np.isfinite(spread):
         return False
     noise = rounding(spread, evaluation, curvature.diagonal_length(theta), theta.shape[1])
-    return noise**2 > target or curvature.decrement(evaluation.gradient) < noise
+    # Where the rounding alone exceeds the target there will be no proof; a step still gains while it is a small part.
+    least = _GAINS * noise if noise**2 > target else noise
+    return curvature.decrement(evaluation.gradient) < least
 
 
 def without_gauge(hessian: Float, objective: LinearObjective) -> Float:

@@ -124,4 +124,5 @@ def _solution(
         state.nearly,
         trace.path,
         evaluation.residual,
+        state if status is Status.ROUNDED else None,
     )

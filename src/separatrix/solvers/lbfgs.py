@@ -107,7 +107,9 @@ class LBFGSState(State):
 
 
 def _init(problem: LinearProblem, start: Start, budget: Budget) -> LBFGSState:
-    theta = start.theta
+    theta, last = start.theta, start.last
+    if isinstance(last, LBFGSState) and last.sampled is not None:
+        return LBFGSState(theta, problem.evaluate(theta), last.base, last.sampled, last.largest)
     if theta.size > LARGEST_HESSIAN or not problem.objective.loss.smooth:
         return LBFGSState(theta, problem.evaluate(theta), _diagonal(problem))
     sample = Sample.usual(problem) or Sample(problem, 1.0)

@@ -29,6 +29,8 @@ class Start:
     """Whether θ is near the optimum already, so that some of the rows could not improve it."""
     loss_gradient: Float | None = None
     """∇ of the loss alone at θ, where it is known."""
+    last: State | None = None
+    """Where the same method stood that now goes on with sums of higher precision."""
 
 
 class Budget(NamedTuple):

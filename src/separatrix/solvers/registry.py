@@ -182,8 +182,9 @@ def minimise(
         trace.reopen()
         problem = replace(problem, source=exact)
         left = max(1, max_iter - found.iterations)
-        found = run(method, problem, Start(found.theta, near=True), tol=tol, max_iter=left, trace=trace)
-    return _proven(problem, found, trace, tol, max_iter)
+        start = Start(found.theta, near=True, last=found.last)
+        found = run(method, problem, start, tol=tol, max_iter=left, trace=trace)
+    return _proven(problem, replace(found, last=None), trace, tol, max_iter)
 
 
 def _proven(problem: LinearProblem, found: Solution, trace: Trace, tol: float, max_iter: int) -> Solution:

@@ -14,7 +14,7 @@ import numpy as np
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
 from separatrix.objectives.linear_problem import LinearProblem
-from separatrix.solvers.choose import sample_rows
+from separatrix.solvers.choose import MANY_ROWS, first_rows, sample_rows
 from separatrix.solvers.curvature import Curvature, without_gauge
 
 # A sample is solved to this fraction of its own statistical error.
@@ -58,7 +58,12 @@ class Sample:
     @classmethod
     def usual(cls, problem: LinearProblem) -> Sample | None:
         """A sample of the usual size; ``None`` where the rows are few."""
-        return cls.of(problem, sample_rows(problem.source.n_rows, int(np.prod(problem.shape))))
+        return cls.of(problem, sample_rows(*_size(problem)))
+
+    @classmethod
+    def first(cls, problem: LinearProblem) -> Sample | None:
+        """A sample of a sample, to begin from; ``None`` where the rows are few."""
+        return cls.of(problem, first_rows(*_size(problem)))
 
     def scaled(self) -> LinearProblem:
         """The problem of the sample with a penalty smaller by its share, whose optimum is near that of all rows."""
@@ -74,7 +79,9 @@ class Sample:
     def optimum(self, theta: Float, max_iter: int) -> SampleOptimum:
         """The optimum of the sample, to a fraction of its own statistical error. Nothing is proven here."""
         problem = self.scaled()
-        first = start_on_sample(problem, theta, max_iter)
+        fewer = Sample.first(problem)
+        begun = SampleOptimum(theta) if fewer is None else fewer.optimum(theta, max_iter)
+        first = begun.theta if fewer is None else _nearer(problem, begun, fewer)
         point, before, step = first, np.inf, np.zeros_like(theta)
         for _ in range(min(max_iter, _STEPS)):
             evaluation = problem.evaluate(point, 2)
@@ -92,6 +99,21 @@ class Sample:
                 return SampleOptimum(point + step, loss, point)
             point = point + step
         return SampleOptimum(first)
+
+
+def _size(problem: LinearProblem) -> tuple[int | None, int, bool]:
+    return problem.source.n_rows, int(np.prod(problem.shape)), problem.source.device is not None
+
+
+def _nearer(problem: LinearProblem, begun: SampleOptimum, fewer: Sample) -> Float:
+    """A step from the optimum of fewer rows in the metric of their Hessian, where it is a good one: one gradient."""
+    if begun.hessian is None or (fewer.problem.source.n_rows or 0) < MANY_ROWS * begun.theta.size:
+        return begun.theta
+    objective = problem.objective
+    scaled = without_gauge(objective.penalty.add_hessian(begun.hessian / fewer.share), objective)
+    evaluation = problem.evaluate(begun.theta)
+    moved: Float = begun.theta - Curvature(scaled, problem.shape).solve(evaluation.gradient)
+    return moved if np.isfinite(evaluation.value) and np.isfinite(moved).all() else begun.theta
 
 
 def start_on_sample(problem: LinearProblem, theta: Float, max_iter: int) -> Float:

@@ -24,8 +24,9 @@ from separatrix.kernels.device.gram import gram
 from separatrix.kernels.device.radial import expansion
 from separatrix.kernels.device.torch_losses import DeviceSums, curve, judged, loss_sums, runs, weighted_gram
 
-# Rows of a piece, where sums that are not made on the device are made piece by piece.
-_PIECE = 1 << 20
+# Rows of a piece, where sums that are not made on the device are made piece by piece; where compiled loops make them, and keep
+# a number of every row.
+_PIECE, _PIECE_THERE = 1 << 20, 1 << 24
 # Classes that are counted one after the other.
 _FEW_CLASSES = 16
 
@@ -256,7 +257,7 @@ class DeviceBlock(Block):
         return self.taken(self.X[rows], rows, self.start + rows.start)
 
     def pieces(self, size: int) -> Iterator[Block]:
-        return self.cut(_PIECE)
+        return self.cut(_PIECE_THERE if self._compiled() else _PIECE)
 
     def least(self) -> float:
         return min(0.0, float(self.X.min())) if self.n else 0.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from separatrix.data.device.block import DeviceBlock
 from separatrix.data.device.tensors import as_tensor, on_device, pytorch, there, to_host
 from separatrix.data.labels import as_target, as_weights, check_finite_target, encode, known_labels
 from separatrix.data.source import Source
+from separatrix.kernels.device.cuda import take_runs
 
 # Rows whose means are subtracted before the arithmetic of single precision.
 _SOME = 4096
@@ -23,6 +25,8 @@ _SOME = 4096
 _SAMPLED_RUN = 64
 # Whole numbers within so many of each other are looked up in a table.
 _NARROW = 1 << 16
+# Labels among which all of a narrow range are mostly found.
+_LOOKED_AT = 1 << 16
 
 
 class DeviceSource(MemorySource):
@@ -94,13 +98,14 @@ class DeviceSource(MemorySource):
     def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
         """Rows spread over the data in runs, each at a random place of its stretch: they are read at the speed of memory."""
         starts, run = spread_runs(self.n_rows, rows)
-        torch = pytorch()
-        places = torch.as_tensor(starts).to(self._X.device)[:, None] + torch.arange(run, device=self._X.device)
-        which = places.ravel()
-        drawn = copy(self)
+        torch, drawn = pytorch(), copy(self)
         drawn._seen_by = None
-        drawn._X, drawn.n_rows = self._X[which], int(which.numel())
-        drawn._block_of_all = self._block_of_all.taken(drawn._X, which, 0)
+        with self.within_memory():
+            begins = torch.as_tensor(starts).to(self._X.device)
+            which = (begins[:, None] + torch.arange(run, device=self._X.device)).ravel()
+            drawn._X = take_runs(self._X, begins, run) if isinstance(self._X, torch.Tensor) else self._X[which]
+            drawn.n_rows = int(which.numel())
+            drawn._block_of_all = self._block_of_all.taken(drawn._X, which, 0)
         return drawn, Spread(starts, run)  # type: ignore[return-value]  # an array where it is asked for one
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
@@ -109,17 +114,21 @@ class DeviceSource(MemorySource):
     def _rows(self, which: NDArray[np.intp]) -> Self:
         return type(self)(self._X[pytorch().as_tensor(which).to(self._X.device)], None, None)
 
-    def share(self, work: Callable[[int, Block], None], rows: int | None = None) -> None:
-        """All rows at once, with a sentence where the device has no memory left; what was taken there is let go of."""
+    @contextmanager
+    def within_memory(self) -> Iterator[None]:
+        """Nothing of what was taken on the device is kept where its memory did not suffice."""
         torch = pytorch()
         try:
-            super().share(work)
+            yield
         except torch.cuda.OutOfMemoryError as error:
-            torch.cuda.empty_cache()
-            raise MemoryError(
-                f"The memory of {self.device} is full: {self.n_rows} rows of {self.n_features} columns and what a pass needs "
-                "beside them do not fit. Free tensors that are not needed, or give fewer rows at a time."
-            ) from error
+            message = str(error)
+        else:
+            return
+        torch.cuda.empty_cache()  # outside: the error holds on to what the calls have taken
+        raise MemoryError(
+            f"The memory of {self.device} is full: {self.n_rows} rows of {self.n_features} columns and what a pass needs "
+            f"beside them do not fit. Free tensors that are not needed, or give fewer rows at a time. ({message})"
+        )
 
     def precise(self) -> Self:
         if self._block_of_all.precise or self.dtype == np.float64 or not self._X.is_cuda:
@@ -156,8 +165,9 @@ def spread_runs(n_rows: int, rows: int) -> tuple[NDArray[np.intp], int]:
     """Where runs of rows begin that are spread over all rows, and their length: the same in every run."""
     run = min(_SAMPLED_RUN, max(1, rows // 256))
     count = min(-(-rows // run), n_rows // run)
-    edges = np.linspace(0, n_rows - run + 1, count + 1).astype(np.intp)
-    return np.random.default_rng(0).integers(edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)), run
+    stretch = n_rows / max(1, count)  # each run ends in its own: no row is drawn twice, on which bounds rely
+    places = np.arange(count) * stretch + np.random.default_rng(0).random(count) * (stretch - run)
+    return places.astype(np.intp), run
 
 
 def some_means(X: Any) -> Float:
@@ -183,7 +193,9 @@ def labels_there(y: Any) -> tuple[NDArray[Any], Any] | None:
     if (low, high) == (0, 1):
         return np.array([0, 1], dtype=values[:1].cpu().numpy().dtype), numbers.to(torch.uint8)
     shifted = numbers if low == 0 and numbers.dtype == torch.uint8 else (numbers.to(torch.int64) - low).to(torch.int32)
-    found = np.flatnonzero(torch.bincount(shifted, minlength=high - low + 1).cpu().numpy())
+    found = _numbers_in(shifted[:: max(1, len(shifted) // _LOOKED_AT)], high - low + 1)
+    if len(found) <= high - low:  # some may be rare
+        found = _numbers_in(shifted, high - low + 1)
     known = (found + low).astype(values[:1].cpu().numpy().dtype)
     if len(found) <= high - low:
         place = torch.zeros(high - low + 1, dtype=torch.int32, device=values.device)
@@ -191,6 +203,11 @@ def labels_there(y: Any) -> tuple[NDArray[Any], Any] | None:
         place[torch.as_tensor(found).to(values.device)] = codes
         shifted = place[shifted.long()]
     return known, shifted.to(torch.uint8) if len(found) <= 256 else shifted
+
+
+def _numbers_in(values: Any, count: int) -> NDArray[np.intp]:
+    """Those of 0 … count − 1 that are among the values."""
+    return np.flatnonzero(pytorch().bincount(values, minlength=count).cpu().numpy())
 
 
 def device_source(X: Any, y: Any, sample_weight: Any) -> Source:

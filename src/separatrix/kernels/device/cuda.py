@@ -3,7 +3,7 @@
     up to 48 columns      a warp keeps copies of 32 rows in shared memory that are on their way, a lane takes one row
     up to 1024            V columns to a lane, W warps to a row, R rows at a time
 
-Measured on an H200, 20 GB of float32: 84 to 101 % of the speed of a plain read for 16 to 1000 columns, 79 % for 8.
+Measured on an H200, 20 GB of float32: 90 to 101 % of the speed of a plain read for 16 to 1000 columns, 80 % for 8.
 """
 
 from __future__ import annotations
@@ -46,8 +46,12 @@ def _found() -> bool:
         return False
 
 
-def cut(d: int, size: int) -> dict[str, int]:
-    """How rows of d columns of numbers of `size` bytes are shared out: the constants of linear_rows.cu."""
+def cut(d: int, size: int, measured: bool = False, widened: bool = False) -> dict[str, int]:
+    """How rows of d columns are shared out, in arithmetic of numbers of `size` bytes: the constants of linear_rows.cu.
+
+    Rows that are `measured` too need more registers, with too few of which a pass takes half as long again; rows whose numbers
+    are `widened` as they are used need fewer.
+    """
     if d <= (_FEW if size == 4 else _FEW // 2):
         blocks = 4 if d <= 8 else 3 if d <= 16 else 2 if d <= 32 else 1
         blocks = max(1, blocks // (size // 4))
@@ -60,23 +64,23 @@ def cut(d: int, size: int) -> dict[str, int]:
             "V": 1,
             "R": 8,
         }
-    warps = next(w for w in (1, 2, 4, 8) if d <= 128 * w or w == 8)
+    warps = next(w for w in (1, 2, 4, 8) if d <= (320 if size == 4 and w == 1 else 128 * w) or w == 8)
     columns = -(-d // (32 * warps))
-    rows = 16 if columns <= 2 else 8
+    rows = 16 if columns <= 2 else 8 if columns <= 4 else 4
     return {
         "FEW": 0,
-        "MINB": 3 if size == 4 else 2,
+        "MINB": 3 if size == 4 and columns <= 4 and not measured else 2,
         "STAGES": 2,
         "W": warps,
         "V": columns,
-        "R": rows if size == 4 else rows // 2,
+        "R": rows if size == 4 or (widened and not measured) else rows // 2,
     }
 
 
 @cache
 def _kernels(loss: int, d: int, stored: str, used: str, measured: int) -> tuple[Any, Any, int]:
     cupy, size = import_module("cupy"), 4 if stored == used == "float" else 8
-    constants = cut(d, size)
+    constants = cut(d, size, measured > 0, stored != used)
     few = constants.pop("FEW")
     values = ", ".join(f"{name} = {value}" for name, value in constants.items())
     head = f"#define FEW {few}\ntypedef {stored} T;\ntypedef {used} F;\n"
@@ -119,7 +123,8 @@ def linear_sums(
     n, d = X.shape
     stored = "float" if X.dtype == torch.float32 else "double"
     used = "double" if precise else stored
-    run, gather, shared = _kernels(LOSSES[kind], d, stored, used, 0 if len(columns) == 2 else 2 if centred else 1)
+    measured = 0 if len(columns) == 2 else 2 if centred else 1
+    run, gather, shared = _kernels(LOSSES[kind], d, stored, used, measured)
     kind, real = (torch.float32, np.float32) if used == "float" else (torch.float64, np.float64)
     held = [None if a is None else a.to(kind).contiguous() for a in (weights, offset)]
     weights_, offset_ = (np.uint64(0 if a is None else a.data_ptr()) for a in held)
@@ -149,6 +154,33 @@ def linear_sums(
         np.array([[bend]]) if keep else None,
         _UNIT[used],
     )
+
+
+@cache
+def _copy(piece: str) -> Any:
+    body = resources.files(__package__).joinpath("runs_of_rows.cu").read_text()
+    module = import_module("cupy").RawModule(code=f"typedef {piece} U;\n" + body, options=("-std=c++17",))
+    return module.get_function("take_runs")
+
+
+def take_runs(X: Any, starts: Any, run: int) -> Any:
+    """Runs of `run` rows of a tensor that begin at `starts` (a tensor beside it), as one tensor."""
+    torch = import_module("torch")
+    if not (X.is_cuda and X.is_contiguous() and X.numel() and len(starts) and available()):
+        return X[(starts[:, None] + torch.arange(run, device=X.device)).ravel()]
+    cupy, d = import_module("cupy"), int(X.shape[1])
+    out = torch.empty((len(starts) * run, d), dtype=X.dtype, device=X.device)
+    size = d * X.element_size()
+    piece, width = ("uint4", 16) if size % 16 == 0 and X.data_ptr() % 16 == 0 else ("unsigned int", 4)
+    given = (
+        np.uint64(X.data_ptr()),
+        np.uint64(starts.data_ptr()),
+        np.int64(size // width),
+        np.int64(run * size // width),
+    )
+    with cupy.cuda.Device(X.device.index), stream(cupy, torch, X.device):
+        _copy(piece)((len(starts),), (_THREADS,), (*given, np.uint64(out.data_ptr())))
+    return out
 
 
 @cache

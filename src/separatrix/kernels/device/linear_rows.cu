@@ -194,7 +194,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MINB) linear_pass(ARGUMENT
 }
 #else
 // More columns: W warps share a row, V columns to a lane; R rows at a time.
+// Numbers of single precision stay so in the registers until they are used.
 constexpr int TEAMS = THREADS / (32 * W), PADDED = V * 32 * W;
+constexpr bool WIDENED = sizeof(T) < sizeof(F);
 extern "C" __global__ void __launch_bounds__(THREADS, MINB) linear_pass(ARGUMENTS) {
     const int lane = threadIdx.x & 31, own = threadIdx.x >> 5, team = own / W, in = threadIdx.x % (32 * W);
     F w_[V], m_[V], k_[V];
@@ -211,12 +213,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MINB) linear_pass(ARGUMENT
     for (long long start = (long long)blockIdx.x * TEAMS * R; start < n; start += step, turn ^= 1) {
         const long long first = start + team * R;
         const bool whole = start + TEAMS * R <= n;
-        F x[R][V];
+        T x[R][V];
 #pragma unroll
         for (int r = 0; r < R; ++r) {
             const T* row = X + (first + r) * stride + in;
 #pragma unroll
-            for (int v = 0; v < V; ++v) x[r][v] = (whole || first + r < n) && (v < V - 1 || in + 32 * W * v < D) ? F(__ldcs(row + 32 * W * v)) : m_[v];
+            for (int v = 0; v < V; ++v) x[r][v] = (whole || first + r < n) && (v < V - 1 || in + 32 * W * v < D) ? __ldcs(row + 32 * W * v) : T(m_[v]);
         }
         const int mine = lane / (32 / R);
         const long long at = first + mine;
@@ -229,10 +231,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MINB) linear_pass(ARGUMENT
             F t = 0, q = 0;
 #pragma unroll
             for (int v = 0; v < V; ++v) {
-                if (MEASURED == 1) q += k_[v] * x[r][v] * x[r][v];
-                x[r][v] -= m_[v];
-                if (MEASURED == 2) q += k_[v] * x[r][v] * x[r][v];
-                t += w_[v] * x[r][v];
+                const F raw = F(x[r][v]), z = raw - m_[v];
+                if (MEASURED) { const F k = MEASURED == 1 ? raw : z; q += k_[v] * k * k; }
+                if (!WIDENED) x[r][v] = T(z);
+                t += w_[v] * z;
             }
             eta[r] = t;
             squared[r] = q;
@@ -264,7 +266,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MINB) linear_pass(ARGUMENT
         for (int r = 0; r < R; ++r) {
             const F c = __shfl_sync(FULL, row.slope, r * (32 / R));
 #pragma unroll
-            for (int v = 0; v < V; ++v) g[v] += c * x[r][v];
+            for (int v = 0; v < V; ++v) g[v] += c * (WIDENED ? F(x[r][v]) - m_[v] : F(x[r][v]));
         }
 #pragma unroll
         for (int v = 0; v < V; ++v) acc[v] += double(g[v]);
