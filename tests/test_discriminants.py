@@ -304,3 +304,18 @@ def test_a_column_that_separates_without_variance_is_named(named):
     X = np.column_stack([rng.normal(size=80), 1.25 + 2.0 * y, np.ones(80)])
     model = LinearDiscriminantAnalysis().fit(pd.DataFrame(X, columns=["a", "key", "one"]) if named else X, y)
     assert ("column 'key'." if named else "column 1.") in str(model.fit_.detail)
+
+
+@pytest.mark.parametrize("solver", ["svd", "eigen"])
+@pytest.mark.parametrize("seed", range(6))
+def test_axes_point_as_scikit_learn_s_do(solver, seed):
+    """So that figures of them are the same: signs of LAPACK's vectors, for few and many classes, with and without priors."""
+    rng = np.random.default_rng(seed)
+    n_classes, d = int(rng.integers(2, 6)), int(rng.integers(2, 12))
+    y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, 150)])
+    X = rng.standard_normal((len(y), d)) @ rng.standard_normal((d, d)) + 2.0 * rng.standard_normal((n_classes, d))[y]
+    priors = rng.dirichlet(np.full(n_classes, 5.0)) if seed % 2 and solver == "svd" else None
+    ours = LinearDiscriminantAnalysis(solver=solver, priors=priors).fit(X, y)
+    theirs = reference.LinearDiscriminantAnalysis(solver=solver, priors=priors).fit(X, y)
+    expected = theirs.transform(X)
+    np.testing.assert_allclose(ours.transform(X), expected, atol=1e-6 * np.abs(expected).max())

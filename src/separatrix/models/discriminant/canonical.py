@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.linalg as sla
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from separatrix.data.affine import Standardised
@@ -37,6 +38,34 @@ def canonical_directions(offsets: Float, weights: Float, metric: Metric, tol: fl
     order = np.linspace(-1.0, 1.0, len(offsets))
     sides = order @ (offsets @ directions)
     return directions * np.where(sides < 0, -1.0, 1.0), shares
+
+
+def svd_signs(directions: Float, offsets: Float, weights: Float, metric: Metric, scale: Float) -> Float:
+    """The directions with the signs of scikit-learn's solver `svd`, so that figures of them are the same. O(r³).
+
+    They are LAPACK's, for the weighted class means in the basis of the rows' principal axes, of columns divided by their
+    `scale` (d,) and with each axis divided by its deviation; the signs of the axes cancel.
+    """
+    white = metric.half(np.sqrt(weights)[:, None] * offsets)
+    # AᵀΣA = I for A = back(I)ᵀ, and AᵀD²A = QS⁻²Qᵀ: AQ are the axes, in falling order of their deviations S.
+    factor = metric.back(np.eye(white.shape[1])) * scale
+    _, axes = np.linalg.eigh(factor @ factor.T)
+    _, _, right = np.linalg.svd(white @ axes, full_matrices=False)
+    return _pointed(directions, metric.back(right[: directions.shape[1]] @ axes.T).T)
+
+
+def eigen_signs(directions: Float, between: Float, within: Float) -> Float:
+    """The directions with the signs of scikit-learn's solver `eigen`: LAPACK's for the pencil of the covariances. O(d³)."""
+    try:
+        values, vectors = sla.eigh(between, within)
+    except sla.LinAlgError:  # singular: scikit-learn refuses it
+        return directions
+    return _pointed(directions, vectors[:, np.argsort(values)[::-1][: directions.shape[1]]])
+
+
+def _pointed(directions: Float, usual: Float) -> Float:
+    """Every direction to the side of its like."""
+    return directions * np.where(np.einsum("ij,ij->j", usual, directions) < 0, -1.0, 1.0)
 
 
 class CanonicalTransformer(

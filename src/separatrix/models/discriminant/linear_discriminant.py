@@ -21,7 +21,7 @@ from separatrix.data.block import Float
 from separatrix.geometry import Linear, ScoreForm
 from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
-from separatrix.models.discriminant.canonical import CanonicalTransformer, canonical_directions
+from separatrix.models.discriminant.canonical import CanonicalTransformer, canonical_directions, eigen_signs, svd_signs
 from separatrix.models.discriminant.covariance import (
     average,
     check_one_regulariser,
@@ -44,6 +44,8 @@ _NEAR = 1e4
 _EXACT = 1e-8
 # Of the size of a column: what rounding leaves of a constant.
 _SAME = 1e-10
+# Columns up to which axes have scikit-learn's signs, for which a matrix of as many rows is decomposed.
+_SIGNED = 512
 
 
 class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClassifier):
@@ -81,7 +83,7 @@ class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClass
     covariance_ : ndarray of shape (n_features, n_features)
         Formed when first asked for.
     scalings_ : ndarray of shape (n_features, rank)
-        Canonical directions ("svd" and "eigen").
+        Canonical directions ("svd" and "eigen"), with scikit-learn's signs for up to 512 columns.
     explained_variance_ratio_ : ndarray
         Share of the between-class variance of each.
     xbar_ : ndarray of shape (n_features,)
@@ -188,6 +190,13 @@ class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClass
         if self.solver != "lsqr":
             weights = moments.total * self.priors_ / max(1, n_classes - 1)
             directions, shares = canonical_directions(offsets, weights, metric, self.tol)
+            if self.n_features_in_ <= _SIGNED and self.solver == "svd":
+                deviations = np.sqrt(scatter.diagonal())
+                scale = np.where(deviations > 0, deviations, 1.0)
+                directions = svd_signs(directions, offsets, weights, metric, scale)
+            elif self.n_features_in_ <= _SIGNED:
+                away = np.sqrt(counts / moments.total)[:, None] * moments.offsets()
+                directions = eigen_signs(directions, away.T @ away, full_matrix((scatter, floor)))
             self.scalings_ = directions.astype(self._dtype, copy=False)
             self.explained_variance_ratio_ = shares[: self._max_components].astype(self._dtype, copy=False)
         self.means_, self.xbar_ = means.astype(self._dtype, copy=False), xbar.astype(self._dtype, copy=False)
