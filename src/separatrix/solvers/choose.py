@@ -155,6 +155,8 @@ _LARGE, _ROWS_GRAM, _FACTOR = 0.5, 0.15, 0.3
 _AT_HAND, _AT_HAND_DENSE, _AT_HAND_ENTRIES = 1 << 25, 1 << 21, 1_500_000
 # The same for columns that are swept one by one on one thread: rows, and numbers of which a copy is made.
 _SWEPT_ROWS, _SWEPT_NUMBERS = 12_000, 1 << 24
+# Coefficients of all classes that a Hessian has at once.
+_FEW_COEFFICIENTS = 400
 
 
 def direct_costs(n_rows: int, n_features: int, entries: int | None = None, n_scores: int = 1) -> dict[str, float]:
@@ -195,6 +197,12 @@ def prox_at_hand(n_rows: int, n_features: int, entries: int | None = None) -> bo
     if entries is not None:
         return entries <= _AT_HAND_ENTRIES
     return n_rows <= _SWEPT_ROWS and n_rows * n_features <= _SWEPT_NUMBERS
+
+
+def prox_softmax_at_hand(n_rows: int, n_features: int, n_scores: int) -> bool:
+    """The same with many classes, on a dense copy of the rows; few coefficients are quick with all of them in the model."""
+    many = n_features * n_scores > _FEW_COEFFICIENTS
+    return many and n_rows * (n_features + n_scores) <= _SWEPT_NUMBERS
 
 
 def choose_solver(

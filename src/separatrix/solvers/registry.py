@@ -15,12 +15,13 @@ from separatrix.objectives.solution import Solution
 from separatrix.result import Status
 from separatrix.settings import one_blas_thread
 from separatrix.solvers.at_hand.prox import SMALL_PROX, offered_prox
+from separatrix.solvers.at_hand.prox_softmax import PROX_SOFTMAX, prox_softmax_offered
 from separatrix.solvers.at_hand.row_newton import ROW_NEWTON
 from separatrix.solvers.at_hand.rows import offered
 from separatrix.solvers.at_hand.small_newton import SMALL_NEWTON
 from separatrix.solvers.at_hand.small_softmax import SMALL_SOFTMAX, small_softmax_offered
 from separatrix.solvers.at_hand.sparse_newton import SPARSE_NEWTON
-from separatrix.solvers.choose import choose_solver, direct_costs, prox_at_hand, solver_costs
+from separatrix.solvers.choose import choose_solver, direct_costs, prox_at_hand, prox_softmax_at_hand, solver_costs
 from separatrix.solvers.driver import Trace, run
 from separatrix.solvers.dual_ascent import DUAL
 from separatrix.solvers.gradient import GRADIENT
@@ -85,6 +86,8 @@ def _direct(problem: LinearProblem, asked: str) -> Method | None:
     source, (m, p) = problem.source, problem.shape
     if asked not in ("auto", *_LEFT_TO_CHOICE) or source.n_rows is None:
         return None
+    if m > 1 and prox_softmax_offered(problem):
+        return PROX_SOFTMAX if prox_softmax_at_hand(source.n_rows, p, m) and source.one_block() is not None else None
     prox = m == 1 and offered_prox(problem)
     if not (prox or (offered(problem) if m == 1 else small_softmax_offered(problem))):
         return None

@@ -39,7 +39,7 @@ _ENTRIES = 1 << 17
 
 
 @dataclass(frozen=True)
-class _Table:
+class SoftmaxTable:
     """(p, n) the rows and a 1 each as columns, where in (K, n) their classes are, what they weigh, and (K, p) q."""
 
     columns: Float
@@ -53,7 +53,7 @@ class _Table:
     """(p,) Σ s x_j²."""
 
     @classmethod
-    def of(cls, problem: LinearProblem) -> _Table:
+    def of(cls, problem: LinearProblem) -> SoftmaxTable:
         block = problem.source.one_block()
         assert block is not None, "the rows are not at hand"
         rows, offset = problem.objective.counted(block)
@@ -75,7 +75,7 @@ class _Table:
 class SoftmaxState(State):
     """(K, n) posteriors at the point, and the last factor of a Hessian."""
 
-    table: _Table
+    table: SoftmaxTable
     posteriors: Float
     factor: Float | None = None
 
@@ -110,7 +110,10 @@ def small_softmax_offered(problem: LinearProblem) -> bool:
     return plain and held and penalty.quadratic.size > 0 and objective.free_intercept == problem.fit_intercept
 
 
-def _state(problem: LinearProblem, table: _Table, theta: Float, factor: Float | None = None) -> SoftmaxState:
+def softmax_state(
+    problem: LinearProblem, table: SoftmaxTable, theta: Float, factor: Float | None = None
+) -> SoftmaxState:
+    """The smooth part of F and its gradient at θ. One pass."""
     problem.source.count_pass()
     with np.errstate(invalid="ignore", over="ignore"):  # found below, and reported by column
         scores = theta @ table.columns
@@ -141,7 +144,7 @@ def _state(problem: LinearProblem, table: _Table, theta: Float, factor: Float | 
 
 
 def _init(problem: LinearProblem, start: Start, budget: Budget) -> SoftmaxState:
-    return _state(problem, _Table.of(problem), start.theta.copy())
+    return softmax_state(problem, SoftmaxTable.of(problem), start.theta.copy())
 
 
 def _bound(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> SoftmaxState:
@@ -189,7 +192,7 @@ def _step(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> Softma
     step = -_solved(factor, gradient)
     promise, t = float(np.vdot(gradient, step)), 1.0
     for _ in range(_HALVINGS):
-        moved = _state(problem, state.table, state.theta + t * step, factor)
+        moved = softmax_state(problem, state.table, state.theta + t * step, factor)
         if moved.value <= state.value + 1e-4 * t * promise + 4.0 * EPS * abs(state.value):
             if moved.value >= state.value and not moved.gap.gap < 0.5 * state.gap.gap:  # rounding is all that is left
                 break
@@ -206,7 +209,7 @@ def _polish(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> Soft
         return state
     gradient = state.evaluation.gradient
     step = -_solved(factor, gradient)
-    moved = _bound(problem, _state(problem, state.table, state.theta + step, factor), budget)
+    moved = _bound(problem, softmax_state(problem, state.table, state.theta + step, factor), budget)
     if not asked:
         return moved if moved.bound.gap < state.bound.gap else state
     # The bound may be all rounding already, while the gradient still falls.
