@@ -245,15 +245,15 @@ def made(family, values, by="log_loss", simplicity=None, accuracy=0.5):
 
 def test_what_is_not_ahead_by_the_error_of_paired_differences_changes_nothing():
     best = made("svm-rbf", [0.10, 0.50, 0.90])  # folds differ much more than models do
-    near = made("lda", [0.10, 0.52, 0.91])  # 0.01 ± 0.00577: behind in every fold
-    close = made("logistic", [0.09, 0.52, 0.90])  # 0.0033 ± 0.0088
+    near = made("lda", [0.10, 0.52, 0.91])  # 0.01 ± 0.0091: behind in every fold
+    close = made("logistic", [0.09, 0.52, 0.90])  # 0.0033 ± 0.014, 1.58 standard errors
     order = rank([near, close, best], "log_loss", 3)
     assert [one.family for one in order] == ["svm-rbf", "logistic", "lda"]
     assert [one.tied for one in order] == [True, True, False] and [one.rank for one in order] == [1, 2, 3]
     chosen, reason = recommend(order, "log_loss", 3)
     assert chosen.family == "logistic"
-    assert "Nothing is shown to be better, by more than one standard error: not svm-rbf." in reason
-    assert "0.0033 ± 0.0088" in reason and "0.5 ± 0.23" in reason
+    assert "Nothing is shown to be better, by more than the error: not svm-rbf." in reason
+    assert "0.0033 ± 0.014" in reason and "0.5 ± 0.23" in reason
 
 
 def test_best_is_recommended_when_nothing_simpler_is_as_good():
@@ -262,7 +262,7 @@ def test_best_is_recommended_when_nothing_simpler_is_as_good():
     assert chosen.family == "logistic"  # of equals the simpler comes first
     assert reason == "Logistic has the lowest log-loss, 0.305 ± 0.005."
     order = rank([made("logistic", [0.3, 0.31]), made("lda", [0.4, 0.43])], "log_loss", 2)
-    assert "The next, lda, is behind by 0.11 ± 0.01 over the folds" in recommend(order, "log_loss", 2)[1]
+    assert "The next, lda, is behind by 0.11 ± 0.017 over the folds" in recommend(order, "log_loss", 2)[1]
 
 
 def test_models_without_probabilities_come_last_by_accuracy():

@@ -54,11 +54,11 @@ def iris():
 
 
 def test_one_fold_that_fails_is_no_tie():
-    # One difference D in k folds has the mean D/k and the error D/k, whatever D is.
+    # One difference D in k folds has the mean D/k and the standard error D/k, whatever D is.
     broken, best = made("naive-bayes", [0.29, 0.29, 0.29, 0.29, 30.0]), made("logistic", [0.3] * 5)
     chosen, reason = recommended([broken, best])
     assert chosen is best and best.tied and not broken.tied
-    assert "behind by 5.9 ± 5.9 over the folds, more than the standard error of the best" in reason
+    assert "behind by 5.9 ± 8.9 over the folds, more than the error of the best" in reason
 
 
 def test_equal_to_all_digits_is_a_tie():
@@ -96,7 +96,7 @@ def test_the_least_mean_changes_nothing_unless_it_is_shown():
         words = (
             "is ahead of logistic by"
             if ahead
-            else "Nothing is shown to be better, by more than one standard error and the margin"
+            else "Nothing is shown to be better, by more than the error and the margin"
         )
         assert words in reason
 
@@ -123,6 +123,7 @@ def test_nothing_is_shown_to_be_better_than_the_recommended(folds, by):
         differences = sign * (chosen.scores[by].folds - other.scores[by].folds)
         error = min(np.std(differences, ddof=1) / np.sqrt(k), other.scores[by].standard_error)
         if other.family != "baseline":
+            error *= np.sqrt(1 + k / (k - 1))
             assert differences.mean() <= error + 2e-6 * max(
                 1.0, abs(other.scores[by].mean), abs(chosen.scores[by].mean)
             )

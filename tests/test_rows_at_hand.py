@@ -136,7 +136,9 @@ def test_what_cannot_be_proven_here_is_left_to_another(monkeypatch: pytest.Monke
         def dpotrf(matrix: Any, **_: Any) -> tuple[Any, int]:
             return matrix, 1
 
-    for module, shape in ((small_newton, (60, 5)), (row_newton, (20, 60))):
+        spotrf, spotrs, dpotrs = dpotrf, None, None
+
+    for module, shape in ((small_newton, (60, 5)), (row_newton, (20, 60)), (row_newton, (200, 260))):
         X, codes = data(*shape, seed=6)
         expected = LogisticRegression(tol=1e-8).fit(X, codes)
         monkeypatch.setattr(module, "lapack", Failing)
@@ -194,3 +196,26 @@ def test_rows_that_single_precision_does_not_resolve_end_as_in_double(
     assert found.status is other.status
     least = min(found.certificate.objective, other.certificate.objective)
     assert problem.evaluate(found.theta).value - least <= found.certificate.gap
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+def test_factors_of_single_precision_lead_to_the_same_point(C: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, codes = data(220, 300, seed=11)
+    factored: list[bool] = []
+    solved = row_newton._solved
+
+    def watched(gram: Any, roots: Any, sides: Any, single: bool) -> Any:
+        found = solved(gram, roots, sides, single)
+        factored.append(single and found is not None)
+        return found
+
+    monkeypatch.setattr(row_newton, "_solved", watched)
+    narrow = LogisticRegression(C=C, tol=1e-8).fit(X, codes)
+    assert any(factored)
+    factored.clear()
+    monkeypatch.setattr(row_newton, "_FIRM", 0.0)  # none is firm enough
+    wide = LogisticRegression(C=C, tol=1e-8).fit(X, codes)
+    assert factored and not any(factored)
+    assert narrow.fit_.status is wide.fit_.status is Status.CONVERGED
+    assert narrow.n_iter_[0] <= wide.n_iter_[0] + 2
+    np.testing.assert_allclose(narrow.coef_, wide.coef_, atol=1e-5 * np.abs(wide.coef_).max())

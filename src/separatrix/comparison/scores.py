@@ -1,7 +1,8 @@
 """Which model is best on rows that it has not seen, which are as good, and which to take.
 
-Of two candidates d is the mean over the folds of their differences within each, since a hard fold is hard for every model, and
-e the standard error of that mean. m is the margin, a share of what guessing loses (measures.py).
+Of two candidates d is the mean over the k folds of their differences within each, since a hard fold is hard for every model,
+and e = c·s/√k its error, s their standard deviation, c² = 1 + k/(k − 1): folds learn from rows that they share, so that their
+differences vary less than those of fresh tables would. m is the margin, a share of what guessing loses (measures.py).
 
     ahead of another        d > max(m, min(e, the error of its own mean))     shown to be better, and by enough to matter
     tied with the best      the best is not ahead of it
@@ -18,7 +19,7 @@ family is not safer for being simple, since few parameters are paid for with ass
 the best linear rule.
 
 Where probabilities rank, models that have none of their own are ranked by calibrated scores and not recommended.
-Reference: Nadeau and Bengio, Machine Learning 52, 2003 (differences over folds).
+Reference: Nadeau and Bengio, Machine Learning 52, 2003 (c, their corrected variance, with n₂/n₁ = 1/(k − 1)).
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from separatrix.comparison.families import FIRST_CURVED, SHRUNK
 from separatrix.comparison.inspection import CoefficientIntervals, Outliers
@@ -108,7 +111,7 @@ def _sign(by: str) -> float:
 
 @dataclass(frozen=True)
 class _Distance:
-    """How much worse one candidate is than another, the standard error of that, and whether it is a tie by either rule."""
+    """How much worse one candidate is than another, the error of that, and whether it is a tie by either rule."""
 
     mean: float
     error: float
@@ -126,8 +129,9 @@ class _Distance:
 def _behind(candidate: Candidate, other: Candidate, by: str, n_folds: int, margin: float = 0.0) -> _Distance:
     own, its = candidate.scores[by], other.scores[by]
     differences = _sign(by) * (own.folds - its.folds)
-    mean, error = float(differences.mean()), standard_error(differences, n_folds)
-    by_error = mean <= max(min(error, its.standard_error), _negligible(own, its, by))
+    wider = float(np.sqrt(1.0 + n_folds / (n_folds - 1.0)))
+    mean, error = float(differences.mean()), wider * standard_error(differences, n_folds)
+    by_error = mean <= max(min(error, wider * its.standard_error), _negligible(own, its, by))
     return _Distance(mean, error, by_error, mean <= margin)
 
 
@@ -208,7 +212,7 @@ def _reasons(
 ) -> Iterator[str]:
     """Why the chosen one, in sentences: how it stands to the best, to the reference, and to what is simpler or ahead of it."""
     best, score = judged[0], SCORE_LABELS[by]
-    enough = "one standard error" + (f" and the margin of {margin:.2g}" if margin > 0.0 else "")
+    enough = "the error" + (f" and the margin of {margin:.2g}" if margin > 0.0 else "")
     if chosen is best:
         yield f"{_first(chosen)} has the {'highest' if by in GREATER_IS_BETTER else 'lowest'} {score}, {best.scores[by]}."
     else:
@@ -240,15 +244,17 @@ def _reasons(
         others = [one for one in judged if _level(one) and not one.tied]
         if chosen is best and others and others[0] is judged[1]:
             behind = _behind(others[0], best, by, n_folds)
-            more = ", more than the standard error of the best" if behind.mean <= behind.error else ""
+            more = ", more than the error of the best" if behind.mean <= behind.error else ""
             yield f"The next, {others[0].label}, is behind by {behind} over the folds{more}."
 
 
 def _of_the_class_shares(baseline: Candidate, ordered: list[Candidate], by: str, n_folds: int) -> str:
     """What it means that nothing better is recommended; a candidate may have the better accuracy all the same."""
     best = max(ordered, key=lambda candidate: candidate.scores["accuracy"].mean)
-    behind = _behind(baseline, best, "accuracy", n_folds)
-    if behind.mean <= 2.0 * behind.error:  # the best of many accuracies is one standard error ahead by chance
+    gains = best.scores["accuracy"].folds - baseline.scores["accuracy"].folds
+    if gains.mean() <= 2.0 * standard_error(
+        gains, n_folds
+    ):  # the best of many accuracies is one standard error ahead by chance
         return "So nothing in these columns is shown to tell the classes apart."
     return (
         f"But the accuracy of {best.label} is {best.scores['accuracy']}, that of the class shares "
@@ -260,11 +266,11 @@ def tie_rule(by: str, margin: float, share: float) -> str:
     """Which candidates count as good as the best, in a sentence for under the table."""
     score = SCORE_LABELS[by]
     guess = f"what guessing falls short of 1 in {score}" if by in GREATER_IS_BETTER else f"the {score} of guessing"
-    rule = "As good as the best: behind by no more than one standard error of the difference over the folds"
+    rule = "As good as the best: behind by no more than the error of the difference over the folds, which share rows"
     if margin > 0.0:
         rule += f", or by no more than {margin:.2g}, which is {100 * share:g} % of {guess} (--margin)"
     beside = "the margin" if margin > 0.0 else "rounding"
     return (
         f"{rule}. Recommended is logistic regression, unless another is ahead of it by more than both; the class shares, if it "
-        f"gains no more than {beside} and its error; or a simpler one that is behind by no more than {beside}, error included."
+        f"gains no more than {beside} and the error; or a simpler one that is behind by no more than {beside}, error included."
     )

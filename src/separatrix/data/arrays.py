@@ -171,6 +171,9 @@ class ArraySource(MemorySource):
         laid = self._in_rows() and self._X.dtype == dtype
         if laid or self._X.size * dtype.itemsize > COPIED_ARRAY:
             return
+        if self._X.size <= _WIDENED:  # done before threads are awake
+            self._X = np.ascontiguousarray(self._X, dtype=dtype)
+            return
         rows = np.empty(self._X.shape, dtype=dtype)
 
         def lay(start: int) -> None:

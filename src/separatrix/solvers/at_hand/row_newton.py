@@ -6,7 +6,8 @@ With r = −s a (the slopes), W = diag(sh), v = α − r the gradient by w is X�
 
     Δα = −v + W^½(β − Δb γ),   Bβ = W^½Kv,   Bγ = W^½1,   B = I + W^½KW^½,   Δb = (1ᵀW^½β + 1ᵀr) / 1ᵀW^½γ
 
-so that a step costs one factor of an (n, n) matrix and no look at X. The gap of rows.py is ½uᵀKu + cβ with u = v − cW1,
+so that a step costs one factor of an (n, n) matrix and no look at X. The factor is of single precision where that will do: it
+turns a step a little, and neither F, the gradient nor the gap depend on it. The gap of rows.py is ½uᵀKu + cβ with u = v − cW1,
 c and β as there. At the end w is multiplied out, and the proof is computed from X at just that point.
 
 Reference: Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, algorithm 3.1.
@@ -17,6 +18,7 @@ Reference: Rasmussen and Williams (2006), Gaussian Processes for Machine Learnin
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,10 +36,12 @@ from separatrix.solvers.bounds import Bound, least_bound
 from separatrix.solvers.method import Budget, Method, Start, State
 
 _HALVINGS = 40
-# From so many rows on a K in single precision is worth a try, with so many looks at what it leaves.
+# From so many rows on a K in single precision, and a factor of it, is worth a try, with so many looks at what it leaves.
 _ROWS_IN_SINGLE, _LOOKS = 160, 3
 # Steps cost little beside K, and the last one squares the error: the point is so much better than asked for.
 _BETTER = 1e-3
+# The largest entry of W^½KW^½ up to which a factor of B in single precision has digits enough for a step.
+_FIRM = 1e4
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,12 @@ class _Gram:
             return cls.of(problem, single=False)
         problem.source.check_finite(K.diagonal())
         return cls(rows, X, ones, inverse, K, single)
+
+    @cached_property
+    def narrow(self) -> NDArray[np.float32]:
+        """K in single precision, for the matrices of steps."""
+        with np.errstate(over="ignore"):
+            return self.K.astype(np.float32)
 
     def with_offset(self, scores: Float) -> Float:
         """The scores with what is added to them."""
@@ -155,17 +165,37 @@ def _stuck(problem: LinearProblem, state: RowState) -> RowState:
 
 
 def _step(problem: LinearProblem, state: RowState, budget: Budget) -> RowState:
+    moved = _stepped(state, single=True) if len(state.gram.K) >= _ROWS_IN_SINGLE else None
+    if moved is None:
+        moved = _stepped(state, single=False)
+    return _stuck(problem, state) if moved is None else moved
+
+
+def _solved(gram: _Gram, roots: Float, sides: Float, single: bool) -> Float | None:
+    """R(I + RKR)⁻¹ times the sides; ``None`` where rounding leaves no factor, or less than it takes for a step."""
+    held = roots.astype(np.float32) if single else roots
+    with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        matrix = (gram.narrow if single else gram.K) * held
+        matrix *= held[:, None]
+    diagonal = matrix.reshape(-1)[:: len(matrix) + 1]
+    if single and not diagonal.max(initial=0.0) < _FIRM:
+        return None
+    diagonal += 1.0
+    factorise, solve = (lapack.spotrf, lapack.spotrs) if single else (lapack.dpotrf, lapack.dpotrs)
+    factor, failed = factorise(matrix.T, lower=1, clean=0, overwrite_a=1)
+    if failed:
+        return None
+    return np.asarray(solve(factor, sides, lower=1)[0]) * roots[:, None]
+
+
+def _stepped(state: RowState, single: bool) -> RowState | None:
+    """The next point, by a step whose matrix is factored in single or double precision; ``None`` where F does not fall."""
     gram, at, K = state.gram, state.at, state.gram.K
     alpha, b, gradient = state.theta[0, :-1], float(state.theta[0, -1]), state.evaluation.gradient[0]
     roots = np.sqrt(at.bends)
-    matrix = K * roots
-    matrix *= roots[:, None]
-    matrix.flat[:: len(matrix) + 1] += 1.0
-    factor, failed = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-    if failed:
-        return _stuck(problem, state)
-    sides = np.stack([roots * gradient[:-1], roots], axis=1)
-    solved = lapack.dpotrs(factor, sides, lower=1)[0] * roots[:, None]
+    solved = _solved(gram, roots, np.stack([roots * gradient[:-1], roots], axis=1), single)
+    if solved is None:
+        return None
     up = 0.0
     if gram.ones:
         up = (float(solved[:, 0].sum()) - gradient[-1]) / max(float(solved[:, 1].sum()), np.finfo(np.float64).tiny)
@@ -176,9 +206,9 @@ def _step(problem: LinearProblem, state: RowState, budget: Budget) -> RowState:
     for _ in range(_HALVINGS):
         moved = _state(gram, alpha + t * step, b + t * up, state.products + t * along, looks=state.looks)
         if moved.value <= state.value + 1e-4 * t * promise + 4.0 * EPS * abs(state.value):
-            return moved if moved.value < state.value else _stuck(problem, state)
+            return moved if moved.value < state.value else None
         t *= 0.5
-    return _stuck(problem, state)
+    return None
 
 
 def _settle(problem: LinearProblem, state: RowState) -> State:

@@ -50,8 +50,8 @@ class _Columns:
         if len(transposed) <= _NARROW:
             transposed = np.ascontiguousarray(transposed)
         quadratic, held = problem.objective.penalty.quadratic[0], len(problem.scale)
-        weights = np.ones(rows.block.n) if rows.weights is None else rows.weights
-        size = float(((np.square(transposed) @ weights)[:held] / quadratic[:held]).sum())
+        scaled = transposed if rows.weights is None else transposed * rows.weights
+        size = float((np.einsum("ij,ij->i", scaled, transposed)[:held] / quadratic[:held]).sum())
         return cls(rows, transposed, quadratic, held, size)
 
     def scores(self, theta: Float) -> Float:
