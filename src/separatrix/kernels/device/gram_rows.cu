@@ -15,6 +15,7 @@ constexpr int THREADS = 32 * WARPS, PANEL = 8 * GROUPS, PANELS = PAIRED ? 2 : 1;
 constexpr int PITCH = PANEL + 4;   // from row to row in shared memory: no two lanes of half a warp meet in a bank
 constexpr int V = (PANEL + 31) / 32, R = ROWS / WARPS;   // columns of a lane, rows of a warp, where they are loaded
 constexpr int STRIPS = (GROUPS + 1) / 2;   // of sixteen columns
+constexpr int AT_ONCE = PAIRED ? 1 : 2;   // eights of rows whose operands are loaded together, as far as there are registers
 
 // Tiles in pairs of strips, group by group, so that neighbours in the order share operands.
 constexpr int first_group(int strip) { return PAIRED ? 0 : 2 * strip; }
@@ -112,7 +113,7 @@ template <int WARP> __device__ void run(const Rows& rows, double* z, double* hel
         const double* left = here;
         const double* right = PAIRED ? left + ROWS * PITCH : left;
         const double* s = held + turn * ROWS;
-#pragma unroll 1
+#pragma unroll AT_ONCE
         for (int k = 0; k < ROWS; k += 8) {
             double a[2][4], b[2];
 #pragma unroll
