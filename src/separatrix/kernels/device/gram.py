@@ -35,6 +35,11 @@ def _kernels(d: int, stored: str, paired: bool) -> tuple[Any, Any, int, int, int
     return run, module.get_function("gather"), shared, panel, 32 * warps
 
 
+@cache
+def _above(d: int) -> Any:
+    return np.triu(np.ones((d, d), dtype=bool))
+
+
 def gram(X: Any, weights: Any, shift: Any, hidden: bool) -> Any:
     """(d + 1, d + 1) Σ s zzᵀ of z = (x − shift, 1) on the host; weights (n,), shift (d,): double tensors beside X, or None.
 
@@ -64,8 +69,7 @@ def gram(X: Any, weights: Any, shift: Any, hidden: bool) -> Any:
                 gather((-(-panel * panel // 32),), (256,), parts)
                 part = out.cpu().numpy()[: d + 1 - left, : d + 1 - right]
                 if left == right:
-                    part = np.triu(part)
-                    part += np.triu(part, 1).T
+                    part = np.where(_above(len(part)), part, part.T)
                 total[left : left + panel, right : right + panel] = part
                 total[right : right + panel, left : left + panel] = part.T
     return total
