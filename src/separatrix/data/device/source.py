@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from typing import Any, Self
@@ -113,6 +113,10 @@ class DeviceSource(MemorySource):
 
     def _rows(self, which: NDArray[np.intp]) -> Self:
         return type(self)(self._X[pytorch().as_tensor(which).to(self._X.device)], None, None)
+
+    def share(self, work: Callable[[int, Block], None], rows: int | None = None) -> None:
+        """All rows at once: a block is not cut finer."""
+        super().share(work)
 
     @contextmanager
     def within_memory(self) -> Iterator[None]:
