@@ -327,24 +327,3 @@ def test_the_workers_end_with_the_process_and_are_few() -> None:
         separatrix.GaussianNB().fit(X, y)
     ours = [thread for thread in threading.enumerate() if thread.name == "separatrix"]
     assert all(thread.daemon for thread in ours)
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be told where to run here")
-def test_workers_keep_off_the_processor_of_the_caller() -> None:
-    allowed = os.sched_getaffinity(0)
-    if len(allowed) < 2:
-        pytest.skip("there is one processor")
-    for cpu in sorted(allowed)[:2]:
-        try:
-            os.sched_setaffinity(0, {cpu})  # the caller is there for sure, then free again as before
-            os.sched_setaffinity(0, allowed)
-            share(lambda at, item: None, range(8), 2)
-            places = {threading.get_native_id(): allowed}
-            for thread in threading.enumerate():
-                if thread.name == "separatrix":
-                    places[thread.native_id] = os.sched_getaffinity(thread.native_id)
-        finally:
-            os.sched_setaffinity(0, allowed)
-        assert places.pop(threading.get_native_id()) == os.sched_getaffinity(0) == allowed  # the caller is left alone
-        assert places and len({frozenset(place) for place in places.values()}) == 1
-        assert all(len(place) == len(allowed) - 1 for place in places.values())

@@ -8,10 +8,8 @@ node of the tree goes on with it. Which thread did what leaves no trace in the r
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from itertools import chain, islice
 from queue import SimpleQueue
 from threading import Event, Lock, Thread, local
@@ -31,53 +29,22 @@ class _Crew:
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._threads: list[Thread] = []
-        self._lock, self._apart_from = Lock(), -1
+        self._size, self._lock = 0, Lock()
 
     def call(self, job: Callable[[], None], hands: int) -> None:
         """`hands` threads do the job once each, as they become free."""
         with self._lock:
-            cpu = _current_cpu()
-            if cpu != self._apart_from:
-                self._keep_apart(self._threads, cpu)
-                self._apart_from = cpu
-            for _ in range(len(self._threads), hands):
-                thread = Thread(target=self._serve, args=(self._jobs,), name="separatrix", daemon=True)
-                thread.start()
-                self._keep_apart([thread], cpu)
-                self._threads.append(thread)
+            for _ in range(self._size, hands):
+                Thread(target=self._serve, args=(self._jobs,), name="separatrix", daemon=True).start()
+                self._size += 1
         for _ in range(hands):
             self._jobs.put(job)
-
-    @staticmethod
-    def _keep_apart(threads: Iterable[Thread], cpu: int) -> None:
-        """Let the workers run on every processor but the caller's, which is at work itself.
-
-        Linux wakes a thread where it ran last, and may take longer to move it than a small pass takes.
-        """
-        if cpu < 0:
-            return
-        others = os.sched_getaffinity(0) - {cpu}
-        for thread in threads if others else ():
-            with suppress(OSError):  # where it is not allowed, threads run where they are put
-                os.sched_setaffinity(thread.native_id or 0, others)
 
     @staticmethod
     def _serve(jobs: SimpleQueue[Callable[[], None]]) -> None:
         _here.at_work = True
         while True:
             jobs.get()()
-
-
-def _current_cpu() -> int:
-    """The processor that the calling thread runs on; −1 where that cannot be said, or threads cannot be told where to run."""
-    return -1 if _sched_getcpu is None else int(_sched_getcpu())
-
-
-try:
-    _sched_getcpu = ctypes.CDLL(None).sched_getcpu if hasattr(os, "sched_setaffinity") else None
-except (OSError, AttributeError):
-    _sched_getcpu = None
 
 
 class _Here(local):

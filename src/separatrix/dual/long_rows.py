@@ -14,6 +14,7 @@ from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
 from separatrix.dual.kernels import CentredLinear, Kernel, LinearKernel, PolynomialKernel, RBFKernel, SigmoidKernel
 from separatrix.dual.points import Points, lost_digits
+from separatrix.settings import one_blas_thread
 
 _EPS = float(np.finfo(np.float64).eps)
 # Entries of a group of columns: they stay in cache from their conversion to their product.
@@ -21,6 +22,8 @@ _ENTRIES, _LEAST = 1 << 17, 64
 # Sums over groups that are taken side by side, and the rows up to which there is room for them; beyond, the rows of G are
 # shared by the threads, a stripe at a time.
 _SUMS, _MOST, _STRIPE = 4, 2048, 256
+# Products of numbers that are done by the time another thread has been woken.
+_ALONE = 2e7
 
 
 def long(points: Points) -> bool:
@@ -65,7 +68,12 @@ def _gram(points: Points, centred: bool) -> Float:
             part = _columns(points, slice(start, min(start + width, end)), centred)
             sums[k] += part @ part.T
 
-    in_parallel(add, range(_SUMS))
+    if n * n * d <= _ALONE:
+        with one_blas_thread():
+            for k in range(_SUMS):
+                add(k)
+    else:
+        in_parallel(add, range(_SUMS))
     for other in sums[1:]:
         sums[0] += other
     return np.asarray(sums[0])
