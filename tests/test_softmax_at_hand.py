@@ -70,8 +70,9 @@ def test_the_optimum_is_that_of_other_methods(name: str, shape: Any, intercept: 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
 @pytest.mark.parametrize("max_iter", [0, 1, 2, 3, 100])
-def test_certificates_hold_wherever_it_stops(name: str, intercept: bool, C: float, max_iter: int) -> None:
-    X, codes = data(45, 20, 4, seed=2)
+@pytest.mark.parametrize("columns", [20, 30])  # Hessians of double, and of single precision where C is not too large
+def test_certificates_hold_wherever_it_stops(name: str, intercept: bool, C: float, max_iter: int, columns: int) -> None:
+    X, codes = data(45, columns, 4, seed=2)
     problem = LinearProblem.of(as_source(X, codes).labelled(), C=C, fit_intercept=intercept)
     best = minimise(problem, "newton", tol=1e-13, max_iter=500).certificate
     found = solved(problem, METHODS[name], max_iter=max_iter, tol=1e-8)

@@ -168,7 +168,8 @@ def direct_costs(n_rows: int, n_features: int, entries: int | None = None, n_sco
     ``small_newton``     6 steps: n p²/2 for the Hessian, p³/3 for its factor
     ``row_newton``       n² p/2 for the Gram matrix of the rows; 9 steps: n³/3 and two products of n²
     ``sparse_newton``    sparse rows, 30 products that read every entry twice
-    ``small_softmax``    6 steps: n (m² − 1) p²/2 for the Hessian in large products, (mp)³/3 for its factor
+    ``small_softmax``    6 steps: n (m² − 1) p²/2 for the Hessian in large products, (mp)³/3 for its factor; most
+                         of them in single precision from 96 coefficients on
     ===================  ==================================================================================
     """
     n, p, m = n_rows, n_features, n_scores
@@ -176,7 +177,7 @@ def direct_costs(n_rows: int, n_features: int, entries: int | None = None, n_sco
     if m > 1:
         if n * p * m <= _AT_HAND_DENSE:
             hessian, factor = n * (m**2 - 1) * p**2 / 2.0, (m * p) ** 3 / 3.0
-            arithmetic = _LARGE * hessian + factor + 6.0 * n * m * p
+            arithmetic = (0.6 if m * p >= 96 else 1.0) * (_LARGE * hessian + factor) + 6.0 * n * m * p
             costs["small_softmax"] = 6.0 * (arithmetic + 2.0 * _CALL)
         return costs
     if entries is not None and entries <= _AT_HAND_ENTRIES:

@@ -7,7 +7,8 @@ The same steps as in newton.py, of which one costs there what ten cost here. Num
 classes run along the rows. The second term of H is one product, GGᵀ with the matrix G = √s π ⊗ a; the blocks of the first are
 another, with √s a; both for all classes but the last, since blocks of one row add up to nothing. Adding one number to all
 intercepts changes nothing: H is filled in that direction, which no gradient has a part in. The proof is the closed form of
-bounds.py. Where rounding stands in the way of a step or of the proof the method gives up, and another goes on from its point.
+bounds.py. H is of single precision where that will do: it turns a step a little, and neither F, the gradient nor the gap
+depend on it. Where rounding stands in the way of a step or of the proof the method gives up, and another goes on.
 
 **Complexity** O(nK²p² + K³p³) per step. **Passes over the data** one per step, two for the last.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +38,8 @@ _FAR_BELOW = 1e-3
 _LAST_DIGITS = 1e-7
 # Numbers of G that stay in cache while they are multiplied.
 _ENTRIES = 1 << 17
+# From so many coefficients on a Hessian in single precision is worth a try, up to this ratio of its diagonal and the penalty.
+_IN_SINGLE, _FIRM = 96, 1e4
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class SoftmaxState(State):
 
     table: SoftmaxTable
     posteriors: Float
-    factor: Float | None = None
+    factor: Any = None
 
     @cached_property
     def gap(self) -> Bound:
@@ -110,9 +114,7 @@ def small_softmax_offered(problem: LinearProblem) -> bool:
     return plain and held and penalty.quadratic.size > 0 and objective.free_intercept == problem.fit_intercept
 
 
-def softmax_state(
-    problem: LinearProblem, table: SoftmaxTable, theta: Float, factor: Float | None = None
-) -> SoftmaxState:
+def softmax_state(problem: LinearProblem, table: SoftmaxTable, theta: Float, factor: Any = None) -> SoftmaxState:
     """The smooth part of F and its gradient at θ. One pass."""
     problem.source.count_pass()
     with np.errstate(invalid="ignore", over="ignore"):  # found below, and reported by column
@@ -151,20 +153,25 @@ def _bound(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> Softm
     return replace(state, bound=least_bound(state.trivial, state.gap))
 
 
-def _factor(state: SoftmaxState) -> Float | None:
-    """Cholesky's factor of the Hessian at the point, from its upper half; ``None`` where rounding leaves none."""
-    table, posteriors = state.table, state.posteriors
-    (K, n), p = posteriors.shape, len(table.columns)
+def _factor(state: SoftmaxState, single: bool = False) -> Any:
+    """Cholesky's factor of the Hessian at the point, from its upper half; ``None`` where rounding leaves none.
+
+    In single precision also ``None`` where a factor would have too few digits for a step.
+    """
+    table = state.table
+    dtype: Any = np.float32 if single else np.float64
+    all_columns, posteriors = table.columns.astype(dtype, copy=False), state.posteriors.astype(dtype, copy=False)
+    (K, n), p = posteriors.shape, len(all_columns)
     first = (K - 1) * p
-    products, blocks = np.zeros((first, first)), np.zeros((first, p))
+    products, blocks = np.zeros((first, first), dtype), np.zeros((first, p), dtype)
     for start in range(0, n, width := max(64, _ENTRIES // (K * p))):
-        columns = table.columns[:, start : start + width]
+        columns = all_columns[:, start : start + width]
         if table.weights is not None:
-            columns = columns * np.sqrt(table.weights[start : start + width])
+            columns = columns * np.sqrt(table.weights[start : start + width]).astype(dtype, copy=False)
         G = (posteriors[:-1, None, start : start + width] * columns).reshape(first, -1)
         products += G @ G.T
         blocks += G @ columns.T
-    hessian = np.zeros((K * p, K * p))
+    hessian = np.zeros((K * p, K * p), dtype)
     hessian[:first, :first] -= products
     for at in range(0, first, p):
         hessian[at : at + p, at : at + p] += blocks[at : at + p]
@@ -172,23 +179,36 @@ def _factor(state: SoftmaxState) -> Float | None:
     last = hessian[:first, :first].reshape(first, K - 1, p).sum(axis=1)
     hessian[:first, first:] = -last
     hessian[first:, first:] = last.reshape(K - 1, p, p).sum(axis=0)
-    hessian.flat[:: K * p + 1] += table.quadratic.ravel()
+    diagonal = hessian.reshape(-1)[:: K * p + 1]
+    if single and not (diagonal.reshape(K, p) <= _FIRM * table.quadratic)[:, : table.held].all():
+        return None
+    diagonal += table.quadratic.ravel()
     if table.held < p:
         intercepts = slice(table.held, None, p)
-        hessian[intercepts, intercepts] += float(hessian[intercepts, intercepts].trace()) / K
-    factor, failed = lapack.dpotrf(hessian.T, lower=1, clean=0, overwrite_a=1)
+        hessian[intercepts, intercepts] += hessian[intercepts, intercepts].trace() / K
+    factorise = lapack.spotrf if single else lapack.dpotrf
+    factor, failed = factorise(hessian.T, lower=1, clean=0, overwrite_a=1)
     return None if failed else factor
 
 
-def _solved(factor: Float, gradient: Float) -> Float:
-    solved: Float = lapack.dpotrs(factor, gradient.ravel(), lower=1)[0].reshape(gradient.shape)
+def _solved(factor: Any, gradient: Float) -> Float:
+    solve = lapack.spotrs if factor.dtype == np.float32 else lapack.dpotrs
+    solved: Float = solve(factor, gradient.ravel(), lower=1)[0].reshape(gradient.shape).astype(np.float64, copy=False)
     return solved
 
 
 def _step(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> SoftmaxState:
-    factor, gradient = _factor(state), state.evaluation.gradient
+    moved = _stepped(problem, state, single=True) if state.theta.size >= _IN_SINGLE else None
+    if moved is None:
+        moved = _stepped(problem, state, single=False)
+    return replace(state, verdict=Status.UNPROVEN) if moved is None else moved
+
+
+def _stepped(problem: LinearProblem, state: SoftmaxState, single: bool) -> SoftmaxState | None:
+    """The next point, by a step of a Hessian in single or double precision; ``None`` where F does not fall."""
+    factor, gradient = _factor(state, single), state.evaluation.gradient
     if factor is None:
-        return replace(state, verdict=Status.UNPROVEN)
+        return None
     step = -_solved(factor, gradient)
     promise, t = float(np.vdot(gradient, step)), 1.0
     for _ in range(_HALVINGS):
@@ -198,7 +218,7 @@ def _step(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> Softma
                 break
             return moved
         t *= 0.5
-    return replace(state, verdict=Status.UNPROVEN)
+    return None
 
 
 def _polish(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> SoftmaxState:
