@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris, make_blobs
+from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC as ReferenceSVC
 from typer.testing import CliRunner
@@ -191,6 +191,13 @@ def test_small_tables_have_more_folds():
     )
     found = compare(few, "y", families=families)
     assert found.n_folds == 7 and not found.notes  # what was not asked for is not missed
+
+
+def test_a_posterior_that_is_no_gaussian_is_named():
+    apart = compare(load_wine(as_frame=True).frame, "target", families=["bayesian-logistic"]).recommended
+    assert any("Laplace's is far from the posterior" in note for note in apart.notes)
+    mixed = compare(small_table(150, 1.0, 0), "y", families=["bayesian-logistic"]).recommended
+    assert not any("Laplace" in note for note in mixed.notes)
 
 
 def test_four_rows_recommend_nothing_absurd():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from separatrix.bayes.importance import HEAVY
 from separatrix.comparison.costs import class_costs
 from separatrix.comparison.fitting import by_name, certificate_of, gathered, train
 from separatrix.comparison.measures import measure
@@ -55,5 +56,11 @@ def candidate_of(task: Task, trial: Trial, verdict: str) -> Candidate:
         notes=[
             *task.whole.remarks(family),
             *(by_name(note, task.classes) for note in gathered(trial.notes + trained.notes)),
+            *_of_the_posterior(trained.estimator),
         ],
     )
+
+
+def _of_the_posterior(estimator: Any) -> list[str]:
+    """What a posterior is where Laplace's Gaussian is not near it, as for classes that a plane separates."""
+    return [str(estimator.fit_.detail)] if getattr(estimator, "pareto_k_", 0.0) > HEAVY else []
