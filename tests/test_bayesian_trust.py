@@ -314,7 +314,9 @@ def test_an_interrupt_in_any_pass_leaves_the_best_model_so_far(name, parameters,
         return original(self, *arguments)
 
     monkeypatch.setattr(Source, "share", counting)
-    monkeypatch.setattr(MemorySource, "one_block", lambda self: None)  # rows at hand are not passed over
+    monkeypatch.setattr(
+        MemorySource, "one_block", lambda self, any_order=False: None
+    )  # rows at hand are not passed over
     make = BayesianLogisticRegression(random_state=0, **parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -129,14 +129,12 @@ values = st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3)
     st.sampled_from(METRICS),
     st.floats(0.0, 0.5),
 )
-def test_a_margin_never_unties_and_the_recommended_is_within_it(folds, by, margin):
+def test_a_margin_never_unties_and_the_recommended_is_as_good_as_the_best(folds, by, margin):
     tied_before = {}
     for least in (0.0, margin):
         ordered = rank([made(family, own, by) for family, own in folds.items()], by, 3, least)
         chosen, _ = recommend(ordered, by, 3, least)
-        sign = -1.0 if by in GREATER_IS_BETTER else 1.0
-        behind = sign * (chosen.scores[by].mean - ordered[0].scores[by].mean)
-        assert behind <= max(least, ordered[0].scores[by].standard_error, 2e-6)
+        assert chosen is ordered[0] or chosen.tied
         tied = {one.family: one.tied for one in ordered}
         assert all(tied[name] for name, was in tied_before.items() if was)
         tied_before = tied

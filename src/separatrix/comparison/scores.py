@@ -14,9 +14,9 @@ The recommendation starts from a reference, the better of the two logistic regre
 how columns are distributed, and go to the class shares where these say nothing. It moves to a candidate that is ahead, and
 again, until none is. The class shares take its place where it gains no more than the error; for a regression that shrinks, and
 for what is ahead of it, a gain above the margin is enough, since in noise there is none. At last a simpler candidate that is as
-good takes its place. A lower score alone moves nothing: the least of ten means is least by chance where all are alike, and a
-family is not safer for being simple, since few parameters are paid for with assumptions. Without the reference the start is
-the best linear rule.
+good takes its place. Both only where they are tied with the best. A lower score alone moves nothing: the least of ten means is
+least by chance where all are alike, and a family is not safer for being simple, since few parameters are paid for with
+assumptions. Without the reference the start is the best linear rule.
 
 Where probabilities rank, models that have none of their own are ranked by calibrated scores and not recommended.
 Reference: Nadeau and Bengio, Machine Learning 52, 2003 (c, their corrected variance, with n₂/n₁ = 1/(k − 1)).
@@ -179,10 +179,12 @@ def recommend(ordered: list[Candidate], by: str, n_folds: int, margin: float = 0
     chosen = leader = _leader(judged, reference, by, n_folds, margin)
     shares = next((one for one in judged if one.family == "baseline"), None)
     shrinks = reference.family in SHRUNK
-    if shares is not None and shares is not leader and _nothing_found(shares, leader, shrinks, by, n_folds, margin):
+    # "Not ahead" does not carry over from one to the next: what takes the leader's place is itself tied with the best.
+    stands = shares is not None and shares is not leader and shares.tied
+    if shares is not None and stands and _nothing_found(shares, leader, shrinks, by, n_folds, margin):
         chosen = shares
     else:
-        simpler = [one for one in judged if _level(one) and one.simplicity < leader.simplicity]
+        simpler = [one for one in judged if _level(one) and one.tied and one.simplicity < leader.simplicity]
         chosen = min(
             (one for one in simpler if _as_good(one, leader, by, n_folds, margin)),
             key=lambda one: one.simplicity,

@@ -50,9 +50,9 @@ class DiscriminantCoordinatesDisplay(Display):
     >>> iris = load_iris()
     >>> model = LinearDiscriminantAnalysis().fit(iris.data, iris.target)
     >>> DiscriminantCoordinatesDisplay.from_estimator(model, iris.data, iris.target).means.round(1)
-    array([[-7.7,  0.2],
-           [ 1.8, -0.7],
-           [ 5.8,  0.5]])
+    array([[ 7.7, -0.2],
+           [-1.8,  0.7],
+           [-5.8, -0.5]])
     """
 
     coordinates: Float
