@@ -107,9 +107,41 @@ def fitted(name, two=False):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("name", BARE)
+@pytest.mark.parametrize("name", [*BARE, *KERNELS])
 def test_bare_estimators(name, dialect):
     agrees(fitted(name), dialect, matrix_table(X), X)
+
+
+OTHER_KERNELS = {
+    "polynomial": sx.SVC(kernel="poly", degree=3, gamma=0.1, coef0=1.0),
+    "constant": sx.SVC(kernel=sx.PolynomialKernel(degree=0) + sx.RBFKernel(0.1)),
+    "sigmoid": sx.SVC(kernel="sigmoid", gamma=1e-3, coef0=0.1),
+    "laplacian": sx.SVC(kernel=sx.LaplacianKernel(0.2)),
+    "sums and products": sx.SVC(kernel=0.5 * sx.RBFKernel(0.1) * sx.LaplacianKernel(0.2) + sx.LinearKernel()),
+    "with probabilities": sx.SVC(calibration="sigmoid", random_state=0),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", OTHER_KERNELS)
+def test_kernels_of_two_classes(name, dialect):
+    model = quiet_fit(OTHER_KERNELS[name], X, TWO)
+    rows = np.vstack([X, 1e3 * X[:3]])  # far away the exponent is below what an exponential takes
+    agrees(model, dialect, matrix_table(rows), rows)
+    table = pa.table({"x0": [1.0, None], "x1": [1.0, 2.0], "x2": [0.0] * 2, "x3": [0.0] * 2})
+    known, missing = answers(sx.to_sql(model, dialect=dialect), dialect, table)[1]
+    assert None not in known and set(missing) == {None}
+
+
+def test_radial_kernels_far_from_the_origin():
+    agrees(quiet_fit(sx.SVC(gamma=0.1), X + 1e7, TWO), "duckdb", matrix_table(X + 1e7), X + 1e7)
+
+
+def test_a_machine_that_is_too_large_for_a_query_is_refused():
+    rng = np.random.default_rng(0)
+    model = sx.SVC(C=1e-3).fit(rng.normal(size=(1100, 2)), rng.integers(0, 2, 1100))
+    with pytest.raises(ValueError, match=r"support vectors of 2 columns are more than fits into a query"):
+        sx.to_sql(model)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -508,7 +540,7 @@ def test_what_cannot_be_written_says_why():
     with pytest.raises(ValueError, match="keep is the text 'id'"):
         sx.to_sql(sx.GaussianNB().fit(X, Y), keep="id")
     refused = {
-        "a kernel compares each row": sx.SVC(),
+        "a Python function": sx.SVC(kernel=lambda a, b: np.asarray(a) @ np.asarray(b).T),
         "several curves": sx.SVC(kernel="linear", calibration="sigmoid", random_state=0),
         "its machines are not linear": sx.OneVsOneClassifier(sx.QuadraticDiscriminantAnalysis()),
         "SplineTransformer is a step that has no written form": sx.FeatureMap(
@@ -598,7 +630,7 @@ def postgresql_agrees(ask, model, table, given, labels=str):
     assert [row[-1] for row in rows] == [labels(label) for label in model.predict(given).tolist()]
 
 
-@pytest.mark.parametrize("name", [*(f"{name}, two" for name in TWO_CLASSES), *BARE])
+@pytest.mark.parametrize("name", [*(f"{name}, two" for name in TWO_CLASSES), *BARE, *KERNELS])
 def test_postgresql_computes_the_same(name, postgresql):
     two = name.endswith(", two")
     postgresql_agrees(postgresql, fitted(name.removesuffix(", two"), two), matrix_table(X), X)

@@ -294,13 +294,12 @@ def _one_score(form: Linear) -> bool:
 
 def _expansion(form: KernelExpansion, target: str) -> KernelExpansion:
     from separatrix.dual.given_kernels import Function, Precomputed  # seldom needed
+    from separatrix.export.sql_kernels import check_size
 
-    if target == "SQL":
-        raise NotImplementedError(
-            "a kernel compares each row with the support vectors. Use to_onnx or to_json, or kernel='linear'."
-        )
     if any(isinstance(kernel, Function | Precomputed) for kernel in every_part(form.kernel)):
         raise NotImplementedError("its kernel is a Python function or a matrix of values. Use a kernel of separatrix.")
+    if target == "SQL":
+        check_size(form)
     return form
 
 

@@ -34,8 +34,9 @@ def to_sql(
     Parameters
     ----------
     model : TableModel or classifier of separatrix
-        With scores that are sums over columns: logistic regressions, discriminants, naive Bayes, linear machines, and a
-        `BayesRule` on one of them. The columns are those of the model's table; of an estimator fitted on an array x0, x1, ….
+        With scores that are sums over columns: logistic regressions, discriminants, naive Bayes, linear machines; kernel
+        machines of at most 1000 support vectors; and a `BayesRule` on one of them. The columns are those of the model's table;
+        of an estimator fitted on an array x0, x1, ….
     dialect : {"duckdb", "postgresql", "sqlite"}, default="duckdb"
         A text in a column of numbers is refused by all of them, unless it is a number; SQLite, which has no message of its own
         for that, stops with "integer overflow".

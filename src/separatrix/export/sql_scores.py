@@ -1,4 +1,4 @@
-"""The scores of a classifier in SQL, each a sum of products of the columns of the step before.
+"""The scores of a classifier in SQL, each a sum of products of the columns of the step before (kernels: sql_kernels.py).
 
 Sums are written as balanced trees: engines limit the depth of an expression, not its length.
 """
@@ -13,10 +13,11 @@ from separatrix.data.block import Float
 from separatrix.export.form import ExportForm
 from separatrix.export.pipelines import Feature
 from separatrix.export.sql_dialects import SqlDialect, text, total
+from separatrix.export.sql_kernels import kernel_scores
 from separatrix.geometry.additive_form import Additive, GaussianTerm, GroupTerm, RateTerm, TableTerm, Term
 from separatrix.geometry.combined_forms import PairVote
 from separatrix.geometry.cumulative_form import Cumulative
-from separatrix.geometry.score_form import Linear, Quadratic
+from separatrix.geometry.score_form import KernelExpansion, Linear, Quadratic
 from separatrix.geometry.votes import class_pairs
 
 _LEAST_EXPONENT = -700.0
@@ -78,12 +79,12 @@ class SqlScores:
         if isinstance(rule, Cumulative):
             return self.ordered(rule)
         if isinstance(rule, PairVote):
-            assert isinstance(rule.pairs, Linear)
+            assert isinstance(rule.pairs, Linear | KernelExpansion)
             return self.votes(self.of_features(rule.pairs), rule.n_classes)
-        assert isinstance(rule, Linear | Quadratic)
+        assert isinstance(rule, Linear | Quadratic | KernelExpansion)
         return self.of_features(rule)
 
-    def of_features(self, rule: Linear | Quadratic) -> list[str]:
+    def of_features(self, rule: Linear | Quadratic | KernelExpansion) -> list[str]:
         above = rule.above if isinstance(rule, Linear) else None
         values = [self.feature(feature) for feature in self.form.features]
         if self.form.products:
@@ -103,7 +104,7 @@ class SqlScores:
                 total([self.number(b), *self.products(w)])
                 for w, b in zip(rule.weights, rule.constants.tolist(), strict=True)
             ]
-        return self.quadratic(rule)
+        return kernel_scores(self, rule) if isinstance(rule, KernelExpansion) else self.quadratic(rule)
 
     def products(self, weights: Float) -> list[str]:
         return [f"{self.number(w)} * f{j}" for j, w in enumerate(weights.tolist()) if w != 0.0]
