@@ -111,3 +111,23 @@ def test_groups_of_another_number_or_of_one_class_are_refused(patients):
         SVC(calibration="sigmoid").fit(X, y, groups=groups[:5])
     with pytest.raises(ValueError, match="every class needs rows of at least two groups"):
         SVC(calibration="sigmoid").fit(X, y, groups=y)
+
+
+def test_a_machine_in_time_is_calibrated_by_periods():
+    """A value that drifts is known from its neighbours in time: between rows left out one by one scores look right."""
+    rng = np.random.default_rng(1)
+    times = np.arange(300.0)
+    X, y = np.cumsum(rng.standard_normal((300, 2)), axis=0), (np.arange(300) // 15) % 2
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(day=times, y=y)
+    by_time = compare(frame, "y", time="day", families=["svm-rbf"]).candidates[0]
+    by_row = compare(frame.drop(columns="day"), "y", families=["svm-rbf"]).candidates[0]
+    sharpest = [np.abs(one.model.predict_proba(frame[["a", "b"]]) - 0.5).max() for one in (by_time, by_row)]
+    assert sharpest[0] < sharpest[1]
+
+
+def test_periods_keep_a_time_together_and_are_none_where_a_class_is_brief():
+    times = np.repeat(np.arange(12.0), 5)
+    periods = Related(times=times).together(np.arange(60) % 2)
+    assert all(len(np.unique(periods[times == t])) == 1 for t in range(12)) and len(np.unique(periods)) > 5
+    assert Related(times=times).together((np.arange(60) < 3).astype(int)) is None
+    assert UNRELATED.together(np.arange(4) % 2) is None

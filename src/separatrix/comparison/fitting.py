@@ -67,8 +67,8 @@ def train(
         chosen.update(tune(X, y, seed, weights, related) if parameters is None else parameters)
         estimator = build(**chosen)
         options: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
-        if related.groups is not None and isinstance(estimator, SVC):
-            options["groups"] = related.groups
+        if isinstance(estimator, SVC) and (together := related.together(y)) is not None:
+            options["groups"] = together
         return estimator.fit(X, y, **options)
 
     return recorded(fit, chosen, limit)

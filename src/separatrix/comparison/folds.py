@@ -23,6 +23,7 @@ from separatrix.data.labels import shown
 FOLDS = 5
 """How many, unless the table is small."""
 _SMALL_TABLE, _FOLDS_OF_SMALL = 100, 10
+_PERIODS = 10
 NOT_JUDGED = -1
 """The fold of rows that are learnt from only."""
 Fold = tuple[Codes, Codes]
@@ -43,6 +44,18 @@ class Related:
         """Of some rows."""
         groups, times = self.groups, self.times
         return Related(None if groups is None else groups[rows], None if times is None else times[rows])
+
+    def together(self, y: Codes) -> Codes | None:
+        """Groups for a calibration that leaves them out in turn: those given, or periods, rows of one time in one of them.
+
+        A curve of two numbers may be learnt from the future, but not from the neighbours of the rows that it is judged by.
+        No periods where a class is of one of them only.
+        """
+        if self.groups is not None or self.times is None:
+            return self.groups
+        periods = _PERIODS * np.searchsorted(np.sort(self.times), self.times) // len(self.times)
+        lasting = all(len(np.unique(periods[y == k])) > 1 for k in np.unique(y))
+        return periods if lasting else None
 
 
 UNRELATED = Related()
