@@ -270,3 +270,10 @@ class Binarised(View):
         if rows.dtype.kind == "f" and not (finite := np.isfinite(rows)).all():
             above[~finite] = np.nan
         return DenseBlock(above, block.y, block.weights, block.start, compiled=above.size >= WORTH_COMPILING)
+
+
+def entries_below(source: Source) -> int | None:
+    """Stored entries of the sparse matrix that a source, or a view of one, reads; ``None`` where there is none in memory."""
+    while isinstance(source, View):
+        source = source.source
+    return source.entries

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float, RowSums
 from separatrix.data.source import Source
-from separatrix.data.views import View
+from separatrix.data.views import entries_below
 from separatrix.lazy import compiled_pays
 from separatrix.objectives.losses import Loss, Softmax
 from separatrix.objectives.margin_losses import Hinge, Logistic, SmoothedHinge, SquaredHinge
@@ -52,10 +52,8 @@ def worth_compiling(source: Source, theta: Float) -> bool:
     """Whether a pass is long enough: by the shape, and as long as numba is not imported by what a fit would gain."""
     if source.n_rows is None or source.device is not None:
         return True
-    rows = source
-    while isinstance(rows, View):
-        rows = rows.source
-    work = source.n_rows * theta.size if rows.entries is None else rows.entries * len(theta)
+    entries = entries_below(source)
+    work = source.n_rows * theta.size if entries is None else entries * len(theta)
     return work >= _WORTH_COMPILING and compiled_pays(_SAVED_SECONDS * work)
 
 

@@ -23,6 +23,7 @@ import scipy.linalg as sla
 
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source, in_parallel
+from separatrix.data.views import entries_below
 from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.solvers.sample import Sample, column_squares
@@ -33,6 +34,8 @@ Solve = Callable[[Float], Float]
 # would be more.
 _BLOCK_COLUMNS = 3000
 _BLOCK_ENTRIES = 1 << 24
+# Dense entries that take as long as a stored one; products with ∇²F that one solution may cost at first.
+_SPARSE, _DEAR = 4.0, 4.0
 # Products that blocks may cost from the beginning; later as many as were spent.
 _WORTH = 30.0
 # Flops that pass while Python calls what makes a block, and a product with ∇²F.
@@ -92,7 +95,9 @@ class _Blocks(Preconditioner):
         rows = self._share * (problem.source.n_rows or 0)
         # Flops of a block (and what scaling its rows costs), of its factor and inverse, over those of a product with ∇²F.
         block = p * (rows * (p + 100.0) + 2.0 * p**2) + _BLOCK_CALLS
-        self._price = block / (4.0 * m * p * rows / self._share + _PRODUCT_CALLS)
+        entries = _SPARSE * stored if (stored := entries_below(problem.source)) is not None else p * rows / self._share
+        product = 4.0 * m * entries + _PRODUCT_CALLS
+        self._price, self._solution = block / product, 2.0 * m * p**2 / product
 
     @cached_property
     def squares(self) -> Float:  # type: ignore[override]  # a pass, where they are asked for
@@ -112,7 +117,8 @@ class _Blocks(Preconditioner):
         differ = bool((theta != theta[:1]).any())
         worth = max(_WORTH, spent)
         apart = self._small and m * self._price <= worth and (differ or not even)
-        if self._price > worth or not (apart or even):
+        dear = self._solution > _DEAR * max(1.0, spent / _WORTH)
+        if dear or self._price > worth or not (apart or even):
             return self._diagonal.at(theta, evaluation, spent)
         grams, every = self._grams(theta, apart), np.arange(theta.shape[1])
         grams[:, every, every] += penalty.quadratic[: len(grams)]
