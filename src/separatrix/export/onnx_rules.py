@@ -16,7 +16,7 @@ import numpy as np
 from separatrix.data.block import Float
 from separatrix.export.onnx_nodes import OnnxNodes
 from separatrix.geometry.cumulative_form import Cumulative
-from separatrix.geometry.score_form import KernelExpansion
+from separatrix.geometry.score_form import KernelExpansion, dense_rows
 from separatrix.geometry.votes import class_pairs
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def pair_scores(graph: OnnxNodes, pairs: str, n_classes: int) -> str:
 
 def kernel_scores(graph: OnnxNodes, features: str, rule: KernelExpansion) -> str:
     """(N, m) sums over the support vectors."""
-    stored = rule.points.X
-    vectors = np.asarray(stored.toarray() if rule.points.sparse else stored, dtype=np.float64)
+    vectors = dense_rows(rule.points.X)
     centre = np.zeros(vectors.shape[1]) if rule.points.centre is None else np.asarray(rule.points.centre)
     values = _values(graph, features, rule.kernel, vectors, centre)
     return graph.add("Add", graph.product(values, rule.coefficients), graph.constant(rule.constants))

@@ -11,22 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from separatrix.data.block import Float
 from separatrix.export.sql_dialects import total
-from separatrix.geometry.score_form import KernelExpansion
+from separatrix.geometry.score_form import KernelExpansion, dense_rows
 
 if TYPE_CHECKING:
     from separatrix.export.sql_scores import SqlScores
 
 MOST_VECTORS, MOST_NUMBERS = 1_000, 20_000
-
-
-def stored_vectors(rule: KernelExpansion) -> Float:
-    """(n, d) the support vectors."""
-    stored = rule.points.X
-    return np.asarray(stored.toarray() if rule.points.sparse else stored, dtype=np.float64)
 
 
 def check_size(rule: KernelExpansion) -> None:
@@ -41,7 +33,7 @@ def check_size(rule: KernelExpansion) -> None:
 
 def kernel_scores(query: SqlScores, rule: KernelExpansion) -> list[str]:
     """The score of every machine, for features f0, f1, … of the step before."""
-    vectors = stored_vectors(rule)
+    vectors = dense_rows(rule.points.X)
     inner: list[str] = []
     values = _values(query, rule.kernel, vectors, inner)
     query.step("inner", [f"{expression} AS e{i}" for i, expression in enumerate(inner)] or ["1 AS e0"])
