@@ -282,18 +282,20 @@ def test_tables_sort_and_sums_stay_below(open_page, two_class_report):
 
 
 def test_a_point_tells_its_numbers(open_page, two_class_report):
-    page = open_page(report=two_class_report[0])
+    page = open_page(report=two_class_report[0], reduced_motion="reduce")
     figure = page.locator("#ranking figure").first
-    figure.scroll_into_view_if_needed()
+    figure.evaluate("one => one.scrollIntoView({block: 'center', behavior: 'instant'})")
     x, y, text = figure.evaluate(
         "one => { const [x, y, text] = JSON.parse(one.dataset.tips)[0], svg = one.querySelector('svg'),"
         " box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;"
         " return [box.left + x * scale, box.top + y * scale, text]; }"
     )
+    page.mouse.move(x - 1, y)
     page.mouse.move(x, y)
-    assert page.locator("#tip").is_visible() and page.inner_text("#tip") == text
+    page.locator("#tip").wait_for(state="visible", timeout=20_000)  # the page hears of the pointer when it comes to it
+    assert page.inner_text("#tip") == text
     page.mouse.move(2, 2)
-    assert not page.locator("#tip").is_visible()
+    page.locator("#tip").wait_for(state="hidden", timeout=20_000)
 
 
 # -- pictures of every section ------------------------------------------------------------------------------------------
