@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import commands  # noqa: E402  # after the path
 import figures  # noqa: E402
 import page_outputs  # noqa: E402
-from badges import badges  # noqa: E402
+from badges import badges  # noqa: E402  # after the path
 from site_links import broken_links  # noqa: E402
 
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import sklearn.svm
@@ -121,9 +123,9 @@ def test_a_machine_without_a_margin_is_told_soon() -> None:
     seen: list[int] = []
     from separatrix.models.svm import nu_machine
 
-    def counted(search: nu_machine._NuSearch, *given: object) -> object:
+    def counted(search: nu_machine._NuSearch, *given: Any) -> Any:
         seen.append(search.steps)
-        return published(search, *given)  # type: ignore[arg-type]
+        return published(search, *given)
 
     published = nu_machine._NuSearch.published
     with pytest.MonkeyPatch.context() as patch:

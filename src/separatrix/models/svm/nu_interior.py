@@ -59,9 +59,9 @@ def interior_point(K: Float, split: int, beta: Float, low: Float, high: Float) -
         def direction(up: Float, down: Float) -> Float:
             """d for the targets z(β − low) → up, u(high − β) → down."""
             force = up / above - down / below - scores  # noqa: B023  # called in this step
-            plain = dpotrs(factor, force, lower=1)[0]  # noqa: B023
-            found = np.linalg.solve(sides.T @ lift, -(sides.T @ plain))  # noqa: B023
-            return np.asarray(plain + lift @ found)  # noqa: B023
+            plain = dpotrs(factor, force, lower=1)[0]  # noqa: B023  # as above
+            found = np.linalg.solve(sides.T @ lift, -(sides.T @ plain))  # noqa: B023  # as above
+            return np.asarray(plain + lift @ found)  # noqa: B023  # as above
 
         d = direction(np.zeros(q), np.zeros(q))
         dz, du = -z - z / above * d, -u + u / below * d
