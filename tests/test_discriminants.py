@@ -20,6 +20,7 @@ from separatrix import (
     Status,
 )
 from separatrix.geometry import Hyperplane, Quadric
+from separatrix.models.discriminant import canonical
 
 DATA = {"iris": load_iris(return_X_y=True), "wine": load_wine(return_X_y=True)}
 X_CANCER, Y_CANCER = load_breast_cancer(return_X_y=True)
@@ -319,3 +320,23 @@ def test_axes_point_as_scikit_learn_s_do(solver, seed):
     theirs = reference.LinearDiscriminantAnalysis(solver=solver, priors=priors).fit(X, y)
     expected = theirs.transform(X)
     np.testing.assert_allclose(ours.transform(X), expected, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("solver", ["svd", "eigen"])
+def test_axes_are_found_when_asked_for_and_only_once(solver, monkeypatch):
+    """The rule needs no axes; a model that was asked is the same as before."""
+    calls, search = [], canonical.canonical_directions
+    monkeypatch.setattr(canonical, "canonical_directions", lambda *given: calls.append(0) or search(*given))
+    X, y = load_iris(return_X_y=True)
+    model = LinearDiscriminantAnalysis(solver=solver).fit(X, y)
+    before = dict(vars(model))
+    model.predict_proba(X)
+    assert not calls
+    for _ in range(2):
+        model.transform(X)
+        assert model.scalings_.shape == (4, 2)
+        assert model.explained_variance_ratio_.shape == (2,)
+    assert len(calls) == 1
+    assert vars(model) == before
+    assert not hasattr(LinearDiscriminantAnalysis(), "scalings_")
+    assert not hasattr(LinearDiscriminantAnalysis(solver="lsqr").fit(X, y), "scalings_")

@@ -15,6 +15,7 @@ from separatrix.solvers import choose_least_squares
 from separatrix.solvers.choose import affordable_steps
 from separatrix.solvers.least_squares.normal_equations import solve_ridge
 from separatrix.solvers.least_squares.penalised_metric import penalised_metric
+from separatrix.solvers.least_squares.weighted_rows import FewDenseRows
 from separatrix.statistics.gram import Gram
 
 
@@ -266,3 +267,28 @@ def test_columns_that_nearly_depend_have_no_such_factor() -> None:
     assert penalised_metric(equations, 0.0) is None
     X[:, 1] = 0.0
     assert penalised_metric(Gram.of_source(separatrix.as_source(X, y).valued()).normal_equations(), 0.0) is None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("alpha", [1e-5, 1e-2, 10.0])
+def test_centred_rows_are_solved_from_one_gram_matrix_in_single_precision(
+    alpha: float, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Centred rows have no component along the weights' roots, where a small penalty is all that the Gram matrix has."""
+    made, gram = [], FewDenseRows.gram
+
+    def counted(self: FewDenseRows, dtype: Any) -> Any:
+        made.append(dtype)
+        return gram(self, dtype)
+
+    monkeypatch.setattr(FewDenseRows, "gram", counted)
+    rng = np.random.default_rng(3)
+    X, weights = rng.standard_normal((180, 3000)), rng.integers(1, 4, 180) if weighted else np.ones(180, int)
+    y = X[:, :5].sum(axis=1) + rng.standard_normal(180)
+    model = Ridge(alpha=alpha).fit(X, y, sample_weight=weights)
+    assert made == [np.float32]
+    assert model.fit_.status is Status.EXACT
+    A, t = np.repeat(X, weights, axis=0), np.repeat(y, weights)
+    A, t = A - A.mean(axis=0), t - t.mean()
+    u = np.linalg.solve(A @ A.T + alpha * np.eye(len(A)) + np.ones((len(A), len(A))), t)
+    np.testing.assert_allclose(model.coef_, A.T @ u, rtol=1e-8, atol=1e-10)

@@ -467,3 +467,17 @@ def test_the_number_of_blas_threads_changes_no_bit() -> None:
         bits.append(ran.stdout.splitlines())
     assert len(bits[0]) > 30
     assert bits[0] == bits[1]
+
+
+@pytest.mark.parametrize("scales", [0.0, 3.0])
+@pytest.mark.parametrize("small", [1e-3, 1e-5, 3e-8, 1e-10])
+def test_wide_rows_keep_what_their_singular_values_resolve(small: float, scales: float) -> None:
+    """The eigenvalue of a direction is the square of its singular value: below rounding is not absent."""
+    rng = np.random.default_rng(0)
+    n, d = 20, 40
+    left, right = np.linalg.qr(rng.normal(size=(n, n)))[0], np.linalg.qr(rng.normal(size=(d, n)))[0]
+    X = (left * np.append(np.ones(n - 1), small)) @ right.T * 10.0 ** rng.uniform(-scales, scales, d)
+    y = left[:, 0] + 3.0 * small * left[:, -1]
+    model = LinearRegression(fit_intercept=False).fit(X, y)
+    assert model.rank_ == n
+    np.testing.assert_allclose(X @ model.coef_, y, atol=1e-4 * small)

@@ -39,6 +39,7 @@ _OURS = {
     "models.discriminant.fisher": ["FisherDiscriminant"],
     "models.naive_bayes.gaussian_nb": ["GaussianNB"],
     "models.margin.linear_classifier": ["LinearClassifier"],
+    "models.discriminant.canonical": ["CanonicalAxes"],
     "models.discriminant.linear_discriminant": ["LinearDiscriminantAnalysis"],
     "models.svm.linear_svc": ["LinearSVC"],
     "models.logistic.logistic_regression": ["LogisticRegression"],

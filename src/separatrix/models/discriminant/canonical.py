@@ -8,6 +8,7 @@ At most min(K−1, d) directions. No d×d eigenproblem: the singular values are 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from separatrix.data.affine import Standardised
 from separatrix.data.block import Float
 from separatrix.models.counted_classes import Undetermined
+from separatrix.models.discriminant.covariance import full_matrix
 from separatrix.models.generative import MomentEstimator
 from separatrix.statistics.metric import Metric
+from separatrix.statistics.shrinkage import Covariance
+
+# Columns up to which axes have scikit-learn's signs, for which a matrix of as many rows is decomposed.
+_SIGNED = 512
 
 
 def canonical_directions(offsets: Float, weights: Float, metric: Metric, tol: float) -> tuple[Float, Float]:
@@ -66,6 +72,39 @@ def eigen_signs(directions: Float, between: Float, within: Float) -> Float:
 def _pointed(directions: Float, usual: Float) -> Float:
     """Every direction to the side of its like."""
     return directions * np.where(np.einsum("ij,ij->j", usual, directions) < 0, -1.0, 1.0)
+
+
+@dataclass
+class CanonicalAxes:
+    """The directions of a discriminant analysis and their shares, found when they are first asked for: its rule needs neither.
+
+    `away` (K, d) are the class means less the mean of the rows, weighted by the roots of the classes' shares, where the signs
+    are those of scikit-learn's solver `eigen`.
+    """
+
+    offsets: Float
+    weights: Float
+    metric: Metric
+    covariance: Covariance
+    tol: float
+    away: Float | None = None
+    memo: dict[str, tuple[Float, Float]] = field(default_factory=dict, compare=False)
+
+    def found(self) -> tuple[Float, Float]:
+        """As `canonical_directions`, with scikit-learn's signs."""
+        if "axes" not in self.memo:
+            directions, shares = canonical_directions(self.offsets, self.weights, self.metric, self.tol)
+            self.memo["axes"] = self._signed(directions), shares
+        return self.memo["axes"]
+
+    def _signed(self, directions: Float) -> Float:
+        if len(directions) > _SIGNED:
+            return directions
+        if self.away is not None:
+            return eigen_signs(directions, self.away.T @ self.away, full_matrix(self.covariance))
+        deviations = np.sqrt(self.covariance[0].diagonal())
+        scale = np.where(deviations > 0, deviations, 1.0)
+        return svd_signs(directions, self.offsets, self.weights, self.metric, scale)
 
 
 class CanonicalTransformer(

@@ -21,7 +21,7 @@ from separatrix.data.block import Float
 from separatrix.geometry import Linear, ScoreForm
 from separatrix.models.class_priors import class_priors
 from separatrix.models.counted_classes import Undetermined
-from separatrix.models.discriminant.canonical import CanonicalTransformer, canonical_directions, eigen_signs, svd_signs
+from separatrix.models.discriminant.canonical import CanonicalAxes, CanonicalTransformer
 from separatrix.models.discriminant.covariance import (
     average,
     check_one_regulariser,
@@ -44,8 +44,6 @@ _NEAR = 1e4
 _EXACT = 1e-8
 # Of the size of a column: what rounding leaves of a constant.
 _SAME = 1e-10
-# Columns up to which axes have scikit-learn's signs, for which a matrix of as many rows is decomposed.
-_SIGNED = 512
 
 
 class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClassifier):
@@ -189,16 +187,8 @@ class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClass
         self._set_rule(offsets, xbar)
         if self.solver != "lsqr":
             weights = moments.total * self.priors_ / max(1, n_classes - 1)
-            directions, shares = canonical_directions(offsets, weights, metric, self.tol)
-            if self.n_features_in_ <= _SIGNED and self.solver == "svd":
-                deviations = np.sqrt(scatter.diagonal())
-                scale = np.where(deviations > 0, deviations, 1.0)
-                directions = svd_signs(directions, offsets, weights, metric, scale)
-            elif self.n_features_in_ <= _SIGNED:
-                away = np.sqrt(counts / moments.total)[:, None] * moments.offsets()
-                directions = eigen_signs(directions, away.T @ away, full_matrix((scatter, floor)))
-            self.scalings_ = directions.astype(self._dtype, copy=False)
-            self.explained_variance_ratio_ = shares[: self._max_components].astype(self._dtype, copy=False)
+            away = np.sqrt(counts / moments.total)[:, None] * moments.offsets() if self.solver == "eigen" else None
+            self._axes = CanonicalAxes(offsets, weights, metric, (scatter, floor), self.tol, away)
         self.means_, self.xbar_ = means.astype(self._dtype, copy=False), xbar.astype(self._dtype, copy=False)
         if not metric.singular:
             return self._exactness(metric), ""
@@ -288,6 +278,23 @@ class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClass
     def score_form(self) -> ScoreForm:
         self._check_ready()
         return Linear(*self._centred)
+
+    @property
+    def scalings_(self) -> Float:  # type: ignore[override]  # read only: found when it is asked for
+        """The directions of `transform`, by falling share of the variance between classes."""
+        return self._found_axes()[0].astype(self._dtype, copy=False)
+
+    @property
+    def explained_variance_ratio_(self) -> Float:  # type: ignore[override]  # as above
+        """The shares of the variance between classes."""
+        return self._found_axes()[1][: self._max_components].astype(self._dtype, copy=False)
+
+    def _found_axes(self) -> tuple[Float, Float]:
+        if self.solver == "lsqr" or not hasattr(self, "_axes"):
+            raise AttributeError(
+                "scalings_ and explained_variance_ratio_ are there after fit, for solver='svd' and 'eigen'."
+            )
+        return self._axes.found()
 
     @property
     def covariance_(self) -> Float:

@@ -3,8 +3,9 @@
     θ ← θ − t H⁻¹g,      H = Aᵀ diag(sh) A + diag q,      A = [X, 1]
 
 The same steps as in newton.py, of which one costs there what ten cost here: no pass is shared out, no curvature is measured for
-the proof, which is the closed form of rows.py. Where rounding stands in the way of a step or of the proof the
-method gives up, and another goes on from its point.
+the proof, which is the closed form of rows.py. H is of single precision where its factor shows that this will do: it turns a
+step a little, and neither F, the gradient nor the gap depend on it. Where rounding stands in the way of a step or of the proof
+the method gives up, and another goes on from its point.
 
 **Complexity** O(np² + p³) per step. **Passes over the data** one per step, two for the last.
 """
@@ -12,8 +13,10 @@ method gives up, and another goes on from its point.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from separatrix.data.block import Float
@@ -31,6 +34,9 @@ _FAR_BELOW = 1e-3
 _LAST_DIGITS = 1e-7
 # Rows so short that nothing is vectorised along them are laid column by column, and half a Hessian costs more than all of it.
 _NARROW = 10
+# Entries of A from which on a Hessian in single precision is worth a try; it does while no column is so nearly a combination of
+# those before it, as the square of a pivot by the diagonal.
+_IN_SINGLE, _FIRM = 1 << 14, 1e-3
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class _Columns:
     quadratic: Float
     held: int
     size: float
+    single: NDArray[np.float32] | None
+    """Aᵀ in single precision, where that is worth a try."""
 
     @classmethod
     def of(cls, problem: LinearProblem) -> _Columns:
@@ -52,7 +60,10 @@ class _Columns:
         quadratic, held = problem.objective.penalty.quadratic[0], len(problem.scale)
         scaled = transposed if rows.weights is None else transposed * rows.weights
         size = float((np.einsum("ij,ij->i", scaled, transposed)[:held] / quadratic[:held]).sum())
-        return cls(rows, transposed, quadratic, held, size)
+        worth = transposed.size >= _IN_SINGLE and len(transposed) > _NARROW
+        with np.errstate(over="ignore", under="ignore"):  # a factor of that is refused
+            single = transposed.astype(np.float32) if worth else None
+        return cls(rows, transposed, quadratic, held, size, single)
 
     def scores(self, theta: Float) -> Float:
         scores = theta @ self.transposed
@@ -67,10 +78,10 @@ class SmallState(State):
     at: Losses
     border: Float
     """(p,) Σ s h x."""
-    factor: Float | None = None
+    factor: Any = None
 
 
-def _state(problem: LinearProblem, columns: _Columns, theta: Float, factor: Float | None = None) -> SmallState:
+def _state(problem: LinearProblem, columns: _Columns, theta: Float, factor: Any = None) -> SmallState:
     problem.source.count_pass()
     with np.errstate(invalid="ignore", over="ignore"):  # found below, and reported by column
         at = columns.rows.losses(columns.scores(theta))
@@ -113,11 +124,33 @@ def _factor(state: SmallState) -> Float | None:
     return None if failed else factor
 
 
+def _single_factor(state: SmallState) -> NDArray[np.float32] | None:
+    """The same in single precision; ``None`` also where it would have too few digits for a step."""
+    columns = state.columns
+    assert columns.single is not None
+    with np.errstate(invalid="ignore", over="ignore"):
+        scaled = columns.single * np.sqrt(state.at.bends).astype(np.float32)
+        hessian = scaled @ scaled.T
+        hessian.flat[:: len(hessian) + 1] += columns.quadratic
+    diagonal = hessian.diagonal().copy()
+    factor, failed = lapack.spotrf(hessian.T, lower=1, clean=0, overwrite_a=1)
+    firm = not failed and bool((np.square(factor.diagonal()) >= _FIRM * diagonal).all())
+    return factor if firm else None
+
+
+def _solved(factor: Any, gradient: Float) -> Float:
+    solve = lapack.spotrs if factor.dtype == np.float32 else lapack.dpotrs
+    return np.asarray(solve(factor, gradient, lower=1)[0], dtype=np.float64)
+
+
 def _step(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallState:
-    columns, factor = state.columns, _factor(state)
+    columns = state.columns
+    factor: Any = None if columns.single is None else _single_factor(state)
+    if factor is None:
+        columns, factor = replace(columns, single=None), _factor(state)
     if factor is None:
         return replace(state, verdict=Status.UNPROVEN)
-    step = -lapack.dpotrs(factor, state.evaluation.gradient[0], lower=1)[0]
+    step = -_solved(factor, state.evaluation.gradient[0])
     promise = float(state.evaluation.gradient[0] @ step)
     t = 1.0
     for _ in range(_HALVINGS):
@@ -129,6 +162,8 @@ def _step(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallSta
                 break
             return moved
         t *= 0.5
+    if columns.single is not None:
+        return _step(problem, replace(state, columns=replace(columns, single=None)), budget)
     return replace(state, verdict=Status.UNPROVEN)
 
 
@@ -142,13 +177,13 @@ def _polish(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallS
     if factor is None or (not asked and state.bound.gap <= _FAR_BELOW * budget.target):
         return state
     gradient = state.evaluation.gradient[0]
-    step = -lapack.dpotrs(factor, gradient, lower=1)[0]
+    step = -_solved(factor, gradient)
     moved = _bound(problem, _state(problem, state.columns, state.theta[0] + step, factor), budget)
     if not asked:
         return moved if moved.bound.gap < state.bound.gap else state
     # The bound may be all rounding already, while the gradient still falls.
     left = moved.evaluation.gradient[0]
-    nearer = float(left @ lapack.dpotrs(factor, left, lower=1)[0]) < -0.5 * float(gradient @ step)
+    nearer = float(left @ _solved(factor, left)) < -0.5 * float(gradient @ step)
     return moved if nearer and moved.bound.gap <= budget.target else state
 
 

@@ -2,6 +2,9 @@
 
     (X̃X̃ᵀ + αI) u = ỹ,   w = X̃ᵀu        u ← u + M⁻¹(ỹ − X̃X̃ᵀu − αu),   M = X̃X̃ᵀ + αI with products in float32
 
+Centred rows have X̃ᵀv = 0 for the roots v of their weights, and ỹᵀv = 0, so that vᵀu = 0: M is given the mean of its diagonal in
+that direction, where nothing but a small α would keep it from being all rounding, and a step has its part in v from α itself.
+
 Every step has its residual from the rows, in double precision, and with it the proof of `dual_gradient`: the rounding of M only
 costs steps, two or three where the condition number of M is below 10⁶. Where single precision does not do it, and for very few
 rows, the Gram matrix is multiplied in double precision; where that does not either (columns far from the origin, tiny
@@ -54,7 +57,7 @@ def solve_dual_ridge(
     # |∇F| ≤ 2(α|w − X̃ᵀu| + ‖x_j‖‖ỹ − X̃w − αu‖), the lengths of the columns before they are centred
     slopes = alpha * np.abs(published - w) + np.outer(np.sqrt(rows.squares), np.linalg.norm(residual, axis=0))
     gap = float(np.square(np.sqrt(gap) + extra(published.T)))
-    return LeastSquaresSolution(
+    solution = LeastSquaresSolution(
         published.T,
         rows.target_mean - published.T @ rows.centre,
         len(w),
@@ -62,13 +65,18 @@ def solve_dual_ridge(
         size,
         before,
     )
+    # The closed form of the columns has more digits where rows far from the origin are not centred.
+    return solution if solution.exact(before) else None
 
 
 def _refined(
     rows: FewDenseRows, alpha: Float, gram: Float, enough: float
 ) -> tuple[Float, Float, float, float, Float] | None:
     """u, w, gap, objective and residual after steps with the factor of a Gram matrix."""
-    factors, diagonal = {}, np.arange(len(gram))
+    factors, diagonal, null = {}, np.arange(len(gram)), rows.null_direction()
+    filled = 0.0 if null is None else float(gram.trace()) / len(gram)
+    if null is not None:
+        gram = gram + np.outer(filled * null, null)
     for penalty in np.unique(alpha):
         matrix = gram.copy()
         matrix[diagonal, diagonal] += penalty
@@ -81,6 +89,8 @@ def _refined(
         for penalty, factor in factors.items():
             of = alpha == penalty
             u[:, of] += cho_solve(factor, residual[:, of], check_finite=False)
+            if null is not None:
+                u[:, of] += np.outer(null, (1.0 / penalty - 1.0 / (filled + penalty)) * (null @ residual[:, of]))
         w = rows.transposed(u)
         gap, value, residual = duality_gap(rows, alpha, u, w, w)
         before, left = left, float(np.square(residual).sum())

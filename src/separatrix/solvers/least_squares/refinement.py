@@ -7,7 +7,7 @@ The second line is exact for the quadratic F when x̄ is the mean; a double x̄ 
 factor of the rows the first line gains as many digits per step as the condition number leaves (16 − log₁₀ κ), until the
 coefficients are the doubles next to the answer, however large the residuals are. Reference: Björck (1967), BIT 7.
 
-**Complexity** O(nd·m) per step, some thirty operations per entry. **Passes over the data** one per step, at most five.
+**Complexity** O(nd·m) per step, some thirty operations per entry. **Passes over the data** one per step, at most nine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from separatrix.solvers.least_squares.normal_equations import DOUBLE, LeastSquar
 from separatrix.solvers.least_squares.row_factors import EPS, RowFactor, row_factor
 from separatrix.statistics.gram import NormalEquations
 
-_STEPS = 4
+_STEPS = 8
+_AWAY = 16.0  # times the least gap
 _LAST = 1e-14  # the rounding of the bound itself
 
 
@@ -64,16 +65,20 @@ def refine(
 
     coef, intercept = solution.coef, solution.intercept if fit_intercept else np.zeros(len(alpha))
     best, step, shift = at(coef, intercept)
+    points = [(best, coef, intercept)]
     for _ in range(_STEPS - 1):
         if np.array_equal(coef + step, coef):
             break
-        better, next_step, next_shift = at(coef + step, intercept + shift)
-        if not better.gap < best.gap:
+        coef, intercept = coef + step, intercept + shift
+        certificate, step, shift = at(coef, intercept)
+        points.append((certificate, coef, intercept))
+        # Where the rounding of the coefficients decides, one step is better than another by chance: an answer that is not
+        # exact yet is worth another one, unless the steps lead away.
+        slow = not certificate.gap <= 0.25 * best.gap
+        if not certificate.gap <= _AWAY * best.gap or (slow and replace(solution, certificate=best).exact()):
             break
-        slow = better.gap > 0.25 * best.gap
-        coef, intercept, best, step, shift = coef + step, intercept + shift, better, next_step, next_shift
-        if slow:
-            break
+        best = certificate if certificate.gap < best.gap else best
+    best, coef, intercept = min(points, key=lambda point: point[0].gap)
     before = best.gap
     if dtype != DOUBLE:
         coef, intercept = (part.astype(dtype).astype(np.float64) for part in (coef, intercept))

@@ -195,13 +195,17 @@ class SpanFactor(RowFactor):
         scaled = rows / np.where(scale > 0, scale, 1.0)
         values, left = np.linalg.eigh(scaled @ scaled.T)
         kept = values > _CLEAR * values.max(initial=0.0)
+        # Eigenvalues have half the digits of singular values: what is left of the rows in the other directions tells.
+        rest = left[:, ~kept].T @ scaled
         solver: _SortedFactor | _CholeskyFactor | None = None
-        if not (values[~kept] > unit(rows.shape[1]) * values.max(initial=0.0)).any():
+        least = EPS * max(rows.shape) * np.sqrt(values.max(initial=0.0))
+        if np.sqrt(np.einsum("ij,ij->i", rest, rest)).max(initial=0.0) > least:
+            left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
+            kept = singular > EPS * max(rows.shape) * singular.max(initial=0.0)
+        else:
             # In the units of the columns: large ones alone may resolve less.
             solver = _CholeskyFactor.of(left[:, kept].T @ rows)
         if solver is None:
-            left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
-            kept = singular > EPS * max(rows.shape) * singular.max(initial=0.0)
             solver = _SortedFactor(rows.T @ left[:, kept])
         self._left, self.rank, self._solver = left[:, kept], int(kept.sum()), solver
 

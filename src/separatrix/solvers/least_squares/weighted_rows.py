@@ -223,6 +223,10 @@ class FewDenseRows(DenseRows):
         self.single = not few
         self.first_gram = self.gram(np.dtype(np.float64 if few else np.float32))
 
+    def null_direction(self) -> Float | None:
+        """(n,) of unit length, for which X̃ᵀv = 0 and ỹᵀv = 0: the roots of the weights where the rows are centred."""
+        return self._roots[:, 0] / np.sqrt(self.total) if self._centred and self.total > 0 else None
+
     def gram(self, dtype: np.dtype[Any]) -> Float:
         """X̃X̃ᵀ with products in a type; it finds the sums and (in that type) the squares on its way."""
         weights = np.square(self._roots[:, 0])
