@@ -24,8 +24,8 @@ from separatrix.kernels.support_vectors.prefetch import fetch, fetch_row
 _EPS = float(np.finfo(np.float64).eps)
 # Of the rise of the dual at which a gap may be expected to be small; sweeps before it is looked at; before their rate is known.
 _SURE, _FIRST, _KNOWN = 0.2, 3, 20
-# A row is asked for while so many before it are visited.
-_AHEAD = 2
+# A row is asked for while so many before it are visited, unless so few entries are in cache anyway.
+_AHEAD, _IN_CACHE = 2, 30_000
 
 
 @compiled()
@@ -42,21 +42,6 @@ def _moved(gradient: Any, curvature: Any, alpha: Any, upper: Any) -> Any:
     if curvature > 0.0:
         return min(max(alpha - gradient / curvature, 0.0), upper)
     return upper if gradient < 0.0 else 0.0  # a row of zeros without an intercept
-
-
-@compiled(inline="always")
-def _visit(i: Any, gradient: Any, sides: Any, reach: Any, alpha: Any, found: Any) -> tuple[Any, Any]:
-    """Move αᵢ: the change of ỹᵢαᵢ, and how far the dual falls; `found` takes the projected gradient."""
-    signs, upper, ridge, squares = sides
-    projected = _projected(gradient, alpha[i], upper[i])
-    found[0], found[1] = max(found[0], projected), min(found[1], projected)
-    if projected == 0.0:
-        return 0.0, 0.0
-    curvature = squares[i] + reach + ridge[i]
-    fresh = _moved(gradient, curvature, alpha[i], upper[i])
-    change = fresh - alpha[i]
-    alpha[i] = fresh
-    return change * signs[i], change * (gradient + 0.5 * curvature * change)
 
 
 @compiled()
@@ -95,47 +80,63 @@ def sweeps(
     `until` is (the most sweeps, the fewest active rows, the value of the dual, the share of it that a sweep has to add, the
     sweeps that need not): whichever is first ends them, and so does a sweep that settles nothing or everything.
     """
-    signs, upper, ridge, _ = sides
+    # Every array has a name of its own: one taken out of a tuple, or a view, is counted by an atomic operation, which takes
+    # longer than a short row does.
+    signs, upper, ridge, squares = sides
     reach, kept, outside = intercept
     most, fewest, value, share, begun = until
-    found, total, rise, settled, done = np.empty(2), 0.0, 0.0, False, 0
+    far = indices is not None and len(indices) > _IN_CACHE
+    total, rise, settled, done = 0.0, 0.0, False, 0
     while done < most:
         seed = _shuffle(order, active, seed)
-        found[0], found[1], rise, at = -np.inf, np.inf, 0.0, 0
+        highest, lowest, rise, at = -np.inf, np.inf, 0.0, 0
         while at < active:
             i = order[at]
             first, last = row_span(indptr, i, len(w))
-            if indices is not None and at + _AHEAD < active:
+            if indices is not None and far and at + _AHEAD < active:
                 soon = order[at + _AHEAD]
                 fetch_row(data, indices, indptr, soon)
                 fetch(alpha, soon)
-                for each in sides:
-                    fetch(each, soon)
+                fetch(signs, soon)
+                fetch(upper, soon)
+                fetch(ridge, soon)
+                fetch(squares, soon)
             score = 0.0
             for p in range(first, last):
                 j, x = row_entry(data, indices, centre, i, p)
                 score += w[j] * x
-            gradient = signs[i] * (score + b) - 1.0 + ridge[i] * alpha[i]
-            if (alpha[i] == 0.0 and gradient > bounds[0]) or (alpha[i] == upper[i] and gradient < bounds[1]):
+            before, most_here = alpha[i], upper[i]
+            gradient = signs[i] * (score + b) - 1.0 + ridge[i] * before
+            if (before == 0.0 and gradient > bounds[0]) or (before == most_here and gradient < bounds[1]):
                 active -= 1
                 order[at], order[active] = order[active], order[at]
                 continue
-            change, fall = _visit(i, gradient, sides, reach, alpha, found)
             at += 1
-            if change != 0.0:
-                rise, b = rise - fall, b + change * reach
-                for p in range(first, last):
-                    j, x = row_entry(data, indices, centre, i, p)
-                    w[j] += change * x
+            projected = _projected(gradient, before, most_here)
+            highest, lowest = max(highest, projected), min(lowest, projected)
+            if projected == 0.0:
+                continue
+            curvature = squares[i] + reach + ridge[i]
+            fresh = _moved(gradient, curvature, before, most_here)
+            change = fresh - before
+            if change == 0.0:
+                continue
+            alpha[i] = fresh
+            rise -= change * (gradient + 0.5 * curvature * change)
+            change *= signs[i]
+            b += change * reach
+            for p in range(first, last):
+                j, x = row_entry(data, indices, centre, i, p)
+                w[j] += change * x
         done, total = done + 1, total + rise
-        settled = active == 0 or not (np.isfinite(found[0]) and np.isfinite(found[1]))
-        bounds[0], bounds[1] = found[0] if found[0] > 0.0 else np.inf, found[1] if found[1] < 0.0 else -np.inf
+        settled = active == 0 or not (np.isfinite(highest) and np.isfinite(lowest))
+        bounds[0], bounds[1] = highest if highest > 0.0 else np.inf, lowest if lowest < 0.0 else -np.inf
         if reach > 0.0:
-            before, sides_sum = b, outside
+            last_b, sides_sum = b, outside
             for i in range(len(alpha)):
                 sides_sum += signs[i] * alpha[i]
             b = kept * b + reach * sides_sum
-            still = abs(b - before) <= 4.0 * _EPS * max(1.0, abs(b))
+            still = abs(b - last_b) <= 4.0 * _EPS * max(1.0, abs(b))
         else:
             still = True
         settled = settled or (rise <= 0.0 and still)

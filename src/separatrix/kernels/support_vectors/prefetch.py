@@ -21,15 +21,16 @@ cgutils: Any = untyped_cgutils
 
 
 def _fetch(typing: Any, array: Any, at: Any) -> Any:
-    """Ask for the cache line of an entry of an array of one dimension."""
-    if not (isinstance(array, types.Array) and array.ndim == 1 and isinstance(at, types.Integer)):
+    """Ask for the cache line of an entry of an array of one dimension, or of the first row of one of two."""
+    if not (isinstance(array, types.Array) and array.ndim in (1, 2) and isinstance(at, types.Integer)):
         return None
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_type, at_type = signature.args
         held = context.make_array(array_type)(context, builder, arguments[0])
         place = context.cast(builder, arguments[1], at_type, types.intp)
-        entry = cgutils.get_item_pointer(context, builder, array_type, held, [place], wraparound=False)
+        places = [ir.Constant(place.type, 0)] * (array_type.ndim - 1) + [place]
+        entry = cgutils.get_item_pointer(context, builder, array_type, held, places, wraparound=False)
         flag, byte = ir.IntType(32), ir.IntType(8).as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
@@ -53,7 +54,7 @@ def _fetch_span(array: Any, first: Any, last: Any) -> None:
 
 @compiled()
 def fetch_row(data: Any, indices: Any, indptr: Any, i: Any) -> None:
-    """Ask for row i of a CSR matrix, `data` being (1, entries)."""
+    """Ask for row i of a CSR matrix, `data` being (1, entries): a view of it would be counted, and that takes longer."""
     first, last = indptr[i], indptr[i + 1]
-    _fetch_span(data[0], first, last)
+    _fetch_span(data, first, last)
     _fetch_span(indices, first, last)
