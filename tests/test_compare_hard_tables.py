@@ -142,6 +142,7 @@ def test_fifty_classes_obey_ctrl_c_at_once(tmp_path, stage):
     frame = pd.DataFrame(X).add_prefix("x").round(4).assign(y=[f"c{k:02d}" for k in y])
     frame.to_csv(tmp_path / "fifty.csv", index=False)
     code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background jobs ignore it
         "import sys, separatrix.cli.progress as p; p._SECONDS_BETWEEN_LINES = 0.0\n"
         "from separatrix.cli.main import main; main()"
     )
