@@ -13,12 +13,16 @@ import numpy as np
 
 from separatrix.data.block import Block, Float
 from separatrix.data.source import Source
+from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.solvers.choose import MANY_ROWS, first_rows, sample_rows
 from separatrix.solvers.curvature import Curvature, without_gauge
 
 # A sample is solved to this fraction of its own statistical error.
 _ACCURACY = 0.05
+# The same of rows on a device that only say where a larger sample begins, and a step after which Newton's error falls
+# with the square of its length: there an evaluation of few rows takes as long as one of many.
+_ROUGH, _QUADRATIC = 0.25, 0.25
 _STEPS = 30
 # Scores beyond this are a sign of classes that can be separated.
 FAR_OUT = 30.0
@@ -76,11 +80,13 @@ class Sample:
         loss: Float = hessian - self.problem.objective.penalty.add_hessian(np.zeros_like(hessian))
         return loss
 
-    def optimum(self, theta: Float, max_iter: int) -> SampleOptimum:
+    def optimum(self, theta: Float, max_iter: int, accuracy: float = _ACCURACY) -> SampleOptimum:
         """The optimum of the sample, to a fraction of its own statistical error. Nothing is proven here."""
-        problem = self.scaled()
+        problem, there = self.scaled(), self.problem.source.device is not None
         fewer = Sample.first(problem)
-        begun = SampleOptimum(theta) if fewer is None else fewer.optimum(theta, max_iter)
+        begun = (
+            SampleOptimum(theta) if fewer is None else fewer.optimum(theta, max_iter, _ROUGH if there else _ACCURACY)
+        )
         first = begun.theta if fewer is None else _nearer(problem, begun, fewer)
         point, before, step = first, np.inf, np.zeros_like(theta)
         for _ in range(min(max_iter, _STEPS)):
@@ -93,12 +99,23 @@ class Sample:
                 break
             curvature = Curvature(without_gauge(evaluation.hessian.copy(), problem.objective), problem.shape)
             before, step = evaluation.value, -curvature.solve(evaluation.gradient)
-            if 0.5 * curvature.length(step) ** 2 <= _ACCURACY * theta.size:
+            if _left_by(curvature.length(step) ** 2, evaluation, there) <= accuracy * theta.size:
                 zeros = np.zeros_like(evaluation.hessian)
                 loss = evaluation.hessian - problem.objective.penalty.add_hessian(zeros)
                 return SampleOptimum(point + step, loss, point)
             point = point + step
         return SampleOptimum(first)
+
+
+def _left_by(squared: float, evaluation: Evaluation, quadratic: bool) -> float:
+    """About what a Newton step of this squared length leaves of F_S, or what it gains, which is more, unless `quadratic`.
+
+    Scores that are moved by t move second derivatives by t at most times themselves: ν' ≈ ½ν·√(mean t⁴/mean t²), the means
+    weighted by these, of which the first is 3(mean t²)² for scores of a normal distribution, and mean t² = ν²/Σsh.
+    """
+    bends = 0.0 if evaluation.total_curvature is None else float(np.trace(evaluation.total_curvature))
+    fall = 0.75 * squared / bends if bends > 0 else 1.0
+    return 0.5 * squared * (fall if quadratic and fall <= _QUADRATIC else 1.0)
 
 
 def _size(problem: LinearProblem) -> tuple[int | None, int, bool]:

@@ -114,6 +114,9 @@ class DeviceBlock(Block):
 
     def class_rows(self, n_classes: int) -> Codes:
         torch, codes = pytorch(), self.device_codes()
+        if n_classes == 2:
+            second = int(codes.sum())
+            return np.array([len(codes) - second, second], dtype=np.intp)
         if n_classes <= _FEW_CLASSES and len(codes):  # many threads that add to few numbers wait for each other
             counts = torch.stack([(codes == k).sum() for k in range(n_classes)])
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -101,7 +102,7 @@ class DeviceSource(MemorySource):
         torch, drawn = pytorch(), copy(self)
         drawn._seen_by = None
         with self.within_memory():
-            begins = torch.as_tensor(starts).to(self._X.device)
+            begins = torch.tensor(starts, device=self._X.device)
             which = (begins[:, None] + torch.arange(run, device=self._X.device)).ravel()
             drawn._X = take_runs(self._X, begins, run) if isinstance(self._X, torch.Tensor) else self._X[which]
             drawn.n_rows = int(which.numel())
@@ -165,13 +166,16 @@ class Spread:
         return (self._starts[:, None] + np.arange(self._run)).ravel().astype(dtype or np.intp)
 
 
+@lru_cache(maxsize=16)
 def spread_runs(n_rows: int, rows: int) -> tuple[NDArray[np.intp], int]:
     """Where runs of rows begin that are spread over all rows, and their length: the same in every run."""
     run = min(_SAMPLED_RUN, max(1, rows // 256))
     count = min(-(-rows // run), n_rows // run)
     stretch = n_rows / max(1, count)  # each run ends in its own: no row is drawn twice, on which bounds rely
     places = np.arange(count) * stretch + np.random.default_rng(0).random(count) * (stretch - run)
-    return places.astype(np.intp), run
+    starts = places.astype(np.intp)
+    starts.flags.writeable = False  # it is kept
+    return starts, run
 
 
 def some_means(X: Any) -> Float:

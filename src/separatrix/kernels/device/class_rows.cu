@@ -8,7 +8,7 @@
 typedef unsigned char u8;
 #define FULL 0xffffffffu
 constexpr int THREADS = 256, WARPS = 8, V = (D + 31) / 32, P = 32 * V, R = V <= 4 ? 8 : V <= 8 ? 4 : 2, WIDTH = 2 * K * P + K;
-constexpr int TURNS = 256 / R;
+constexpr int TURNS = 256 / R, ROOM = WIDTH + WIDTH % 2;   // of a warp: pairs of the sums of a column, class by class, then counts
 
 extern "C" __global__ void __launch_bounds__(THREADS, MINB)
 class_pass(const T* __restrict__ X, long long stride, const u8* __restrict__ y, const float* __restrict__ weights,
@@ -16,18 +16,18 @@ class_pass(const T* __restrict__ X, long long stride, const u8* __restrict__ y, 
     extern __shared__ __align__(16) unsigned char bytes[];
     double* sums = reinterpret_cast<double*>(bytes);
     float* room = reinterpret_cast<float*>(sums + WIDTH);
-    float* centre = room + WARPS * WIDTH;
+    float* centre = room + WARPS * ROOM;
     const int lane = threadIdx.x & 31, own = threadIdx.x >> 5;
-    float* mine = room + own * WIDTH;
+    float* mine = room + own * ROOM;
     for (int i = threadIdx.x; i < WIDTH; i += THREADS) sums[i] = 0;
-    for (int i = threadIdx.x; i < WARPS * WIDTH; i += THREADS) room[i] = 0;
+    for (int i = threadIdx.x; i < WARPS * ROOM; i += THREADS) room[i] = 0;
     for (int i = threadIdx.x; i < K * P; i += THREADS) centre[i] = i % P < D ? guess[(i / P) * D + i % P] : 0.f;
     __syncthreads();
     auto flush = [&]() {
         __syncthreads();
         for (int i = threadIdx.x; i < WIDTH; i += THREADS) {
             double t = 0;
-            for (int w = 0; w < WARPS; ++w) { t += double(room[w * WIDTH + i]); room[w * WIDTH + i] = 0; }
+            for (int w = 0; w < WARPS; ++w) { t += double(room[w * ROOM + i]); room[w * ROOM + i] = 0; }
             sums[i] += t;
         }
         __syncthreads();
@@ -54,17 +54,18 @@ class_pass(const T* __restrict__ X, long long stride, const u8* __restrict__ y, 
             const int k = __shfl_sync(FULL, label, r);
             const float s = __shfl_sync(FULL, weight, r);
             if (s > 0) {
-                float* a = mine + k * 2 * P;
+                float2* a = reinterpret_cast<float2*>(mine) + k * P;
                 const float* c = centre + k * P;
 #pragma unroll
                 for (int v = 0; v < V; ++v) {
                     const int j = lane + 32 * v;
                     const float z = x[r][v] - c[j], sz = s * z;
-                    a[j] += sz;
-                    a[P + j] += sz * z;
+                    float2 both = a[j];
+                    both.x += sz;
+                    both.y += sz * z;
+                    a[j] = both;
                 }
                 if (lane == 0) mine[2 * K * P + k] += s;
-                __syncwarp();
             }
         }
         if (++turn == TURNS) { flush(); turn = 0; }

@@ -18,9 +18,10 @@ from separatrix.kernels.device.torch_losses import DeviceSums
 
 MOST_COLUMNS = 1024
 MOST_IN_ONE = 48  # columns up to which rows must follow each other without a gap
-_FEW, _THREADS, _BLOCKS = 48, 256, 1584
+_FEW, _SHORT, _THREADS, _BLOCKS = 48, 16, 256, 1584
 _RUNNING = 200_000  # bytes of shared memory for copies that are on their way
 _SUMS, _REST = 5, 7
+_SHARED = 228 << 10  # bytes of shared memory of a multiprocessor
 # The losses of linear_rows.cu.
 LOSSES = {"logistic": 0, "squared_hinge": 1, "smoothed_hinge": 2}
 # The unit of rounding in the arithmetic of a row.
@@ -46,12 +47,14 @@ def _found() -> bool:
         return False
 
 
-def cut(d: int, size: int, measured: bool = False, widened: bool = False) -> dict[str, int]:
+def cut(d: int, size: int, measured: bool = False, widened: bool = False, aligned: bool = False) -> dict[str, int]:
     """How rows of d columns are shared out, in arithmetic of numbers of `size` bytes: the constants of linear_rows.cu.
 
     Rows that are `measured` too need more registers, with too few of which a pass takes half as long again; rows whose numbers
-    are `widened` as they are used need fewer.
+    are `widened` as they are used need fewer. Short rows that are `aligned` to sixteen bytes are loaded without a detour.
     """
+    if aligned and size == 4 and d % 4 == 0 and d <= _SHORT:
+        return {"FEW": 2, "MINB": 2 if d <= 8 else 1, "EACH": 4, "STAGES": 0, "W": 1, "V": 1, "R": 8}
     if d <= (_FEW if size == 4 else _FEW // 2):
         blocks = 4 if d <= 8 else 3 if d <= 16 else 2 if d <= 32 else 1
         blocks = max(1, blocks // (size // 4))
@@ -59,6 +62,7 @@ def cut(d: int, size: int, measured: bool = False, widened: bool = False) -> dic
         return {
             "FEW": 1,
             "MINB": blocks,
+            "EACH": 1,
             "STAGES": max(2, min(4, _RUNNING // (stage * blocks))),
             "W": 1,
             "V": 1,
@@ -70,6 +74,7 @@ def cut(d: int, size: int, measured: bool = False, widened: bool = False) -> dic
     return {
         "FEW": 0,
         "MINB": 3 if size == 4 and columns <= 4 and not measured else 2,
+        "EACH": 1,
         "STAGES": 2,
         "W": warps,
         "V": columns,
@@ -78,9 +83,9 @@ def cut(d: int, size: int, measured: bool = False, widened: bool = False) -> dic
 
 
 @cache
-def _kernels(loss: int, d: int, stored: str, used: str, measured: int) -> tuple[Any, Any, int]:
+def _kernels(loss: int, d: int, stored: str, used: str, measured: int, aligned: bool) -> tuple[Any, Any, int]:
     cupy, size = import_module("cupy"), 4 if stored == used == "float" else 8
-    constants = cut(d, size, measured > 0, stored != used)
+    constants = cut(d, size, measured > 0, stored != used, aligned)
     few = constants.pop("FEW")
     values = ", ".join(f"{name} = {value}" for name, value in constants.items())
     head = f"#define FEW {few}\ntypedef {stored} T;\ntypedef {used} F;\n"
@@ -88,7 +93,7 @@ def _kernels(loss: int, d: int, stored: str, used: str, measured: int) -> tuple[
     body = resources.files(__package__).joinpath("linear_rows.cu").read_text()
     module = cupy.RawModule(code=head + body, options=("-std=c++17",))
     run, gather = module.get_function("linear_pass"), module.get_function("gather")
-    shared = constants["STAGES"] * _THREADS * (d | 1) * (4 if stored == "float" else 8) if few else 0
+    shared = constants["STAGES"] * _THREADS * (d | 1) * (4 if stored == "float" else 8) if few == 1 else 0
     if shared > 48 << 10:
         run.max_dynamic_shared_size_bytes = shared
     return run, gather, shared
@@ -124,23 +129,28 @@ def linear_sums(
     stored = "float" if X.dtype == torch.float32 else "double"
     used = "double" if precise else stored
     measured = 0 if len(columns) == 2 else 2 if centred else 1
-    run, gather, shared = _kernels(LOSSES[kind], d, stored, used, measured)
+    run, gather, shared = _kernels(LOSSES[kind], d, stored, used, measured, X.data_ptr() % 16 == 0)
     kind, real = (torch.float32, np.float32) if used == "float" else (torch.float64, np.float64)
     held = [None if a is None else a.to(kind).contiguous() for a in (weights, offset)]
     weights_, offset_ = (np.uint64(0 if a is None else a.data_ptr()) for a in held)
     moved = torch.as_tensor(columns.astype(real)).to(X.device)  # one copy for all
-    w_, shift_, metric_ = (np.uint64(moved[k].data_ptr() if k < len(columns) else 0) for k in range(3))
+    begin, size = moved.data_ptr(), d * moved.element_size()
+    w_, shift_, metric_ = (np.uint64(begin + k * size if k < len(columns) else 0) for k in range(3))
     each = d + _REST
-    partial = torch.empty((_BLOCKS, each), dtype=torch.float64, device=X.device)
-    sums = torch.empty(each, dtype=torch.float64, device=X.device)
-    bends = torch.empty(n if keep else 0, dtype=kind, device=X.device)
+    room = torch.empty((_BLOCKS + 1, each), dtype=torch.float64, device=X.device)  # of the blocks, and of all
+    partial, sums = np.uint64(room.data_ptr()), np.uint64(room.data_ptr() + 8 * _BLOCKS * each)
+    bends = torch.empty(n, dtype=kind, device=X.device) if keep else None
     with cupy.cuda.Device(X.device.index), stream(cupy, torch, X.device):
         rows = (np.uint64(X.data_ptr()), np.int64(X.stride(0)), np.uint64(codes.data_ptr()), weights_, offset_)
-        given = (w_, shift_, metric_, real(b), real(width), np.int64(n), np.uint64(partial.data_ptr()))
-        run((_BLOCKS,), (_THREADS,), (*rows, *given, np.uint64(bends.data_ptr() if keep else 0)), shared_mem=shared)
-        parts = (np.uint64(partial.data_ptr()), np.int32(_BLOCKS), np.int32(each), np.int32(d + _SUMS))
-        gather((each,), (256,), (*parts, np.uint64(sums.data_ptr())))
-    host = sums.cpu().numpy()
+        given = (w_, shift_, metric_, real(b), real(width), np.int64(n), partial)
+        run(
+            (_BLOCKS,),
+            (_THREADS,),
+            (*rows, *given, np.uint64(0 if bends is None else bends.data_ptr())),
+            shared_mem=shared,
+        )
+        gather((each,), (256,), (partial, np.int32(_BLOCKS), np.int32(each), np.int32(d + _SUMS), sums))
+    host = room[_BLOCKS].cpu().numpy()
     loss, slopes, squares, total, bend, steepest, largest = host[d:].tolist()
     return DeviceSums(
         loss,
@@ -150,7 +160,7 @@ def linear_sums(
         steepest,
         total,
         ROUNDED_UP * largest,
-        bends.double()[:, None] if keep else None,
+        None if bends is None else bends.double()[:, None],
         np.array([[bend]]) if keep else None,
         _UNIT[used],
     )
@@ -183,13 +193,18 @@ def take_runs(X: Any, starts: Any, run: int) -> Any:
     return out
 
 
+def _class_cut(d: int, n_classes: int) -> tuple[int, int]:
+    """Shared memory of a block of threads for the sums of all classes, and blocks side by side."""
+    padded = -(-d // 32) * 32
+    width = 2 * n_classes * padded + n_classes
+    shared = 8 * width + 4 * (8 * (width + width % 2) + n_classes * padded)
+    return shared, max(1, min(3, _SHARED // (shared + 1024)))
+
+
 @cache
 def _class_kernels(d: int, n_classes: int, stored: str) -> tuple[Any, Any, int, int]:
     cupy = import_module("cupy")
-    padded = -(-d // 32) * 32
-    width = 2 * n_classes * padded + n_classes
-    shared = 8 * width + 4 * (8 * width + n_classes * padded)
-    blocks = max(1, min(3, _RUNNING // shared))
+    shared, blocks = _class_cut(d, n_classes)
     head = f"typedef {stored} T;\nconstexpr int D = {d}, K = {n_classes}, MINB = {blocks};\n"
     body = resources.files(__package__).joinpath("class_rows.cu").read_text()
     module = cupy.RawModule(code=head + body, options=("-std=c++17",))
@@ -200,9 +215,7 @@ def _class_kernels(d: int, n_classes: int, stored: str) -> tuple[Any, Any, int, 
 
 def class_sums_fit(d: int, n_classes: int) -> bool:
     """Whether the sums of all classes fit into the shared memory of a block of threads."""
-    padded = -(-d // 32) * 32
-    width = 2 * n_classes * padded + n_classes
-    return d <= 512 and n_classes <= 256 and 8 * width + 4 * (8 * width + n_classes * padded) <= _RUNNING
+    return d <= 512 and n_classes <= 256 and _class_cut(d, n_classes)[0] <= _RUNNING
 
 
 def class_sums(X: Any, codes: Any, weights: Any, guess: Any, n_classes: int) -> tuple[Any, Any, Any]:
@@ -222,5 +235,5 @@ def class_sums(X: Any, codes: Any, weights: Any, guess: Any, n_classes: int) -> 
         parts = (np.uint64(partial.data_ptr()), np.int32(blocks), np.uint64(out.data_ptr()))
         gather((-(-width // 32),), (256,), parts)
     host = out.cpu().numpy()
-    moments = host[: 2 * n_classes * padded].reshape(n_classes, 2, padded)[:, :, :d]
-    return host[2 * n_classes * padded :].copy(), moments[:, 0].copy(), moments[:, 1].copy()
+    moments = host[: 2 * n_classes * padded].reshape(n_classes, padded, 2)[:, :d]
+    return host[2 * n_classes * padded :].copy(), moments[:, :, 0].copy(), moments[:, :, 1].copy()

@@ -48,7 +48,7 @@ def gram(X: Any, weights: Any, shift: Any, hidden: bool) -> Any:
     cupy, torch = import_module("cupy"), import_module("torch")
     n, d = X.shape
     stored = "float" if X.dtype == torch.float32 else "double"
-    about = torch.zeros(d, dtype=torch.float64, device=X.device) if shift is None else shift.contiguous()
+    about = None if shift is None else shift.contiguous()
     held = None if weights is None else weights.contiguous()
     panel = _kernels(d, stored, False)[3]
     total = np.empty((d + 1, d + 1))
@@ -63,13 +63,16 @@ def gram(X: Any, weights: Any, shift: Any, hidden: bool) -> Any:
                     np.int64(X.stride(0)),
                     np.uint64(0 if held is None else held.data_ptr()),
                 )
-                given = (np.uint64(about.data_ptr()), np.int32(left), np.int32(right), np.int32(hidden), np.int64(n))
+                moved = np.uint64(0 if about is None else about.data_ptr())
+                given = (moved, np.int32(left), np.int32(right), np.int32(hidden), np.int64(n))
                 run((_BLOCKS,), (threads,), (*rows, *given, np.uint64(partial.data_ptr())), shared_mem=shared)
                 parts = (np.uint64(partial.data_ptr()), np.int32(_BLOCKS), np.uint64(out.data_ptr()))
                 gather((-(-panel * panel // 32),), (256,), parts)
                 part = out.cpu().numpy()[: d + 1 - left, : d + 1 - right]
                 if left == right:
                     part = np.where(_above(len(part)), part, part.T)
+                    if d < panel:
+                        return part
                 total[left : left + panel, right : right + panel] = part
                 total[right : right + panel, left : left + panel] = part.T
     return total

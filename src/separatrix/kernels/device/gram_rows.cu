@@ -158,7 +158,7 @@ gram_pass(const T* __restrict__ X, long long stride, const double* __restrict__ 
     const Rows rows{X, stride, n, weights, left, right, hidden};
     for (int i = threadIdx.x; i < PANELS * PANEL; i += THREADS) {
         const int j = (i < PANEL ? left : right) + i % PANEL;
-        centres[i] = j < D ? m[j] : 0.0;
+        centres[i] = m && j < D ? m[j] : 0.0;
     }
     __syncthreads();
     double* out = partial + (long long)blockIdx.x * PANEL * PANEL;

@@ -96,22 +96,48 @@ template <int S> struct Fold<1, S> {
 };
 constexpr int THREADS = 256;
 #if FEW
-// Few columns: each warp keeps a ring of copies of 32 rows in shared memory, a lane takes one row of each.
-constexpr int WARPS = THREADS / 32, PITCH = D | 1, TILE = 32 * PITCH;
+// Few columns: a lane takes EACH rows of a tile. Rows that come next are copied into a ring in shared memory by each warp, or, where they
+// are short and lie on boundaries of sixteen bytes (FEW = 2), loaded into registers.
+constexpr int WARPS = THREADS / 32, PITCH = D | 1, TILE = 32 * PITCH, ROWS = 32 * EACH;
 constexpr int FOLDED = D <= 2 ? 2 : D <= 4 ? 4 : D <= 8 ? 8 : D <= 16 ? 16 : 32, TIMES = (D + FOLDED - 1) / FOLDED;
+#if FEW == 2
+constexpr int QUADS = D / 4;
+struct Ahead {
+    float4 x[EACH][QUADS];
+    u8 label[EACH];
+    __device__ __forceinline__ void load(const T* __restrict__ X, const u8* __restrict__ y, long long n, long long tile) {
+#pragma unroll
+        for (int e = 0; e < EACH; ++e) {
+            const long long at = tile * ROWS + 32 * e + (threadIdx.x & 31);
+            const float4* from = reinterpret_cast<const float4*>(X) + at * QUADS;
+#pragma unroll
+            for (int q = 0; q < QUADS; ++q) x[e][q] = at < n ? __ldg(from + q) : make_float4(0, 0, 0, 0);
+            label[e] = at < n ? __ldg(y + at) : 0;
+        }
+    }
+};
+#else
 __device__ __forceinline__ void copy_async(T* to, const T* from) {
     unsigned at = (unsigned)__cvta_generic_to_shared(to);
     if (sizeof(T) == 4) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from));
     else asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at), "l"(from));
 }
+#endif
 extern "C" __global__ void __launch_bounds__(THREADS, MINB) linear_pass(ARGUMENTS) {
+    const int lane = threadIdx.x & 31, own = threadIdx.x >> 5;
+    const long long warp = blockIdx.x * WARPS + own, warps = (long long)gridDim.x * WARPS;
+#if FEW == 2
+    F w_[D], m_[D], k_[D];
+#pragma unroll
+    for (int j = 0; j < D; ++j) { w_[j] = w[j]; m_[j] = m[j]; k_[j] = MEASURED ? metric[j] : F(0); }
+    Ahead next;
+    next.load(X, y, n, warp);
+#else
     extern __shared__ __align__(16) unsigned char bytes[];
     __shared__ F coefficients[3 * D];
-    const int lane = threadIdx.x & 31, own = threadIdx.x >> 5;
     T* ring = reinterpret_cast<T*>(bytes) + own * STAGES * TILE;
     for (int j = threadIdx.x; j < D; j += THREADS) { coefficients[3 * j] = w[j]; coefficients[3 * j + 1] = m[j]; coefficients[3 * j + 2] = MEASURED ? metric[j] : F(0); }
     __syncthreads();
-    const long long warp = blockIdx.x * WARPS + own, warps = (long long)gridDim.x * WARPS;
     auto fetch = [&](long long tile, int stage) {
         const long long base = tile * 32;
         if (base < n) {
@@ -129,6 +155,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MINB) linear_pass(ARGUMENT
     };
 #pragma unroll
     for (int i = 0; i < STAGES - 1; ++i) fetch(warp + i * warps, i);
+    int stage = 0;
+#endif
     F g[TIMES * FOLDED];
     double acc[TIMES];
 #pragma unroll
@@ -137,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MINB) linear_pass(ARGUMENT
     for (int t = 0; t < TIMES; ++t) acc[t] = 0;
     Totals totals;
     F losses = 0, slopes = 0, squares = 0, heavy = 0, bend = 0;
-    int stage = 0, turn = 0;
+    int turn = 0;
     auto flush = [&]() {
         totals.loss += double(losses); totals.slopes += double(slopes); totals.squares += double(squares); totals.total += double(heavy);
         totals.bend += double(bend);
@@ -149,37 +177,57 @@ extern "C" __global__ void __launch_bounds__(THREADS, MINB) linear_pass(ARGUMENT
             for (int j = 0; j < FOLDED; ++j) g[t * FOLDED + j] = 0;
         }
     };
-    for (long long tile = warp; tile * 32 < n; tile += warps) {
-        const long long at = tile * 32 + lane;
-        const u8 label = at < n ? y[at] : 0;
-        const F s = at >= n ? F(0) : weights ? F(weights[at]) : F(1);
-        F score = b + (at < n && offset ? F(offset[at]) : F(0));
-        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
-        __syncwarp();
-        F x[D], size = 0;
-        const T* row = ring + stage * TILE + lane * PITCH;
+    for (long long tile = warp; tile * ROWS < n; tile += warps) {
+#if FEW == 2
+        const Ahead now = next;
+        next.load(X, y, n, tile + warps);
+#endif
 #pragma unroll
-        for (int j = 0; j < D; ++j) {
-            const F raw = F(row[j]);
-            x[j] = raw - coefficients[3 * j + 1];
-            score += coefficients[3 * j] * x[j];
-            if (MEASURED) { const F k = MEASURED == 1 ? raw : x[j]; size += coefficients[3 * j + 2] * k * k; }
-        }
-        __syncwarp();
-        fetch(tile + (STAGES - 1) * warps, stage == 0 ? STAGES - 1 : stage - 1);
-        stage = stage + 1 == STAGES ? 0 : stage + 1;
-        if (at < n) {
-            const Row one = of_score(score, label, s, h);
-            losses += one.loss; slopes += one.slope; squares += one.square; heavy += s; bend += s * one.bend;
-            totals.reach(s, score, size);
-            if (bends) bends[at] = one.bend;
+        for (int e = 0; e < EACH; ++e) {
+            const long long at = tile * ROWS + 32 * e + lane;
+            const F s = at >= n ? F(0) : weights ? F(weights[at]) : F(1);
+            F score = b + (at < n && offset ? F(offset[at]) : F(0)), x[D], size = 0;
+#if FEW == 2
+            const u8 label = now.label[e];
 #pragma unroll
-            for (int j = 0; j < D; ++j) g[j] += one.slope * x[j];
+            for (int j = 0; j < D; ++j) {
+                const float4 v = now.x[e][j / 4];
+                const F raw = j % 4 == 0 ? v.x : j % 4 == 1 ? v.y : j % 4 == 2 ? v.z : v.w;
+                x[j] = raw - m_[j];
+                score += w_[j] * x[j];
+                if (MEASURED) { const F k = MEASURED == 1 ? raw : x[j]; size += k_[j] * k * k; }
+            }
+#else
+            const u8 label = at < n ? y[at] : 0;
+            asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
+            __syncwarp();
+            const T* row = ring + stage * TILE + lane * PITCH;
+#pragma unroll
+            for (int j = 0; j < D; ++j) {
+                const F raw = F(row[j]);
+                x[j] = raw - coefficients[3 * j + 1];
+                score += coefficients[3 * j] * x[j];
+                if (MEASURED) { const F k = MEASURED == 1 ? raw : x[j]; size += coefficients[3 * j + 2] * k * k; }
+            }
+            __syncwarp();
+            fetch(tile + (STAGES - 1) * warps, stage == 0 ? STAGES - 1 : stage - 1);
+            stage = stage + 1 == STAGES ? 0 : stage + 1;
+#endif
+            if (at < n) {
+                const Row one = of_score(score, label, s, h);
+                losses += one.loss; slopes += one.slope; squares += one.square; heavy += s; bend += s * one.bend;
+                totals.reach(s, score, size);
+                if (bends) bends[at] = one.bend;
+#pragma unroll
+                for (int j = 0; j < D; ++j) g[j] += one.slope * x[j];
+            }
         }
-        if ((++turn & 7) == 0) flush();
+        if (++turn % (8 / EACH) == 0) flush();
     }
     flush();
+#if FEW == 1
     asm volatile("cp.async.wait_all;");
+#endif
     __shared__ double sums[WARPS][TIMES * FOLDED];
 #pragma unroll
     for (int t = 0; t < TIMES; ++t) if (lane % (32 / FOLDED) == 0) sums[own][t * FOLDED + lane / (32 / FOLDED)] = acc[t];
