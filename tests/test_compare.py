@@ -149,13 +149,13 @@ def test_penalty_and_standardisation_are_learnt_inside_each_fold():
 
 
 def test_encoders_see_training_rows_only(messy, monkeypatch):
-    seen, fit = [], TableEncoder.fit
+    seen, learn = [], TableEncoder._fit
 
-    def spy(self, rows, y=None, weights=None):
+    def spy(self, rows, *given):
         seen.append(set(rows.columns["age"][~np.isnan(rows.columns["age"])]))
-        return fit(self, rows, y)
+        return learn(self, rows, *given)
 
-    monkeypatch.setattr(TableEncoder, "fit", spy)
+    monkeypatch.setattr(TableEncoder, "_fit", spy)
     found = compare(messy, "state", families=["lda"])
     ages = found.rows.columns["age"]
     for k in range(5):

@@ -21,7 +21,8 @@ from separatrix import scan_csv, scan_parquet
 from separatrix.data import kept
 from separatrix.data.dense import DenseBlock
 from separatrix.statistics.columns import ColumnMoments
-from separatrix.tables import encoding_sums, table_files, table_scan, table_source
+from separatrix.tables import table_files, table_scan, table_source
+from separatrix.tables.encoding import encoding_sums
 from separatrix.tables.facts import NumberFacts
 from separatrix.tables.quantiles import QuantileSketch
 

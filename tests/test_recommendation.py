@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris, load_wine, make_blobs
-from sklearn.model_selection import GridSearchCV
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC as ReferenceSVC
 from typer.testing import CliRunner
 
@@ -21,7 +22,7 @@ from separatrix.comparison.costs import read_loss
 from separatrix.comparison.families import FAMILIES, build
 from separatrix.comparison.fitting import certificate_of, train
 from separatrix.comparison.folds import inner_folds
-from separatrix.comparison.measures import Score, standard_error
+from separatrix.comparison.measures import Score, one_mistake, standard_error
 from separatrix.comparison.scores import Candidate, rank, recommend
 
 PENGUINS = Path(__file__).resolve().parents[1] / "examples" / "data" / "penguins.csv"
@@ -39,10 +40,10 @@ def made(family, values, by="log_loss", accuracy=(0.5, 0.5)):
     return Candidate(family, family, simplicity, scores, 0.0, {}, None, "", "", np.zeros(0, dtype=int))  # type: ignore[arg-type]  # as above
 
 
-def recommended(candidates, by="log_loss"):
+def recommended(candidates, by="log_loss", margin=0.0):
     n_folds = len(candidates[0].scores[by].folds)
-    ordered = rank(candidates, by, n_folds)
-    return recommend(ordered, by, n_folds)
+    ordered = rank(candidates, by, n_folds, margin)
+    return recommend(ordered, by, n_folds, margin)
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,43 @@ def test_a_simpler_one_is_shown_to_be_as_good_before_it_is_recommended():
     for lda, chosen in ((sure, sure), (unsure, logistic)):
         ordered = rank([lda, logistic], "log_loss", 4, 0.007)
         assert lda.tied and recommend(ordered, "log_loss", 4, 0.007)[0] is chosen
+
+
+def test_what_one_unseen_mistake_would_undo_is_not_recommended():
+    for mistake, ahead in ((0.2, False), (0.05, True)):  # QDA is ahead by 0.0975
+        logistic = replace(made("logistic", [0.10, 0.12, 0.11, 0.12]), mistake=0.02)
+        qda = replace(made("qda", [0.01, 0.02, 0.02, 0.01]), mistake=mistake)
+        chosen, reason = recommended([qda, logistic])
+        assert chosen is (qda if ahead else logistic) and logistic.tied is not ahead
+        assert ("one wrong one more" in reason) is not ahead
+        costs = [replace(one, scores={**one.scores, "cost": one.scores["log_loss"]}) for one in (qda, logistic)]
+        assert recommended(costs, "cost")[0] is costs[0]  # a cost is bounded, whatever a model is sure of
+
+
+def test_what_is_simpler_but_too_sure_is_not_as_good():
+    for mistake, as_good in ((0.2, False), (0.02, True)):
+        logistic = replace(made("logistic", [0.10, 0.12, 0.11, 0.12]), mistake=0.02)
+        simpler = replace(made("lda", [0.10, 0.12, 0.11, 0.12]), mistake=mistake)
+        assert simpler.simplicity < logistic.simplicity
+        assert recommended([logistic, simpler], margin=0.01)[0] is (simpler if as_good else logistic)
+
+
+def test_a_curved_rule_that_was_never_wrong_on_few_rows_is_not_taken_to_be_never_wrong():
+    wine = load_wine(as_frame=True).frame
+    parts = StratifiedKFold(3, shuffle=True, random_state=0).split(wine, wine["target"])
+    families = ["baseline", "naive-bayes", "logistic", "bayesian-logistic", "qda"]
+    for inside, outside in parts:
+        found = compare(wine.iloc[inside], "target", families=families)
+        proba = found.best.predict_proba(wine.iloc[outside])
+        assert log_loss(wine["target"].iloc[outside], proba) < 0.15, found.recommended.family
+
+
+@given(st.integers(0, 2**16))
+def test_a_mistake_of_weighted_rows_is_that_of_repeated_ones(seed):
+    rng = np.random.default_rng(seed)
+    proba, weights = rng.dirichlet([0.3] * 3, size=12), rng.integers(1, 4, size=12)
+    assert one_mistake(proba, weights.astype(float)) == pytest.approx(one_mistake(np.repeat(proba, weights, axis=0)))
+    assert one_mistake(np.eye(3)[rng.integers(3, size=12)]) < 4.0  # a probability of 0 is one that rounds to it
 
 
 def test_the_least_mean_changes_nothing_unless_it_is_shown():

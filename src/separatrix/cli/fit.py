@@ -65,10 +65,11 @@ def _in_memory(
 ) -> tuple[TableModel, Callable[[], Any]]:
     """The model of a table that is held, and how it is fitted."""
     schema, rows, codes = TableSchema.infer_and_read(read_table(data), target)
-    encoder = TableEncoder(schema).fit(rows) if FAMILIES[name].encoded else None
+    encoder = TableEncoder(schema) if FAMILIES[name].encoded else None
+    X = rows.frame() if encoder is None else encoder.fit_transform(rows, codes)
     model = _model(schema, encoder, name, parameters, loss)
     model.training = profile(rows)
-    return model, lambda: model.estimator.fit(model.encode(rows), codes)
+    return model, lambda: model.estimator.fit(X, codes)
 
 
 def _of_stream(

@@ -144,7 +144,9 @@ def compare(
     types: Annotated[
         list[str] | None,
         typer.Option(
-            "--type", metavar="COLUMN=KIND", help="What a column is: numeric, categorical, boolean or date; repeatable."
+            "--type",
+            metavar="COLUMN=KIND",
+            help="What a column is: numeric, categorical, target (categories by their classes), boolean or date; repeatable.",
         ),
     ] = None,
     group: Annotated[

@@ -7,7 +7,7 @@ from typing import Any
 from separatrix.bayes.importance import HEAVY
 from separatrix.comparison.costs import class_costs
 from separatrix.comparison.fitting import by_name, certificate_of, gathered, train
-from separatrix.comparison.measures import measure
+from separatrix.comparison.measures import measure, one_mistake
 from separatrix.comparison.scores import Candidate
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import Task, Trial, aligned_coefs
@@ -50,6 +50,7 @@ def candidate_of(task: Task, trial: Trial, verdict: str) -> Candidate:
         proba=proba,
         decision_scores=None if decision_scores is None else decision_scores[0],
         calibrated=proba is None and decision_scores is not None,
+        mistake=None if proba is None else one_mistake(proba, judged.weights),
         taken=None if proba is None or loss is None else best_actions(proba, loss),
         fold_models=trial.models,
         fold_coefs=aligned_coefs(trial.models, task.encoder.feature_names_),

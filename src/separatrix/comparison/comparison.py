@@ -230,8 +230,9 @@ def compare(
         Everything random depends on it alone.
     drop, use : iterable of str, optional
         Columns that are not learnt from, or the only ones that are.
-    types : dict of str to {"numeric", "categorical", "boolean", "date"}, optional
-        What columns are, where that is known better than it can be seen; of a date its parts are used.
+    types : dict of str to {"numeric", "categorical", "target", "boolean", "date"}, optional
+        What columns are, where that is known better than it can be seen; of a date its parts are used, and "target" is
+        categorical with each category encoded by the classes of its training rows, as columns of more than 51 are.
     group : str, optional
         A column that says which rows belong together, such as a patient: they share a fold, and it is not learnt from.
     weight : str, optional

@@ -254,3 +254,18 @@ def _calibration(
     without = np.array([[error(r, folds[r] != k) for k in range(n_folds)] for r in range(len(folds))])
     jackknife = np.sqrt((n_folds - 1) * without.var(axis=1).mean())
     return Score(float(pooled), float(jackknife), np.array([error(r, at) for r, at in parts]))
+
+
+def one_mistake(proba: Float, weights: Float | None = None) -> float:
+    """What one more row, of the class that is held to be the second, adds to the mean log-loss of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.comparison.measures import one_mistake
+    >>> round(one_mistake(np.array([[0.9, 0.1], [0.1, 0.9]])), 4)  # (-log 0.1)/2
+    1.1513
+    """
+    second = np.partition(proba, -2, axis=1)[:, -2]
+    surprise = -np.log(np.maximum(second, np.finfo(np.float64).eps))
+    return float(surprise.mean() / len(proba) if weights is None else surprise @ weights / weights.sum() ** 2)

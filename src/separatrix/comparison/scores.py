@@ -4,11 +4,15 @@ Of two candidates d is the mean over the k folds of their differences within eac
 and e = c·s/√k its error, s their standard deviation, c² = 1 + k/(k − 1): folds learn from rows that they share, so that their
 differences vary less than those of fresh tables would. m is the margin, a share of what guessing loses (measures.py).
 
-    ahead of another        d > max(m, min(e, the error of its own mean))     shown to be better, and by enough to matter
+    ahead of another        d > max(m, min(e, the error of its own mean), u)  shown to be better, and by enough to matter
     tied with the best      the best is not ahead of it
-    as good as another      d + e ≤ m                                         shown to be worse by nothing that matters
+    as good as another      d + e + u ≤ m                                     shown to be worse by nothing that matters
 
 min(e, ·) is for a model that fails in one fold: a difference D there makes a mean D/k with the error D/k.
+
+u is for a model that is sure of itself and happened to be right. Where log-losses rank, it is by how much more than the other
+one it would pay for one row more, among the n, that is of the class each of them holds to be the second: Laplace's rule of
+succession, (0 + 1)/n, for mistakes that no fold has seen. In a few hundred rows folds cannot tell that they are rarer.
 
 The recommendation starts from a reference, the better of the two logistic regressions that shrink: they assume nothing about
 how columns are distributed, and go to the class shares where these say nothing. It moves to a candidate that is ahead, and
@@ -75,6 +79,9 @@ class Candidate:
     importance: list[ColumnImportance] = field(default_factory=list)  # of the columns, the largest first
     effects: list[PartialEffect] = field(default_factory=list)  # of its most important columns
     calibrated: bool = False  # whether it has no probabilities, and its log-loss is that of calibrated scores
+    mistake: float | None = (
+        None  # what one more row would add to its log-loss, if it were of the class held to be the second
+    )
     tied: bool = False  # whether it is as good as the best
     rank: int = 0  # 1 for the best
 
@@ -117,10 +124,11 @@ class _Distance:
     error: float
     by_error: bool
     by_margin: bool
+    by_mistake: bool
 
     @property
     def tied(self) -> bool:
-        return self.by_error or self.by_margin
+        return self.by_error or self.by_margin or self.by_mistake
 
     def __str__(self) -> str:
         return f"{self.mean:.2g} ± {self.error:.2g}"
@@ -132,7 +140,14 @@ def _behind(candidate: Candidate, other: Candidate, by: str, n_folds: int, margi
     wider = float(np.sqrt(1.0 + n_folds / (n_folds - 1.0)))
     mean, error = float(differences.mean()), wider * standard_error(differences, n_folds)
     by_error = mean <= max(min(error, wider * its.standard_error), _negligible(own, its, by))
-    return _Distance(mean, error, by_error, mean <= margin)
+    return _Distance(mean, error, by_error, mean <= margin, 0.0 < mean <= _unseen(other, candidate, by))
+
+
+def _unseen(candidate: Candidate, other: Candidate, by: str) -> float:
+    """u: by how much more than the other a candidate would pay for a mistake that no fold has seen."""
+    if by != "log_loss" or candidate.mistake is None or other.mistake is None:
+        return 0.0
+    return max(0.0, candidate.mistake - other.mistake)
 
 
 def _negligible(one: Score, other: Score, by: str) -> float:
@@ -169,7 +184,8 @@ def _nothing_found(shares: Candidate, leader: Candidate, shrinks: bool, by: str,
 def _as_good(candidate: Candidate, leader: Candidate, by: str, n_folds: int, margin: float) -> bool:
     """Whether a candidate is shown to be worse by nothing that matters."""
     behind = _behind(candidate, leader, by, n_folds)
-    return behind.mean + behind.error <= max(margin, _negligible(candidate.scores[by], leader.scores[by], by))
+    most = max(margin, _negligible(candidate.scores[by], leader.scores[by], by))
+    return behind.mean + behind.error + _unseen(candidate, leader, by) <= most
 
 
 def recommend(ordered: list[Candidate], by: str, n_folds: int, margin: float = 0.0) -> tuple[Candidate, str]:
@@ -234,9 +250,16 @@ def _reasons(
         yield f"{_first(chosen)} is simpler than {leader.label} and as good: behind by {behind}, which hardly matters."
     else:
         ahead = [one for one in judged[: judged.index(chosen)] if _level(one)]
-        if ahead:
-            names = ", ".join(one.label for one in ahead)
-            yield f"Nothing is shown to be better, by more than {enough}: not {names}."
+        distances = [_behind(chosen, one, by, n_folds, margin) for one in ahead]
+        unsure = [one.label for one, d in zip(ahead, distances, strict=True) if d.by_error or d.by_margin]
+        if unsure:
+            yield f"Nothing is shown to be better, by more than {enough}: not {', '.join(unsure)}."
+        for one, distance in zip(ahead, distances, strict=True):
+            if one.label not in unsure:
+                yield (
+                    f"{_first(one)} is ahead by {distance}, but so sure of its answers that one wrong one more, in as many "
+                    "rows, would undo it."
+                )
         for one in (
             one
             for one in judged
@@ -271,8 +294,10 @@ def tie_rule(by: str, margin: float, share: float) -> str:
     rule = "As good as the best: behind by no more than the error of the difference over the folds, which share rows"
     if margin > 0.0:
         rule += f", or by no more than {margin:.2g}, which is {100 * share:g} % of {guess} (--margin)"
+    mistake = " and than one confident mistake more would cost" if by == "log_loss" else ""
     beside = "the margin" if margin > 0.0 else "rounding"
     return (
-        f"{rule}. Recommended is logistic regression, unless another is ahead of it by more than both; the class shares, if it "
-        f"gains no more than {beside} and the error; or a simpler one that is behind by no more than {beside}, error included."
+        f"{rule}. Recommended is logistic regression, unless another is ahead of it by more than both{mistake}; the class "
+        f"shares, if it gains no more than {beside} and the error; or a simpler one that is behind by no more than {beside}, "
+        "error included."
     )

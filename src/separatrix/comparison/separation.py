@@ -36,7 +36,7 @@ def examine(task: Task, seconds: float) -> tuple[str, str]:
         found = separability(X, codes, max_seconds=seconds)
         if found.verdict != "quasi":
             return found.verdict, _named(found, task, names) + _by_chance(found, X)
-        alone = [j for j in _of_one_class(X, codes) if encoder.features_[j].what != "value"]
+        alone = [j for j in _of_one_class(X, codes) if encoder.features_[j].what in ("missing", "level")]
         if not alone:
             return found.verdict, _named(found, task, names)
         ones = X[:, alone] == X[:, alone].max(axis=0)

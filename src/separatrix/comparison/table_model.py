@@ -137,9 +137,10 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         TableModel
         """
         schema, rows, codes = TableSchema.infer_and_read(table, target)
-        encoder = TableEncoder(schema, standardise=standardise).fit(rows) if encode else None
+        encoder = TableEncoder(schema, standardise=standardise) if encode else None
+        X = rows.frame() if encoder is None else encoder.fit_transform(rows, codes)
         model = cls(schema, encoder, clone(estimator), family=family, loss=loss, actions=actions)
-        model.estimator.fit(model.encode(rows), codes)
+        model.estimator.fit(X, codes)
         model.training = profile(rows)
         return model
 

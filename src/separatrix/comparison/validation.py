@@ -34,6 +34,14 @@ LEARNING_SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 Step = Callable[[str], None]
 
 
+def learn_encoding(
+    schema: TableSchema, rows: TableRows, codes: Codes, weights: Float | None, related: Related
+) -> tuple[TableEncoder, Float]:
+    """An encoder learnt from rows, and these rows as a model learns from them."""
+    encoder = TableEncoder(schema)
+    return encoder, encoder.fit_transform(rows, codes, weights, related.together(codes))
+
+
 @dataclass(frozen=True)
 class Part:
     """The rows that are learnt from and those that are left out, as each kind of family reads them."""
@@ -45,13 +53,21 @@ class Part:
     outside: Codes
     fitted: TableEncoder | None = None
     all_weights: Float | None = None
+    related: Related = UNRELATED
+
+    @cached_property
+    def _learnt(self) -> tuple[TableEncoder, Float]:
+        """The encoder, learnt from the rows inside unless it is known, and these as it gives them to learn from."""
+        if self.fitted is not None:
+            return self.fitted, self.fitted.transform(self._rows[0])
+        return learn_encoding(
+            self.schema, self._rows[0], self.codes[self.inside], self.weights, self.related.take(self.inside)
+        )
 
     @cached_property
     def encoder(self) -> TableEncoder:
         """Learnt from the rows inside, unless it is known."""
-        return (
-            TableEncoder(self.schema).fit(self._rows[0], weights=self.weights) if self.fitted is None else self.fitted
-        )
+        return self._learnt[0]
 
     @property
     def weights(self) -> Float | None:
@@ -64,7 +80,7 @@ class Part:
 
     @cached_property
     def _encoded(self) -> tuple[Float, Float]:
-        return self.encoder.transform(self._rows[0]), self.encoder.transform(self._rows[1])
+        return self._learnt[1], self.encoder.transform(self._rows[1])
 
     @cached_property
     def _frames(self) -> tuple[Any, Any]:
@@ -140,14 +156,18 @@ class Task:
         return int(self.folds.max()) + 1
 
     @cached_property
+    def _learnt(self) -> tuple[TableEncoder, Float]:
+        return learn_encoding(self.schema, self.rows, self.codes, self.weights, self.related)
+
+    @cached_property
     def encoder(self) -> TableEncoder:
         """Learnt from all rows."""
-        return TableEncoder(self.schema).fit(self.rows, weights=self.weights)
+        return self._learnt[0]
 
     @cached_property
     def encoded(self) -> Float:
         """All rows as numbers."""
-        return self.encoder.transform(self.rows)
+        return self._learnt[1]
 
     @cached_property
     def whole(self) -> Part:
@@ -174,7 +194,7 @@ class Task:
 
     def part(self, inside: Codes, outside: Codes, fitted: TableEncoder | None = None) -> Part:
         """Rows to learn from and rows that are left out, with the encoder learnt from the first where it is known."""
-        return Part(self.rows, self.schema, self.codes, inside, outside, fitted, self.weights)
+        return Part(self.rows, self.schema, self.codes, inside, outside, fitted, self.weights, self.related)
 
     def fold(self, number: int, repeat: int = 0) -> tuple[Codes, Codes]:
         """The rows that a fold learns from, and those that it leaves out."""

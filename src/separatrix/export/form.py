@@ -3,7 +3,8 @@
 columns → features → scores → probabilities → decision
 
 value    ((x, or fill where x is missing) − centre)/scale       missing   ([x is missing] − centre)/scale
-level    ([x = level] − centre)/scale                           pipelines and feature maps: pipelines.py
+level    ([x = level] − centre)/scale                           target    (t(x) − centre)/scale, t looked up by text
+                                                                pipelines and feature maps: pipelines.py
 
 scores   a linear, quadratic, additive, cumulative or kernel form, or votes between pairs        see the forms in geometry/
 platt    p = 1/(1 + e^{As + B}), on the side of ½ that s is on, within [10⁻⁷, 1 − 10⁻⁷]; the other links as there
@@ -154,7 +155,10 @@ def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
     features: tuple[Feature, ...] = ()
     if model.encoder is not None:
         features = tuple(
-            Feature(f.name, f.column, f.what, f.level, f.fill if f.what == "value" else None, f.centre, f.scale)
+            Feature(
+                *(f.name, f.column, f.what, f.level, f.fill if f.what == "value" else None, f.centre, f.scale),
+                values={text: own[f.place] for text, own in model.encoder.targets_.get(f.column, {}).items()},
+            )
             for f in model.encoder.features_
         )
         used = {feature.column for feature in features}

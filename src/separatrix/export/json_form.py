@@ -15,6 +15,7 @@ from separatrix.comparison.table_model import TableModel
 from separatrix.dual.points import Points
 from separatrix.export.form import ExportForm, InputColumn, every_part, export_form
 from separatrix.export.model_file import library_version
+from separatrix.export.pipelines import Feature
 from separatrix.export.sql_dialects import WHITESPACE
 from separatrix.geometry.additive_form import Additive
 from separatrix.geometry.combined_forms import PairVote
@@ -29,7 +30,8 @@ _COLUMNS = (
 _FEATURES = (
     "features: z_j = (v - centre)/scale. For 'value' v is the number in the column, or fill where it is missing (without a "
     "fill nothing may be missing). For 'missing' v is 1 where the column is missing, else 0. For 'level' v is 1 where the "
-    "column, or fill where it is missing and there is one, is that level, else 0."
+    "column, or fill where it is missing and there is one, is that level, else 0. For 'target' v is what values has for the "
+    "text in the column, 0 for a text that it does not have and where the column is missing."
 )
 _PRODUCTS = "products: from here on z_i is the product of the features at the places products[i]; of none it is 1."
 _RULES = {
@@ -129,7 +131,7 @@ def to_json(model: Any) -> str:
         "formula": _formula(form),
         "classes": form.classes,
         "columns": [_column(column) for column in form.columns],
-        "features": [asdict(feature) for feature in form.features],
+        "features": [_feature(feature) for feature in form.features],
         "products": [list(product) for product in form.products],
         "rule": rule,
         "link": link,
@@ -162,6 +164,11 @@ def _fields(part: Any) -> list[str]:
     names = [field.name for field in fields(part)]
     elsewhere = ("link", "columns", "second", "confidences")
     return [name for name in names if not (isinstance(part, ScoreForm) and name in elsewhere)]
+
+
+def _feature(feature: Feature) -> dict[str, Any]:
+    """A feature; only one that is looked up has values."""
+    return {name: value for name, value in asdict(feature).items() if name != "values" or feature.what == "target"}
 
 
 def _column(column: InputColumn) -> dict[str, Any]:

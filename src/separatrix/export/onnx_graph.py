@@ -185,9 +185,13 @@ class _Graph(OnnxNodes):
 
     def looked_up(self, column: InputColumn, features: list[Feature]) -> str:
         """The features of a text: one row for every level, one for a missing text, one for any other."""
-        levels = list(dict.fromkeys(feature.level for feature in features if feature.what == "level"))
+        named = [[feature.level] if feature.what == "level" else feature.values for feature in features]
+        levels = list(dict.fromkeys(level for group in named for level in group))
         table = np.zeros((len(levels) + 2, len(features)))
         for j, feature in enumerate(features):
+            if feature.what == "target":
+                table[: len(levels), j] = [feature.values.get(level, 0.0) for level in levels]
+                continue
             table[len(levels) if feature.what == "missing" else levels.index(feature.level), j] = 1.0
             if feature.what == "level" and feature.fill == feature.level:
                 table[len(levels), j] = 1.0

@@ -11,8 +11,8 @@ What is none of these is refused by the name of its step.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,15 +20,19 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Feature:
-    """((v or fill) − centre)/scale of a column, or of [x is missing] or [x = level]; without a fill what is missing stays."""
+    """((v or fill) − centre)/scale of a column, or of [x is missing] or [x = level]; without a fill what is missing stays.
+
+    Of "target" v is looked up in `values`, 0 for a text that is not there.
+    """
 
     name: str
     column: str
-    what: Literal["value", "missing", "level"] = "value"
+    what: Literal["value", "missing", "level", "target"] = "value"
     level: Any = ""
     fill: Any = None
     centre: float = 0.0
     scale: float = 1.0
+    values: Mapping[str, float] = field(default_factory=dict)
 
     def moved(self, centre: float, scale: float) -> Feature:
         """(the feature − centre)/scale."""

@@ -50,6 +50,9 @@ class SqlScores:
         own, one, zero = self.place[feature.column], self.number(1), self.number(0)
         if feature.what == "value":
             value = own if feature.fill is None else f"COALESCE({own}, {self.number(feature.fill)})"
+        elif feature.what == "target":
+            cases = " ".join(f"WHEN {text(level)} THEN {self.number(v)}" for level, v in feature.values.items())
+            value = f"CASE {own} {cases} ELSE {zero} END" if cases else zero
         else:
             # A missing level is no level: the comparison with NULL is not true.
             condition = f"{own} IS NULL"

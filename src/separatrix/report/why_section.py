@@ -150,6 +150,8 @@ def unit_table(candidate: Candidate, classes: Sequence[str]) -> PageTable | None
             else 10.0 ** math.floor(math.log10(feature.scale or 1.0))
         )
         step = f"+{number(size)}" if feature.what == "value" and feature.column not in flags else "yes, not no"
+        if feature.what == "target":
+            step = "+1 in the log-odds of its category"
         if feature.what == "level":
             step = "this, not the most frequent"
         for k, owner in enumerate(owners):

@@ -24,7 +24,7 @@ from separatrix.tables.columns import (
     describe_numbers,
     describe_text,
 )
-from separatrix.tables.encoding_sums import CategorySums, NumberSums
+from separatrix.tables.encoding.encoding_sums import CategorySums, NumberSums
 from separatrix.tables.facts import NumberFacts, TextFacts
 from separatrix.tables.quantiles import QuantileSketch
 from separatrix.tables.rows import CodedText, check_finite, coded_text, flags_of

@@ -49,6 +49,7 @@ class ColumnSchema:
     source: str = ""  # of a part of a date the column of the table that holds it
     part: str = ""  # which part of the date
     form: str = ""  # how the dates are written, where they are text
+    encoding: str = ""  # "target" of a categorical column that models see by what the classes say of each category
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,10 @@ def _declared(column: ParsedColumn, decimal: Mark, kind_of: str) -> InferredColu
         return InferredColumn(ColumnSchema(name, "numeric", why, missing=int(np.isnan(x).sum())), x)
     levels, places = coded(values if column.text is not None else plain(values.cast(pa.string())))
     missing = int((places < 0).sum())
-    if kind_of == "categorical":
-        schema = ColumnSchema(name, "categorical", why, tuple(sorted(levels)), missing)
+    if kind_of in ("categorical", "target"):
+        encoding = "target" if kind_of == "target" else ""
+        why = "It is declared categorical, encoded by the target." if encoding else why
+        schema = ColumnSchema(name, "categorical", why, tuple(sorted(levels)), missing, encoding=encoding)
         return InferredColumn(schema, CodedText(levels, places))
     if len(levels) != 2:
         raise ValueError(f"Column {name!r} is declared boolean, and holds {len(levels)} different values, not two.")
@@ -201,15 +204,18 @@ def _stand_ins(name: str, facts: NumberFacts) -> Iterator[str]:
 def _infer_text(column: ParsedColumn) -> InferredColumn:
     """A column of text that is not all numbers."""
     levels, places = coded(column.values)
-    inferred = describe_text(column.name, TextFacts.of(levels, places))
+    inferred = describe_text(column.name, TextFacts.of(levels, places), held=True)
     schema = inferred.schema
     if schema.kind == "boolean":
         return replace(inferred, values=flags_of(levels, places, schema.categories, schema.true))
     return inferred if schema.kind == "left_out" else replace(inferred, values=CodedText(levels, places))
 
 
-def describe_text(name: str, facts: TextFacts) -> InferredColumn:
-    """What a column of text that is not all numbers is; everything is read off its different values."""
+def describe_text(name: str, facts: TextFacts, held: bool = False) -> InferredColumn:
+    """What a column of text that is not all numbers is; everything is read off its different values.
+
+    Many categories are encoded by the target where the rows are held; a stream has indicators of the most frequent ones.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -246,14 +252,22 @@ def describe_text(name: str, facts: TextFacts) -> InferredColumn:
         why = f"{many}: free text, too varied to be categories."
     if why:
         return InferredColumn(ColumnSchema(name, "left_out", why, missing=missing), remarks=tuple(remarks))
-    if len(levels) > MOST_LEVELS + 1 and not remarks:
+    many_levels = held and len(levels) > MOST_LEVELS + 1
+    if many_levels:
+        remarks.append(
+            f"Column {name!r} has {len(levels)} categories: models see each as what the classes of its training rows say of it "
+            f"(target encoding). Declare it categorical (--type COLUMN=categorical) to have indicators of the {MOST_LEVELS} "
+            "most frequent ones after the first."
+        )
+    elif len(levels) > MOST_LEVELS + 1 and not remarks:
         rest = np.sort(counts)[: -MOST_LEVELS - 1].sum() / observed
         remarks.append(
             f"Column {name!r} has {len(levels)} categories: the most frequent one is what {MOST_LEVELS} others are compared "
             f"with, and the rest ({rest:.1%} of the rows) are taken to be like it. Group them if they matter."
         )
     reason = f"It holds text: {len(levels)} categor{'y' if len(levels) == 1 else 'ies'} in {observed} rows."
-    schema = ColumnSchema(name, "categorical", reason, tuple(sorted(levels)), missing)
+    encoding = "target" if many_levels else ""
+    schema = ColumnSchema(name, "categorical", reason, tuple(sorted(levels)), missing, encoding=encoding)
     return InferredColumn(schema, remarks=tuple(remarks))
 
 

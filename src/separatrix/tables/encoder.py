@@ -3,6 +3,7 @@
     value    ((x if observed else fill) − centre)/scale      fill: the median of the training rows
     missing  (1[x missing] − centre)/scale                    where enough training rows had holes of their own
     level    (1[x = level] − centre)/scale                    all categories but the most frequent, and but rare ones
+    target   (t_k(x) − centre)/scale                          of a column of many categories (target_encoding.py)
 
 Centre and scale are the mean and the standard deviation of the feature over the training rows, 0 and 1 without
 standardisation. A list of such features is all that a transformation needs.
@@ -16,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -23,8 +25,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.data.block import Codes
 from separatrix.tables.columns import MOST_LEVELS
-from separatrix.tables.encoding_sums import CategorySums, EncodingSums, share_moments
+from separatrix.tables.encoding.encoding_sums import CategorySums, EncodingSums, share_moments
+from separatrix.tables.encoding.target_encoding import LevelScores, crossed, encoded, level_scores
 from separatrix.tables.rows import CodedText, TableRows
 from separatrix.tables.schema import TableSchema
 
@@ -37,11 +41,12 @@ class EncodedFeature:
 
     name: str  # what people read: "age", "age is missing", "sex = male"
     column: str  # of the table
-    what: Literal["value", "missing", "level"]
+    what: Literal["value", "missing", "level", "target"]
     level: str = ""  # the category that is 1
     fill: float = 0.0  # the value of a hole
     centre: float = 0.0
     scale: float = 1.0
+    place: int = 0  # of a target the class that it speaks for, less one
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -70,6 +75,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     levels_ : dict of str to list of str
         The categories that have a feature, by categorical column: all but the most frequent one, at most 50. A category
         never seen in training is treated like the most frequent one.
+    targets_ : dict of str to dict of str to list of float
+        What classes say of each category, by column that is encoded so (target_encoding.py): where `fit` is given classes.
 
     Examples
     --------
@@ -93,7 +100,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     centres_: NDArray[np.float64]
     scales_: NDArray[np.float64]
     levels_: dict[str, list[str]]
-    min_count: int | Literal["auto"] = "auto"  # for encoders of older model files
+    targets_: Mapping[str, LevelScores] = MappingProxyType({})  # this and the next for encoders of older model files
+    min_count: int | Literal["auto"] = "auto"
 
     def __init__(
         self, schema: TableSchema, *, standardise: bool = True, min_count: int | Literal["auto"] = "auto"
@@ -102,24 +110,82 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.standardise = standardise
         self.min_count = min_count
 
-    def fit(self, rows: TableRows, y: Any = None, weights: NDArray[np.float64] | None = None) -> Self:
-        """Learn fills, levels, centres and scales; y is ignored. Weights say how often rows count for centres and scales."""
+    def fit(
+        self,
+        rows: TableRows,
+        y: Codes | None = None,
+        weights: NDArray[np.float64] | None = None,
+        groups: Codes | None = None,
+    ) -> Self:
+        """Learn fills, levels, centres and scales.
+
+        Parameters
+        ----------
+        rows : TableRows
+        y : ndarray of int, optional
+            Their classes, as places in those of the schema; without them columns of many categories have indicators.
+        weights : ndarray, optional
+            How often rows count for centres, scales and the classes of categories.
+        groups : ndarray of int, optional
+            Rows that belong together: none is encoded by the class of another.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(rows, y, weights, groups)
+        return self
+
+    def fit_transform(
+        self,
+        X: TableRows,
+        y: Codes | None = None,
+        weights: NDArray[np.float64] | None = None,
+        groups: Codes | None = None,
+    ) -> NDArray[np.float64]:
+        """Learn as `fit` does, and give the training rows as a model may learn from them: none is encoded by its own class."""
+        own = self._fit(X, y, weights, groups)
+        return self._replaced(self._matrix(X), own)
+
+    def _fit(
+        self, rows: TableRows, y: Codes | None, weights: NDArray[np.float64] | None, groups: Codes | None
+    ) -> dict[str, NDArray[np.float64]]:
+        """Learn, and give the targets of the rows, by column, each from the classes of others."""
         if not len(rows):
             raise ValueError("There are no rows to learn from; give at least one.")
         coded = {name: CodedText.of(x) if x.dtype == object else x for name, x in rows.columns.items()}
+        k, own, self.targets_ = len(self.schema.classes), dict[str, NDArray[np.float64]](), {}
+        for column in self.schema.used if y is not None else ():
+            text = coded.get(column.name)
+            if column.encoding == "target" and isinstance(text, CodedText):
+                assert y is not None
+                self.targets_[column.name] = level_scores(text, y, k, weights)
+                own[column.name] = crossed(text, y, k, weights, groups)
         sums = EncodingSums.of(TableRows(coded, rows.booleans, len(rows)))
         observed = {name: x[~np.isnan(x)] for name, x in coded.items() if not isinstance(x, CodedText)}
         self.learn(sums, {name: float(np.median(x)) for name, x in observed.items() if len(x)})
-        return self if weights is None or not self.standardise else self._with(self._weighted(rows, weights))
+        if self.standardise and (own or weights is not None):
+            matrix = self._replaced(self._matrix(rows), own)
+            self._with(self._measured(matrix, weights))
+        return own
 
-    def _weighted(self, rows: TableRows, weights: NDArray[np.float64]) -> list[EncodedFeature]:
-        """The features with means and deviations of weighted rows."""
-        matrix, shares = self._matrix(rows), weights / weights.sum()
+    def _replaced(self, matrix: NDArray[np.float64], own: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        """The matrix with the targets of its rows that are given."""
+        for j, feature in enumerate(self.features_):
+            if feature.what == "target" and feature.column in own:
+                matrix[:, j] = (own[feature.column][:, feature.place] - feature.centre) / feature.scale
+        return matrix
+
+    def _measured(self, matrix: NDArray[np.float64], weights: NDArray[np.float64] | None) -> list[EncodedFeature]:
+        """The features with means and deviations of weighted rows; without weights only targets do not have them yet."""
+        shares = np.full(len(matrix), 1.0 / len(matrix)) if weights is None else weights / weights.sum()
         means = shares @ matrix
         spreads = np.sqrt(shares @ (matrix - means) ** 2)
         spreads[matrix.min(axis=0) == matrix.max(axis=0)] = 1.0
         return [
             replace(one, centre=float(one.centre + one.scale * mean), scale=float(one.scale * spread))
+            if weights is not None or one.what == "target"
+            else one
             for one, mean, spread in zip(self.features_, means, spreads, strict=True)
         ]
 
@@ -162,9 +228,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             name, found = column.name, sums.columns[column.name]
             if isinstance(found, CategorySums):
                 counts = found.counts
+                for place in range(len(self.schema.classes) - 1) if name in self.targets_ else ():
+                    toward = "" if len(self.schema.classes) == 2 else f" ({self.schema.classes[place + 1]})"
+                    yield EncodedFeature(f"{name} by target{toward}", name, "target", place=place)
                 # The most frequent category, the first of those that tie, has no feature: it is what the others are against.
                 order = sorted(counts, key=lambda level: (-counts[level], level))
-                kept = order[1 : MOST_LEVELS + 1]
+                kept = [] if name in self.targets_ else order[1 : MOST_LEVELS + 1]
                 self.levels_[name] = sorted(level for level in kept if least <= counts[level] <= sums.n - least)
                 for level in self.levels_[name]:
                     feature = EncodedFeature(f"{name} = {level}", name, "level", level)
@@ -191,9 +260,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def _matrix(self, rows: TableRows) -> NDArray[np.float64]:
         matrix = np.empty((len(rows), len(self.features_)), order="F")
         categories: dict[str, dict[Any, int]] = {}
+        targets: dict[str, NDArray[np.float64]] = {}
         ones = np.array([(1.0 - feature.centre) / feature.scale for feature in self.features_])
         for j, feature in enumerate(self.features_):
             values, column = rows.columns[feature.column], matrix[:, j]
+            if feature.what == "target":
+                if feature.column not in targets:
+                    text, classes = CodedText.of(values), len(self.schema.classes)
+                    targets[feature.column] = encoded(text, self.targets_[feature.column], classes)
+                column[:] = (targets[feature.column][:, feature.place] - feature.centre) / feature.scale
+                continue
             if values.dtype == object:  # all the features of such a column are found at once, below
                 categories.setdefault(feature.column, {})[feature.level if feature.what == "level" else None] = j
                 column[:] = (0.0 - feature.centre) / feature.scale

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.folds import GOLDEN, Keys, mixed
-from separatrix.tables.encoding_sums import text_bits
+from separatrix.tables.encoding.encoding_sums import text_bits
 from separatrix.tables.rows import CodedText, TableRows
 
 

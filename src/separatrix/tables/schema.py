@@ -115,8 +115,8 @@ class TableSchema:
         ----------
         table, target
             As for `infer`.
-        types : dict of str to {"numeric", "categorical", "boolean", "date"}, optional
-            What columns are, by name; the others are looked at.
+        types : dict of str to {"numeric", "categorical", "target", "boolean", "date"}, optional
+            What columns are, by name; the others are looked at. "target" is categorical, encoded by the target.
 
         Returns
         -------

@@ -22,7 +22,7 @@ from separatrix.tables.column_scan import MOST_TEXTS, ColumnScan
 from separatrix.tables.columns import ColumnSchema, InferredColumn
 from separatrix.tables.drawn_rows import DrawnRows
 from separatrix.tables.encoder import TableEncoder
-from separatrix.tables.encoding_sums import EncodingSums, hashed_places
+from separatrix.tables.encoding.encoding_sums import EncodingSums, hashed_places
 from separatrix.tables.findings import class_findings, column_findings, few, spelling_findings
 from separatrix.tables.quantiles import draw_level
 from separatrix.tables.reading import FIRST_ROW

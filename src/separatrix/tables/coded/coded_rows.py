@@ -35,6 +35,11 @@ class RowCoding:
         levels: dict[str, dict[Any, int]] = {}
         value_at, hole_at, fill = dict[str, int](), dict[str, int](), dict[str, float]()
         text = {column.name for column in encoder.schema.used if column.kind == "categorical"}
+        if by_target := next((one.column for one in encoder.features_ if one.what == "target"), None):
+            raise ValueError(
+                f"Column {by_target!r} is encoded by the classes of its categories, for which rows are held; a stream has "
+                "indicators."
+            )
         for j, feature in enumerate(encoder.features_):
             if feature.column in text:
                 levels.setdefault(feature.column, {})[feature.level if feature.what == "level" else None] = j

@@ -135,7 +135,7 @@ class EncodingSums:
     Examples
     --------
     >>> import numpy as np
-    >>> from separatrix.tables.encoding_sums import EncodingSums
+    >>> from separatrix.tables.encoding.encoding_sums import EncodingSums
     >>> from separatrix.tables.rows import TableRows
     >>> parts = [TableRows({"age": np.array(ages)}, frozenset(), 2) for ages in ([30.0, np.nan], [40.0, 50.0])]
     >>> sums = EncodingSums.of(parts[0]).merge(EncodingSums.of(parts[1], start=2))
