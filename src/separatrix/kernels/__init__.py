@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -85,10 +86,11 @@ def row_entry(data: Any, indices: Any, centre: Any, i: Any, p: Any) -> Any:
     """Column and value of an entry of row i.
 
     Of a CSR matrix `data` is (1, entries), so that one loop serves it and dense rows, which have no `indices`, and may have a
-    centre.
+    centre. The column has no sign: of one that has, compiled code looks whether it counts from the end.
     """
+    j = np.uint64(p if indices is None else indices[p])
     if indices is not None:
-        return indices[p], data[0, p]
+        return j, data[0, p]
     if centre is None:
-        return p, data[i, p]
-    return p, data[i, p] - centre[p]
+        return j, data[i, p]
+    return j, data[i, p] - centre[p]

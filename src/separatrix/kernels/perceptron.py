@@ -21,12 +21,15 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
+from separatrix.kernels.support_vectors.prefetch import fetch_row
 
 # Below this scale it is put back into the vector. Sums over visits lose the digits that v = w/c has more than w.
 _TINY, _SMALL = 1e-9, 1e-3
 # A score decides by its sign: the order of its sum, and products rounded once with it, make no difference that matters.
 REORDERED = {"reassoc", "contract", "nsz"}
 """Options of loops that sum scores."""
+# A sparse row is asked for while so many before it are visited, unless so few entries are in cache anyway.
+_AHEAD, _IN_CACHE = 2, 30_000
 _EXPONENT_AND_FRACTION = np.uint64(0x7FFFFFFFFFFFFFFF)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _TWO = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -40,11 +43,12 @@ def _dense_score(row: Any, v: Any) -> Any:
     return score
 
 
-@compiled(fastmath=REORDERED)
+@compiled()
 def _sparse_score(data: Any, indices: Any, first: Any, last: Any, v: Any) -> Any:
+    """In the order of the entries: a compiler that may change it gathers entries of v, which takes longer."""
     score = 0.0
     for p in range(first, last):
-        score += v[indices[p]] * data[p]
+        score += v[np.uint64(indices[p])] * data[p]
     return score
 
 
@@ -91,8 +95,12 @@ def visit(rows: Any, order: Any, code: int, factors: Any, rule: Any, vectors: An
         state.loss,
     )
     scales, seen, summed_intercept, run = state.scales, state.seen, state.summed_intercept, state.run
-    for at in order:
+    far = not dense and len(indices) > _IN_CACHE
+    for turn in range(len(order)):
+        at = order[turn]
         i = which[at]
+        if far and turn + _AHEAD < len(order):
+            fetch_row(data, indices, indptr, which[order[turn + _AHEAD]])
         sign = 1.0 if codes[i] == code else -1.0
         weight = factors[1] * weights[at] if sign > 0.0 else factors[0] * weights[at]
         if weight == 0.0:
@@ -133,7 +141,7 @@ def visit(rows: Any, order: Any, code: int, factors: Any, rule: Any, vectors: An
                     v[j] += row[j] * change
             else:
                 for p in range(first, last):
-                    v[indices[p]] += data[p] * change
+                    v[np.uint64(indices[p])] += data[p] * change
             intercept += step * lift_squared
         if absolute > 0.0:
             due += absolute

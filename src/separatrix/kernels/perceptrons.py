@@ -35,7 +35,7 @@ def _add(v: Any, row: Any, step: Any) -> None:
 def _sparse_scores(data: Any, indices: Any, first: Any, last: Any, V: Any, scores: Any) -> None:
     scores[:] = 0.0
     for p in range(first, last):
-        value, j = data[p], indices[p]
+        value, j = data[p], np.uint64(indices[p])
         for k in range(len(scores)):
             scores[k] += V[j, k] * value
 
@@ -94,7 +94,7 @@ def epochs_together(
                     _add(V[k], data[first:last], step)
                 else:
                     for p in range(first, last):
-                        V[indices[p], k] += data[p] * step
+                        V[np.uint64(indices[p]), k] += data[p] * step
                 b[k] += step * lift_squared
         ended = False
         for k in range(machines):
