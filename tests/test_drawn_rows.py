@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from sklearn.base import clone
 
 import separatrix as sx
 from separatrix.tables import table_files, table_scan, table_source
+from separatrix.tables.coded import coded_sums
+from separatrix.tables.coded.coded_sums import CodedSums
 from separatrix.tables.drawn_rows import share_to_draw
+from separatrix.tables.table_source import TableBlock
 
 N = 9_000
 
@@ -118,6 +123,71 @@ def test_sums_over_coded_rows_are_those_over_the_features(
     assert rows.loss_sums("hinge", w, b, own, metric, keep=False) is None
     assert rows.loss_sums("logistic", w, b, own, None, keep=True) is None
     assert block.row_sums() is None  # once the features are there, they are used
+
+
+def coded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, weight: str | None = None) -> TableBlock:
+    monkeypatch.setattr(table_source, "LONG", 0)
+    monkeypatch.setattr(table_scan, "LONG", 0)
+    (block,) = scanned(tmp_path, "parquet", people(n), weight=weight).labelled().blocks()
+    return block
+
+
+@pytest.mark.parametrize("steep", [1e-300, 30.0, 800.0, 1e6, 1e300])
+def test_sums_over_coded_rows_of_extreme_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steep: float) -> None:
+    block = coded(tmp_path, monkeypatch, 1_000)
+    w, b = steep * np.random.default_rng(0).standard_normal((1, block.shape[1])), np.array([0.5])
+    sums = block.row_sums()[0].loss_sums("logistic", w, b, None, None, keep=False)
+    X, sign = block.X, 1 - 2 * block.codes
+    eta = X @ w[0] + b[0]
+    r = sign * expit(sign * eta)
+    assert sums.loss == pytest.approx(np.logaddexp(0.0, sign * eta).sum(), rel=1e-12)
+    assert sums.squares == pytest.approx((r * r).sum(), rel=1e-9)
+    np.testing.assert_allclose(sums.gradient[0], X.T @ r, rtol=1e-9, atol=1e-9 * np.abs(r).sum())
+    assert sums.steepest == pytest.approx(np.abs(eta).max(), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 255, 256, 257, 2_000])
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_sums_over_coded_rows_however_they_are_cut_and_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, weight: str | None
+) -> None:
+    """Pieces and parts change the rounding alone, and the order of the numbers in memory not even that."""
+    block = coded(tmp_path, monkeypatch, 2_500, weight).part(slice(300, 300 + n))
+    rng, d = np.random.default_rng(n), block.shape[1]
+    given = "logistic", rng.standard_normal((1, d)), rng.standard_normal(1), rng.standard_normal((n, 1)), rng.random(d)
+    whole = CodedSums(block.code, block._coding, block.codes, block.weights).loss_sums(*given, keep=False)
+    arrays = {name: np.ascontiguousarray(array) for name, array in block.kept().items()}
+    again = CodedSums.of_arrays(block._coding, arrays, block.codes, block.weights).loss_sums(*given, keep=False)
+    for one, other in zip(asdict(whole).values(), asdict(again).values(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    monkeypatch.setattr(coded_sums, "_PIECE", 512)
+    cut = CodedSums(block.code, block._coding, block.codes, block.weights).loss_sums(*given, keep=False)
+    parts = []
+    for rows in (slice(0, n // 3), slice(n // 3, n)):
+        part = block.part(rows)
+        own = (*given[:3], given[3][rows], given[4])
+        parts.append(CodedSums(part.code, part._coding, part.codes, part.weights).loss_sums(*own, keep=False))
+    for name in ("loss", "slopes", "squares", "total", "gradient"):
+        expected, size = np.asarray(getattr(whole, name)), 1e-12 * n * (1.0 + np.abs(block.X).max())
+        np.testing.assert_allclose(getattr(cut, name), expected, rtol=1e-12, atol=size)
+        np.testing.assert_allclose(sum(getattr(part, name) for part in parts), expected, rtol=1e-12, atol=size)
+    for name in ("steepest", "largest"):
+        assert getattr(cut, name) == max(getattr(part, name) for part in parts) == getattr(whole, name)
+
+
+def test_a_fit_over_coded_rows_has_the_same_bits_on_any_number_of_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_source, "LONG", 0)
+    monkeypatch.setattr(table_scan, "LONG", 0)
+    monkeypatch.setattr(table_files, "ROWS", 300)
+    source, fits = scanned(tmp_path, "parquet", people(4_000)), []
+    for threads in (1, 2, 5):
+        with sx.config(threads=threads):
+            fits.append(sx.LogisticRegression().fit(source))
+    for model in fits[1:]:
+        assert (model.coef_ == fits[0].coef_).all() and (model.intercept_ == fits[0].intercept_).all()
+        assert model.fit_.certificate == fits[0].fit_.certificate
 
 
 def test_a_perceptron_from_files_is_that_of_the_array(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from separatrix.kernels import compiled
 
-# Rows whose numbers stay in cache while the columns are read one after another, and from the scores to the gradient.
+# Rows whose numbers stay in cache while the columns are read one after another.
 _TILE = 256
 
 
@@ -85,89 +85,123 @@ def add_coded_rows(
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def coded_logistic_pass(
+def coded_scores(
     values: Any,
     places: Any,
+    start: Any,
+    hole_at: Any,
+    fill: Any,
+    centre: Any,
+    offset: Any,
+    u: Any,
+    t: Any,
+    b: Any,
+    eta: Any,
+) -> None:
+    """`eta` (m,) takes η of the m rows from `start` on, of numbers `values` (p, n); an empty `offset` stands for zeros.
+
+    `places` (q, n) are the features of the categories, −1 for none, `hole_at` (p,) those that mark a hole of a number. What an
+    indicator adds is t[a + 1], and t[0] = 0 is for none: no row takes a branch.
+    """
+    for first in range(0, len(eta), _TILE):
+        own, at = eta[first : first + _TILE], start + first
+        for i in range(len(own)):
+            own[i] = b if len(offset) == 0 else b + offset[at + i]
+        for j in range(len(values)):
+            filled, middle, along = fill[j], centre[j], u[j]
+            mark = t[hole_at[j] + 1]
+            for i in range(len(own)):
+                x = values[j, at + i]
+                own[i] += along * ((x if x == x else filled) - middle)
+            if hole_at[j] >= 0:
+                for i in range(len(own)):
+                    x = values[j, at + i]
+                    own[i] += 0.0 if x == x else mark
+        for q in range(len(places)):
+            for i in range(len(own)):
+                own[i] += t[np.uint64(places[q, at + i] + 1)]  # unsigned: nothing is counted from the end
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def coded_sizes(
+    values: Any,
+    places: Any,
+    start: Any,
+    hole_at: Any,
+    fill: Any,
+    centre: Any,
+    metric: Any,
+    marked: Any,
+    least: Any,
+    sizes: Any,
+) -> None:
+    """`sizes` (m,) take least + Σ_p metric_p v_p² + Σ_a marked_a of the m rows from `start` on; `marked` as `t` above."""
+    for first in range(0, len(sizes), _TILE):
+        own, at = sizes[first : first + _TILE], start + first
+        own[:] = least
+        for j in range(len(values)):
+            filled, middle, mark = fill[j], centre[j], marked[hole_at[j] + 1]
+            for i in range(len(own)):
+                x = values[j, at + i]
+                v = (x if x == x else filled) - middle
+                own[i] += metric[j] * v * v + (0.0 if x == x else mark)
+        for q in range(len(places)):
+            for i in range(len(own)):
+                own[i] += marked[np.uint64(places[q, at + i] + 1)]
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def add_coded_slopes(
+    values: Any,
+    places: Any,
+    start: Any,
     hole_at: Any,
     fill: Any,
     centre: Any,
     codes: Any,
     weights: Any,
-    offset: Any,
-    u: Any,
-    t: Any,
-    b: Any,
-    metric: Any,
-    marked: Any,
-    least: Any,
+    eta: Any,
+    small: Any,
+    logs: Any,
     gradient: Any,
     shares: Any,
-) -> tuple[Any, Any, Any, Any, Any]:
-    """(loss, Σ sr, Σ sr², max |η|, max (least + Σ_p metric_p v_p² + Σ_a marked_a)) of numbers `values` (p, n).
+) -> tuple[Any, Any, Any]:
+    """(loss, Σ sr, Σ sr²) of scores η of the rows from `start` on; adds to gradient (p,) and to shares (1 + d,), none first.
 
-    `places` (q, n) are the features of the categories, −1 for none, `hole_at` (p,) those that mark a hole of a number. Empty
-    arrays stand for ones and zeros, and for what is not asked for.
+    `small` are e^{−|η|} and `logs` log(1 + e^{−|η|}).
     """
-    p, n = values.shape
-    loss, slopes, squares, steepest, largest = 0.0, 0.0, 0.0, 0.0, 0.0
-    v, eta, size, slope = np.empty((p, _TILE)), np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
-    measured = len(metric) > 0
-    for start in range(0, n, _TILE):
-        m = min(_TILE, n - start)
+    loss, slopes, squares = 0.0, 0.0, 0.0
+    slope, v = np.empty(_TILE), np.empty(_TILE)
+    for first in range(0, len(eta), _TILE):
+        m, at = min(_TILE, len(eta) - first), start + first
         for i in range(m):
-            eta[i] = b if len(offset) == 0 else b + offset[start + i]
-            size[i] = least
-        for j in range(p):
-            filled, middle, along = fill[j], centre[j], u[j]
+            code, low = codes[at + i], small[first + i]
+            margin = -eta[first + i] if code == 1 else eta[first + i]  # positive on the wrong side
+            weight = 1.0 if len(weights) == 0 else weights[at + i]
+            high = 1.0 / (1.0 + low)  # σ(|η|); 1 − σ is small·high, not a difference that would cancel
+            size = high if margin >= 0.0 else low * high
+            loss += weight * (logs[first + i] + (margin if margin > 0.0 else 0.0))
+            squares += weight * size * size
+            r = weight * (-size if code == 1 else size)
+            slope[i] = r
+            slopes += r
+        for j in range(len(values)):
+            total, filled, middle = 0.0, fill[j], centre[j]
             for i in range(m):
-                x = values[j, start + i]
-                moved = (x if x == x else filled) - middle
-                v[j, i] = moved
-                eta[i] += along * moved
-            if measured:
-                for i in range(m):
-                    size[i] += metric[j] * v[j, i] * v[j, i]
-            if hole_at[j] >= 0:
-                for i in range(m):
-                    x = values[j, start + i]
-                    if x != x:
-                        eta[i] += t[hole_at[j]]
-                        size[i] += marked[hole_at[j]] if measured else 0.0
-        for q in range(len(places)):
-            for i in range(m):
-                a = places[q, start + i]
-                if a >= 0:
-                    eta[i] += t[a]
-                    size[i] += marked[a] if measured else 0.0
-        for i in range(m):
-            score, code = eta[i], codes[start + i]
-            weight = 1.0 if len(weights) == 0 else weights[start + i]
-            small = np.exp(-abs(score))
-            high = 1.0 / (1.0 + small)  # σ(|η|)
-            wrong_side = (score < 0.0) == (code == 1)
-            loss += weight * (np.log1p(small) + (abs(score) if wrong_side else 0.0))
-            # 1 − σ is small·high, not a difference that would cancel.
-            chance = high if score >= 0.0 else small * high
-            r = chance if code == 0 else (-(small * high) if score >= 0.0 else -high)
-            squares += weight * r * r
-            slope[i] = weight * r
-            slopes += weight * r
-            steepest = max(steepest, abs(score))
-            if measured:
-                largest = max(largest, size[i])
-        for j in range(p):
-            total = 0.0
-            for i in range(m):
-                total += slope[i] * v[j, i]
+                x = values[j, at + i]
+                v[i] = (x if x == x else filled) - middle
+            for i in range(m):  # of numbers side by side: the order of the sum is the same however `values` lie
+                total += slope[i] * v[i]
             gradient[j] += total
             if hole_at[j] >= 0:
+                total = 0.0
                 for i in range(m):
-                    x = values[j, start + i]
-                    if x != x:
-                        shares[hole_at[j]] += slope[i]
+                    x = values[j, at + i]
+                    v[i] = 0.0 if x == x else slope[i]
+                for i in range(m):
+                    total += v[i]
+                shares[hole_at[j] + 1] += total
         for q in range(len(places)):
             for i in range(m):
-                a = places[q, start + i]
-                if a >= 0:
-                    shares[a] += slope[i]
-    return loss, slopes, squares, steepest, largest
+                shares[np.uint64(places[q, at + i] + 1)] += slope[i]
+    return loss, slopes, squares

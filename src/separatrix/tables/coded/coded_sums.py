@@ -19,6 +19,13 @@ from separatrix.data.block import Codes, Float, LossSums
 from separatrix.tables.coded.coded_rows import CodedRows, RowCoding
 
 _NOTHING = np.empty(0)
+# Rows whose numbers stay in cache from their scores to the gradient.
+_PIECE = 8192
+
+
+def _none_first(features: Float) -> Float:
+    """A number for every feature, and before them a zero for no feature."""
+    return np.concatenate(([0.0], features))
 
 
 @dataclass(frozen=True)
@@ -62,41 +69,61 @@ class CodedSums:
         """The sums of a logistic loss, without curvatures; ``None`` for anything else."""
         if kind != "logistic" or len(W) != 1 or keep:
             return None
-        from separatrix.kernels.coded_rows import coded_logistic_pass  # numba takes a while to import
-
-        rows, coding, at, marks = self._rows, self._coding, self._coding.value_at, self._indicator
+        coding, at, marks = self._coding, self._coding.value_at, self._indicator
         centre, scale = coding.centre, coding.scale
         along = W[0] / scale
         constant = float(b[0]) - float(centre[marks] @ along[marks])
-        measure = marked = _NOTHING
-        least = 0.0
-        if metric is not None:
-            squares = metric / np.square(scale)
-            measure, marked = np.ascontiguousarray(squares[at]), squares * (1.0 - 2.0 * centre)
-            least = float(np.square(centre[marks]) @ squares[marks])
-        sums, shares = np.zeros(len(at)), np.zeros(coding.n_features)
-        loss, slope, squared, steepest, largest = coded_logistic_pass(
-            rows.numbers,
-            rows.places,
-            coding.hole_at,
-            coding.fill,
-            centre[at],
-            self._codes,
-            self._weights,
-            _NOTHING if own is None else np.ascontiguousarray(own[:, 0]),
-            np.ascontiguousarray(along[at]),
-            along,
-            constant,
-            measure,
-            marked,
-            least,
-            sums,
-            shares,
+        offset = _NOTHING if own is None else np.ascontiguousarray(own[:, 0])
+        sums, shares = np.zeros(len(at)), np.zeros(1 + coding.n_features)
+        loss, slope, squared, steepest = self._pass(
+            (offset, np.ascontiguousarray(along[at]), _none_first(along), constant), (sums, shares)
         )
-        gradient = (shares - centre * slope) / scale
+        gradient = (shares[1:] - centre * slope) / scale
         gradient[at] = sums / scale[at]
         total = float(self._weights.sum()) if len(self._weights) else float(len(self._codes))
+        largest = 0.0 if metric is None else self._largest(metric / np.square(scale))
         return CodedLoss(loss, gradient[None], np.array([slope]), squared, steepest, total, largest)
+
+    def _pass(self, scoring: tuple[Any, ...], into: tuple[Float, Float]) -> tuple[float, float, float, float]:
+        """(loss, Σ sr, Σ sr², max |η|); `into` gains the gradient.
+
+        The exponentials and logarithms are NumPy's, of many rows at a time: a compiled loop would make them one by one.
+        """
+        from separatrix.kernels.coded_rows import add_coded_slopes, coded_scores  # numba takes a while to import
+
+        n, how = len(self._codes), self._how
+        scratch = np.empty((3, min(_PIECE, n)))
+        loss = slope = squared = steepest = 0.0
+        for start in range(0, n, _PIECE):
+            rows = self._rows.numbers, self._rows.places, start, *how
+            eta, small, logs = scratch[:, : n - start]
+            coded_scores(*rows, *scoring, eta)
+            np.abs(eta, out=small)
+            steepest = max(steepest, float(small.max()))
+            np.exp(np.negative(small, out=small), out=small)
+            np.log1p(small, out=logs)
+            sums = add_coded_slopes(*rows, self._codes, self._weights, eta, small, logs, *into)
+            loss, slope, squared = loss + sums[0], slope + sums[1], squared + sums[2]
+        return loss, slope, squared, steepest
+
+    def _largest(self, metric: Float) -> float:
+        """max Σ_j metric_j x_j², of features before they are scaled."""
+        from separatrix.kernels.coded_rows import coded_sizes  # numba takes a while to import
+
+        centre, at, marks, n = self._coding.centre, self._coding.value_at, self._indicator, len(self._codes)
+        least = float(np.square(centre[marks]) @ metric[marks])
+        measure = np.ascontiguousarray(metric[at]), _none_first(metric * (1.0 - 2.0 * centre)), least
+        scratch, largest = np.empty(min(_PIECE, n)), 0.0
+        for start in range(0, n, _PIECE):
+            sizes = scratch[: n - start]
+            coded_sizes(self._rows.numbers, self._rows.places, start, *self._how, *measure, sizes)
+            largest = max(largest, float(sizes.max()))
+        return largest
+
+    @property
+    def _how(self) -> tuple[Any, ...]:
+        """How numbers are marked, filled and centred."""
+        return self._coding.hole_at, self._coding.fill, self._coding.centre[self._coding.value_at]
 
     def judged(self, kinds: tuple[str, str], w: Float, b: float, own: Any, width: float) -> Any:
         """Of losses of the margin, which are none of these."""
