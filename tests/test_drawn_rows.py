@@ -128,7 +128,7 @@ def test_sums_over_coded_rows_are_those_over_the_features(
 def coded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, weight: str | None = None) -> TableBlock:
     monkeypatch.setattr(table_source, "LONG", 0)
     monkeypatch.setattr(table_scan, "LONG", 0)
-    (block,) = scanned(tmp_path, "parquet", people(n), weight=weight).labelled().blocks()
+    (block,) = scanned(tmp_path, "csv", people(n), weight=weight).labelled().blocks()
     return block
 
 

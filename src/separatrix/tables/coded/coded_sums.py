@@ -95,14 +95,14 @@ class CodedSums:
         scratch = np.empty((3, min(_PIECE, n)))
         loss = slope = squared = steepest = 0.0
         for start in range(0, n, _PIECE):
-            rows = self._rows.numbers, self._rows.places, start, *how
+            rows: tuple[Any, ...] = (self._rows.numbers, self._rows.places, start, *how)
             eta, small, logs = scratch[:, : n - start]
-            coded_scores(*rows, *scoring, eta)
+            coded_scores(*(*rows, *scoring, eta))
             np.abs(eta, out=small)
             steepest = max(steepest, float(small.max()))
             np.exp(np.negative(small, out=small), out=small)
             np.log1p(small, out=logs)
-            sums = add_coded_slopes(*rows, self._codes, self._weights, eta, small, logs, *into)
+            sums = add_coded_slopes(*(*rows, self._codes, self._weights, eta, small, logs, *into))
             loss, slope, squared = loss + sums[0], slope + sums[1], squared + sums[2]
         return loss, slope, squared, steepest
 
@@ -116,7 +116,8 @@ class CodedSums:
         scratch, largest = np.empty(min(_PIECE, n)), 0.0
         for start in range(0, n, _PIECE):
             sizes = scratch[: n - start]
-            coded_sizes(self._rows.numbers, self._rows.places, start, *self._how, *measure, sizes)
+            rows: tuple[Any, ...] = (self._rows.numbers, self._rows.places, start, *self._how)
+            coded_sizes(*(*rows, *measure, sizes))
             largest = max(largest, float(sizes.max()))
         return largest
 
