@@ -109,6 +109,8 @@ class LBFGSState(State):
 def _init(problem: LinearProblem, start: Start, budget: Budget) -> LBFGSState:
     theta, last = start.theta, start.last
     if isinstance(last, LBFGSState) and last.sampled is not None:
+        # The last gradient was rounded, but most of it is true: a step before the same point is looked at again.
+        theta = theta - _two_loop(last.evaluation.gradient, last.pairs, last.base)
         return LBFGSState(theta, problem.evaluate(theta), last.base, last.sampled, last.largest)
     if theta.size > LARGEST_HESSIAN or not problem.objective.loss.smooth:
         return LBFGSState(theta, problem.evaluate(theta), _diagonal(problem))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block, Centred, Codes, Entries, Float, RowSums
 from separatrix.data.dense import DenseBlock
 from separatrix.data.device.centred import DeviceCentred
-from separatrix.data.device.tensors import Twin, code_type, host, on_device, pytorch
+from separatrix.data.device.tensors import Twin, code_type, host, label_counts, on_device, powers_of_two, pytorch
 from separatrix.kernels.device import cuda, softmax
 from separatrix.kernels.device.engine import linear_kernel
 from separatrix.kernels.device.gram import gram
@@ -27,8 +27,6 @@ from separatrix.kernels.device.torch_losses import DeviceSums, curve, judged, lo
 # Rows of a piece, where sums that are not made on the device are made piece by piece; where compiled loops make them, and keep
 # a number of every row.
 _PIECE, _PIECE_THERE = 1 << 20, 1 << 24
-# Classes that are counted one after the other.
-_FEW_CLASSES = 16
 
 
 class DeviceBlock(Block):
@@ -47,6 +45,7 @@ class DeviceBlock(Block):
         self._centre: Float | None = None
         self._scale: Float | None = None
         self._near: Float = np.zeros(int(X.shape[1]))
+        self._units: Float | None = None
         self.precise = False
 
     def taken(self, X: Any, at: Any, start: int) -> DeviceBlock:
@@ -74,9 +73,9 @@ class DeviceBlock(Block):
     def weights(self, values: Float | None) -> None:
         self._held = {**self._held, "weights": Twin(values)}
 
-    def near(self, means: Float) -> None:
-        """Numbers near the columns, which the arithmetic of a row is relative to."""
-        self._near = means
+    def near(self, means: Float, spreads: Float | None = None) -> None:
+        """Numbers near the columns, which the arithmetic of a row is relative to, and about how far they are from these."""
+        self._near, self._units = means, None if spreads is None else powers_of_two(spreads)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -113,16 +112,7 @@ class DeviceBlock(Block):
         return self._held["weights"].there(self.X.device, lambda values: np.float64)
 
     def class_rows(self, n_classes: int) -> Codes:
-        torch, codes = pytorch(), self.device_codes()
-        if n_classes == 2:
-            second = int(codes.sum())
-            return np.array([len(codes) - second, second], dtype=np.intp)
-        if n_classes <= _FEW_CLASSES and len(codes):  # many threads that add to few numbers wait for each other
-            counts = torch.stack([(codes == k).sum() for k in range(n_classes)])
-        else:
-            counts = torch.bincount(codes.int(), minlength=n_classes)
-        result: Codes = counts.cpu().numpy().astype(np.intp)
-        return result
+        return label_counts(self.device_codes(), n_classes)
 
     def class_weight(self, n_classes: int) -> Float:
         if not self._held["weights"]:
@@ -205,6 +195,7 @@ class DeviceBlock(Block):
         X = self.X[:, torch.as_tensor(np.asarray(which), device=self.X.device)]
         part = copy(self)
         part.X, part._near = X, self._near[which]
+        part._units = None if self._units is None else self._units[which]
         part._centre = None if self._centre is None else self._centre[which]
         part._scale = None if self._scale is None else self._scale[which]
         return part
@@ -297,8 +288,10 @@ class DeviceBlock(Block):
         make = linear_kernel(kind, self.X, self.device_codes()) if self._stored else None
         if make is not None:
             return self._linear_sums(partial(make, kind), W[0], float(b[0]), own, metric, keep, width)
-        if kind == "softmax" and not keep and own is None and self._softmax_compiled(len(W)):
-            return self._softmax_sums(W, b, metric)
+        if kind == "softmax" and not keep and own is None and self._softmax_compiled():
+            sums = self._softmax_sums(W, b, metric)
+            if sums is not None:
+                return sums
         offset = None if own is None else self._beside(own).broadcast_to(self.n, len(W))
         measure = None if metric is None else self._tensor(metric)
         given = (self.device_codes(), self.device_weights(), offset, self._tensor(W), self._tensor(b), measure, keep)
@@ -322,9 +315,9 @@ class DeviceBlock(Block):
     def _compiled(self) -> bool:
         return self._read_in_rows() and (self.X.stride(0) == self.shape[1] or self.shape[1] > cuda.MOST_IN_ONE)
 
-    def _softmax_compiled(self, n_classes: int) -> bool:
-        quick = self.X.element_size() == 4 and not self.precise and softmax.fits(self.shape[1], n_classes)
-        return quick and self._read_in_rows() and self.device_codes().element_size() == 1
+    def _softmax_compiled(self) -> bool:
+        quick = self.X.element_size() == 4 and not self.precise and self._read_in_rows()
+        return quick and self.device_codes().element_size() == 1
 
     def _relative(self, W: Float, metric: Float | None) -> tuple[Float, Float, Float]:
         """Rows for the kernels that take x relative to a shift m of the stored numbers, where η = b + Σ_j w_j (x_j − c_j)/D_j.
@@ -349,10 +342,12 @@ class DeviceBlock(Block):
         sums: DeviceSums = make(*given, self._centre is not None, keep, self.precise, width)
         return replace(sums, gradient=(sums.gradient + apart * sums.slopes[0]) / scale)
 
-    def _softmax_sums(self, W: Float, b: Float, metric: Float | None) -> DeviceSums:
+    def _softmax_sums(self, W: Float, b: Float, metric: Float | None) -> DeviceSums | None:
         columns, scale, apart = self._relative(W, metric)
         given = (self.X, self.device_codes(), self.device_weights(), columns, b + columns[: len(W)] @ apart, len(W))
-        sums = softmax.softmax_sums(*given, self._centre is not None)
+        sums = softmax.softmax_sums(*given, self._centre is not None, self._units)
+        if sums is None:
+            return None
         return replace(sums, gradient=(sums.gradient + np.outer(sums.slopes, apart)) / scale)
 
     def loss_curve(self, curvatures: Any, V: Float, last: Float) -> tuple[Float, Float]:

@@ -46,7 +46,7 @@ class DeviceSource(MemorySource):
     def _whole(self, X: Any, weights: Any) -> DeviceBlock:
         """The block of all rows."""
         block = DeviceBlock(X, None, weights)
-        block.near(some_means(X))
+        block.near(*some_rows(X))
         return block
 
     def with_targets(self, y: Any) -> Self:
@@ -178,12 +178,14 @@ def spread_runs(n_rows: int, rows: int) -> tuple[NDArray[np.intp], int]:
     return starts, run
 
 
-def some_means(X: Any) -> Float:
-    """(d,) means of some rows: numbers near the columns, so that differences from them keep their digits."""
+def some_rows(X: Any) -> tuple[Float, Float]:
+    """(d,) means and standard deviations of some rows: differences from numbers near the columns keep their digits."""
     if not X.shape[0]:
-        return np.zeros(int(X.shape[1]))
-    some: Float = X[:: max(1, X.shape[0] // _SOME)][:_SOME].double().mean(dim=0).cpu().numpy()
-    return np.where(np.isfinite(some), some, 0.0)
+        return np.zeros(int(X.shape[1])), np.zeros(int(X.shape[1]))
+    some = X[:: max(1, X.shape[0] // _SOME)][:_SOME].double()
+    spread, means = pytorch().std_mean(some, dim=0, correction=0)
+    found: Float = pytorch().stack([means, spread]).cpu().numpy()
+    return np.where(np.isfinite(found[0]), found[0], 0.0), found[1]
 
 
 def labels_there(y: Any) -> tuple[NDArray[Any], Any] | None:

@@ -66,6 +66,7 @@ class StreamedSource(MemorySource):
         some = np.asarray(X[:: max(1, len(X) // _SOME)][:_SOME], dtype=np.float64)
         means = some.mean(axis=0) if len(some) else np.zeros(X.shape[1])
         self._near = np.where(np.isfinite(means), means, 0.0)
+        self._spread = some.std(axis=0) if len(some) else np.zeros(X.shape[1])
         self._seen_by: StreamedSource | None = None
         self._registered = _register(X, self.device)
 
@@ -74,7 +75,7 @@ class StreamedSource(MemorySource):
         numbers = torch.as_tensor(np.ascontiguousarray(self._X[rows], dtype=self.dtype))
         there = numbers.to(self.device, non_blocking=self._registered)
         block = DeviceBlock(there, y, weights, rows.start)
-        block.near(self._near)
+        block.near(self._near, self._spread)
         block.precise = self._precise
         return block
 

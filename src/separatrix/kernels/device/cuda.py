@@ -237,3 +237,24 @@ def class_sums(X: Any, codes: Any, weights: Any, guess: Any, n_classes: int) -> 
     host = out.cpu().numpy()
     moments = host[: 2 * n_classes * padded].reshape(n_classes, padded, 2)[:, :d]
     return host[2 * n_classes * padded :].copy(), moments[:, :, 0].copy(), moments[:, :, 1].copy()
+
+
+@cache
+def _label_kernel(n_classes: int) -> tuple[Any, int]:
+    threads = 64 if n_classes > 64 else 256
+    head = f"constexpr int K = {n_classes}, THREADS = {threads};\n"
+    body = resources.files(__package__).joinpath("label_counts.cu").read_text()
+    run = import_module("cupy").RawModule(code=head + body, options=("-std=c++17",)).get_function("count_labels")
+    run.max_dynamic_shared_size_bytes = 4 * n_classes * threads
+    return run, threads
+
+
+def label_counts(codes: Any, n_classes: int) -> Any:
+    """(K,) how many of the labels, a tensor of bytes, are of each class, on the host."""
+    cupy, torch = import_module("cupy"), import_module("torch")
+    run, threads = _label_kernel(n_classes)
+    counts = torch.zeros(n_classes, dtype=torch.int64, device=codes.device)
+    with cupy.cuda.Device(codes.device.index), stream(cupy, torch, codes.device):
+        given = (np.uint64(codes.data_ptr()), np.int64(len(codes)), np.uint64(counts.data_ptr()))
+        run((264,), (threads,), given, shared_mem=4 * n_classes * threads)
+    return counts.cpu().numpy()

@@ -1,0 +1,145 @@
+"""Sums over rows on a device by tensor cores of half precision: near those of double precision, the same bits, or not taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import separatrix as sx
+from separatrix.data.device import centred
+from separatrix.data.device.block import DeviceBlock
+from separatrix.data.device.source import some_rows
+from separatrix.data.device.tensors import label_counts
+from separatrix.kernels.device import moments
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-engines sets it up")
+
+CUDA = pytest.param(
+    "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+)
+on_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+SHAPES = [(10_003, 100, 10), (4001, 101, 3), (999, 30, 2), (5000, 128, 16), (3000, 17, 31), (65, 100, 10), (7, 8, 7)]
+
+
+def rows(n: int, d: int, classes: int, seed: int = 0) -> tuple[Any, Any]:
+    """Rows of many scales and large means, and codes of which the last class has one row."""
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.uniform(-4, 4, d)
+    X = (rng.standard_normal((n, d)) @ (np.eye(d) + 0.3 * rng.standard_normal((d, d))) + 50.0) * scale
+    codes = rng.integers(0, max(1, classes - 1), n)
+    codes[n // 2] = classes - 1
+    return X.astype(np.float32), codes.astype(np.uint8)
+
+
+@pytest.mark.parametrize("device", ["cpu", CUDA])
+@pytest.mark.parametrize("n, classes", [(0, 3), (1, 1), (15, 4), (10_001, 2), (100_003, 17), (5000, 256)])
+def test_labels_are_counted(n: int, classes: int, device: str) -> None:
+    codes = np.random.default_rng(n).integers(0, classes, n).astype(np.uint8)
+    for part in (slice(None), slice(1, None), slice(3, -2)):
+        found = label_counts(torch.as_tensor(codes).to(device)[part], classes)
+        np.testing.assert_array_equal(found, np.bincount(codes[part], minlength=classes))
+
+
+@on_cuda
+@pytest.mark.parametrize("n, d, classes", SHAPES)
+def test_products_and_class_sums(n: int, d: int, classes: int) -> None:
+    X, codes = rows(n, d, classes)
+    guess = np.array([X[codes == k][:20].mean(axis=0) if (codes == k).any() else X[0] for k in range(classes)])
+    guess = guess.astype(np.float32).astype(np.float64)
+    unit = np.exp2(-np.round(np.log2(X.std(axis=0, dtype=np.float64))))
+    z = (X - guess[codes]) * unit
+    there = [torch.as_tensor(a).to("cuda") for a in (X, codes, guess, unit)]
+    assert moments.fits(there[0], there[1], classes)
+    first, products = moments.moment_sums(*there, classes)
+    size = np.sqrt(np.einsum("ij,ij->j", z, z))
+    assert np.abs(products - z.T @ z).max() <= 4e-7 * np.outer(size, size).max()
+    assert (np.abs(products - z.T @ z) <= 4e-7 * np.outer(size, size)).all()
+    for k in range(classes):
+        own = z[codes == k]
+        assert (np.abs(first[k] - own.sum(axis=0)) <= 4e-7 * np.sqrt(len(own) * (own**2).sum(axis=0)) + 1e-30).all()
+    for _ in range(9):
+        again = moments.moment_sums(*there, classes)
+        assert (again[0] == first).all() and (again[1] == products).all()
+
+
+@on_cuda
+@pytest.mark.parametrize("size", [0.0, 1e-12, 1e-6, 0.3, 30.0, 1e3])
+@pytest.mark.parametrize("n, d, classes", [*SHAPES[:4], (3000, 17, 24), *SHAPES[5:], (333, 3, 3), (2000, 64, 5)])
+def test_the_softmax_within_its_precision(n: int, d: int, classes: int, size: float) -> None:
+    """The gradient and the scores are off by no more than the precision that the proof counts with."""
+    X, codes = rows(n, d, classes)
+    rng, spread = np.random.default_rng(1), X.std(axis=0, dtype=np.float64)
+    W, b = size * rng.standard_normal((classes, d)) / spread, rng.standard_normal(classes)
+    b -= W @ X.mean(axis=0, dtype=np.float64)
+    here, found = torch.as_tensor(X).to("cuda"), []
+    for precise in (False, True):
+        block = DeviceBlock(here, codes)
+        block.near(*some_rows(here))
+        block.precise = precise
+        found.append(block.loss_sums("softmax", W, b, None, 1.0 / np.square(spread), False))
+    quick, exact = found
+    assert quick.precision > 1e-7 > exact.precision  # the kernels that were meant
+    about = X - X.mean(axis=0, dtype=np.float64)
+    reach = np.sqrt(quick.squares * np.square(about).sum(axis=0))
+    scores = quick.precision * min(d, 8) * (np.abs(about) @ np.abs(W).T).max(axis=1)
+    moved = (scores[:, None] * np.abs(about)).sum(axis=0)
+    apart = np.abs(X.mean(axis=0, dtype=np.float64)) * np.abs(quick.slopes - exact.slopes).max()
+    assert (np.abs(quick.gradient - exact.gradient) <= quick.precision * reach + moved + apart).all()
+    assert abs(quick.loss - exact.loss) <= scores.sum() + 1e-6 * exact.loss
+    assert exact.largest <= quick.largest * (1 + 1e-6) <= 1.02 * exact.largest
+    again = block_sums(here, codes, W, b, spread)
+    assert (again.gradient == quick.gradient).all() and again.loss == quick.loss
+
+
+def block_sums(here: Any, codes: Any, W: Any, b: Any, spread: Any) -> Any:
+    block = DeviceBlock(here, codes)
+    block.near(*some_rows(here))
+    return block.loss_sums("softmax", W, b, None, 1.0 / np.square(spread), False)
+
+
+@on_cuda
+def test_numbers_out_of_range_are_summed_otherwise() -> None:
+    X, codes = rows(5000, 20, 3)
+    X[2501] *= 1e8
+    here = torch.as_tensor(X).to("cuda")
+    found = block_sums(here, codes, np.full((3, 20), 1e-12), np.zeros(3), X.std(axis=0, dtype=np.float64))
+    assert np.isfinite(found.loss) and np.isfinite(found.gradient).all()
+
+
+@pytest.mark.parametrize("device", ["cpu", CUDA])
+@pytest.mark.parametrize("kind", ["plain", "correlated", "dependent", "constant", "outlier", "far classes", "sorted"])
+def test_discriminants_of_many_rows(kind: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the rows are, the answer is that of the array: halves are taken only where their digits suffice."""
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((20_000, 12)) + 3.0, rng.integers(0, 3, 20_000)
+    X[:, 0] += 0.2 * y
+    if kind in ("correlated", "dependent"):
+        X[:, 1] = X[:, 2] + (0.05 if kind == "correlated" else 1e-4) * X[:, 1]
+    elif kind == "constant":
+        X[:, 3] = 7.0
+    elif kind == "outlier":
+        X[777, 5] = 1e7
+    elif kind == "far classes":
+        X += 1e3 * y[:, None]
+    elif kind == "sorted":
+        order = np.argsort(y, kind="stable")
+        X, y = X[order], y[order]
+    X = X.astype(np.float32)
+    here, there = torch.as_tensor(X).to(device), torch.as_tensor(y).to(device)
+    monkeypatch.setattr(centred, "_MANY", 1)
+    quick = sx.LinearDiscriminantAnalysis().fit(here, there)
+    exact = sx.LinearDiscriminantAnalysis().fit(X.astype(np.float64), y)
+    scale = np.abs(exact.coef_).max(axis=1, keepdims=True)
+    assert (np.abs(quick.coef_ - exact.coef_) <= 1e-5 * scale).all()
+    np.testing.assert_allclose(quick.means_, exact.means_, rtol=1e-6)
+
+
+@on_cuda
+def test_the_last_digits_take_one_pass_in_double_precision() -> None:
+    made = torch.Generator("cuda").manual_seed(0)
+    X = torch.randn((4_000_000, 20), generator=made, device="cuda")
+    y = (X[:, 0] + X[:, 1] + torch.randn(len(X), generator=made, device="cuda") > 0).to(torch.uint8)
+    fit = sx.LogisticRegression(tol=1e-10).fit(X, y).fit_
+    assert fit.certificate.relative_gap <= 1e-10 and fit.passes <= 4
