@@ -4,12 +4,11 @@
     class_sums = Σ_{i in class k} sᵢ xᵢ
     centre()  = the rows, each less its own class's mean in this block
 
-Dense and sparse rows implement them; nothing outside this room asks which it has. All results are float64
-whatever the storage, and no product changes the rows.
+Dense and sparse rows implement them; nothing outside this room asks which it has. All results are float64 whatever the storage.
+No product changes the rows.
 
-A class mean is kept as an unevaluated sum high + low. Rows far from the origin (a column at 10⁸ with unit
-variance) have means whose last digits are larger than what the merging of two blocks must resolve; the low
-part carries those digits.
+A class mean is kept as an unevaluated sum high + low. Rows far from the origin (a column at 10⁸ with unit variance) have
+means whose last digits are larger than what the merging of two blocks must resolve; the low part carries those digits.
 """
 
 from __future__ import annotations
@@ -228,6 +227,10 @@ class Block(ABC):
     def dense(self) -> Float:
         """The rows as a float64 array, for the few who need the entries themselves."""
 
+    def at_hand(self) -> Block:
+        """The block for small sums of few rows, on the host."""
+        return self
+
     def stored_rows(self) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """The rows for a compiled loop: a C-ordered array, or the three arrays of a CSR matrix."""
         return np.ascontiguousarray(self.dense())
@@ -341,10 +344,8 @@ class Block(ABC):
         if self.weights is None:
             return np.ones(self.n)
         if (self.weights != np.floor(self.weights)).any():
-            raise ValueError(
-                "Leave-one-out takes sample_weight as numbers of repeated rows, but some weights are not whole numbers; "
-                "use cross-validation instead."
-            )
+            message = "Leave-one-out takes sample_weight as numbers of repeated rows, but some weights are not whole numbers; "
+            raise ValueError(message + "use cross-validation instead.")
         return self.weights
 
 
@@ -378,9 +379,9 @@ class StoredBlock(Block):
         return self._of(self.X[at], y, None if self.weights is None else self.weights[at], start)
 
     def counted(self) -> StoredBlock:
-        return (
-            self if self.weights is None or self.weights.all() else self._rows(np.flatnonzero(self.weights), self.start)
-        )
+        if self.weights is None or self.weights.all():
+            return self
+        return self._rows(np.flatnonzero(self.weights), self.start)
 
     def part(self, rows: slice) -> StoredBlock:
         return self._rows(rows, self.start + rows.start)

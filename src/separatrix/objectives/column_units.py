@@ -77,5 +77,5 @@ def _some_rows(source: Source) -> Block | None:
     drawn = None if few else source.sample(_SAMPLE)
     for block in (source if drawn is None else drawn[0]).blocks():
         part = (block if block.n <= _SAMPLE else block.part(slice(0, _SAMPLE))).counted()
-        return part if part.n else None
+        return part.at_hand() if part.n else None
     return None

@@ -213,6 +213,9 @@ class DeviceBlock(Block):
     def dense(self) -> Float:
         return host(self.doubles(slice(None)))
 
+    def at_hand(self) -> Block:
+        return DenseBlock(self.dense(), None, self.weights, self.start)
+
     def centre(self, codes: Codes, n_classes: int) -> Centred:
         return DeviceCentred(self, self._tensor(codes, pytorch().int32), n_classes)
 

@@ -87,6 +87,9 @@ class SparseDeviceBlock(DeviceBlock):
         part.X = self.X.of_columns(pytorch().as_tensor(np.asarray(which)).to(self.X.device))
         return part
 
+    def at_hand(self) -> Block:
+        return self
+
     def dense(self) -> Float:
         result: Float = self.X.dense().cpu().numpy()
         return result
