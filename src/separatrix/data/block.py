@@ -227,8 +227,7 @@ class Block(ABC):
     def dense(self) -> Float:
         """The rows as a float64 array, for the few who need the entries themselves."""
 
-    def at_hand(self) -> Block:
-        """The block for small sums of few rows, on the host."""
+    def at_hand(self) -> Block:  # for small sums of few rows, on the host
         return self
 
     def stored_rows(self) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -344,7 +343,7 @@ class Block(ABC):
         if self.weights is None:
             return np.ones(self.n)
         if (self.weights != np.floor(self.weights)).any():
-            message = "Leave-one-out takes sample_weight as numbers of repeated rows, but some weights are not whole numbers; "
+            message = "Leave-one-out takes sample_weight as numbers of repeated rows, but some are not whole numbers; "
             raise ValueError(message + "use cross-validation instead.")
         return self.weights
 
