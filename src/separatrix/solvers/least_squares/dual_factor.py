@@ -25,7 +25,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from separatrix.data.block import Float
 from separatrix.result import Certificate
-from separatrix.solvers.least_squares.dual_gradient import duality_gap
+from separatrix.solvers.least_squares.dual_gradient import duality_gap, largest_slope
 from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution
 from separatrix.solvers.least_squares.weighted_rows import FewDenseRows
 
@@ -51,17 +51,15 @@ def solve_dual_ridge(
     if found is None:
         return None
     u, w, before, value, residual = found
-    published, gap = w.astype(dtype).astype(np.float64), before
-    if dtype != np.float64:
+    published, gap = w if dtype == np.float64 else w.astype(dtype).astype(np.float64), before
+    if published is not w:
         gap, value, residual = duality_gap(rows, alpha, u, w, published)
-    # |∇F| ≤ 2(α|w − X̃ᵀu| + ‖x_j‖‖ỹ − X̃w − αu‖), the lengths of the columns before they are centred
-    slopes = alpha * np.abs(published - w) + np.outer(np.sqrt(rows.squares), np.linalg.norm(residual, axis=0))
     gap = float(np.square(np.sqrt(gap) + extra(published.T)))
     solution = LeastSquaresSolution(
         published.T,
         rows.target_mean - published.T @ rows.centre,
         len(w),
-        Certificate(gap, value, "duality gap", stationarity=2.0 * float(slopes.max(initial=0.0))),
+        Certificate(gap, value, "duality gap", largest_slope(rows, alpha, w, published, residual)),
         size,
         before,
     )
