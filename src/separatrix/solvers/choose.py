@@ -5,8 +5,8 @@ from __future__ import annotations
 # Up to this many columns (or rows, when they are fewer) the Gram matrix and its factorisation fit in memory.
 GRAM_LIMIT = 6000
 # Nanoseconds: per entry of a sparse matrix and target in a step of conjugate gradients, per number that such a step keeps, per
-# step; per product of the closed form, per sparse entry that it reads as dense rows, and otherwise, with its products; per entry
-# and product of rows that are few enough to be made dense.
+# step; per product of the closed form, per sparse entry that it reads as dense rows, and otherwise, with its products; per
+# entry and product of rows that are few enough to be made dense.
 _STEP_ENTRY, _STEP_NUMBER, _STEP = 2.0, 10.0, 100e3
 _CLOSED_PRODUCT, _CLOSED_ENTRY, _GRAM_ENTRY, _GRAM_PRODUCT = 0.06, 80.0, 60.0, 1.8
 _DENSE_ENTRY, _DENSE_PRODUCT = 3.0, 0.02
@@ -18,8 +18,8 @@ _CACHED = 1 << 22
 _WORTH_COPYING = 1 << 16
 # From this share of stored entries on a sparse matrix is a dense one.
 _FULL = 0.5
-# Steps that a well-conditioned fit takes: worth a try where they cost no more than the closed form. Sparse columns depend less on
-# each other.
+# Steps that a well-conditioned fit takes: worth a try where they cost no more than the closed form. Sparse columns depend less
+# on each other.
 _USUAL_STEPS, _SPARSE_STEPS = 12, 6
 
 
