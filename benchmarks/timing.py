@@ -1,7 +1,7 @@
 """Time contenders in one process, taking turns, and hold each to the same quality.
 
-A contender with a ladder first climbs it (`ladder.py`); the last fit of the climb is its warm-up, not counted, and a quick one
-is fitted once more, so that batches are as long for all. Then round after round, each contender once: whatever slows the machine
+A contender with a ladder first climbs it (`ladder.py`); the last fit of the climb is its warm-up, not counted. A quick one is
+fitted once more, so that batches are as long for all. Then round after round, each contender once: whatever slows the machine
 for a while slows all of them. Quick fits are timed in batches. The error is checked outside the timed stretch; one that misses
 the quality in a round climbs on and begins again, or is marked.
 """
