@@ -81,6 +81,11 @@ def _value(left: Float, w: Float, alpha: Float) -> float:
     return float(np.square(left).sum() + alpha @ np.einsum("ij,ij->j", w, w))
 
 
+def column_lengths(matrix: Float) -> Float:
+    """(m,) ‖a_j‖, a fraction of the time that NumPy's norm takes for few entries."""
+    return np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
+
+
 def _as_published(w: Float, dtype: np.dtype[Any]) -> Float:
     return w if dtype == np.float64 else w.astype(dtype).astype(np.float64)
 
@@ -90,7 +95,7 @@ def largest_slope(rows: WeightedRows, alpha: Float, w: Float, published: Float, 
 
     The lengths are those of the columns before they are centred.
     """
-    slope = np.sqrt(rows.squares.max(initial=0.0)) * np.linalg.norm(residual, axis=0)
+    slope = np.sqrt(rows.squares.max(initial=0.0)) * column_lengths(residual)
     if published is not w:
         slope = slope + alpha * np.abs(published - w).max(axis=0, initial=0.0)
     return 2.0 * float(slope.max(initial=0.0))
@@ -147,11 +152,11 @@ def duality_gap(rows: WeightedRows, alpha: Float, u: Float, w: Float, published:
     """Gap, objective and dual residual at the published coefficients (d, m), with w = X̃ᵀu as computed."""
     v, sizes = unit(max(rows.total, len(rows.squares))), np.sqrt(rows.squares)
     left = rows.targets - rows.times(published)
-    lengths = np.linalg.norm(u, axis=0)
-    off = v * (np.linalg.norm(rows.targets, axis=0) + sizes @ np.abs(published) + alpha * lengths)
-    apart = v * lengths * np.linalg.norm(sizes)
+    lengths = column_lengths(u)
+    off = v * (column_lengths(rows.targets) + sizes @ np.abs(published) + alpha * lengths)
+    apart = v * lengths * float(np.sqrt(sizes @ sizes))
     if published is not w:
-        apart = apart + np.linalg.norm(w - published, axis=0)
+        apart = apart + column_lengths(w - published)
     residual = left - alpha * u
-    gap = np.square(np.linalg.norm(residual, axis=0) + off) + alpha * np.square(apart)
+    gap = np.square(column_lengths(residual) + off) + alpha * np.square(apart)
     return float(gap.sum()), _value(left, published, alpha), residual
