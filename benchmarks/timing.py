@@ -1,8 +1,9 @@
 """Time contenders in one process, taking turns, and hold each to the same quality.
 
-A contender with a ladder first climbs it (`ladder.py`); the last fit of the climb is its warm-up, not counted. Then round after
-round, each contender once: whatever slows the machine for a while slows all of them. Quick fits are timed in batches. The error
-is checked outside the timed stretch; one that misses the quality in a round climbs on and begins again, or is marked.
+A contender with a ladder first climbs it (`ladder.py`); the last fit of the climb is its warm-up, not counted. A quick one is
+fitted once more, so that batches are as long for all. Then round after round, each contender once: whatever slows the machine
+for a while slows all of them. Quick fits are timed in batches. The error is checked outside the timed stretch; one that misses
+the quality in a round climbs on and begins again, or is marked.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ SLOW_SECONDS = 5.0
 SLOW_REPEATS = 2
 HOPELESS = 10.0  # times the best first run: not repeated, its first run stands
 BATCH_SECONDS = 0.02
+# A fit that took no longer may have spent most of it on loading code.
+FIRST_SECONDS = 0.25
 # Idle BLAS threads spin for some milliseconds before they sleep; without a pause one contender's would slow the next.
 PAUSE_SECONDS = 0.05
 
@@ -88,6 +91,9 @@ class _Lane:
         self.row.rung, self.warm_up = found.rung, found.seconds
         self.row.error = found.error if math.isfinite(found.error) else None
         self.row.status = OK if climbed.reached else MISSED_QUALITY
+        if climbed.reached and found.seconds < FIRST_SECONDS:  # it may have loaded code; how many fill a batch?
+            again = self._fit(found.rung)
+            self.warm_up = min(found.seconds, again[0]) if again else found.seconds
 
     def plan(self, repeats: int, best: float) -> None:
         if self.row.status in (NOT_INSTALLED, FAILED):

@@ -97,8 +97,15 @@ def test_a_hopeless_contender_does_not_climb_on(clock):
 
 def test_quick_fits_are_timed_in_batches(clock):
     (row,) = clock.race(OURS.contender("a", clock.model("a", seconds=0.005)))
-    assert clock.fitted == ["a"] * (1 + 3 * 4)
+    assert clock.fitted == ["a"] * (2 + 3 * 4)
     assert row.seconds == pytest.approx([0.005] * 3)
+
+
+def test_code_that_the_first_fit_loads_does_not_make_batches_short(clock):
+    seconds = iter([0.1])
+    (row,) = clock.race(OURS.contender("a", lambda: clock.model("a", seconds=next(seconds, 0.0045))()))
+    assert clock.fitted == ["a"] * (2 + 3 * 4)
+    assert row.seconds == pytest.approx([0.0045] * 3)
 
 
 def test_contenders_climb_to_the_loosest_rung_that_reaches_the_quality(clock):

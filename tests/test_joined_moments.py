@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from separatrix.data.centred import one_class
 from separatrix.data.centred.one_class import OneClassCentred
 from separatrix.data.dense import DenseBlock
 from separatrix.statistics import ClassMoments
@@ -35,11 +36,13 @@ def _exact(column: np.ndarray, weights: np.ndarray) -> float:
     return float(sum(w * (v - mean) ** 2 for w, v in zip(counts, values, strict=True)))
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kind", ["plain", "off the origin", "first rows unlike the others", "far", "constant"])
-def test_moments_have_the_digits_of_the_data(kind, dtype, order, weighted):
+def test_moments_have_the_digits_of_the_data(kind, dtype, order, weighted, compiled, monkeypatch):
+    monkeypatch.setattr(one_class, "compiled_pays", lambda seconds: compiled)
     X, y = _rows(kind)
     X = np.array(X, dtype=dtype, order=order)
     weights = np.random.default_rng(4).integers(1, 4, len(X)).astype(np.float64) if weighted else None
@@ -73,6 +76,26 @@ def test_rows_are_not_copied_where_their_moments_are_ordinary():
     np.testing.assert_allclose(centred.squares()[0], np.square(centred.rows()).sum(axis=0), rtol=1e-12)
     far = DenseBlock(X + 1e9, y).join(y)
     assert not isinstance(far.centre_classes(1), OneClassCentred)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [256, 257, 1_000])
+@pytest.mark.parametrize("width", [2, 3, 11, 40])
+def test_compiled_products_of_narrow_rows_are_those_of_blas(width, n, dtype, order, monkeypatch):
+    rng = np.random.default_rng(width * n)
+    X = np.array(rng.standard_normal((n, width)) + 2.0, dtype=dtype, order=order)
+    Y, weights = rng.standard_normal((n, 2)), rng.uniform(0.5, 2.0, n)
+    found = []
+    for compiled in (False, True):
+        monkeypatch.setattr(one_class, "compiled_pays", lambda seconds, compiled=compiled: compiled)
+        for s in (None, weights):
+            moments = ClassMoments.of_block(DenseBlock(X, Y, s).join(Y), 1)
+            matrix = moments.pooled().matrix()
+            found.append((matrix, moments.means, moments.counts))
+    for one, two in zip(found[:2], found[2:], strict=True):
+        for a, b in zip(one, two, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * np.abs(a).max())
 
 
 def test_rows_of_weight_zero_may_hold_anything():

@@ -35,6 +35,7 @@ from separatrix import (
 )
 from separatrix.data import as_source
 from separatrix.data.dense import DenseBlock
+from separatrix.solvers.least_squares import row_factors
 from separatrix.solvers.least_squares.normal_equations import solve_ridge
 from separatrix.statistics.gram import Gram
 from separatrix.statistics.triangular import Triangular
@@ -350,6 +351,26 @@ def test_closed_forms_claim_no_more_than_is_true(problem: Any, how: str) -> None
         model.fit(sp.csr_array(X) if how == "sparse" else X, y, weights)
     truth = Truth(X, y, alpha, weights, intercept)
     check(model, truth, truth.minimum()[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scales", [0, 3])
+@pytest.mark.parametrize("alpha", [1e-2, 1e3])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_dual_point_proves_wide_rows_in_any_units(
+    intercept: bool, alpha: float, scales: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(5)
+    X = (rng.standard_normal((9, 14)) * 10.0 ** np.linspace(-scales, scales, 14)).astype(dtype)
+    y = rng.standard_normal(9)
+    truth, wanted = Truth(X, y, alpha, None, intercept), []
+    careful = row_factors._SortedFactor
+    monkeypatch.setattr(row_factors, "_SortedFactor", lambda rows: wanted.append(len(rows)) or careful(rows))
+    model = Ridge(alpha, fit_intercept=intercept).fit(X, y)
+    check(model, truth, truth.minimum()[0])
+    assert model.fit_.status is (Status.EXACT if dtype is np.float64 else model.fit_.status)
+    assert model.fit_.certificate.gap <= 1e-11 * truth.total
+    assert not wanted or (alpha < 1 and scales)  # the factor of a penalty that rounding reaches
 
 
 @settings(max_examples=80, deadline=None)

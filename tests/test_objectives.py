@@ -654,6 +654,7 @@ def test_gradients_and_hessians_of_every_loss_are_limits_of_differences(loss: Lo
 @parametrise("loss", {"two classes": Logistic(), "three classes": Softmax(3)})
 def test_any_number_of_threads_gives_the_same_bits(storage: str, loss: Loss, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("separatrix.data.source._TARGET_BYTES", 1 << 16)
+    monkeypatch.setattr("separatrix.data.arrays._WORTH_SHARING", 1)
     rng = np.random.default_rng(21)
     n = 30_000
     rows, codes = rng.standard_normal((n, D)), np.arange(n) % n_classes(loss)

@@ -27,6 +27,7 @@ from separatrix import Perceptron, Status, as_source, scan_parquet
 from separatrix.data.arrays import ArraySource
 from separatrix.geometry.least_distance import nearest_shares
 from separatrix.online import visits
+from separatrix.online.machine import BinaryPerceptron, Rule
 
 VARIANTS = ["plain", "averaged", "pocket"]
 PENALTIES: list[dict[str, Any]] = [
@@ -124,6 +125,44 @@ def test_partial_fit_and_given_starts_are_scikit_learns():
     theirs = sklearn.linear_model.Perceptron(**parameters).fit(X, y, start.copy(), constants)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-12)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("data", ["two", "three"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_penalty_that_is_taken_away_leaves_the_vector_as_it_is(data, storage):
+    X, y = rows_of(data)
+    rows = STORAGES[storage](X)
+    model = Perceptron(penalty="l2", alpha=1e-2).partial_fit(rows, y, classes=np.unique(y))
+    start, constants = model.coef_, model.intercept_
+    model.set_params(penalty=None).partial_fit(rows, y)
+    fresh = Perceptron(tol=None, max_iter=1).fit(rows, y, start, constants)
+    np.testing.assert_allclose(model.coef_, fresh.coef_, rtol=1e-9, atol=1e-9 * np.abs(fresh.coef_).max())
+    np.testing.assert_allclose(model.intercept_, fresh.intercept_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("tol", [None, 1e-3])
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("data", ["two", "three"])
+def test_the_plain_loop_makes_the_visits_of_the_general_one(data, storage, shuffle, tol):
+    X, y = rows_of(data)
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random(X.shape) < 0.5, X, 0.0)
+    source = as_source(STORAGES[storage](X), y).labelled()
+    rows = visits.Visits.of_block(source.one_block(), None, shuffle)
+    rule = Rule(1.0, 0.01, 0.0, 0.0, "plain", shuffle, 3, 9, tol, 2, 1)
+    salts, found = visits.salts(3, 0, 9), []
+    for general in (False, True):
+        machine = BinaryPerceptron(1, np.array([1.0, 2.0]), np.zeros(X.shape[1]), 0.5, "plain")
+        machine.begin()
+        if general:
+            machine.plain = lambda rule: False
+        trace = machine.run_epochs(rows, salts, rule)
+        found.append(
+            (trace, *machine.running, machine.done, *(machine.get(name) for name in ("visits", "loss", "run")))
+        )
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier, is_regressor
 
 import separatrix
+import separatrix.data.arrays
 import separatrix.data.files
 import separatrix.data.source
 from separatrix import (
@@ -270,6 +271,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 512 rows, or 4096 sparse ones: the least there are."""
     monkeypatch.setattr(separatrix.data.source, "_TARGET_BYTES", 1 << 12)
     monkeypatch.setattr(separatrix.data.files, "_BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr(separatrix.data.arrays, "_WORTH_SHARING", 1)
 
 
 @pytest.fixture(scope="module")
@@ -343,6 +345,14 @@ def test_blocks_of_an_array_are_views_of_it(kind: str, tmp_path: Path) -> None:
     storage = make(matrices(N)[matrix], tmp_path)
     for block in as_source(storage).blocks():
         assert np.shares_memory(block.X, storage)
+
+
+def test_sparse_rows_are_cut_where_a_block_is_worth_a_thread() -> None:
+    few, many = (sp.random(20_000, 50, density=density, format="csr", random_state=0) for density in (0.02, 0.5))
+    assert [len(list(as_source(X).blocks())) for X in (few, many)] == [2, 4]
+    # Blocks that have to be made dense stay small.
+    wide = sp.random(20_000, 2_000, density=0.0005, format="csr", random_state=0)
+    assert len(list(as_source(wide).blocks())) == 5
 
 
 @pytest.mark.parametrize("kind", ["csr matrix", "csr array", "csr float32", "csr bool", "csr 64-bit indices"])

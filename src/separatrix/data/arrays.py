@@ -27,6 +27,8 @@ COPIED_ARRAY = 1 << 25
 _WIDENED = 1 << 18
 _MANY_ENTRIES = 1_000_000
 _SPARSE_BLOCKS = 16
+# Stored entries, and rows, of a block that a second thread is woken for, and entries of one that may be made dense.
+_WORTH_SHARING, _SHARED_ROWS, _DENSE_BLOCK = 1 << 17, 1 << 14, 1 << 22
 
 
 def spread(n_rows: int, rows: int) -> NDArray[np.intp]:
@@ -205,7 +207,9 @@ class SparseSource(MemorySource):
         self._parts: dict[tuple[int, int], Any] = {}
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         # A sparse block does far less arithmetic per row, so it holds more of them; slices of it would cost as much as a pass.
-        self._rows_per_block = max(4096, min(self._rows_per_block, -(-self.n_rows // _SPARSE_BLOCKS)))
+        rows = max(4096, min(self._rows_per_block, -(-self.n_rows // _SPARSE_BLOCKS)))
+        least = -(-_WORTH_SHARING * self.n_rows // max(1, self.entries))
+        self._rows_per_block = max(rows, min(least, _SHARED_ROWS, _DENSE_BLOCK // max(1, self.n_features)))
 
     def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
         # SciPy takes longer to make a matrix than to multiply it with a vector: made once, for all passes and views.

@@ -30,7 +30,7 @@ _SAVED_SECONDS = 1e-7
 _COUNTED = 10_000
 # Nanoseconds of a product of two dense entries, of two sparse ones in a compiled loop, and in SciPy; making rows dense takes
 # as long as products with so many columns.
-_DENSE_PRODUCT, _COMPILED_PRODUCT, _PRODUCT, _DENSE_OVERHEAD = 0.02, 0.6, 3.5, 20
+_DENSE_PRODUCT, _COMPILED_PRODUCT, _PRODUCT, _DENSE_OVERHEAD = 0.02, 0.6, 3.5, 60
 # Nanoseconds that SciPy takes for a dozen small matrices.
 _MATRICES = 1e6
 # From this share of stored entries on products of dense rows are cheaper, where a block of them is small.

@@ -262,14 +262,19 @@ class Binarised(View):
         if (there := block.binarised(threshold)) is not None:
             return there
         if isinstance(block, SparseBlock):
-            flags = np.where(np.isfinite(block.X.data), block.X.data > threshold, np.nan)
-            X: Any = sp.csr_array((flags.astype(np.float64), block.X.indices, block.X.indptr), shape=block.X.shape)
+            flags = _above(block.X.data, threshold)
+            X: Any = sp.csr_array((flags, block.X.indices, block.X.indptr), shape=block.X.shape)
             return SparseBlock(X, block.y, block.weights, block.start)
-        rows = block.X if isinstance(block, DenseBlock) else block.dense()
-        above = (rows > threshold).astype(np.float64)
-        if rows.dtype.kind == "f" and not (finite := np.isfinite(rows)).all():
-            above[~finite] = np.nan
+        above = _above(block.X if isinstance(block, DenseBlock) else block.dense(), threshold)
         return DenseBlock(above, block.y, block.weights, block.start, compiled=above.size >= WORTH_COMPILING)
+
+
+def _above(values: NDArray[Any], threshold: float) -> Float:
+    """1 where a value exceeds the threshold, else 0; NaN where it is not finite."""
+    above = (values > threshold).astype(np.float64)
+    if values.dtype.kind == "f" and not (finite := np.isfinite(values)).all():
+        above[~finite] = np.nan
+    return above
 
 
 def entries_below(source: Source) -> int | None:

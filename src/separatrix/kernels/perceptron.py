@@ -28,8 +28,9 @@ _TINY, _SMALL = 1e-9, 1e-3
 # A score decides by its sign: the order of its sum, and products rounded once with it, make no difference that matters.
 REORDERED = {"reassoc", "contract", "nsz"}
 """Options of loops that sum scores."""
-# A sparse row is asked for while so many before it are visited, unless so few entries are in cache anyway.
-_AHEAD, _IN_CACHE = 2, 30_000
+# A sparse row is asked for while so many before it are visited, unless so few entries are in cache anyway: then to ask takes
+# longer than the visit.
+_AHEAD, _IN_CACHE = 2, 500_000
 _EXPONENT_AND_FRACTION = np.uint64(0x7FFFFFFFFFFFFFFF)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _TWO = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -191,6 +192,64 @@ def epochs(
         if (state.mistakes == mistakes and alpha == 0.0) or waited >= patience:
             return epoch + 1, best, waited
     return len(salts), best, waited
+
+
+@compiled()
+def plain_epochs(
+    rows: Any, salts: Any, code: int, factors: Any, rule: Any, v: Any, sums: Any, stop: Any, trace: Any
+) -> tuple[int, float, int]:
+    """`epochs` of the plain rule without a penalty, where all visits have one weight: nothing is carried along but v and b.
+
+    `rule` is η and ℓ²; `sums` are visits, mistakes, loss, the weight of the last run of right rows, and b; `stop` begins with
+    whether there is a tol.
+    """
+    data, indices, indptr, which, codes, weights = rows
+    eta, lift_squared = rule
+    bounded, tol, patience, best, waited = stop
+    width, dense, count = len(v), len(indptr) == 0, len(which)
+    far = not dense and len(indices) > _IN_CACHE
+    order, right = np.empty_like(which), codes == code
+    below, above = factors[0] * weights[0], factors[1] * weights[0]
+    visits, mistakes, loss, run, b = sums[0], sums[1], sums[2], sums[3], sums[4]
+    made = len(salts)
+    for epoch in range(len(salts)):
+        mistakes_before, loss_before = mistakes, loss
+        order[:] = which
+        if salts[epoch] != np.uint64(0):
+            shuffle(order, salts[epoch])
+        for turn in range(count):
+            i = order[turn]
+            if far and turn + _AHEAD < count:
+                fetch_row(data, indices, indptr, order[turn + _AHEAD])
+            first = i * width if dense else indptr[i]
+            last = first + width if dense else indptr[i + 1]
+            score = _dense_score(data[first:last], v) if dense else _sparse_score(data, indices, first, last, v)
+            margin = score + b if right[i] else -(score + b)
+            if margin > 0.0:
+                run += above if right[i] else below
+                continue
+            mistakes += 1.0
+            loss -= margin
+            run = 0.0
+            step = eta * above if right[i] else -eta * below
+            if dense:
+                row = data[first:last]
+                for j in range(len(row)):
+                    v[j] += row[j] * step
+            else:
+                for p in range(first, last):
+                    v[np.uint64(indices[p])] += data[p] * step
+            b += step * lift_squared
+        visits += count
+        value = (loss - loss_before) / max(1.0, count)
+        trace[epoch, 0], trace[epoch, 1] = mistakes - mistakes_before, value
+        waited = waited + 1 if bounded and value > best - tol else 0
+        best = min(best, value)
+        if mistakes == mistakes_before or waited >= patience:
+            made = epoch + 1
+            break
+    sums[0], sums[1], sums[2], sums[3], sums[4] = visits, mistakes, loss, run, b
+    return made, best, waited
 
 
 @compiled()

@@ -105,6 +105,8 @@ class BinaryPerceptron:
 
     def run_epochs(self, rows: Visits, salts: NDArray[np.uint64], rule: Rule) -> Float:
         """Epochs over rows that are all there until the machine is done, one per salt at most: mistakes and loss of each."""
+        if self.plain(rule) and self.factors.all() and len(rows.weights) and rows.weights.min() == rows.weights.max():
+            return self._plain_epochs(rows, salts, rule)
         from separatrix.kernels.perceptron import epochs
 
         steps = (rule.eta, rule.lift_squared, rule.shrink, rule.absolute)
@@ -114,6 +116,31 @@ class BinaryPerceptron:
         n, self._best, self._patience = epochs(
             rows.stored, rows.orders(salts), self.code, self.factors, steps, vectors, self._state, stop, trace
         )
+        self._settle(trace[n - 1, 0] == 0, rule)
+        return trace[:n]
+
+    def plain(self, rule: Rule) -> bool:
+        """Whether nothing but the vector and the intercept is carried from visit to visit."""
+        return self._variant == "plain" and rule.alpha == 0.0 and self.get("scale") == 1.0
+
+    def _plain_epochs(self, rows: Visits, salts: NDArray[np.uint64], rule: Rule) -> Float:
+        from separatrix.kernels.perceptron import plain_epochs
+
+        sums, trace = np.array([self.get(name) for name in (*_COUNTED, "intercept")]), np.empty((len(salts), 2))
+        stop = (*rule.patience_of_epochs, self._best, self._patience)
+        n, self._best, self._patience = plain_epochs(
+            rows.stored,
+            rows.orders(salts),
+            self.code,
+            self.factors,
+            (rule.eta, rule.lift_squared),
+            self._v,
+            sums,
+            stop,
+            trace,
+        )
+        for name, value in zip((*_COUNTED, "intercept"), sums, strict=True):
+            self._state[name] = value
         self._settle(trace[n - 1, 0] == 0, rule)
         return trace[:n]
 

@@ -182,8 +182,8 @@ def _run_epochs(
     """Epochs over one block in memory, as many at once as are done before anybody waits."""
     entries = len(rows.data) / max(1, len(rows.codes)) * len(rows.rows) + len(rows.rows)
     # A vector alone stays in the nearest cache; beside many others an entry that is read serves them all.
-    enough = len(rows.indptr) == 0 or len(active) >= _SIDE_BY_SIDE
-    together = rule.variant == "plain" and rule.alpha == 0.0 and enough
+    enough = len(active) >= (_SIDE_BY_SIDE if len(rows.indptr) else 2)
+    together = enough and all(machine.plain(rule) for machine in active)
     most = min(rule.max_iter - happened.epochs, max(1, int(_AT_ONCE / (entries * len(active)))))
     now = salts(rule.seed, happened.epochs, happened.epochs + most)
     workers = min(rule.workers, len(active)) if pool and entries * len(active) > _SHARED else 1

@@ -5,9 +5,11 @@ from __future__ import annotations
 # Up to this many columns (or rows, when they are fewer) the Gram matrix and its factorisation fit in memory.
 GRAM_LIMIT = 6000
 # Nanoseconds: per entry of a sparse matrix and target in a step of conjugate gradients, per number that such a step keeps, per
-# step; per product of the closed form, per sparse entry that it reads as dense rows, and otherwise, with its products.
+# step; per product of the closed form, per sparse entry that it reads as dense rows, and otherwise, with its products; per
+# entry and product of rows that are few enough to be made dense.
 _STEP_ENTRY, _STEP_NUMBER, _STEP = 2.0, 10.0, 100e3
-_CLOSED_PRODUCT, _CLOSED_ENTRY, _GRAM_ENTRY, _GRAM_PRODUCT = 0.06, 80.0, 20.0, 0.6
+_CLOSED_PRODUCT, _CLOSED_ENTRY, _GRAM_ENTRY, _GRAM_PRODUCT = 0.06, 80.0, 60.0, 1.8
+_DENSE_ENTRY, _DENSE_PRODUCT = 3.0, 0.02
 # The same for an array: per product of a Gram matrix (in float32 on the side of the rows); per entry in a step, for each
 # target, and for entries that do not stay in the cache from step to step.
 _ARRAY_PRODUCT, _ROWS_PRODUCT, _ARRAY_ENTRY, _ARRAY_TARGET, _ENTRY_AFAR = 0.02, 0.014, 0.45, 0.05, 0.6
@@ -16,8 +18,9 @@ _CACHED = 1 << 22
 _WORTH_COPYING = 1 << 16
 # From this share of stored entries on a sparse matrix is a dense one.
 _FULL = 0.5
-# Steps that a well-conditioned fit takes: worth a try where they cost no more than the closed form.
-_USUAL_STEPS = 12
+# Steps that a well-conditioned fit takes: worth a try where they cost no more than the closed form. Sparse columns depend less
+# on each other.
+_USUAL_STEPS, _SPARSE_STEPS = 12, 6
 
 
 def choose_least_squares(
@@ -30,6 +33,7 @@ def choose_least_squares(
     rows ≤ 6000                            ``"gram"`` on the rows' side
     both larger                            ``"cg"``: one pass per step, bounded memory
     penalised, and 12 steps cost less      ``"cg"``: see `affordable_steps`
+    the same, sparse, and 6 steps do       ``"cg"``
     an array with few rows                 ``"dual"``: the Gram matrix of the rows, which are not copied
     =====================================  ===========================================
 
@@ -65,7 +69,7 @@ def choose_least_squares(
         return "dual" if n_rows < n_features and n_rows * n_features >= _WORTH_COPYING else "gram"
     if entries is None or n_rows is None or entries > _FULL * n_rows * n_features:
         return "gram"
-    return "cg" if affordable_steps(n_rows, n_features, entries, n_targets) >= _USUAL_STEPS else "gram"
+    return "cg" if affordable_steps(n_rows, n_features, entries, n_targets) >= _SPARSE_STEPS else "gram"
 
 
 def affordable_steps(n_rows: int, n_features: int, entries: int | None, n_targets: int) -> float:
@@ -84,9 +88,11 @@ def affordable_steps(n_rows: int, n_features: int, entries: int | None, n_target
         entry = _ARRAY_ENTRY + _ARRAY_TARGET * n_targets + (_ENTRY_AFAR if size > _CACHED else 0.0)
         return closed / (entry * size + _STEP)
     step = n_targets * (_STEP_ENTRY * entries + _STEP_NUMBER * (n_rows + n_features)) + _STEP
-    tall = n_rows >= n_features
-    reading = _GRAM_ENTRY + _GRAM_PRODUCT * entries / max(n_rows, 1) if tall else _CLOSED_ENTRY
-    return (_CLOSED_PRODUCT * smaller**2 * n_features + reading * entries) / step
+    reading = _CLOSED_ENTRY * entries
+    if n_rows >= n_features:
+        dense = (_DENSE_ENTRY + _DENSE_PRODUCT * n_features) * n_rows * n_features
+        reading = min(dense, (_GRAM_ENTRY + _GRAM_PRODUCT * entries / max(n_rows, 1)) * entries)
+    return (_CLOSED_PRODUCT * smaller**2 * n_features + reading) / step
 
 
 # Beyond this many parameters no Hessian is formed.

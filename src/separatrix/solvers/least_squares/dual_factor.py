@@ -21,11 +21,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import lapack
 
 from separatrix.data.block import Float
 from separatrix.result import Certificate
-from separatrix.solvers.least_squares.dual_gradient import duality_gap
+from separatrix.solvers.least_squares.dual_gradient import duality_gap, largest_slope
 from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution
 from separatrix.solvers.least_squares.weighted_rows import FewDenseRows
 
@@ -51,17 +51,15 @@ def solve_dual_ridge(
     if found is None:
         return None
     u, w, before, value, residual = found
-    published, gap = w.astype(dtype).astype(np.float64), before
-    if dtype != np.float64:
+    published, gap = w if dtype == np.float64 else w.astype(dtype).astype(np.float64), before
+    if published is not w:
         gap, value, residual = duality_gap(rows, alpha, u, w, published)
-    # |∇F| ≤ 2(α|w − X̃ᵀu| + ‖x_j‖‖ỹ − X̃w − αu‖), the lengths of the columns before they are centred
-    slopes = alpha * np.abs(published - w) + np.outer(np.sqrt(rows.squares), np.linalg.norm(residual, axis=0))
     gap = float(np.square(np.sqrt(gap) + extra(published.T)))
     solution = LeastSquaresSolution(
         published.T,
         rows.target_mean - published.T @ rows.centre,
         len(w),
-        Certificate(gap, value, "duality gap", stationarity=2.0 * float(slopes.max(initial=0.0))),
+        Certificate(gap, value, "duality gap", largest_slope(rows, alpha, w, published, residual)),
         size,
         before,
     )
@@ -73,22 +71,21 @@ def _refined(
     rows: FewDenseRows, alpha: Float, gram: Float, enough: float
 ) -> tuple[Float, Float, float, float, Float] | None:
     """u, w, gap, objective and residual after steps with the factor of a Gram matrix."""
-    factors, diagonal, null = {}, np.arange(len(gram)), rows.null_direction()
+    factors, null = {}, rows.null_direction()
     filled = 0.0 if null is None else float(gram.trace()) / len(gram)
     if null is not None:
         gram = gram + np.outer(filled * null, null)
-    for penalty in np.unique(alpha):
+    for penalty in sorted(set(alpha.tolist())):
         matrix = gram.copy()
-        matrix[diagonal, diagonal] += penalty
-        try:
-            factors[float(penalty)] = cho_factor(matrix.T, lower=False, overwrite_a=True, check_finite=False)
-        except LinAlgError:  # not positive definite, or not finite
+        matrix.ravel()[:: len(gram) + 1] += penalty
+        factors[penalty], failed = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+        if failed:  # not positive definite, or not finite
             return None
     u, residual, left = np.zeros_like(rows.targets), rows.targets, np.inf
     for _ in range(_STEPS):
         for penalty, factor in factors.items():
             of = alpha == penalty
-            u[:, of] += cho_solve(factor, residual[:, of], check_finite=False)
+            u[:, of] += lapack.dpotrs(factor, residual[:, of], lower=1)[0]
             if null is not None:
                 u[:, of] += np.outer(null, (1.0 / penalty - 1.0 / (filled + penalty)) * (null @ residual[:, of]))
         w = rows.transposed(u)

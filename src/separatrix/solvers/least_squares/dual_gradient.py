@@ -54,20 +54,23 @@ def minimise_dual_ridge(
             if hopeless and status is Status.MAX_ITER:
                 return None
             w = rows.transposed(u)
-            gap, value, residual = duality_gap(rows, alpha, u, w, w)
+            published = _as_published(w, dtype)
+            gap, value, residual = duality_gap(rows, alpha, u, w, published)
             near = gap <= tol * max(value, _TINY)
             if near or status is not Status.CONVERGED:
                 break
+            if published is not w:  # what is published is not what steps go on from
+                exact, size, residual = duality_gap(rows, alpha, u, w, w)
+                near = exact <= tol * max(size, _TINY)
+                if near:
+                    break
     except KeyboardInterrupt:
         status, near = Status.INTERRUPTED, False
         w = rows.transposed(u)
-    published = w.astype(dtype).astype(np.float64)
-    if dtype != np.float64 or status is Status.INTERRUPTED:
+        published = _as_published(w, dtype)
         gap, value, residual = duality_gap(rows, alpha, u, w, published)
-    # ∇F = 2(αw − X̃ᵀ(ỹ − X̃w)) with ỹ − X̃w = residual + αu and X̃ᵀu = w, up to the rounding of what is published
-    gradient = 2.0 * (alpha * (published - w) - rows.transposed(residual))
     gap = float(np.square(np.sqrt(gap) + extra(published.T)))
-    certificate = Certificate(gap, value, "duality gap", stationarity=float(np.abs(gradient).max(initial=0.0)))
+    certificate = Certificate(gap, value, "duality gap", largest_slope(rows, alpha, w, published, residual))
     if status is Status.CONVERGED and gap > tol * max(value, _TINY):
         status = Status.ROUNDED if near else Status.STALLED
     return published.T, status, certificate, len(trace), trace
@@ -75,7 +78,27 @@ def minimise_dual_ridge(
 
 def _value(left: Float, w: Float, alpha: Float) -> float:
     """F, of the residuals and the coefficients."""
-    return float(np.square(left).sum() + (alpha * np.square(w)).sum())
+    return float(np.square(left).sum() + alpha @ np.einsum("ij,ij->j", w, w))
+
+
+def column_lengths(matrix: Float) -> Float:
+    """(m,) ‖a_j‖, a fraction of the time that NumPy's norm takes for few entries."""
+    return np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
+
+
+def _as_published(w: Float, dtype: np.dtype[Any]) -> Float:
+    return w if dtype == np.float64 else w.astype(dtype).astype(np.float64)
+
+
+def largest_slope(rows: WeightedRows, alpha: Float, w: Float, published: Float, residual: Float) -> float:
+    """A bound on |∇F| at the published coefficients, entry by entry: 2(α|w − X̃ᵀu| + ‖x_j‖‖ỹ − X̃w − αu‖).
+
+    The lengths are those of the columns before they are centred.
+    """
+    slope = np.sqrt(rows.squares.max(initial=0.0)) * column_lengths(residual)
+    if published is not w:
+        slope = slope + alpha * np.abs(published - w).max(axis=0, initial=0.0)
+    return 2.0 * float(slope.max(initial=0.0))
 
 
 def _descend(
@@ -129,9 +152,11 @@ def duality_gap(rows: WeightedRows, alpha: Float, u: Float, w: Float, published:
     """Gap, objective and dual residual at the published coefficients (d, m), with w = X̃ᵀu as computed."""
     v, sizes = unit(max(rows.total, len(rows.squares))), np.sqrt(rows.squares)
     left = rows.targets - rows.times(published)
-    lengths = np.linalg.norm(u, axis=0)
-    off = v * (np.linalg.norm(rows.targets, axis=0) + sizes @ np.abs(published) + alpha * lengths)
-    apart = np.abs(w - published) + v * np.outer(lengths, sizes).T
+    lengths = column_lengths(u)
+    off = v * (column_lengths(rows.targets) + sizes @ np.abs(published) + alpha * lengths)
+    apart = v * lengths * float(np.sqrt(sizes @ sizes))
+    if published is not w:
+        apart = apart + column_lengths(w - published)
     residual = left - alpha * u
-    gap = np.square(np.linalg.norm(residual, axis=0) + off) + alpha * np.square(apart).sum(axis=0)
+    gap = np.square(column_lengths(residual) + off) + alpha * np.square(apart)
     return float(gap.sum()), _value(left, published, alpha), residual

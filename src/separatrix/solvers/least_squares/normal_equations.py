@@ -11,6 +11,8 @@ certificate is for the coefficients as they are published (float32 when the data
              r is within u(√(S_jj S_yy) + |S||w|) of it.
     rows     A and t are within uA and ut of the truth, column by column. r = Aᵀ(t − Aw) − αw is off by at most u‖a_j‖‖t − Aw‖,
              and by Aᵀp with ‖p‖ ≤ u(‖t‖ + Σ‖a_j‖|w_j|); since (Aᵀp)ᵀ(AᵀA)⁻¹Aᵀp ≤ ‖p‖², the second adds ‖p‖ to the root.
+             Where there is a dual point u*, F(w) − F* ≤ ‖t − Aw − αu*‖² + α‖Aᵀu* − w‖², the first norm off by ‖p‖ + uα‖u*‖
+             and the second by u‖u*‖(Σ‖a_j‖²)^½ (`dual_gradient`).
 
 u is ε(32 + 2√n). α = 0 with dependent columns gives the minimum-norm answer; the rank is judged in columns of unit size, so
 that it does not depend on units, and then only F ≥ 0 bounds the gap, since a direction that was left out may have been lost
@@ -181,15 +183,22 @@ def _part_of_rows(equations: NormalEquations, alpha: float, targets: Any, dtype:
     value = float(np.square(t).sum())
     for careful in (False, True):
         factor = row_factor(A, alpha, careful, equations.rounding)
-        coef = factor.coef(t)
+        coef, dual = factor.with_dual(t)
         gaps, residual = [], coef
         for held in _as_published(coef, dtype):
             rows = t - A @ held.T
             residual = rows.T @ A - alpha * held if alpha > 0 else rows.T @ A
-            left = np.linalg.norm(rows, axis=0)
-            noise = u * left[:, None] * sizes + 4.0 * EPS * alpha * np.abs(held)
             off = _rounding_of_rows(equations, held, targets)
-            gaps.append(float(np.square(factor.lengths(residual, noise) + off).sum()))
+            gap = np.inf
+            if dual is not None:  # F(w) − D(u)
+                lengths, apart = np.linalg.norm(dual, axis=0), np.linalg.norm(coef - held, axis=1)
+                roots = np.linalg.norm(rows - alpha * dual, axis=0) + off + u * alpha * lengths
+                roots = np.hypot(roots, np.sqrt(alpha) * (apart + u * lengths * np.linalg.norm(sizes)))
+                gap = float(np.square(roots).sum())
+            if not gap <= _EXACT_FITTED * value:
+                noise = u * np.linalg.norm(rows, axis=0)[:, None] * sizes + 4.0 * EPS * alpha * np.abs(held)
+                gap = min(gap, float(np.square(factor.lengths(residual, noise) + off).sum()))
+            gaps.append(gap)
         if gaps[0] <= _EXACT_FITTED * value or len(A) >= A.shape[1] or alpha == 0:
             break
     stationarity = 2.0 * float(np.abs(residual).max(initial=0.0))

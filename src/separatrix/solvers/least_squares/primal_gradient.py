@@ -22,7 +22,7 @@ import numpy as np
 
 from separatrix.data.block import Float
 from separatrix.result import Certificate, Status
-from separatrix.solvers.least_squares.dual_gradient import duality_gap, too_slow
+from separatrix.solvers.least_squares.dual_gradient import duality_gap, largest_slope, too_slow
 from separatrix.solvers.least_squares.weighted_rows import WeightedRows
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -65,10 +65,8 @@ def minimise_primal_ridge(
         product = rows.transposed(u)
     if dtype != np.float64 or status is Status.INTERRUPTED:
         gap, value, residual = duality_gap(rows, alpha, u, product, published)
-    # |∇F| ≤ 2(α|w − X̃ᵀu| + ‖x_j‖‖ỹ − X̃w − αu‖), the lengths of the columns before they are centred
-    slopes = alpha * np.abs(published - product) + np.outer(np.sqrt(rows.squares), np.linalg.norm(residual, axis=0))
     gap = float(np.square(np.sqrt(gap) + extra(published.T)))
-    certificate = Certificate(gap, value, "duality gap", stationarity=2.0 * float(slopes.max(initial=0.0)))
+    certificate = Certificate(gap, value, "duality gap", largest_slope(rows, alpha, product, published, residual))
     if status is Status.CONVERGED and gap > tol * max(value, _TINY):
         status = Status.ROUNDED if near else Status.STALLED
     return published.T, status, certificate, len(trace), trace

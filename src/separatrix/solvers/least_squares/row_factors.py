@@ -6,11 +6,13 @@
 
 A factor solves for coefficients and bounds rᵀ(S+αI)⁻¹r, the gap of F at a point whose half gradient is r (r = c − (S+αI)w).
 
-The dual answer is the shortest (w, z) with Aw + √α z = t. A column in large units is a long row of [Aᵀ; √α I]; sorted to the
-top it is eliminated first, and the error in every row is small against that row: Cox and Higham (1998), BIT 38.
+The dual answer is the shortest (w, z) with Aw + √α z = t, and w = Aᵀu, z = √α u. A column in large units is a long row of
+[Aᵀ; √α I]; sorted to the top it is eliminated first, and the error in every row is small against that row: Cox and Higham
+(1998), BIT 38. A Cholesky factor of AAᵀ + αI is tried first: its u will do where steps of refinement bring the residual of the
+dual system down to rounding, whatever the units are. With u the gap is bounded as in `dual_gradient`.
 
-Its gap uses (S+αI)⁻¹ ⪯ I/α: a direction that no row resolves costs ‖r‖²/α, and is not left out. For columns T in large units
-that is too much. The others add up to τ = Σ‖a_k‖², so that the Schur complement of T in S + αI, which is
+Without one it uses (S+αI)⁻¹ ⪯ I/α: a direction that no row resolves costs ‖r‖²/α, and is not left out. For columns T in large
+units that is too much. The others add up to τ = Σ‖a_k‖², so that the Schur complement of T in S + αI, which is
 αI + A_Tᵀ(I + A₋A₋ᵀ/α)⁻¹A_T, is at least (αI + A_TᵀA_T)/(1 + τ/α), and that has a primal factor of its own.
 
 **Complexity** O(d³) for the primal factor, O(r²d) for r rows otherwise. **Passes over the data** none.
@@ -19,8 +21,10 @@ that is too much. The others add up to τ = Σ‖a_k‖², so that the Schur com
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack, qr, solve_triangular
 
 from separatrix.data.block import Float
@@ -34,6 +38,9 @@ _PROVES = 0.1
 _LARGE = 1e6
 # Rows are of moderate condition when the eigenvalues of their products that are not rounding are so even.
 _CLEAR = 1e-6
+# Share of the squares of the targets that may be left in the residual of a dual point, how much a step of refinement has to
+# gain, and how many there are.
+_LEFT, _GAIN, _STEPS = 1e-22, 1e-2, 6
 
 
 def unit(size: float) -> float:
@@ -61,6 +68,10 @@ class RowFactor(ABC):
     @abstractmethod
     def coef(self, targets: Float) -> Float:
         """(m, d) minimisers for the columns t of `targets`."""
+
+    def with_dual(self, targets: Float) -> tuple[Float, Float | None]:
+        """The same and, where there is one, the dual point (r, m): coef = (Aᵀu)ᵀ up to rounding."""
+        return self.coef(targets), None
 
     @abstractmethod
     def step(self, residual: Float) -> Float:
@@ -137,33 +148,51 @@ class DualFactor(RowFactor):
         r, d = rows.shape
         self.rank = d
         self._lower: Float | None = None
-        squares = np.einsum("ij,ij->j", rows, rows)
-        typical = max(alpha, float(np.partition(squares, d // 2)[d // 2]))
-        self._large = squares > _LARGE * typical
-        self._inner = PrimalFactor(rows[:, self._large], alpha, 1.0) if self._large.any() else None
-        self._factor = float(np.sqrt(1.0 + squares[~self._large].sum() / alpha))
         if not careful:
             gram = rows @ rows.T
-            gram[np.diag_indices(r)] += alpha
+            gram.ravel()[:: r + 1] += alpha
             lower, failed = lapack.dpotrf(gram, lower=1, clean=0)
             self._lower = None if failed else lower
-        if self._lower is None:
-            stacked = np.concatenate([rows.T, np.sqrt(alpha) * np.eye(r)])
-            self._solver = _SortedFactor(stacked)
+
+    @cached_property
+    def _solver(self) -> _SortedFactor:
+        r = len(self._rows)
+        return _SortedFactor(np.concatenate([self._rows.T, np.sqrt(self._alpha) * np.eye(r)]))
+
+    @cached_property
+    def _parts(self) -> tuple[NDArray[np.bool_], PrimalFactor | None, float]:
+        """Columns in large units, their own factor, √(1 + τ/α)."""
+        squares, d = np.einsum("ij,ij->j", self._rows, self._rows), self._rows.shape[1]
+        typical = max(self._alpha, float(np.partition(squares, d // 2)[d // 2]))
+        large = squares > _LARGE * typical
+        inner = PrimalFactor(self._rows[:, large], self._alpha, 1.0) if large.any() else None
+        return large, inner, float(np.sqrt(1.0 + squares[~large].sum() / self._alpha))
 
     def coef(self, targets: Float) -> Float:
+        return self.with_dual(targets)[0]
+
+    def with_dual(self, targets: Float) -> tuple[Float, Float | None]:
         A, alpha = self._rows, self._alpha
         if self._lower is not None:
-            u = np.zeros_like(targets)
-            for _ in range(2):  # the second is a step of refinement
-                residual = targets - alpha * u - A @ (A.T @ u) if u.any() else targets
-                u += _solved(self._lower, residual)
-            return (A.T @ u).T
+            return self._by_steps(self._lower, targets)
         d, root = A.shape[1], np.sqrt(alpha)
         both = np.zeros((d + len(A), targets.shape[1]))
         for _ in range(3):
             both += self._solver.shortest(targets - A @ both[:d] - root * both[d:])
-        return both[:d].T
+        return both[:d].T, both[d:] / root
+
+    def _by_steps(self, lower: Float, targets: Float) -> tuple[Float, Float | None]:
+        """Steps of refinement until the residual is rounding; no dual point where they do not get there."""
+        A, enough, left = self._rows, _LEFT * float(np.square(targets).sum()), np.inf
+        u, w, residual = np.zeros_like(targets), np.zeros((A.shape[1], targets.shape[1])), targets
+        for _ in range(_STEPS):
+            u = u + _solved(lower, residual)
+            w = A.T @ u
+            residual = targets - self._alpha * u - A @ w
+            before, left = left, float(np.square(residual).sum())
+            if left <= enough or not left <= _GAIN * before:
+                break
+        return w.T, u if left <= enough else None
 
     def step(self, residual: Float) -> Float:
         if self._lower is not None:
@@ -176,10 +205,11 @@ class DualFactor(RowFactor):
     def lengths(self, residual: Float, noise: Float) -> Float:
         size = np.abs(residual) + noise
         plain = np.linalg.norm(size, axis=1) / np.sqrt(self._alpha)
-        if self._inner is None:
+        large, inner, factor = self._parts
+        if inner is None:
             return plain
-        split = np.linalg.norm(size[:, ~self._large], axis=1) / np.sqrt(self._alpha)
-        split += self._factor * self._inner.lengths(residual[:, self._large], noise[:, self._large])
+        split = np.linalg.norm(size[:, ~large], axis=1) / np.sqrt(self._alpha)
+        split += factor * inner.lengths(residual[:, large], noise[:, large])
         return np.minimum(plain, split)
 
 

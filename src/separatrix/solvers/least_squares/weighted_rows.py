@@ -64,10 +64,11 @@ class WeightedRows(ABC):
         self._kept = np.flatnonzero(weights)
         weights, targets = weights[self._kept], targets[self._kept]
         self.total, self._roots = float(weights.sum()), np.sqrt(weights)[:, None]
+        self._weighted = bool((weights != 1.0).any())
         with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are found in the sums, and named
             self._read(weights)
         source.count_pass()
-        centred = fit_intercept and self.total > 0
+        centred = self._shifted = fit_intercept and self.total > 0
         self.target_mean = weights @ targets / self.total if centred else np.zeros(targets.shape[1])
         self.centre = self.sums / self.total if centred else np.zeros_like(self.sums)
         # One target after the other in memory: arithmetic on few columns is slow row by row.
@@ -103,16 +104,21 @@ class WeightedRows(ABC):
         """X̃v (n, m) for the columns of v (d, m)."""
         product = self._times(v)
         self.source.count_pass()
-        product -= self.centre @ v
-        product *= self._roots
+        if self._shifted:
+            product -= self.centre @ v
+        if self._weighted:
+            product *= self._roots
         return product
 
     def transposed(self, p: Float) -> Float:
         """X̃ᵀp (d, m) for the columns of p (n, m)."""
-        rooted = self._roots * p
+        rooted = self._roots * p if self._weighted else p
         product = self._transposed(rooted)
         self.source.count_pass()
-        product -= np.outer(rooted.sum(axis=0), self.centre).T
+        if self._shifted:  # a product of matrices, in the order of the other: loops over few targets are short
+            sums = rooted.sum(axis=0)[None]
+            by_rows = product.flags.c_contiguous
+            product -= np.dot(self.centre[:, None], sums) if by_rows else np.dot(sums.T, self.centre[None]).T
         return product
 
 
@@ -130,6 +136,8 @@ class SparseRows(WeightedRows):
         self.squares = np.sum([block.column_squares(block.weights) for block in self._blocks], axis=0)
 
     def _times(self, v: Float) -> Float:
+        if len(self._blocks) == 1:
+            return _by_columns(self._blocks[0].matvec, v)
         product = np.empty((len(self._roots), v.shape[1]), order="F")
 
         def of_block(k: int) -> None:
@@ -139,6 +147,8 @@ class SparseRows(WeightedRows):
         return product
 
     def _transposed(self, p: Float) -> Float:
+        if len(self._blocks) == 1:
+            return _by_columns(self._blocks[0].rmatvec, p)
         parts: list[Float] = [p] * len(self._blocks)
 
         def of_block(k: int) -> None:
@@ -175,13 +185,12 @@ class DenseRows(WeightedRows):
     @cached_property
     def squares(self) -> Float:  # type: ignore[override]  # only the proof asks for them
         squares, weights = np.empty(self._X.shape[1]), np.square(self._roots[:, 0])
-        weighted = bool((weights != 1.0).any())
 
         def of_columns(k: int) -> None:
             at = slice(k * self._columns, (k + 1) * self._columns)
             part = self._X[:, at].astype(np.float64, copy=False)
             squares[at] = (
-                np.einsum("i,ij,ij->j", weights, part, part) if weighted else np.einsum("ij,ij->j", part, part)
+                np.einsum("i,ij,ij->j", weights, part, part) if self._weighted else np.einsum("ij,ij->j", part, part)
             )
 
         with np.errstate(over="ignore", under="ignore"):
@@ -230,14 +239,13 @@ class FewDenseRows(DenseRows):
     def gram(self, dtype: np.dtype[Any]) -> Float:
         """X̃X̃ᵀ with products in a type; it finds the sums and (in that type) the squares on its way."""
         weights = np.square(self._roots[:, 0])
-        weighted = bool((weights != 1.0).any())
 
         def centred(at: slice, part: NDArray[Any]) -> None:
             X = self._X[:, at].astype(np.float64, copy=False)
             np.matmul(weights, X, out=self.sums[at])
             mean = self.sums[at] / self.total if self._centred else np.zeros(1)
             np.subtract(X, mean, out=part, casting="same_kind")
-            if weighted:
+            if self._weighted:
                 np.multiply(part, self._roots, out=part, casting="same_kind")
             self.squares[at] = np.einsum("ij,ij->j", part, part) + self.total * np.square(mean)
 
@@ -254,6 +262,8 @@ def _each(work: Callable[[int], None], number: int) -> None:
 
 def _by_columns(multiply: Callable[[Float], Float], v: Float) -> Float:
     """Products with the columns of v. For few of them the inner loop over columns is too short to be worth it."""
+    if v.shape[1] == 1:
+        return multiply(np.ascontiguousarray(v[:, 0]))[:, None]
     if v.shape[1] > _FEW_TARGETS:
         return multiply(np.ascontiguousarray(v))
     return np.stack([multiply(np.ascontiguousarray(column)) for column in v.T]).T
