@@ -31,9 +31,8 @@ def swept(
     machines: Sequence[LinearMachine], tol: float, max_iter: int, seeds: Sequence[int], stop: Event
 ) -> list[LinearDual | None]:
     """The fits of machines on the same sparse rows that so many sweeps bring to a proven gap; ``None`` for the others."""
-    from separatrix.kernels.support_vectors.sparse_machines import (
-        solve_sparse_machines,
-    )  # numba takes a while to import
+    # numba takes a while to import
+    from separatrix.kernels.support_vectors.sparse_machines import solve_sparse_machines
 
     first, rows = machines[0], machines[0].rows
     X, K, (n, d) = rows.X, len(machines), rows.X.shape
