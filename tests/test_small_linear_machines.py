@@ -56,16 +56,20 @@ def test_conjugate_gradients_find_the_optimum_of_sparse_machines(intercept, C, c
     assert found <= least * (1.0 + 1e-4)
 
 
-def test_sparse_machines_take_conjugate_gradients_or_sweeps(monkeypatch):
+@pytest.mark.parametrize("small", [True, False])
+def test_sparse_machines_take_conjugate_gradients_or_sweeps(monkeypatch, small):
     X, y = text(700, 90, 2, 2)
     seen = []
-    inner = linear_svc.near_optima
+    name = "stepped" if small else "near_optima"
+    inner = getattr(linear_svc, name)
 
     def watched(*args, **kwargs):
-        seen.append(kwargs["conjugate"])
+        seen.append(kwargs.get("conjugate", True))
         return inner(*args, **kwargs)
 
-    monkeypatch.setattr(linear_svc, "near_optima", watched)
+    monkeypatch.setattr(linear_svc, name, watched)
+    if not small:
+        monkeypatch.setattr(linear_svc, "_SMALL", 0)
     LinearSVC(C=10.0).fit(X, y)
     assert seen == [True]
     LinearSVC(C=1e-4).fit(X, y)

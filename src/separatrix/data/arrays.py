@@ -29,6 +29,8 @@ _MANY_ENTRIES = 1_000_000
 _SPARSE_BLOCKS = 16
 # Stored entries, and rows, of a block that a second thread is woken for, and entries of one that may be made dense.
 _WORTH_SHARING, _SHARED_ROWS, _DENSE_BLOCK = 1 << 17, 1 << 14, 1 << 22
+# Entries for each column up to which half of the columns may be empty.
+_FULL_COLUMNS = 4
 
 
 def spread(n_rows: int, rows: int) -> NDArray[np.intp]:
@@ -240,6 +242,32 @@ class SparseSource(MemorySource):
 
     def matrix(self) -> Any:
         return self._X
+
+    def without_empty_columns(self) -> tuple[SparseSource, NDArray[np.intp]] | None:
+        """The rows with those columns alone that have entries, and which these are; ``None`` where they are not far fewer, have
+        names, or where an entry is to be reported by its column.
+        """
+        X = self._X
+        if self.feature_names is not None or X.nnz > _FULL_COLUMNS * X.shape[1] or not X.nnz:
+            return None
+        seen = np.zeros(X.shape[1], dtype=np.bool_)
+        seen[X.indices] = True
+        columns = np.flatnonzero(seen)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if 2 * len(columns) > len(seen) or not np.isfinite(X.data.sum(dtype=np.float64)):
+                return None
+        place = np.cumsum(seen, dtype=X.indices.dtype) - X.indices.dtype.type(1)
+        part = sp.csr_array((X.shape[0], len(columns)), dtype=X.dtype)
+        part.data, part.indices, part.indptr = X.data, place[X.indices], X.indptr
+        part.has_canonical_format = True
+        rows = type(self)(part, self._y, self._weights)
+        rows.classes, rows.all_classes, rows._first, rows.passes = (
+            self.classes,
+            self.all_classes,
+            self._first,
+            self.passes,
+        )
+        return rows, columns
 
     def coarse(self, entries: int | None = None) -> Self:
         view = copy(self)

@@ -140,7 +140,7 @@ def near_optima(
     goal = _PLAIN if fine else max(_ROUNDED, _INNER_HINGE * tol)
     if power == 2:
         goal = 0.0 if fine else _INNER * tol
-    method = _conjugate_points if conjugate else _newton_points if power == 2 else _interior_points
+    method = conjugate_points if conjugate else _newton_points if power == 2 else _interior_points
 
     def search(at: int) -> None:
         found[at] = method(parts[at], goal, max_iter, stop, fine)
@@ -286,8 +286,8 @@ def _dense_rows(
     return A, rho, lambda theta, beta: (theta, beta)
 
 
-def _conjugate_points(
-    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, fine: bool
+def conjugate_points(
+    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, fine: bool = False
 ) -> list[tuple[Point, int]]:
     """Where Newton's method ends by conjugate gradients, for machines of the squared hinge on sparse rows."""
     from separatrix.kernels.support_vectors.squared_hinge import squared_hinge_newton  # numba takes a while to import

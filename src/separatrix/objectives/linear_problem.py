@@ -146,6 +146,13 @@ class LinearProblem:
         }
         return frozenset(name for name, present in found.items() if present)
 
+    @property
+    def holds_ones(self) -> bool:
+        """Whether the rows end in a column of ones that is under the penalty: not the intercept that it is in stored rows."""
+        block = None if self.fit_intercept else self.source.one_block(any_order=True)
+        stored = None if block is None else block.sparse_rows() or block.plain_rows(any_order=True)
+        return stored is not None and stored[1]
+
     def evaluate(self, theta: Float, order: int = 1, **asked: Any) -> Evaluation:
         """F and its derivatives at θ. One pass."""
         return self.objective.evaluate(theta, self.source, order, **asked)

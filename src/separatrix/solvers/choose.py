@@ -156,6 +156,8 @@ _CALL = 150_000
 # What a multiplication costs in a product of large matrices on one thread, in a Gram matrix of rows and in a factor, as a
 # share of one in a pass.
 _LARGE, _ROWS_GRAM, _FACTOR = 0.5, 0.15, 0.3
+# What a number of a dense copy of sparse rows costs, in multiplications: its memory is new.
+_DENSE_COPY = 30.0
 # Numbers up to which all rows are worth having at hand, and as a dense array; entries from which on the threads of a pass gain
 # more than they cost.
 _AT_HAND, _AT_HAND_DENSE, _AT_HAND_ENTRIES = 1 << 25, 1 << 21, 1_500_000
@@ -173,7 +175,7 @@ def direct_costs(n_rows: int, n_features: int, entries: int | None = None, n_sco
     ===================  ==================================================================================
     ``small_newton``     6 steps: n p²/2 for the Hessian, p³/3 for its factor
     ``row_newton``       n² p/2 for the Gram matrix of the rows; 9 steps: n³/3 and two products of n²
-    ``sparse_newton``    sparse rows, 30 products that read every entry twice
+    ``sparse_newton``    sparse rows, 30 products that read every entry twice; the others make a dense copy of these
     ``small_softmax``    6 steps: n (m² − 1) p²/2 for the Hessian in large products, (mp)³/3 for its factor; most
                          of them in single precision from 96 coefficients on
     ===================  ==================================================================================
@@ -186,13 +188,14 @@ def direct_costs(n_rows: int, n_features: int, entries: int | None = None, n_sco
             arithmetic = (0.6 if m * p >= 96 else 1.0) * (_LARGE * hessian + factor) + 6.0 * n * m * p
             costs["small_softmax"] = 6.0 * (arithmetic + 2.0 * _CALL)
         return costs
+    copy = 0.0 if entries is None else _DENSE_COPY * n * p
     if entries is not None and entries <= _AT_HAND_ENTRIES:
         costs["sparse_newton"] = 60.0 * _ENTRY * entries + 30.0 * (n + p) + 5.0 * _CALL
     if n * p <= (_AT_HAND if entries is None else _AT_HAND_DENSE):
         steps = 9.0 * (_FACTOR * n**3 / 3.0 + 3.0 * n**2 + _CALL)
-        costs["row_newton"] = _ROWS_GRAM * n**2 * p / 2.0 + steps + 10.0 * n * p
+        costs["row_newton"] = _ROWS_GRAM * n**2 * p / 2.0 + steps + (10.0 * n * p if entries is None else copy)
     if n * p <= _AT_HAND_DENSE:
-        costs["small_newton"] = 6.0 * (n * p**2 / 2.0 + p**3 / 3.0 + 4.0 * n * p + 40.0 * n + _CALL)
+        costs["small_newton"] = 6.0 * (n * p**2 / 2.0 + p**3 / 3.0 + 4.0 * n * p + 40.0 * n + _CALL) + copy
     return costs
 
 

@@ -84,7 +84,7 @@ def pick(problem: LinearProblem, asked: str = "auto") -> Method:
 def _direct(problem: LinearProblem, asked: str) -> Method | None:
     """A method for rows at hand, where the choice is ours and it costs less than those that read them in passes."""
     source, (m, p) = problem.source, problem.shape
-    if asked not in ("auto", *_LEFT_TO_CHOICE) or source.n_rows is None:
+    if asked not in ("auto", *_LEFT_TO_CHOICE) or source.n_rows is None or problem.holds_ones:
         return None
     if m > 1 and prox_softmax_offered(problem):
         return PROX_SOFTMAX if prox_softmax_at_hand(source.n_rows, p, m) and source.one_block() is not None else None

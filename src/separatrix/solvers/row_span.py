@@ -54,7 +54,7 @@ class RowSpan:
         block = problem.source.one_block(any_order=True)
         if not even or block is None or block.sparse_rows() is not None:
             return None
-        if problem.fit_intercept != objective.free_intercept or (objective.shifts is not None):
+        if problem.fit_intercept != objective.free_intercept or objective.shifts is not None or problem.holds_ones:
             return None
         rows, offset = objective.counted(block)
         stored = rows.plain_rows(any_order=True)

@@ -30,6 +30,7 @@ from separatrix.models.class_weights import ClassWeight, class_counts, class_fac
 from separatrix.models.classifier import Probabilities
 from separatrix.models.formula import FromFormula
 from separatrix.models.logistic.effects import WithEffects
+from separatrix.models.logistic.empty_columns import with_zeros, without_empty_columns
 from separatrix.models.logistic.firth import FirthPenalty
 from separatrix.models.logistic.held_intercept import joined, split, with_column_of_ones
 from separatrix.models.objective_values import ObjectiveValues
@@ -243,6 +244,7 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
         offset = call.options["offset"]
         shift = None if offset is None else real_numbers(offset, "offset")
         limits: dict[str, Any] = {"tol": self._tolerance(), "max_iter": int(self.max_iter), "record": bool(self.record)}
+        source, columns = without_empty_columns(source) if self._leaves_zeros(call) else (source, None)
         with threads_of(self.n_jobs), Progress(type(self).__name__, int(self.verbose)) as progress:
             if self.penalty == "firth":
                 problem = self._problem(source, shift, np.inf)
@@ -253,10 +255,19 @@ class LogisticRegression(FromFormula, FirthPenalty, WithEffects, Probabilities, 
                 solution = minimise(problem, self.solver, self._start(problem, call), callback=progress, **limits)
             self._unpack(solution, problem, call.watch, source)
             self._diagnose(source)
-            read = source.passes
-            self._inference = self._gathered(solution.theta, problem, source)
+            read, self._inference = source.passes, self._gathered(solution.theta, problem, source)
+            if columns is not None:
+                self.coef_ = with_zeros(self.coef_, columns, self.n_features_in_)
+                every = with_zeros(self._inference.coef, columns, self.n_features_in_)
+                self._inference = replace(self._inference, coef=every)
             self.fit_ = replace(self.fit_, passes=self.fit_.passes + source.passes - read)
         self._place_classes(source)
+
+    def _leaves_zeros(self, call: FitCall) -> bool:
+        """Whether columns without entries certainly have coefficients of 0, and nobody looks at the way there."""
+        plain = all(one is None for one in (self.prior, self.bounds, self.penalty_factors, call.before))
+        plain = plain and self.solver == "auto" and self.penalty != "firth" and np.isfinite(self._strength()[0])
+        return bool(plain and not (self.record or self._held_intercept))
 
     def _label(self, source: Source) -> Source:
         return self._weighted(super()._label(source))

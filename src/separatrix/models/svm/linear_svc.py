@@ -27,6 +27,7 @@ from sklearn.utils import check_random_state
 
 from separatrix.data import Source
 from separatrix.data.source import in_parallel
+from separatrix.dual.at_hand.sparse_machines import stepped, swept
 from separatrix.dual.centred_rows import CentredRows
 from separatrix.dual.crammer_singer import CrammerSinger
 from separatrix.dual.interior_batch import is_looped
@@ -48,6 +49,10 @@ from separatrix.solvers.choose import choose_svm, few_rows, svm_costs
 
 # What few rows are solved to; entries that are swept in less time than it takes to prove a point.
 _FINE, _SMALL = 1e-10, 200_000
+# Nanoseconds of a sweep for every entry and row; sweeps that are tried whatever other methods take.
+_AN_ENTRY, _A_ROW, _SOME_SWEEPS = 1.0, 8.0, 20
+# The share of what other methods take that compiled sweeps save.
+_SAVED = 0.5
 # How much of ‖x‖² may stand against the ridge of the dual where sparse rows have few columns in common.
 _APART = 100.0
 
@@ -240,7 +245,17 @@ class LinearSVC(SparseCoefficients, LinearRule):
         cost = len(pairs) * svm_costs(n, d, self.loss, entries).get(way, 0.0)
         # Few dense rows are done by then, and without compiled code, unless sweeps settle them at once.
         slow = sp.issparse(frame.X) or (way == "interior" and not fine and not is_looped(n, d))
-        if (
+        swift = pairs and callback is None and sp.issparse(frame.X) and frame.X.nnz <= _SMALL
+        if swift and compiled_pays_by_now(_SAVED * 1e-9 * cost):
+            goal = min(self.tol, _FINE) if fine else self.tol
+            if way == "conjugate":
+                duals[:] = stepped(pairs, goal, int(self.max_iter), stop)
+            elif way == "dual" or pairs[0].power == 1 or _few_sweeps(pairs[0]):
+                most = int(self.max_iter)
+                if way != "dual":
+                    most = _sweeps_worth(cost / len(pairs), n, frame.X.nnz, most)
+                duals[:] = swept(pairs, goal, most, seeds(), stop)
+        elif (
             pairs
             and way not in ("dual", "conjugate")
             and compiled_pays(1e-9 * cost)
@@ -269,7 +284,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
             if near:  # there is hardly more to do than to prove them
                 for at in rest:
                     solve(at)
-            else:
+            elif rest:
                 in_parallel(solve, rest, stop)
         except KeyboardInterrupt:  # of those not begun there is the proof for zero
             for at in range(len(machines)):
@@ -297,6 +312,11 @@ def _without_numba(n_rows: int | None, n_features: int, loss: str, entries: int 
     costs = {} if n_rows is None else svm_costs(n_rows, n_features, loss, entries)
     plain = "interior" if loss == "hinge" else "newton"
     return plain if plain in costs and not compiled_pays_by_now(1e-9 * costs[plain]) else None
+
+
+def _sweeps_worth(nanoseconds: float, n_rows: int, entries: int, max_iter: int) -> int:
+    """As many sweeps as another method takes time for, or some."""
+    return min(max_iter, max(_SOME_SWEEPS, int(nanoseconds / (_AN_ENTRY * entries + _A_ROW * n_rows))))
 
 
 def _few_sweeps(machine: DualMachine) -> bool:

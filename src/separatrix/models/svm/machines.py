@@ -58,7 +58,9 @@ def dual_layout(coefficients: Float, codes: Codes, n_classes: int) -> Float:
 
 def joined_fit(watch: Stopwatch, machines: Sequence[LinearDual], passes: int, steps: int) -> Fit:
     """The record of machines that were fitted one by one; the trace is kept where there is one machine."""
+    if len(machines) == 1:
+        fit = watch.fit(machines[0].status, passes, "", machines[0].certificate, steps)
+        return replace(fit, passes=passes, trace=machines[0].trace)
     status = Status.worst({machine.status for machine in machines})
     certificate = Certificate.together([machine.certificate for machine in machines])
-    fit = watch.fit(status, passes, "", certificate, steps)
-    return replace(fit, passes=passes, trace=machines[0].trace if len(machines) == 1 else [])
+    return replace(watch.fit(status, passes, "", certificate, steps), passes=passes, trace=[])
