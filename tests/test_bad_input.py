@@ -33,6 +33,7 @@ from separatrix import (
     Ridge,
     RidgeClassifier,
     Source,
+    Status,
     as_source,
     scan_csv,
     scan_parquet,
@@ -217,7 +218,7 @@ MISSING_LABELS = {
 
 
 @pytest.mark.parametrize("kind", MISSING_LABELS)
-@each("estimator", named("lda", "ridge classifier", "fisher"))
+@each("estimator", named("lda", "ridge classifier", "fisher", "svc", "nu svc"))
 def test_missing_labels_are_counted(estimator: Any, kind: str) -> None:
     with refused(r"\by\b", r"\b20 rows", "drop"):
         clone(estimator).fit(X, MISSING_LABELS[kind])
@@ -264,6 +265,25 @@ def test_continuous_targets_are_no_labels(estimator: Any) -> None:
 def test_labels_of_two_types_are_refused(estimator: Any) -> None:
     with refused("int", "str", kind=TypeError):
         clone(estimator).fit(X, np.array(["a", 1] * 30, dtype=object))
+
+
+@each_labelled
+@pytest.mark.parametrize("pair", [({}, {}), (Status.EXACT, Status.LEVEL)], ids=["dict", "enumeration"])
+def test_labels_without_an_order_are_refused(estimator: Any, pair: Any) -> None:
+    with refused(r"\by\b", type(pair[0]).__name__, "order", kind=TypeError):
+        clone(estimator).fit(X, np.array(pair * 30, dtype=object))
+
+
+@every
+def test_what_a_mask_hides_is_not_read(estimator: Any) -> None:
+    with refused(r"^X\b", r"\b3 masked"):
+        clone(estimator).fit(np.ma.masked_array(X, np.arange(X.size).reshape(X.shape) < 3), Y)
+    with refused(r"^y\b", r"\b20 masked"):
+        clone(estimator).fit(X, np.ma.masked_array(Y, Y == 2))
+    whole = clone(estimator).fit(np.ma.masked_array(X, False), np.ma.masked_array(Y, False))
+    with refused(r"^X\b", r"\b3 masked"):
+        asked = whole.predict if hasattr(whole, "predict") else whole.transform
+        asked(np.ma.masked_array(X, np.arange(X.size).reshape(X.shape) < 3))
 
 
 @each_labelled
@@ -320,14 +340,35 @@ def test_several_labels_a_row_are_zeros_and_ones() -> None:
         (np.zeros(N), ["zero", "positive"]),
         (np.ones(N - 1), [rf"\b{N - 1}\b", rf"\b{N}\b"]),
         (np.ones((N, 1)), [rf"\({N}, 1\)"]),
+        (np.full(N, 1e-310), ["larger"]),
+        (np.full(N, 1e308), ["total", "divide"]),
+        (["light"] * N, ["'light'", "number"]),
+        (np.array([{}] * N), ["dict", "number"]),
+        (sp.csr_array(np.ones((N, 1))), ["csr_array", "number"]),
+        (iter([1.0] * N), ["list_iterator", "number"]),
+        (np.ma.masked_array(np.ones(N), np.arange(N) < 3), [r"\b3 masked"]),
     ],
-    ids=["NaN", "infinite", "negative", "zero", "short", "matrix"],
+    ids=[
+        "NaN",
+        "infinite",
+        "negative",
+        "zero",
+        "short",
+        "matrix",
+        "subnormal",
+        "overflowing",
+        "text",
+        "objects",
+        "sparse",
+        "iterator",
+        "masked",
+    ],
 )
-def test_bad_weights_are_refused(estimator: Any, weights: np.ndarray, words: list[str]) -> None:
-    with refused("(?i)sample.weight", *words):
+def test_bad_weights_are_refused(estimator: Any, weights: Any, words: list[str]) -> None:
+    with refused("(?i)sample.weight", *words, kind=(TypeError, ValueError)):
         clone(estimator).fit(X, Y, sample_weight=weights)
     if hasattr(estimator, "partial_fit"):
-        with refused("(?i)sample.weight", *words):
+        with refused("(?i)sample.weight", *words, kind=(TypeError, ValueError)):
             clone(estimator).partial_fit(X, Y, sample_weight=weights)
 
 
@@ -802,7 +843,7 @@ def test_a_feature_map_takes_estimators_of_the_library_only() -> None:
 # -- far away ---------------------------------------------------------------------------------------------------------
 
 
-@each("estimator", CLASSIFIERS)
+@each("estimator", CLASSIFIERS | named("gaussian", "gaussian shared", "mixed"))
 def test_rows_very_far_away_have_finite_posteriors(estimator: Any) -> None:
     model = clone(estimator).fit(X, Y)
     far = np.concatenate([s * np.eye(4) for s in (1e150, -1e150, 1e160, 1e200, 1e300)])
@@ -825,3 +866,14 @@ def test_infinity_does_not_hide_behind_a_probability(bad, method):
         held[4, 1] = bad
         with pytest.raises(ValueError, match="column 1"):
             getattr(model, method)(held)
+
+
+@each("estimator", having(basic=True))
+def test_half_precision_is_read_as_the_numbers_it_holds(estimator: Any) -> None:
+    half = np.abs(X).astype(np.float16)
+    ask = "predict" if hasattr(estimator, "predict") else "transform"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        models = [clone(estimator).fit(rows, Y) for rows in (half, half.astype(np.float64))]
+    small, large = (getattr(model, ask)(half.astype(np.float64)) for model in models)
+    np.testing.assert_allclose(small, large, rtol=1e-4, atol=1e-4)

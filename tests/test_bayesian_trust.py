@@ -334,3 +334,19 @@ def test_an_interrupt_in_any_pass_leaves_the_best_model_so_far(name, parameters,
             calls = -10_000
             assert np.isfinite(make.predict_proba(X)).all()
     assert kept > 3
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_few_draws_do_not_condemn_a_gaussian_that_many_call_near(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(60, 300)), int(rng.integers(2, 9))
+    X = rng.standard_normal((n, d))
+    y = (X @ rng.standard_normal(d) + rng.logistic(size=n) > 0).astype(int)
+    probabilities = []
+    for order in (np.arange(d), np.arange(d)[::-1]):  # other draws, the same posterior
+        model = BayesianLogisticRegression(prior_precision=1.0, tol=1e-6).fit(X[:, order], y)
+        if model.pareto_k_ > 0.7:  # condemned by many draws, which see that few of them count
+            assert "512 draws" in model.fit_.detail
+            return
+        probabilities.append(model.predict_proba(X[:, order]))
+    np.testing.assert_allclose(*probabilities, atol=1e-6)

@@ -184,3 +184,12 @@ def test_an_interrupted_choice_keeps_what_it_has(cv, monkeypatch):
     stop, count = 1, 0
     with pytest.raises(KeyboardInterrupt):
         LogisticRegressionCV(Cs=CS, cv=cv).fit(X, y)
+
+
+def test_one_weight_stands_for_all_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = (X[:, 0] + rng.standard_normal(60) > 0).astype(int)
+    one, all_rows = (LogisticRegressionCV(Cs=3, cv=3).fit(X, y, sample_weight=w) for w in (2.0, np.full(60, 2.0)))
+    np.testing.assert_array_equal(one.scores_, all_rows.scores_)
+    np.testing.assert_array_equal(one.coef_, all_rows.coef_)

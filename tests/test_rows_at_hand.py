@@ -83,6 +83,22 @@ def test_the_optimum_is_that_of_other_methods(name: str, shape: tuple[int, int],
 
 
 @pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("seed", range(40))
+def test_weights_and_units_may_differ_by_any_factor(name: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 8)), int(rng.integers(1, 5))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-8, 8, d)
+    weights, C = 10.0 ** rng.uniform(-12, 12, n), 10.0 ** rng.uniform(-6, 6)
+    stored = sp.csr_array(X) if name == "sparse" else X
+    problem = LinearProblem.of(as_source(stored, np.arange(n) % 2, weights).labelled(), C=C, fit_intercept=seed % 4 > 0)
+    found = solved(problem, METHODS[name], tol=1e-5)
+    assert np.isfinite(found.theta).all()
+    other = minimise(problem, "lbfgs", tol=1e-12, max_iter=200)
+    slack = 1e-12 * found.certificate.objective
+    assert found.certificate.objective - other.certificate.objective <= found.certificate.gap + slack
+
+
+@pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
 @pytest.mark.parametrize("max_iter", [0, 1, 2, 3, 100])
 def test_certificates_hold_wherever_it_stops(name: str, C: float, max_iter: int) -> None:

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
+from separatrix.errors import shown
 
 _COMPLEX = "holds complex numbers. Complex data not supported: give real numbers (.real, .imag or abs() of them)."
 DATES = (
@@ -24,6 +25,7 @@ DATES = (
     "date, the hour or the month, or leave it out."
 )
 _BEYOND = "holds finite values beyond the range of double precision (±1.8e308): divide it by a power of ten first."
+_MASKED = "is a masked array with {} masked values, which are missing: give its filled(), or leave their rows out."
 _SCAN = "which is not in memory: give X.to_table(), or scan its files with separatrix.scan_parquet"
 # Not loaded yet, and what brings them into memory.
 _LAZY = (
@@ -43,6 +45,7 @@ def check_rows(X: Any) -> Any:
             raise TypeError(f"X is {sentence}.")
     if sp.issparse(X):
         return _checked_sparse(X)
+    check_unmasked(X, "X")
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype):
         check_numbers(np.asarray(X), "X")
@@ -63,13 +66,33 @@ def nearest_name(name: Any, names: Iterable[str]) -> str:
 
 def real_numbers(values: Any, name: str) -> Float:
     """`values` as float64; complex numbers, dates and what double precision cannot hold are refused in the name given."""
+    check_unmasked(values, name)
     given = np.asarray(values)
     check_numbers(given, name)
-    with np.errstate(over="ignore"):
-        numbers = given.astype(np.float64, copy=False)
+    try:
+        with np.errstate(over="ignore"):
+            numbers = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} holds {_no_number(given)}, which is no number; give numbers ({error}).") from None
     if given.dtype.kind == "f" and given.dtype.itemsize > 8 and (np.isinf(numbers) & ~np.isinf(given)).any():
         raise ValueError(f"{name} {_BEYOND}")
     return numbers
+
+
+def check_unmasked(values: Any, name: str) -> None:
+    """Refuse masked arrays that hide values: an array of them would read what lies under the mask."""
+    if isinstance(values, np.ma.MaskedArray) and (masked := int(np.ma.getmaskarray(values).sum())):
+        raise ValueError(f"{name} {_MASKED.format(masked)}")
+
+
+def _no_number(values: NDArray[Any]) -> str:
+    """The first of the values that no number can be made of, as a message shows it."""
+    for value in values.ravel().tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return shown(value) if isinstance(value, str | bytes) else f"a value of type {type(value).__name__}"
+    return f"values of type {values.dtype}"
 
 
 def check_numbers(values: NDArray[Any], name: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from separatrix.data.block import Codes, Float
-from separatrix.data.checks import real_numbers
+from separatrix.data.checks import check_unmasked, real_numbers
 from separatrix.data.workers import share, threads_here
 from separatrix.errors import shown as shown  # where other rooms look for it
 
@@ -21,6 +21,7 @@ _TABLE_FACTOR = 4
 
 def as_target(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     """`y` as a one- or two-dimensional array with as many rows as X."""
+    check_unmasked(y, "y")
     target = np.asarray(y)
     if target.dtype.kind in "cmM":
         real_numbers(target, "y")
@@ -56,8 +57,18 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Float | None:
     if weights.shape[0] != n_rows:
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: give one weight per row.")
     check_weights(weights)
-    if not weights.any():
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if np.isinf(total):
+        raise ValueError(
+            "The total of sample_weight is beyond double precision; divide the weights by a power of ten first."
+        )
+    if total == 0:
         raise ValueError("The total of sample_weight is zero, so no row counts; give at least one positive weight.")
+    if (largest := float(weights.max())) < np.finfo(float).tiny:
+        raise ValueError(
+            f"sample_weight is at most {largest:.1e}, where numbers have few digits left; give larger weights."
+        )
     return weights
 
 
@@ -137,11 +148,14 @@ def unique_labels(y: NDArray[Any]) -> NDArray[Any]:
         missing = sum(map(is_missing, y.tolist()))
         if missing:
             raise ValueError(f"Input y contains NaN or None in {missing} rows; drop the rows without a label.")
-        kinds = {type(value) for value in set(y.tolist())}
+        kinds = {type(value) for value in y.tolist()}
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
         if len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds):
-            names = sorted(kind.__name__ for kind in kinds)
-            raise TypeError(f"y mixes labels of types {', '.join(names)}; give all labels as one type.")
-        return np.unique(y)
+            raise TypeError(f"y mixes labels of types {names}; give all labels as one type.")
+        try:
+            return np.unique(y)
+        except (TypeError, ValueError):
+            raise TypeError(f"y holds labels of type {names}, which have no order; give strings or integers.") from None
     if (narrow := _narrow(y)) is not None:
         low, shifted = narrow
         return (np.flatnonzero(np.bincount(shifted)) + low).astype(y.dtype)

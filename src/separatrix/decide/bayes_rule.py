@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
+from separatrix.data.checks import check_unmasked
 from separatrix.data.labels import as_weights
 from separatrix.decide.calibrated import calibrated, fit_clone
 from separatrix.decide.losses import (
@@ -191,6 +192,7 @@ class BayesRule(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ig
         else:
             if y is None:
                 raise ValueError("BayesRule requires y to be passed, but the target y is None.")
+            check_unmasked(y, "y")
             y = column_or_1d(y, warn=True)
             fitted = fit_clone(self._probabilistic(), X, y, self._routed(sample_weight, params), self.calibration)
         classes = fitted.classes_

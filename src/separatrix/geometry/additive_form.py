@@ -48,6 +48,12 @@ class OneColumnTerm(ABC):
         """(n, K) of the values; those that are missing may have anything."""
 
 
+def gaussian_logs(x: Float, means: Float, scales: Float, constants: Float) -> Float:
+    """(n, K) b_k − ½((x − m_k)/s_k)²; a value so far away that every square overflows counts as one nearer by."""
+    limit = 1e150 * float(scales.min()) + float(np.abs(means).max())
+    return constants - 0.5 * np.square((np.clip(x, -limit, limit)[:, None] - means) / scales)
+
+
 @dataclass(frozen=True)
 class GaussianTerm(OneColumnTerm):
     """b_k − ½((x − m_k)/s_k)²."""
@@ -57,7 +63,7 @@ class GaussianTerm(OneColumnTerm):
     constants: Float
 
     def _of(self, x: Any) -> Float:
-        return self.constants - 0.5 * np.square((x[:, None] - self.means) / self.scales)
+        return gaussian_logs(x, self.means, self.scales, self.constants)
 
 
 @dataclass(frozen=True)

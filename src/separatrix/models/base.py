@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
-from separatrix.data.checks import check_rows, real_numbers
+from separatrix.data.checks import check_rows, check_unmasked, real_numbers
 from separatrix.data.device.tensors import on_device
 from separatrix.data.dispatch import array_source, files_there, is_elsewhere, moved_source, source_of
 from separatrix.data.frames import as_table, is_frame
@@ -256,6 +256,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             X = validate_data(self, X, reset=reset, accept_sparse=True, ensure_all_finite=False)
         if y is not None and getattr(getattr(y, "dtype", None), "kind", "") == "c":
             real_numbers(y, "y")
+        check_unmasked(y, "y")
         if y is not None and not multi_output and not (type(y) is np.ndarray and y.ndim == 1):
             y = column_or_1d(y, warn=True)
         source = (array_source if plain else source_of)(X, y, sample_weight, numeric=numeric)

@@ -49,7 +49,9 @@ class Visits:
         stored = block.stored_rows()
         empty = np.zeros(0, dtype=np.int32)
         data, indices, indptr = stored if isinstance(stored, tuple) else (stored.ravel(), empty, empty)
-        data = data if data.dtype.kind == "f" else data.astype(np.float64)
+        data = (
+            data if data.dtype in (np.float32, np.float64) else data.astype(np.float64)
+        )  # numba has no half precision
         rows = np.arange(block.n) if learned is None else np.flatnonzero(learned[start + kept])
         weights = block.row_weights
         if not shuffle:

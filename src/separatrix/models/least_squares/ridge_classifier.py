@@ -20,6 +20,7 @@ from sklearn.utils import compute_sample_weight
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.checks import check_unmasked
 from separatrix.data.device.tensors import vector_or_host
 from separatrix.data.source import cut_finer
 from separatrix.data.views import Coded, Signed
@@ -160,6 +161,7 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
     _of_some_fits: ClassVar[tuple[str, ...]] = ("_moments", "masked_classes_")
 
     def _read_rows(self, call: FitCall) -> Source:
+        check_unmasked(call.y, "y")
         X, y = call.X, None if call.y is None else vector_or_host(call.y)
         if isinstance(X, Source) and y is None and X.target_ndim == 2:
             y = X.valued().targets()

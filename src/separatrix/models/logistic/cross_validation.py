@@ -25,7 +25,9 @@ from sklearn.utils.validation import column_or_1d
 
 from separatrix.data import Source
 from separatrix.data.block import Float
+from separatrix.data.device.tensors import on_device
 from separatrix.data.folds import splits
+from separatrix.data.labels import as_weights
 from separatrix.models.base import FitCall
 from separatrix.models.checkpoint import Checkpoint
 from separatrix.models.class_weights import ClassWeight, class_counts, class_factors
@@ -226,6 +228,8 @@ class LogisticRegressionCV(ScoredChoice, Probabilities, SparseCoefficients, Line
             if self.cv == "alo":
                 found = self._leave_one_out(X, y, sample_weight)
             else:
+                if not on_device(sample_weight):  # a number stands for all rows, which no scorer knows
+                    sample_weight = as_weights(sample_weight, rows.n_rows or 0)
                 found = self._folds(X, y, rows, *self._routed(sample_weight, dict(call.options)))
             self._refit(X, y, sample_weight, found, watch)
             self._place_classes(rows)

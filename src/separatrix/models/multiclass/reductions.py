@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from separatrix.data import Source
 from separatrix.data.block import Codes, Float
+from separatrix.data.checks import check_unmasked
 from separatrix.data.labels import as_names, as_target, as_weights, encode, known_labels
 from separatrix.data.views import Regrouped
 from separatrix.geometry.combined_forms import Composition, Machines
@@ -208,6 +209,7 @@ class Reduction(MetaEstimatorMixin, Classifier):  # type: ignore[misc]  # scikit
         weights = as_weights(params.get("sample_weight"), n_rows)
         if weights is not None:
             params["sample_weight"] = weights
+        check_unmasked(y, "y")
         target = as_target(column_or_1d(y, warn=True), n_rows)
         self.classes_, codes = encode(target, None, weights)
         known, self._places = known_labels(target, self.classes_, weights), None

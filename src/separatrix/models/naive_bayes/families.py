@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from separatrix.data.block import Codes, Float
-from separatrix.geometry.additive_form import GaussianTerm, GroupTerm, RateTerm, TableTerm, Term
+from separatrix.geometry.additive_form import GaussianTerm, GroupTerm, RateTerm, TableTerm, Term, gaussian_logs
 from separatrix.lazy import compiled_pays
 from separatrix.statistics.columns import ColumnMoments, ValueCounts
 from separatrix.statistics.counts import ClassCounts
@@ -124,9 +124,10 @@ class GaussianReader(ColumnReader):
         self.variance = np.where(known, moments.square / np.where(known, moments.counts, 1.0), variance) + floor
 
     def log_prob(self, columns: list[Column]) -> Float:
-        values = columns[0].values[:, None]
-        logs = -0.5 * (np.log(2.0 * np.pi * self.variance) + np.square(values - self.mean) / self.variance)
-        return np.where(np.isnan(values), 0.0, logs)[:, None, :]
+        values = columns[0].values
+        constants = -0.5 * np.log(2.0 * np.pi * self.variance)
+        logs = gaussian_logs(values, self.mean, np.sqrt(self.variance), constants)
+        return np.where(np.isnan(values)[:, None], 0.0, logs)[:, None, :]
 
     def term(self, columns: list[str]) -> GaussianTerm:
         constants = -0.5 * np.log(2.0 * np.pi * self.variance)

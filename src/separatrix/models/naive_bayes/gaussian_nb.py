@@ -124,13 +124,21 @@ class GaussianNB(SignedDistance, Boundaries, JointScores):
         with np.errstate(divide="ignore"):  # a class of prior 0 is never chosen
             constants = np.log(self.priors_) - 0.5 * np.log(2.0 * np.pi * self.var_).sum(axis=1)
 
-        def of_block(block: Block) -> Float:
-            rows = block.dense()
-            scores = np.empty((block.n, len(constants)))
+        def scored(rows: Any) -> Float:
+            scores = np.empty((len(rows), len(constants)))
             with np.errstate(invalid="ignore", over="ignore"):  # bad input is reported by the caller, by column
                 for k, (mean, scale) in enumerate(zip(means, scales, strict=True)):
                     standard = (rows - mean) / scale
                     scores[:, k] = constants[k] - 0.5 * np.einsum("ij,ij->i", standard, standard)
+            return scores
+
+        def of_block(block: Block) -> Float:
+            rows = block.dense()
+            scores = scored(rows)
+            far = np.isinf(scores).all(axis=1) & np.isfinite(rows).all(axis=1)
+            if far.any():  # squares overflow beyond 1e154: the same rows nearer by, in the same direction
+                away = rows[far] / np.abs(rows[far]).max(axis=1, keepdims=True)
+                scores[far] = scored(away * (1e100 / (np.abs(away) / scales.min(axis=0)).max(axis=1, keepdims=True)))
             return scores
 
         return self._map_rows(X, of_block)

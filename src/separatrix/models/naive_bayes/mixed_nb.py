@@ -19,7 +19,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Codes, Float
-from separatrix.data.checks import check_rows
+from separatrix.data.checks import check_rows, check_unmasked
 from separatrix.data.frames import is_frame
 from separatrix.data.labels import listed
 from separatrix.data.readers import named
@@ -134,6 +134,7 @@ class MixedNB(NaiveBayesClassifier):
             validate_data(self, X, reset=reset, skip_check_array=True)
         else:
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        check_unmasked(y, "y")
         table = ColumnTable(X, None if y is None else column_or_1d(y, warn=True), sample_weight)
         if reset:
             self._choose_families(table.columns)

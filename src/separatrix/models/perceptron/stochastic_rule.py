@@ -135,7 +135,7 @@ class StochasticRule(OnlineRule):
         X, sparse = source.matrix(), False
         if sp.issparse(X):
             X, sparse = sp.csr_array(X), True
-        X = X if X.dtype.kind == "f" else X.astype(np.float64)
+        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         empty = np.zeros(0, dtype=np.int32)
         flat = (X.data, X.indices, X.indptr) if sparse else (np.ascontiguousarray(X).ravel(), empty, empty)
         rows, rule = (*flat, codes, weights), self._steps(_SPARSE_DECAY if sparse else 1.0, max_iter)

@@ -17,12 +17,10 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
 from separatrix.data import Block, Source
 from separatrix.data.block import Codes, Float
-from separatrix.data.device.tensors import on_device, to_host
 from separatrix.dual.given_kernels import Columns, Precomputed
 from separatrix.dual.kernels import CentredLinear, Kernel
 from separatrix.dual.long_rows import keep_products, long
@@ -208,12 +206,7 @@ class SVC(MachineBoundaries):
     def _read_rows(self, call: FitCall) -> Source:
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and sp.issparse(call.X):
             raise TypeError("Sparse data was passed, but kernel values must be a dense array: give X.toarray().")
-        source = super()._read_rows(call)
-        y = call.y
-        names = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuUS"  # nothing to find out about these
-        if y is not None and not names:
-            check_classification_targets(to_host(y) if on_device(y) else y)
-        return source
+        return super()._read_rows(call)
 
     def _solve(self, source: Source, call: FitCall) -> None:
         if len(self.classes_) == 1:

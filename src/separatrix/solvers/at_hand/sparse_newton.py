@@ -176,7 +176,8 @@ def _newton_step(problem: LinearProblem, state: SparseState, budget: Budget) -> 
         return replace(state, verdict=Status.UNPROVEN)
     reduced = gradient[:d] - (gradient[d] / total) * state.border if sparse.ones else gradient
     energy = float((np.square(reduced) / state.diagonal).sum())
-    left = min(max(energy / state.energy, _LEAST_LEFT), _MOST_LEFT)
+    # Where weights differ by 10¹⁶, the step before may have begun where g̃ was exactly 0 and moved the intercept alone.
+    left = min(max(energy / state.energy, _LEAST_LEFT), _MOST_LEFT) if state.energy > 0 else _MOST_LEFT
     step = np.empty(len(gradient))
     products = conjugate_gradients(
         *sparse.arrays,
