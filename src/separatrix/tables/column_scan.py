@@ -23,6 +23,7 @@ from separatrix.tables.columns import (
     InferredColumn,
     describe_numbers,
     describe_text,
+    mostly_numbers,
 )
 from separatrix.tables.encoding.encoding_sums import CategorySums, NumberSums
 from separatrix.tables.facts import NumberFacts, TextFacts
@@ -161,7 +162,10 @@ class ColumnScan:
             return replace(inferred, schema=replace(inferred.schema, absent=absent), remarks=remarks), self.numbers.sums
         if self.texts is None:
             why = f"It has more than {MOST_TEXTS} different texts in {self.n - self.missing} rows: free text."
-            return self._left_out(why), None
+            odd = () if self.numbers is None or self.numbers.padded else self.numbers.odd
+            return replace(
+                self._left_out(why), remarks=tuple(mostly_numbers(self.name, one) for one in list(odd)[:1])
+            ), None
         inferred = describe_text(self.name, self.texts.facts)
         if inferred.schema.kind == "boolean":
             return inferred, _flag_sums(self.texts.sums, inferred.schema)
