@@ -825,3 +825,11 @@ def test_infinity_does_not_hide_behind_a_probability(bad, method):
         held[4, 1] = bad
         with pytest.raises(ValueError, match="column 1"):
             getattr(model, method)(held)
+
+
+@pytest.mark.parametrize("given", ["people", "people.csv", Path("people.parquet")])
+def test_a_name_in_the_place_of_rows_says_how_it_is_read(given: Any) -> None:
+    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    for call in (lambda: LogisticRegression().fit(given, "label"), lambda: model.predict(given)):
+        with pytest.raises(ValueError, match=r"got the text 'people.*scan_csv.*scan_parquet.*scan_spark"):
+            call()

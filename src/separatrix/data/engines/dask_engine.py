@@ -207,7 +207,7 @@ class DaskEngine:
 
 
 def _fused(task: str, key: Any) -> str:
-    """The name of a task, if it ends as this key does: Dask puts those that it fused with it in front, "('array-load-1f…', 0)"."""
+    """The name of a task, if it ends as this key does: Dask puts tasks fused with it in front, "('array-load-1f…', 0)"."""
     end = str(key).rpartition("-")[2]
     return task if len(end) >= _TOKEN and task.endswith(f"-{end}") else ""
 
