@@ -877,3 +877,11 @@ def test_half_precision_is_read_as_the_numbers_it_holds(estimator: Any) -> None:
         models = [clone(estimator).fit(rows, Y) for rows in (half, half.astype(np.float64))]
     small, large = (getattr(model, ask)(half.astype(np.float64)) for model in models)
     np.testing.assert_allclose(small, large, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("given", ["people", "people.csv", Path("people.parquet")])
+def test_a_name_in_the_place_of_rows_says_how_it_is_read(given: Any) -> None:
+    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    for call in (lambda: LogisticRegression().fit(given, "label"), lambda: model.predict(given)):
+        with pytest.raises(ValueError, match=r"got the text 'people.*scan_csv.*scan_parquet.*scan_spark"):
+            call()

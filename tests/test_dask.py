@@ -269,6 +269,19 @@ def test_workers_that_die_at_a_partition_are_a_sentence(monkeypatch: pytest.Monk
     assert "died again and again at partition 3 of 5" in said(lambda: sx.LogisticRegression().fit(source))
 
 
+@pytest.mark.parametrize("at", [0, 3])
+def test_a_task_that_dask_fused_names_its_partition(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    X, labels, _, _ = draw()
+    source = sx.as_source(da.from_array(X, chunks=(70, -1)).map_blocks(np.negative), labels).labelled()
+    name, *index = source.engine.parts[at][0].key
+
+    def died(*_: Any) -> Any:
+        raise KilledWorker(str((f"array-{name}", *index)), None, 3)
+
+    monkeypatch.setattr(dask_engine, "computed", died)
+    assert f"died again and again at partition {at} of 5" in said(lambda: sx.LogisticRegression().fit(source))
+
+
 def test_a_worker_killed_on_the_way_changes_nothing() -> None:
     """Two processes; one is killed while the fit runs, with its partitions and what is held there."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.special import expit
 from sklearn.base import clone
@@ -16,7 +17,9 @@ import separatrix as sx
 from separatrix.tables import table_files, table_scan, table_source
 from separatrix.tables.coded import coded_sums
 from separatrix.tables.coded.coded_sums import CodedSums
+from separatrix.tables.column_scan import ColumnScan
 from separatrix.tables.drawn_rows import share_to_draw
+from separatrix.tables.encoding.encoding_sums import hashed_places
 from separatrix.tables.table_source import TableBlock
 
 N = 9_000
@@ -195,3 +198,30 @@ def test_a_perceptron_from_files_is_that_of_the_array(tmp_path: Path) -> None:
     source, machine = scanned(tmp_path, "parquet", people()), sx.Perceptron(max_iter=3, tol=None, shuffle=False)
     there = clone(machine).fit(source).coef_
     np.testing.assert_allclose(there, clone(machine).fit(source.labelled().matrix(), people()["ill"]).coef_, rtol=1e-9)
+
+
+def _scan_of(texts: pa.Array, deep: int) -> ColumnScan:
+    marks = hashed_places(0, len(texts))
+    return ColumnScan.of("x", texts, ".", slice(None), marks, deep)
+
+
+@pytest.mark.parametrize(
+    "words", [("b", "a", "c"), ("3", "1.5", "-2"), ("3", "1", "n/a"), ("yes", "no"), ("3", "x", "07")]
+)
+def test_texts_deep_in_a_long_column_are_counted_as_the_first_ones(words: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(len(words[0]))
+    given = rng.choice([*words, *(f" {word}" for word in words), "NA", None], 5_000)
+    given[:3] = words[1]
+    # A dictionary in another order, with texts that stand in no row: as numbers these would read otherwise.
+    dictionary = ["unheard of", "007", *sorted({text for text in given if text is not None}, reverse=True)]
+    place = {text: at for at, text in enumerate(dictionary)}
+    codes = pa.array([None if text is None else place[text] for text in given], pa.int16())
+    plain, coded = pa.array(given), pa.DictionaryArray.from_arrays(codes, pa.array(dictionary))
+    found = [_scan_of(column, deep) for column in (plain, coded) for deep in (0, 3)]
+    for other in found[1:]:
+        assert other.missing == found[0].missing
+        assert other.texts == found[0].texts
+        assert list(other.texts.facts.counts) == list(found[0].texts.facts.counts)
+        (one, sums), (same, same_sums) = other.described(), found[0].described()
+        assert one.schema == same.schema
+        assert (sums.missing, sums.holes, sums.values) == (same_sums.missing, same_sums.holes, same_sums.values)

@@ -210,6 +210,13 @@ def test_columns_of_vectors_and_tables_by_name(spark: Any, frame: Any, rows: pd.
     source = sx.scan_spark("flowers", "label", weight="w", features=["p", "q"])
     assert (source.n_rows, source.n_features) == (len(rows), 2)
     assert "900 rows" in repr(source)
+    known, named = (sx.GaussianNB().fit(one, "label", "w") for one in (frame, "flowers"))
+    np.testing.assert_allclose(named.theta_, known.theta_, rtol=1e-12)
+    frame.select(*NAMES).createOrReplaceTempView("petals")
+    scored = sx.GaussianNB().fit(rows[NAMES], rows["label"]).predict_proba("petals")
+    assert scored.columns == [*NAMES, "probability_a", "probability_b", "probability_c"]
+    with pytest.raises(ValueError, match=r"no table 'flower'; it has .*'flowers'"):
+        sx.GaussianNB().fit("flower", "label")
 
 
 def test_scores_are_columns_beside_the_others(frame: Any, rows: pd.DataFrame) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 
 import separatrix as sx
 from separatrix import scan_csv, scan_parquet
-from separatrix.tables import TableEncoder, TableSchema, read_table, table_files
+from separatrix.tables import TableEncoder, TableSchema, column_scan, read_table, table_files
 from separatrix.tables.facts import NumberFacts, TextFacts
 from separatrix.tables.quantiles import QuantileSketch
 
@@ -312,3 +313,29 @@ def test_quantiles_are_within_their_bound(n, cuts, sorted_rows):
     assert sketch.n == n and abs(rank - (n - 1) / 2) <= 1 + n * levels / (2 * 2048)
     if n < 4096:
         assert sketch.median() == np.median(x)
+
+
+@pytest.mark.parametrize("most_texts", [20_000, 50])  # as few texts as may be categories, and more of them
+def test_a_word_among_numbers_is_said_by_a_fit(tmp_path, monkeypatch, most_texts):
+    monkeypatch.setattr(column_scan, "MOST_TEXTS", most_texts)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(size=600), "b": rng.normal(size=600), "city": rng.choice(["x", "y"], 600)})
+    table["ill"] = np.where(table["age"] + rng.logistic(size=600) > 0, "yes", "no")
+    table = table.astype({"age": object})
+    table.loc[400, "age"] = "oops"
+    table.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.warns(UserWarning, match="'age' is read as text, although most of it is numbers.*'oops'"):
+        sx.LogisticRegression().fit(scan_csv(tmp_path / "t.csv", target="ill"))
+    table.drop(index=400).to_csv(tmp_path / "t.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = sx.LogisticRegression().fit(scan_csv(tmp_path / "t.csv", target="ill"))
+    assert "age" in model.feature_names_in_
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("city", ["city,", ""])  # a table of mixed columns, or of numbers
+def test_files_without_rows_say_so(tmp_path, weight, city):
+    (tmp_path / "t.csv").write_text(f"age,{city}w,ill\n")
+    with pytest.raises(ValueError, match=r"t\.csv: there are no rows"):
+        sx.LogisticRegression().fit(scan_csv(tmp_path / "t.csv", target="ill", weight=weight))

@@ -8,6 +8,7 @@ storage     rows that are there: not a query still to be run, not dates
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -39,6 +40,11 @@ _LAZY = (
 
 def check_rows(X: Any) -> Any:
     """X, if its rows are there, real and within their bounds; in CSR where its own format cannot be checked in place."""
+    if isinstance(X, str | os.PathLike):
+        raise ValueError(
+            f"Expected 2D array, got the text {os.fspath(X)!r}: scan files with separatrix.scan_csv or "
+            "separatrix.scan_parquet, and tables of Spark with separatrix.scan_spark."
+        )
     for module, name, sentence in _LAZY:
         loaded = sys.modules.get(module)
         if loaded is not None and isinstance(X, getattr(loaded, name, ())):

@@ -28,7 +28,7 @@ def as_source(
     X : array-like, sparse matrix, data frame, Dask collection or Source
         NumPy arrays of any real dtype and order (memory-mapped ones too), SciPy sparse matrices, pandas, polars
         and pyarrow tables; Dask arrays, data frames, and lists or bags of delayed blocks, and Spark data frames, whose rows
-        stay on the workers.
+        stay on the workers; the name of a table of the current Spark session.
         A source is returned as it is; it then has its own targets and weights.
     y : array-like, optional
         Targets, one per row; the name of a column where X is a Dask or Spark data frame.
@@ -56,6 +56,7 @@ def as_source(
                 "where the source is made (target=, weight=)."
             )
         return X
+    X = named_table(X)
     if is_spark(X):
         from separatrix.data.engines.spark_source import spark_source
 
@@ -80,6 +81,15 @@ def is_elsewhere(X: Any) -> bool:
 def is_spark(X: Any) -> bool:
     """Whether X is a Spark data frame; pyspark is not imported for the question."""
     return "pyspark" in sys.modules and type(X).__module__.startswith("pyspark.sql") and hasattr(X, "mapInArrow")
+
+
+def named_table(X: Any) -> Any:
+    """The data frame of a table of the current Spark session, where pyspark is in use and X is a name; else X."""
+    if not isinstance(X, str) or "pyspark" not in sys.modules:
+        return X
+    from separatrix.data.engines.spark_source import session_table
+
+    return session_table(X)
 
 
 def answered_elsewhere(method: Callable[[Any], Any], X: Any, model_columns: Any, names: Sequence[str]) -> Any:

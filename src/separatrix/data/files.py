@@ -28,6 +28,7 @@ from separatrix.data.kept import Arrays, BlockCache, PassMeter, following
 from separatrix.data.labels import check_weights, encode
 from separatrix.data.readers import CsvReader, Names, ParquetReader, Paths, expand, index_columns, named
 from separatrix.data.source import Source, rows_per_block
+from separatrix.data.text_files import NO_ROWS, UnreadableFile
 
 # Smaller than in memory: here every block in flight is memory that was not there before.
 _BLOCK_BYTES = 1 << 20
@@ -295,7 +296,9 @@ class FileSource(Source):
             return view
         found: list[NDArray[Any]] = []
         idle: list[NDArray[Any]] = []
+        n_read = 0
         for where, batch in view._batches([*self._targets, *self._weights]):
+            n_read += batch.num_rows
             weights = view._weigh(batch, where)
             new = view._encode(batch, weights, where)[0]
             found = [np.unique(np.concatenate([*found, new]))] if len(new) else found
@@ -303,7 +306,8 @@ class FileSource(Source):
                 column = decoded(batch.column(self._targets[0])).filter(weights == 0)
                 idle.append(_labels(column.filter(~_missing(column)).unique().to_pylist(), column.type))
         if not found:
-            raise ValueError(f"{self._files[0]}: no row has a weight above zero; at least one must count.")
+            weightless = "no row has a weight above zero; at least one must count."
+            raise UnreadableFile(self._files[0], weightless if n_read else NO_ROWS)
         view.classes, self.n_rows = found[0], view.n_rows
         view.all_classes = np.unique(np.concatenate([*found, *idle])) if idle else None
         self.passes = view.passes = self.passes + 1

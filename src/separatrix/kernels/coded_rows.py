@@ -88,7 +88,6 @@ def add_coded_rows(
 def coded_scores(
     values: Any,
     places: Any,
-    start: Any,
     hole_at: Any,
     fill: Any,
     centre: Any,
@@ -98,35 +97,34 @@ def coded_scores(
     b: Any,
     eta: Any,
 ) -> None:
-    """`eta` (m,) takes η of the m rows from `start` on, of numbers `values` (p, n); an empty `offset` stands for zeros.
+    """`eta` (m,) takes η of m rows, of numbers `values` (p, n); an empty `offset` stands for zeros.
 
     `places` (q, n) are the features of the categories, −1 for none, `hole_at` (p,) those that mark a hole of a number. What an
     indicator adds is t[a + 1], and t[0] = 0 is for none: no row takes a branch.
     """
     for first in range(0, len(eta), _TILE):
-        own, at = eta[first : first + _TILE], start + first
+        own = eta[first : first + _TILE]
         for i in range(len(own)):
-            own[i] = b if len(offset) == 0 else b + offset[at + i]
+            own[i] = b if len(offset) == 0 else b + offset[first + i]
         for j in range(len(values)):
             filled, middle, along = fill[j], centre[j], u[j]
             mark = t[hole_at[j] + 1]
             for i in range(len(own)):
-                x = values[j, at + i]
+                x = values[j, first + i]
                 own[i] += along * ((x if x == x else filled) - middle)
             if hole_at[j] >= 0:
                 for i in range(len(own)):
-                    x = values[j, at + i]
+                    x = values[j, first + i]
                     own[i] += 0.0 if x == x else mark
         for q in range(len(places)):
             for i in range(len(own)):
-                own[i] += t[np.uint64(places[q, at + i] + 1)]  # unsigned: nothing is counted from the end
+                own[i] += t[np.uint64(places[q, first + i] + 1)]  # unsigned: nothing is counted from the end
 
 
 @compiled(fastmath={"reassoc", "contract"})
 def coded_sizes(
     values: Any,
     places: Any,
-    start: Any,
     hole_at: Any,
     fill: Any,
     centre: Any,
@@ -135,26 +133,25 @@ def coded_sizes(
     least: Any,
     sizes: Any,
 ) -> None:
-    """`sizes` (m,) take least + Σ_p metric_p v_p² + Σ_a marked_a of the m rows from `start` on; `marked` as `t` above."""
+    """`sizes` (m,) take least + Σ_p metric_p v_p² + Σ_a marked_a of m rows; `marked` as `t` above."""
     for first in range(0, len(sizes), _TILE):
-        own, at = sizes[first : first + _TILE], start + first
+        own = sizes[first : first + _TILE]
         own[:] = least
         for j in range(len(values)):
             filled, middle, mark = fill[j], centre[j], marked[hole_at[j] + 1]
             for i in range(len(own)):
-                x = values[j, at + i]
+                x = values[j, first + i]
                 v = (x if x == x else filled) - middle
                 own[i] += metric[j] * v * v + (0.0 if x == x else mark)
         for q in range(len(places)):
             for i in range(len(own)):
-                own[i] += marked[np.uint64(places[q, at + i] + 1)]
+                own[i] += marked[np.uint64(places[q, first + i] + 1)]
 
 
 @compiled(fastmath={"reassoc", "contract"})
 def add_coded_slopes(
     values: Any,
     places: Any,
-    start: Any,
     hole_at: Any,
     fill: Any,
     centre: Any,
@@ -166,18 +163,18 @@ def add_coded_slopes(
     gradient: Any,
     shares: Any,
 ) -> tuple[Any, Any, Any]:
-    """(loss, Σ sr, Σ sr²) of scores η of the rows from `start` on; adds to gradient (p,) and to shares (1 + d,), none first.
+    """(loss, Σ sr, Σ sr²) of scores η; adds to gradient (p,) and to shares (1 + d,), none first.
 
     `small` are e^{−|η|} and `logs` log(1 + e^{−|η|}).
     """
     loss, slopes, squares = 0.0, 0.0, 0.0
     slope, v = np.empty(_TILE), np.empty(_TILE)
     for first in range(0, len(eta), _TILE):
-        m, at = min(_TILE, len(eta) - first), start + first
+        m = min(_TILE, len(eta) - first)
         for i in range(m):
-            code, low = codes[at + i], small[first + i]
+            code, low = codes[first + i], small[first + i]
             margin = -eta[first + i] if code == 1 else eta[first + i]  # positive on the wrong side
-            weight = 1.0 if len(weights) == 0 else weights[at + i]
+            weight = 1.0 if len(weights) == 0 else weights[first + i]
             high = 1.0 / (1.0 + low)  # σ(|η|); 1 − σ is small·high, not a difference that would cancel
             size = high if margin >= 0.0 else low * high
             loss += weight * (logs[first + i] + (margin if margin > 0.0 else 0.0))
@@ -188,7 +185,7 @@ def add_coded_slopes(
         for j in range(len(values)):
             total, filled, middle = 0.0, fill[j], centre[j]
             for i in range(m):
-                x = values[j, at + i]
+                x = values[j, first + i]
                 v[i] = (x if x == x else filled) - middle
             for i in range(m):  # of numbers side by side: the order of the sum is the same however `values` lie
                 total += slope[i] * v[i]
@@ -196,12 +193,12 @@ def add_coded_slopes(
             if hole_at[j] >= 0:
                 total = 0.0
                 for i in range(m):
-                    x = values[j, at + i]
+                    x = values[j, first + i]
                     v[i] = 0.0 if x == x else slope[i]
                 for i in range(m):
                     total += v[i]
                 shares[hole_at[j] + 1] += total
         for q in range(len(places)):
             for i in range(m):
-                shares[np.uint64(places[q, at + i] + 1)] += slope[i]
+                shares[np.uint64(places[q, first + i] + 1)] += slope[i]
     return loss, slopes, squares

@@ -2,6 +2,7 @@
 
     facts     holes, extremes, whether the numbers are whole, and whether each is more than the one before, by 1 or at all
     sums      Σ u, Σ(u − m)², Σ h(row) over holes, Σ h(row)·bits(x)          u = x/unit, the unit a power of two
+    texts     rows and Σ h(row) of every text
     encode    (x − centre)/scale, holes filled, and a one at the place of each row's category
     moments   n, mean and Σ(x − m)² of every class
 
@@ -82,6 +83,15 @@ def number_sums(x: Any, bits: Any, marks: Any, per_unit: Any, observed: Any) -> 
         values += marks[i] * bits[i] if seen else np.uint64(0)
     mean = _total(x, per_unit) / observed
     return mean, _squares(x, per_unit, mean), holes, values
+
+
+@compiled()
+def text_sums(places: Any, marks: Any, counts: Any, sums: Any) -> None:
+    """counts and sums (L + 1,) gain the rows of each of L texts and Σ marks of these, those of no text (−1) first."""
+    for i in range(len(places)):
+        at = np.uint64(places[i] + 1)
+        counts[at] += 1
+        sums[at] += marks[i]
 
 
 @compiled()

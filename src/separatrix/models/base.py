@@ -24,7 +24,7 @@ from separatrix.data import Block, Source, as_source
 from separatrix.data.block import Float
 from separatrix.data.checks import check_rows, check_unmasked, real_numbers
 from separatrix.data.device.tensors import on_device
-from separatrix.data.dispatch import array_source, files_there, is_elsewhere, moved_source, source_of
+from separatrix.data.dispatch import array_source, files_there, is_elsewhere, moved_source, named_table, source_of
 from separatrix.data.frames import as_table, is_frame
 from separatrix.data.labels import listed
 from separatrix.data.source import COPIED_BYTES, rows_per_block
@@ -117,6 +117,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         watch = Stopwatch()
         with one_blas_thread(), self._unchanged_if_refused():
             self._check_parameters()
+            X = named_table(X)
             if is_elsewhere(X):
                 if hasattr(X, "chunks") or hasattr(X, "columns"):  # delayed blocks may hold their targets
                     self._check_target(X, y)
@@ -134,6 +135,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         """The template of every `partial_fit`."""
         with one_blas_thread(), self._unchanged_if_refused():
             self._check_parameters()
+            X = named_table(X)
             if is_elsewhere(X):
                 X, y, sample_weight = self._elsewhere(X, y, sample_weight), None, None
             self._fitted_in_spark = isinstance(X, Source) and X.from_spark

@@ -9,7 +9,7 @@ from functools import partial, wraps
 from typing import Any
 
 from separatrix.data.device.tensors import beside, on_device
-from separatrix.data.dispatch import answered_elsewhere, is_elsewhere, is_spark
+from separatrix.data.dispatch import answered_elsewhere, is_elsewhere, is_spark, named_table
 
 _asked: ContextVar[bool] = ContextVar("_asked", default=False)
 """Whether a method of rows on a device is at work: those that it calls answer with arrays of the host."""
@@ -26,6 +26,7 @@ def answers_elsewhere(method: Callable[..., Any]) -> Callable[..., Any]:
                 return beside(method(self, X, *more, **options), X)
             finally:
                 _asked.reset(token)
+        X = named_table(X)
         if options.get("return_std") and is_elsewhere(X):
             raise ValueError("return_std needs rows in memory or in files: collect some of them first.")
         if not is_elsewhere(X):

@@ -23,11 +23,12 @@ from separatrix.tables.columns import (
     InferredColumn,
     describe_numbers,
     describe_text,
+    mostly_numbers,
 )
 from separatrix.tables.encoding.encoding_sums import CategorySums, NumberSums
 from separatrix.tables.facts import NumberFacts, TextFacts
 from separatrix.tables.quantiles import QuantileSketch
-from separatrix.tables.rows import CodedText, check_finite, coded_text, flags_of
+from separatrix.tables.rows import CodedText, check_finite, coded_text, flags_of, text_places
 
 MOST_TEXTS = 20_000
 """Different texts beyond which a column is no category."""
@@ -108,8 +109,8 @@ class ColumnScan:
         from pyarrow.types import is_integer
 
         if kind(column.type) == "text":
-            text = coded_text(column)
-            texts, found = _texts(text, known, marks), _numbers_in(text, decimal, known, marks, drawn)
+            text = text_places(column) if drawn else coded_text(column)
+            texts, found = _texts(text, known, marks, drawn), _numbers_in(text, decimal, known, marks, drawn)
             return cls(name, "text", len(text), int(text.tally[0]), found, texts)
         values = plain(column)
         what, missing = kind(values.type), values.null_count
@@ -161,7 +162,10 @@ class ColumnScan:
             return replace(inferred, schema=replace(inferred.schema, absent=absent), remarks=remarks), self.numbers.sums
         if self.texts is None:
             why = f"It has more than {MOST_TEXTS} different texts in {self.n - self.missing} rows: free text."
-            return self._left_out(why), None
+            odd = () if self.numbers is None or self.numbers.padded else self.numbers.odd
+            return replace(
+                self._left_out(why), remarks=tuple(mostly_numbers(self.name, one) for one in list(odd)[:1])
+            ), None
         inferred = describe_text(self.name, self.texts.facts)
         if inferred.schema.kind == "boolean":
             return inferred, _flag_sums(self.texts.sums, inferred.schema)
@@ -198,10 +202,16 @@ def _facts_and_sums(
     return facts, NumberSums.of_run(learnt, marks, facts if same else NumberFacts.of_run(learnt), drawn)
 
 
-def _texts(text: CodedText, known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64]) -> _Texts | None:
+def _texts(text: CodedText, known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64], drawn: int) -> _Texts | None:
+    learnt = text if isinstance(known, slice) else text[known]
+    if drawn:
+        sums = CategorySums.of_run(learnt, marks)
+        counts = text.counts_in_order()
+        if len(counts) > MOST_TEXTS:
+            return None
+        return _Texts(TextFacts.of_run(text.levels, text.places, int(text.tally[0]), counts), sums)
     if len(text.levels) > MOST_TEXTS:
         return None
-    learnt = text if isinstance(known, slice) else text[known]
     return _Texts(TextFacts.of(text.levels, text.places, text.tally), CategorySums.of(learnt, marks))
 
 
@@ -240,12 +250,12 @@ def _numbers_in(
 ) -> _Numbers | None:
     """The numbers of a column of text, what is none a hole; None where most of it is none. Each different text is read once."""
     levels: list[Any] = text.levels
-    if len(levels) <= _FEW_TEXTS:  # one batch after another has the same texts, in another order
-        order = np.array(sorted(range(len(levels)), key=levels.__getitem__), dtype=np.intp)
+    order = np.flatnonzero(text.tally[1:])
+    if len(order) <= _FEW_TEXTS:  # one batch after another has the same texts, in another order
+        order = np.array(sorted(order, key=levels.__getitem__), dtype=np.intp)
         parsed = _parsed_before(tuple(levels[at] for at in order), decimal)
     else:
-        order = np.arange(len(levels))
-        parsed = _parsed(tuple(levels), decimal)
+        parsed = _parsed(tuple(levels[at] for at in order), decimal)
     if parsed is None:
         return None
     odd = Counter[str]()

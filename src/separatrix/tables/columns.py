@@ -22,6 +22,8 @@ MOST_LEVELS = 50
 """Categories beyond these, the most frequent ones, have no column of their own."""
 
 TURN_DATES = "; declare it a date (--type COLUMN=date), or turn it into numbers such as an age, if it matters."
+MOSTLY_NUMBERS = "is read as text, although most of it is numbers"
+"""What a finding says of a column that one wrong value takes from the numbers."""
 _PAIRS = {("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t")}
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}|[AaPp][Mm]))?"
 _MONTH = r"(?i:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)\pL*"
@@ -233,11 +235,7 @@ def describe_text(name: str, facts: TextFacts, held: bool = False) -> InferredCo
     elif 0.8 * observed <= counts[like].sum():
         strange = next((level for level, number in zip(levels, like, strict=True) if not number), levels[0])
         lone = counts[~like].sum() == 1 and facts.first == strange
-        units = " (in the first row: is it a second header line?)" if lone else ""
-        remarks.append(
-            f"Column {name!r} is read as text, although most of it is numbers, because of values such as {strange!r}{units}: "
-            "correct them, or leave them empty, to have it read as numbers."
-        )
+        remarks.append(mostly_numbers(name, strange, in_first_row=lone))
     lines = max(level.count("\n") for level in levels)
     if lines > MANY_LINES:
         remarks.append(f"Column {name!r} has a text of {lines + 1} lines: is a quotation mark left open before it?")
@@ -269,6 +267,15 @@ def describe_text(name: str, facts: TextFacts, held: bool = False) -> InferredCo
     encoding = "target" if many_levels else ""
     schema = ColumnSchema(name, "categorical", reason, tuple(sorted(levels)), missing, encoding=encoding)
     return InferredColumn(schema, remarks=tuple(remarks))
+
+
+def mostly_numbers(name: str, strange: str, in_first_row: bool = False) -> str:
+    """What is to be said of a column of numbers with texts such as this one among them."""
+    units = " (in the first row: is it a second header line?)" if in_first_row else ""
+    return (
+        f"Column {name!r} {MOSTLY_NUMBERS}, because of values such as {strange!r}{units}: correct them, or leave them empty, "
+        "to have it read as numbers."
+    )
 
 
 def without_copies(columns: Iterable[InferredColumn]) -> Iterator[ColumnSchema]:

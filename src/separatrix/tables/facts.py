@@ -124,6 +124,12 @@ class TextFacts:
         first = levels[places[0]] if len(places) and places[0] >= 0 else None
         return cls(len(places), missing, dict(zip(levels, counts, strict=True)), first)
 
+    @classmethod
+    def of_run(cls, levels: list[Any], places: NDArray[np.intp], missing: int, counts: Mapping[str, int]) -> TextFacts:
+        """The same of texts in any order, some of no row, that have been counted in the order of their first rows."""
+        first = levels[places[0]] if len(places) and places[0] >= 0 else None
+        return cls(len(places), missing, counts, first)
+
     def merge(self, after: TextFacts) -> TextFacts:
         """The facts of these rows and of those that come after them."""
         counts = dict(self.counts)

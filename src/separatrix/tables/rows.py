@@ -80,10 +80,34 @@ class CodedText:
         """In how many rows nothing is known, and in how many each text stands."""
         return np.bincount(self.places + 1, minlength=len(self.levels) + 1)
 
+    def counted(self, tally: NDArray[np.intp]) -> CodedText:
+        """The same, whose tally has been taken already."""
+        vars(self)["tally"] = tally
+        return self
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """The texts that stand in some row, in the order of their first rows."""
+        present = int((self.tally[1:] > 0).sum())
+        order = np.empty(0, dtype=np.intp)
+        for n in (_FIRST, len(self)):  # the first few rows have all of them mostly
+            places = self.places[:n]
+            first = np.full(len(self.levels) + 1, n)
+            first[places[::-1]] = np.arange(len(places))[::-1]  # the first row of every text is written last
+            order = np.argsort(first[:-1], kind="stable")[: int((first[:-1] < n).sum())]
+            if len(order) == present:
+                break
+        return order
+
     def counts(self) -> dict[str, int]:
         """In how many rows each text stands, of those that do."""
         found = self.tally[1:].tolist()
         return {level: n for level, n in zip(self.levels, found, strict=True) if n and level is not None}
+
+    def counts_in_order(self) -> dict[str, int]:
+        """The same in the order of their first rows."""
+        counts = self.counts()
+        return {level: counts[level] for at in self.order if (level := self.levels[at]) is not None}
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -221,10 +245,12 @@ def read_boolean(column: Any, categories: tuple[str, ...], true: str) -> NDArray
     if kind(values.type) == "numeric" and not {name.lower() for name in categories}.isdisjoint(_others(categories)):
         column = values = values.cast("string")  # a flag of two other numbers, such as 1 and 2
     if kind(values.type) == "text":
-        text = coded_text(column)
+        text = text_places(column)
         return flags_of(text.levels, text.places, categories, true)
     _check_kind(values, NUMERIC, "true or false")
-    read = np.array(numbers(values.cast("uint8") if kind(values.type) == "boolean" else values))
+    if kind(values.type) == "boolean":
+        return np.array(numbers(values.cast("uint8")))
+    read = np.array(numbers(values))
     read[(read != 0) & (read != 1)] = np.nan
     return read
 
@@ -247,45 +273,35 @@ def flags_of(
 
 def read_categorical(column: Any) -> CodedText:
     """An Arrow array as its different texts and the place of every row among them."""
+    _check_kind(column, ("text", *NUMERIC), "text")
+    return text_places(column)
+
+
+def text_places(column: Any, missing: tuple[str, ...] = MISSING) -> CodedText:
+    """An Arrow array as its different texts, stripped, in the order of its dictionary, which may hold texts of no row."""
     import pyarrow as pa
 
-    _check_kind(column, ("text", *NUMERIC), "text")
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    levels = encoded.dictionary
+    levels, indices = encoded.dictionary, encoded.indices
     if kind(levels.type) != "text":
         levels = levels.cast(pa.string())
-    places = encoded.indices.cast(pa.int64()).fill_null(-1)
-    return merged_levels(plain(levels).to_pylist(), np.asarray(np.from_dlpack(places)))
+    places = indices.cast(pa.int64())
+    if places.null_count:
+        places = places.fill_null(-1)
+    return merged_levels(plain(levels, missing).to_pylist(), np.asarray(np.from_dlpack(places)))
 
 
 def coded_text(column: Any, missing: tuple[str, ...] = MISSING) -> CodedText:
-    """An Arrow array of text as its different texts, stripped, in the order of their first rows; only these are looked at."""
+    """The same, texts of some row only, in the order of their first rows."""
     import pyarrow as pa
 
-    given = pa.types.is_dictionary(column.type)
-    encoded = column if given else column.dictionary_encode()
-    places = np.asarray(np.from_dlpack(encoded.indices.cast(pa.int64()).fill_null(-1)))
-    text = merged_levels(plain(encoded.dictionary, missing).to_pylist(), places)
-    if not given:
+    text = text_places(column, missing)
+    if not pa.types.is_dictionary(column.type):
         return text
-    order = _by_first_row(text)  # a dictionary may have any order, and texts of no row
+    order = text.order  # a dictionary may have any order, and texts of no row
     rank = np.full(len(text.levels) + 1, -1)
     rank[order] = np.arange(len(order))
     return CodedText([text.levels[at] for at in order], rank[text.places])
-
-
-def _by_first_row(text: CodedText) -> NDArray[np.intp]:
-    """The texts that stand in some row, in the order of their first rows."""
-    present = int((text.tally[1:] > 0).sum())
-    order = np.empty(0, dtype=np.intp)
-    for n in (_FIRST, len(text)):  # the first few rows have all of them mostly
-        places = text.places[:n]
-        first = np.full(len(text.levels) + 1, n)
-        first[places[::-1]] = np.arange(len(places))[::-1]  # the first row of every text is written last
-        order = np.argsort(first[:-1], kind="stable")[: int((first[:-1] < n).sum())]
-        if len(order) == present:
-            break
-    return order
 
 
 def merged_levels(levels: list[Any], places: NDArray[np.intp]) -> CodedText:

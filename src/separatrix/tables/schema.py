@@ -37,10 +37,10 @@ from separatrix.tables.rows import (
     CodedText,
     TableRows,
     as_arrow,
-    coded_text,
     read_boolean,
     read_categorical,
     read_numeric,
+    text_places,
 )
 from separatrix.tables.target import infer_labels, label_codes
 
@@ -199,7 +199,8 @@ class TableSchema:
         """
         table = as_arrow(table)
         self._check_names(table, [self.target])
-        codes = np.concatenate([np.empty(0, dtype=np.intp), *_chunks(table, self.target, self._codes)])
+        parts = list(_chunks(table, self.target, self._codes))
+        codes = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, dtype=np.intp), *parts])
         return codes, codes >= 0
 
     def to_json(self) -> dict[str, Any]:
@@ -254,11 +255,14 @@ class TableSchema:
     def _codes(self, chunk: Any) -> Codes:
         """The code of every label of an array; labels are few, so each is looked up once."""
         if kind(chunk.type) == "text":
-            text = coded_text(chunk, NO_LABEL)
+            text = text_places(chunk, NO_LABEL)
             levels, places = text.levels, text.places
         else:
             levels, places = coded(plain(chunk, NO_LABEL))
-        codes = np.array([*label_codes(levels, self.classes), -1], dtype=np.intp)[places]
+        found = np.array([*label_codes(levels, self.classes), -1], dtype=np.intp)
+        codes = found.take(places, mode="wrap")  # −1: the last
+        if found.min() > -2:
+            return codes
         strange = np.flatnonzero(codes == -2)
         if len(strange):
             value = chunk[int(strange[0])].as_py()

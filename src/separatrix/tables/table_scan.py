@@ -26,7 +26,7 @@ from separatrix.tables.encoding.encoding_sums import EncodingSums, hashed_places
 from separatrix.tables.findings import class_findings, column_findings, few, spelling_findings
 from separatrix.tables.quantiles import draw_level
 from separatrix.tables.reading import FIRST_ROW
-from separatrix.tables.rows import coded_text
+from separatrix.tables.rows import CodedText, text_places
 from separatrix.tables.schema import TableSchema
 from separatrix.tables.target import classes_of, is_no_label, label_codes
 
@@ -55,15 +55,11 @@ class TableScan:
         what = kind(column.type)
         if what not in ("text", *NUMERIC):
             raise ValueError(f"The target {target!r} is of type {column.type}; a class is text, a number or a boolean.")
-        if what == "text":
-            text = coded_text(column, ())
-            levels, places = text.levels, text.places
-        else:
-            levels, places = coded(plain(column, ()))
-        _, *counts = np.bincount(places + 1, minlength=len(levels) + 1).tolist()
-        labelled = [not is_no_label(level) for level in levels]
-        n_known = sum(count for count, label in zip(counts, labelled, strict=True) if label)
-        known: Any = slice(None) if n_known == batch.num_rows else np.array([*labelled, False])[places]
+        text = text_places(column, ()) if what == "text" else CodedText(*coded(plain(column, ())))
+        levels, places, counts = text.levels, text.places, text.tally[1:]
+        labelled = np.array([not is_no_label(level) for level in levels], dtype=bool)
+        n_known = int(counts[labelled].sum())
+        known: Any = slice(None) if n_known == batch.num_rows else np.append(labelled, False)[places]
         marks = hashed_places(start, batch.num_rows)[known]
         drawn = draw_level(start, LONG)
         columns = {}
@@ -73,7 +69,7 @@ class TableScan:
             except UnreadableValue as error:
                 before = int((batch.schema.metadata or {}).get(FIRST_ROW, start))
                 raise ValueError(error.sentence(name, before)) from None
-        labels = Counter(dict(zip(levels, counts, strict=True)))
+        labels = Counter({levels[at]: int(counts[at]) for at in text.order})
         return cls(target, what, batch.num_rows, n_known, labels, columns, DrawnRows.of(batch, marks, known, share))
 
     def merge(self, after: TableScan) -> TableScan:

@@ -7,6 +7,7 @@ fitted model brings its own encoding. Rows without a label do not count.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
@@ -25,9 +26,11 @@ from separatrix.data.labels import check_weights, encode
 from separatrix.data.number_text import Mark, read_floats
 from separatrix.data.readers import named
 from separatrix.data.source import Source
+from separatrix.settings import outside
 from separatrix.tables.coded.coded_centre import CodedCentred
 from separatrix.tables.coded.coded_rows import CodedRows, RowCoding
 from separatrix.tables.coded.coded_sums import CodedSums
+from separatrix.tables.columns import MOSTLY_NUMBERS
 from separatrix.tables.drawn_rows import DrawnRows
 from separatrix.tables.rows import TableRows
 from separatrix.tables.table_scan import LONG, TableEncoding, TableScan
@@ -158,7 +161,11 @@ class TableSource(Source):
         found = view.reduce(scan, TableScan.merge)
         self.passes += 1
         columns.n_rows, columns.drawn = found.known, found.drawn
-        return found.encoding(columns.decimal)
+        encoding = found.encoding(columns.decimal)
+        for finding in encoding.schema.findings:
+            if MOSTLY_NUMBERS in finding:  # nobody sees the findings of a fit, and a column of it is lost or spread out
+                warnings.warn(finding, stacklevel=outside())
+        return encoding
 
     def _named_target(self) -> str:
         if self.columns.target is None:

@@ -33,6 +33,8 @@ from separatrix.settings import config
 
 Result = TypeVar("Result")
 _WIDTH = 4
+# Digits of the hash that tells one of Dask's keys from others.
+_TOKEN = 32
 # Functions up to this size travel with every task; larger ones once to each worker.
 _SMALL = 1 << 15
 # The share of memory, of the workers or of this machine, that partitions may take which stay there from pass to pass.
@@ -199,9 +201,15 @@ class DaskEngine:
             for one in part:
                 graph: Any = None if one is None else one.__dask_graph__()
                 own = graph.cull({one.key}) if hasattr(graph, "cull") else graph  # blocks of one array share its graph
-                if any(str(key) == task for key in own or ()):
+                if any(task in (str(key), _fused(task, key)) for key in own or ()):
                     return str(reading)
         return "a partition"
+
+
+def _fused(task: str, key: Any) -> str:
+    """The name of a task, if it ends as this key does: Dask puts tasks fused with it in front, "('array-load-1f…', 0)"."""
+    end = str(key).rpartition("-")[2]
+    return task if len(end) >= _TOKEN and task.endswith(f"-{end}") else ""
 
 
 def _loaded(*part: Any) -> None:

@@ -168,4 +168,7 @@ def _reason(error: Exception) -> str:
     """The last line that a Python worker wrote, or what Spark says."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     python = [line for line in lines if "Error:" in line or "Exception:" in line]
-    return (python or lines or [type(error).__name__])[-1]
+    reason = (python or lines or [type(error).__name__])[-1]
+    if "No module named 'separatrix'" in reason:
+        reason += ". Install separatrix where Spark's Python workers run, or name that Python in PYSPARK_PYTHON"
+    return reason

@@ -32,6 +32,9 @@ def session_table(frame: Any) -> Any:
     session = SparkSession.getActiveSession()
     if session is None:
         raise ValueError(f"There is no active Spark session that could have a table {frame!r}; start one first.")
+    if not session.catalog.tableExists(frame):
+        names = ", ".join(repr(table.name) for table in session.catalog.listTables()[:10])
+        raise ValueError(f"The Spark session has no table {frame!r}; {f'it has {names}' if names else 'it has none'}.")
     return session.table(frame)
 
 

@@ -39,16 +39,16 @@ class CodedCentred(Centred):
         self.counts = np.bincount(codes, weights, n_classes).astype(np.float64, copy=False)
         self._size = np.where(self.counts > 0, self.counts, 1.0)[:, None]
         self._means: Float | None = None
-        self._guess, seen = np.zeros((n_classes, len(rows.numbers))), np.zeros(n_classes, dtype=np.intp)
+        self._guess, seen = np.zeros((n_classes, len(coding.value_at))), np.zeros(n_classes, dtype=np.intp)
         kernels = import_module("separatrix.kernels.centring")  # numba takes a while to import
         step = max(1, len(codes) // _SAMPLE)
-        sample = coding.scaled_numbers(rows.numbers[:, ::step])
+        sample = coding.scaled_numbers(rows.some_numbers(slice(None, None, step)))
         self.far_from_origin = kernels.guess_means(sample, codes[::step], 1, self._guess, seen)
         unseen = np.flatnonzero((self.counts > 0) & (seen == 0))
         if len(unseen):
             some_row = np.zeros(n_classes, dtype=np.intp)
             some_row[codes[::-1]] = np.arange(len(codes))[::-1]  # the first of every class is written last
-            self._guess[unseen] = coding.scaled_numbers(rows.numbers[:, some_row[unseen]])
+            self._guess[unseen] = coding.scaled_numbers(rows.some_numbers(some_row[unseen]))
 
     @cached_property
     def _full(self) -> Centred:
@@ -67,17 +67,16 @@ class CodedCentred(Centred):
     def scatter(self) -> Float:
         from separatrix.kernels.coded_rows import add_coded_rows  # numba takes a while to import
 
-        coding, (p, n), d = self._coding, self._rows.numbers.shape, self._coding.n_features
+        coding, p, d = self._coding, len(self._coding.value_at), self._coding.n_features
         centre, scale, at = coding.centre, coding.scale, coding.value_at
         sums, shares = np.zeros((self.n_classes, p)), np.zeros((self.n_classes, d))
         across, together, squares = np.zeros((d, p)), np.zeros((d, d)), np.zeros((p, p))
-        scratch = np.empty((min(_PIECE, n), p))
-        for start in range(0, n, _PIECE):
-            piece = slice(start, start + _PIECE)
-            out = scratch[: min(_PIECE, n - start)]
+        scratch = np.empty((min(_PIECE, self._rows.n), p))
+        for piece, numbers, places in self._rows.runs(_PIECE):
+            out = scratch[: numbers.shape[1]]
             add_coded_rows(
-                self._rows.numbers[:, piece],
-                self._rows.places[:, piece],
+                numbers,
+                places,
                 coding.hole_at,
                 coding.fill,
                 centre[at],

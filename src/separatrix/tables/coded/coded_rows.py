@@ -3,13 +3,15 @@
     numbers     (p, n) float64, NaN for a hole
     places      (q, n) int32, the feature that is 1 for the category of each row, −1 for none
 
+Columns stay where they were decoded: a copy of all of them would cost more than the arithmetic on them. Compiled loops get
+them in runs of rows that stay in cache (`runs`).
+
 `RowCoding.matrix` gives the same bits as the encoder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +22,59 @@ from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.rows import CodedText, TableRows
 
 
-@dataclass(frozen=True)
 class CodedRows:
-    """Numbers and places of categories."""
+    """Numbers and places of categories, as columns of n rows each or as the rows of two matrices."""
 
-    numbers: Float
-    places: NDArray[np.int32]
+    def __init__(
+        self, numbers: Sequence[Float] | Float, places: Sequence[NDArray[np.int32]] | NDArray[np.int32], n: int
+    ) -> None:
+        self._numbers, self._places, self.n = numbers, places, n
+
+    def runs(self, rows: int) -> Iterator[tuple[slice, Float, NDArray[np.int32]]]:
+        """At most so many rows after another: which, their numbers and their places; each run overwrites the one before."""
+        size = min(rows, self.n)
+        numbers, places = _lines(self._numbers, size, np.float64), _lines(self._places, size, np.int32)
+        for start in range(0, self.n, rows):
+            run = slice(start, min(self.n, start + rows))
+            if run.stop - start < size:
+                size = run.stop - start
+                numbers, places = _lines(self._numbers, size, np.float64), _lines(self._places, size, np.int32)
+            _fill(numbers, self._numbers, run)
+            _fill(places, self._places, run)
+            yield run, numbers, places
+
+    def some_numbers(self, at: Any) -> Float:
+        """(p, …) numbers of some rows."""
+        chosen = np.empty((len(self._numbers), len(np.arange(self.n)[at])))
+        for line, column in zip(chosen, self._numbers, strict=True):
+            line[:] = column[at]
+        return chosen
+
+    @property
+    def numbers(self) -> Float:
+        """(p, n) in one matrix."""
+        return self._whole(self._numbers, np.float64)
+
+    @property
+    def places(self) -> NDArray[np.int32]:
+        """(q, n) in one matrix."""
+        return self._whole(self._places, np.int32)
+
+    def _whole(self, columns: Any, dtype: Any) -> Any:
+        if isinstance(columns, np.ndarray):
+            return columns
+        whole = _lines(columns, self.n, dtype)
+        _fill(whole, columns, slice(0, self.n))
+        return whole
+
+
+def _lines(columns: Any, size: int, dtype: Any) -> Any:
+    return np.empty((len(columns), size), dtype=dtype)
+
+
+def _fill(lines: Any, columns: Any, rows: slice) -> None:
+    for line, column in zip(lines, columns, strict=True):
+        line[:] = column[rows]
 
 
 class RowCoding:
@@ -60,21 +109,18 @@ class RowCoding:
 
     def coded(self, rows: TableRows) -> CodedRows:
         """The rows in short."""
-        numbers = np.empty((len(self._names), len(rows)))
-        for row, name in zip(numbers, self._names, strict=True):
-            row[:] = rows.columns[name]
-        places = np.empty((len(self._levels), len(rows)), dtype=np.int32)
-        for q, (name, at) in enumerate(self._levels.items()):
+        places = []
+        for name, at in self._levels.items():
             text = CodedText.of(rows.columns[name])
-            found = [at.get(level, -1) for level in [*text.levels, None]]
-            np.take(np.array(found, dtype=np.int32), text.places, out=places[q], mode="wrap")  # −1: the last
-        return CodedRows(numbers, places)
+            found = np.array([at.get(level, -1) for level in [*text.levels, None]], dtype=np.int32)
+            places.append(np.take(found, text.places, mode="wrap"))  # −1: the last
+        return CodedRows([rows.columns[name] for name in self._names], places, len(rows))
 
     def matrix(self, code: CodedRows) -> Float:
         """(n, d) features, row by row, by compiled loops."""
         from separatrix.kernels.table_columns import encode_rows  # numba takes a while to import
 
-        out = np.empty((code.numbers.shape[1] if len(code.numbers) else code.places.shape[1], self.n_features))
+        out = np.empty((code.n, self.n_features))
         at = self.value_at, self.hole_at, self.fill, self.centre, self.scale
         encode_rows(code.numbers, code.places, *at, out)
         return out
@@ -86,4 +132,11 @@ class RowCoding:
 
     def features(self, arrays: Mapping[str, NDArray[Any]]) -> Float:
         """The same of numbers and places by row as they were kept, or of features that were kept themselves."""
-        return arrays["X"] if "X" in arrays else self.matrix(CodedRows(arrays["numbers"].T, arrays["places"].T))
+        if "X" in arrays:
+            return arrays["X"]
+        return self.matrix(self.kept(arrays))
+
+    def kept(self, arrays: Mapping[str, NDArray[Any]]) -> CodedRows:
+        """Rows whose numbers and places were kept by row."""
+        numbers, places = arrays["numbers"].T, arrays["places"].T
+        return CodedRows(numbers, places, max(numbers.shape[1], places.shape[1]))

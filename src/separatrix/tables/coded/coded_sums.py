@@ -61,7 +61,7 @@ class CodedSums:
         cls, coding: RowCoding, arrays: Mapping[str, NDArray[Any]], codes: Codes, weights: Float | None
     ) -> CodedSums:
         """The same of numbers and places by row as they were kept."""
-        return cls(CodedRows(arrays["numbers"].T, arrays["places"].T), coding, codes, weights)
+        return cls(coding.kept(arrays), coding, codes, weights)
 
     def loss_sums(
         self, kind: str, W: Float, b: Float, own: Any, metric: Float | None, keep: bool, width: float = 0.0
@@ -75,51 +75,52 @@ class CodedSums:
         constant = float(b[0]) - float(centre[marks] @ along[marks])
         offset = _NOTHING if own is None else np.ascontiguousarray(own[:, 0])
         sums, shares = np.zeros(len(at)), np.zeros(1 + coding.n_features)
-        loss, slope, squared, steepest = self._pass(
-            (offset, np.ascontiguousarray(along[at]), _none_first(along), constant), (sums, shares)
-        )
+        scoring = offset, np.ascontiguousarray(along[at]), _none_first(along), constant
+        measure = None if metric is None else self._measure(metric / np.square(scale))
+        loss, slope, squared, steepest, largest = self._pass(scoring, measure, (sums, shares))
         gradient = (shares[1:] - centre * slope) / scale
         gradient[at] = sums / scale[at]
         total = float(self._weights.sum()) if len(self._weights) else float(len(self._codes))
-        largest = 0.0 if metric is None else self._largest(metric / np.square(scale))
         return CodedLoss(loss, gradient[None], np.array([slope]), squared, steepest, total, largest)
 
-    def _pass(self, scoring: tuple[Any, ...], into: tuple[Float, Float]) -> tuple[float, float, float, float]:
-        """(loss, Σ sr, Σ sr², max |η|); `into` gains the gradient.
+    def _pass(
+        self, scoring: tuple[Any, ...], measure: tuple[Any, ...] | None, into: tuple[Float, Float]
+    ) -> tuple[float, float, float, float, float]:
+        """(loss, Σ sr, Σ sr², max |η|, largest size by the measure, 0 without one); `into` gains the gradient.
 
         The exponentials and logarithms are NumPy's, of many rows at a time: a compiled loop would make them one by one.
         """
-        from separatrix.kernels.coded_rows import add_coded_slopes, coded_scores  # numba takes a while to import
+        from separatrix.kernels.coded_rows import (
+            add_coded_slopes,
+            coded_scores,
+            coded_sizes,
+        )  # numba takes a while to import
 
         n, how = len(self._codes), self._how
         scratch = np.empty((3, min(_PIECE, n)))
-        loss = slope = squared = steepest = 0.0
-        for start in range(0, n, _PIECE):
-            rows: tuple[Any, ...] = (self._rows.numbers, self._rows.places, start, *how)
-            eta, small, logs = scratch[:, : n - start]
-            coded_scores(*(*rows, *scoring, eta))
+        loss = slope = squared = steepest = largest = 0.0
+        offset, *along = scoring
+        for run, numbers, places in self._rows.runs(_PIECE):
+            rows: tuple[Any, ...] = (numbers, places, *how)
+            eta, small, logs = scratch[:, : run.stop - run.start]
+            if measure is not None:
+                coded_sizes(*(*rows, *measure, small))
+                largest = max(largest, float(small.max()))
+            coded_scores(*(*rows, offset[run], *along, eta))
             np.abs(eta, out=small)
             steepest = max(steepest, float(small.max()))
             np.exp(np.negative(small, out=small), out=small)
             np.log1p(small, out=logs)
-            sums = add_coded_slopes(*(*rows, self._codes, self._weights, eta, small, logs, *into))
+            own = self._codes[run], self._weights[run]
+            sums = add_coded_slopes(*(*rows, *own, eta, small, logs, *into))
             loss, slope, squared = loss + sums[0], slope + sums[1], squared + sums[2]
-        return loss, slope, squared, steepest
+        return loss, slope, squared, steepest, largest
 
-    def _largest(self, metric: Float) -> float:
-        """max Σ_j metric_j x_j², of features before they are scaled."""
-        from separatrix.kernels.coded_rows import coded_sizes  # numba takes a while to import
-
-        centre, at, marks, n = self._coding.centre, self._coding.value_at, self._indicator, len(self._codes)
+    def _measure(self, metric: Float) -> tuple[Any, ...]:
+        """Σ_j metric_j x_j² of features before they are scaled, as `coded_sizes` takes it."""
+        centre, at, marks = self._coding.centre, self._coding.value_at, self._indicator
         least = float(np.square(centre[marks]) @ metric[marks])
-        measure = np.ascontiguousarray(metric[at]), _none_first(metric * (1.0 - 2.0 * centre)), least
-        scratch, largest = np.empty(min(_PIECE, n)), 0.0
-        for start in range(0, n, _PIECE):
-            sizes = scratch[: n - start]
-            rows: tuple[Any, ...] = (self._rows.numbers, self._rows.places, start, *self._how)
-            coded_sizes(*(*rows, *measure, sizes))
-            largest = max(largest, float(sizes.max()))
-        return largest
+        return np.ascontiguousarray(metric[at]), _none_first(metric * (1.0 - 2.0 * centre)), least
 
     @property
     def _how(self) -> tuple[Any, ...]:

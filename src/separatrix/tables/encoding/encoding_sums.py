@@ -119,6 +119,17 @@ class CategorySums:
         bits *= marks
         return cls(missing, holes, Counter(text.counts()), int(bits.sum()))
 
+    @classmethod
+    def of_run(cls, text: CodedText, marks: NDArray[np.uint64]) -> CategorySums:
+        """The same of a run of a long column, by compiled loops; texts in any order, some of no row."""
+        from separatrix.kernels.table_columns import text_sums  # numba takes a while to import
+
+        tally, sums = np.zeros((2, 1 + len(text.levels)), dtype=np.uint64)
+        text_sums(text.places, marks, tally, sums)
+        text.counted(tally.view(np.intp))
+        bits = np.array([0, *map(text_bits, text.levels)], dtype=np.uint64)
+        return cls(int(tally[0]), int(sums[0]), Counter(text.counts_in_order()), int((bits * sums).sum()))
+
     def merge(self, other: CategorySums) -> CategorySums:
         """Add another's rows to this, in place."""
         self.missing += other.missing
