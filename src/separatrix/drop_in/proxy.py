@@ -169,7 +169,9 @@ def _answering(theirs: Callable[..., Any]) -> Callable[..., Any]:
         model = self.separatrix_model_
         if model is None:
             return theirs(self, *arguments, **options)
-        return getattr(model, theirs.__name__)(*arguments, **options)
+        found = getattr(model, theirs.__name__)(*arguments, **options)
+        shown = self.swap.answers.get(theirs.__name__)
+        return found if shown is None else shown(model, found)
 
     return answer
 
@@ -192,7 +194,7 @@ def _reading(name: str, theirs: property) -> Callable[[Any], Any]:
 
     def read(self: Any) -> Any:
         model = self.separatrix_model_
-        return as_read(name, model) if hasattr(model, name) else theirs.__get__(self, type(self))
+        return as_read(name, model, vars(self)) if hasattr(model, name) else theirs.__get__(self, type(self))
 
     return read
 
@@ -205,7 +207,7 @@ def _get(self: Any, name: str) -> Any:
         return known.__get__(self, type(self))
     if model is None or not name.endswith("_") or name.startswith("_") or name in vars(model):  # the last: was deleted
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-    return getattr(model, name)
+    return as_read(name, model, vars(self))
 
 
 def _set(self: Any, name: str, value: Any) -> None:
