@@ -21,6 +21,7 @@ from typing import Any
 from sklearn import get_config
 
 from separatrix.drop_in.attributes import as_read
+from separatrix.drop_in.chance import drawn_as_by
 from separatrix.drop_in.engine import (
     check_classes,
     check_labels,
@@ -117,7 +118,7 @@ def _training(theirs: Callable[..., Any], swap: Swap, record: SwapRecord) -> Cal
                 self._validate_params()
                 swap.remember(given)
             model = self.separatrix_model_ if continued else engine_for(self, swap, X, given)
-            with record.timed(), in_their_words(model, swap, given):
+            with record.timed(), drawn_as_by(swap.draws, given, model), in_their_words(model, swap, given):
                 getattr(model, theirs.__name__)(X, *more, **options)
                 check_classes(self, model)
         except (HandBack, ValueError, TypeError) as refusal:
