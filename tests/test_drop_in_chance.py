@@ -15,7 +15,8 @@ ORIGINALS = {name: swap.original for name, swap in SWAPS.items()}
 SETTINGS = [
     *[("LogisticRegression", {"solver": solver}) for solver in ("lbfgs", "liblinear", "sag", "saga")],
     *[("LogisticRegressionCV", {"solver": solver, "Cs": 2, "cv": 3}) for solver in ("lbfgs", "liblinear", "saga")],
-    ("LogisticRegressionCV", {"solver": "saga", "Cs": 2, "l1_ratios": (0.0, 1.0), "refit": False, "max_iter": 5}),
+    ("LogisticRegressionCV", {"solver": "saga", "Cs": 2, "l1_ratios": (0.0, 1.0), "max_iter": 5}),
+    ("LogisticRegressionCV", {"solver": "saga", "Cs": 2, "refit": False, "max_iter": 5}),
     *[(name, {"solver": solver}) for name in ("Ridge", "RidgeClassifier") for solver in ("auto", "sag", "saga")],
     *[
         (name, {})
