@@ -133,3 +133,28 @@ def test_a_machine_without_a_margin_is_told_soon() -> None:
         with pytest.raises(ValueError, match="no margin between the classes"):
             sx.NuSVC(nu=0.5).fit(X, y)
     assert seen[0] < 100_000
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_machine_is_refused_just_where_the_reduced_hulls_meet(seed: int) -> None:
+    """ρ = 0 ⇔ multipliers with the sums of ν have Σ ỹαx = 0: then w = 0, and 1/ρ, by which LIBSVM multiplies, is of rounding.
+
+    Whether there are such multipliers is asked of a linear programme, which knows nothing of kernels.
+    """
+    from scipy.optimize import linprog
+
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((60, 2)), rng.integers(0, 2, 60)
+    X[:, 0] += 0.8 * y
+    signs, found = 2.0 * y - 1.0, set()
+    for nu in (0.1, 0.3, 0.5, 0.7, 0.85):
+        sums = np.array([*np.zeros(2), 0.5 * nu * 60, 0.5 * nu * 60])
+        meet = linprog(np.zeros(60), A_eq=[*(signs * X.T), y == 1, y == 0], b_eq=sums, bounds=(0, 1)).status == 0
+        found.add(meet)
+        model = sx.NuSVC(nu=nu, kernel="linear")
+        if meet:
+            with pytest.raises(ValueError, match="no margin"):
+                model.fit(X, y)
+        else:
+            assert model.fit(X, y).fit_.status is sx.Status.CONVERGED and model.machines_[0].bound.max() < 1e6
+    assert found == {True, False}

@@ -257,3 +257,18 @@ def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="only one class"):
         sx.RidgeClassifierCV().fit(X, np.zeros(30))
     assert sx.RidgeCV([0.0, 1.0], cv=3).fit(X, Y).alpha_ in (0.0, 1.0)
+
+
+@pytest.mark.parametrize("least", [1.0, 1e-1, 1e-3, 1e-6, 0.0])
+def test_few_long_rows_whatever_their_singular_values(least):
+    """Products of the rows are used where they resolve them, and rows of rank n − 1 have no further direction."""
+    rng = np.random.default_rng(0)
+    left, _ = np.linalg.qr(rng.standard_normal((12, 12)))
+    right, _ = np.linalg.qr(rng.standard_normal((70, 12)))
+    rows, y = (left * np.linspace(1.0, least, 12)) @ right.T, rng.standard_normal(12)
+    for alpha in (1e-3, 1.0):
+        ours = sx.RidgeCV(alphas=[alpha], fit_intercept=False, store_cv_results=True).fit(rows, y)
+        K = rows @ rows.T + alpha * np.eye(12)
+        np.testing.assert_allclose(ours.coef_, rows.T @ np.linalg.solve(K, y), rtol=1e-7, atol=1e-10)
+        errors = np.square(np.linalg.solve(K, y) / np.diag(np.linalg.inv(K)))  # e₋ᵢ = (K⁻¹y)ᵢ / (K⁻¹)ᵢᵢ
+        np.testing.assert_allclose(ours.cv_results_[:, 0], errors, rtol=1e-7)

@@ -1,6 +1,7 @@
 """Fitted attributes, and words of warnings, as scikit-learn's classes have them where ours differ.
 
-rows of float32      coefficients of float32 (those that the certificate is about stay as they were found)
+rows of float32      coefficients, means and variances of float32 (what the certificate is about stays as it was found)
+sparse rows          attributes of a kernel machine are csr_matrix, whose * is a product of matrices, whatever X is
 solver_              scikit-learn's name of the solver that was asked for
 a fit that fell short of its tolerance      scikit-learn's sentence, then ours
 """
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_matrix, issparse
 
 from separatrix.drop_in.parameters import Parameters
 from separatrix.models.base import is_single
@@ -22,6 +23,8 @@ Attributes = dict[str, Any]
 Presenter = Callable[[Parameters, Any, Attributes], Attributes]
 """Of scikit-learn's parameters, X and the attributes of ours: those that are to be shown otherwise."""
 Warner = Callable[[Parameters], str]
+Answerer = Callable[[Any, Any], Any]
+"""Of the estimator of ours and an answer of it: the answer as scikit-learn gives it."""
 
 
 def as_found(given: Parameters, X: Any, found: Attributes) -> Attributes:
@@ -31,11 +34,35 @@ def as_found(given: Parameters, X: Any, found: Attributes) -> Attributes:
 
 def in_single(given: Parameters, X: Any, found: Attributes) -> Attributes:
     """The coefficients of a linear rule in the precision of the rows."""
+    return _rounded(X, found, "coef_", "intercept_")
+
+
+def discriminant_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
+    """`LinearDiscriminantAnalysis`: the priors too."""
+    return _rounded(X, found, "coef_", "intercept_", "priors_")
+
+
+def quadratic_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
+    """`QuadraticDiscriminantAnalysis`: what it is made of in the precision of the rows, but for the priors."""
+    return _rounded(X, found, "means_", "covariance_")
+
+
+def gaussian_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
+    """`GaussianNB`: the same, and a number that has NumPy's methods."""
+    smallest = np.float64(found["epsilon_"])
+    kept = ("class_count_", "class_prior_", "theta_", "var_", "epsilon_")
+    return {"epsilon_": smallest, **_rounded(X, {**found, "epsilon_": smallest}, *kept)}
+
+
+def _rounded(X: Any, found: Attributes, *names: str) -> Attributes:
+    """These attributes, where there are any, for rows of float32; a list of arrays is one of rounded arrays."""
     if not is_single(X):
         return {}
     with np.errstate(over="ignore", under="ignore"):
         return {
-            name: np.float32(found[name]) for name in ("coef_", "intercept_") if isinstance(found[name], np.ndarray)
+            name: [np.float32(part) for part in value] if isinstance(value, list) else np.float32(value)
+            for name, value in ((name, found.get(name)) for name in names)
+            if isinstance(value, np.ndarray | np.float64 | list)  # an intercept that is not fitted is a plain zero
         }
 
 
@@ -69,30 +96,70 @@ def ridge_cv_attributes(given: Parameters, X: Any, found: Attributes) -> Attribu
     """`RidgeCV`; and the warning about a way of decomposing that scikit-learn has not for sparse rows."""
     if given["gcv_mode"] == "svd" and given["cv"] is None and issparse(X):
         warnings.warn(_SVD, FutureWarning, stacklevel=outside())
-    return in_single(given, X, found)
+    return {**in_single(given, X, found), **_best_score(found)}
 
 
 def ridge_classifier_cv_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
     """`RidgeClassifierCV`: for two classes a vector of coefficients."""
-    shown = in_single(given, X, found)
+    shown = {**in_single(given, X, found), **_best_score(found)}
     coef = {**found, **shown}["coef_"]
     return {**shown, "coef_": coef[0]} if len(coef) == 1 else shown
 
 
+def _best_score(found: Attributes) -> Attributes:
+    """A number that has NumPy's methods."""
+    return {"best_score_": np.float64(found["best_score_"])} if "best_score_" in found else {}
+
+
+def logistic_cv_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
+    """`LogisticRegressionCV`: shares of the absolute values that were not given are shown as none."""
+    asked = given["l1_ratios"]
+    if asked is not None and not (isinstance(asked, str) and asked == "warn"):
+        return {}
+    blank = {name: np.full(np.shape(found[name]), None) for name in ("l1_ratio_", "l1_ratios_") if name in found}
+    return {name: value if value.shape else None for name, value in blank.items()}
+
+
+def kernel_machine_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
+    """`SVC`, `NuSVC`: support vectors of double precision, and sparse ones as matrices."""
+    rows, multipliers = found["support_vectors_"], found["dual_coef_"]
+    shown = {"support_vectors_": rows.astype(np.float64, copy=False)}
+    if issparse(rows):
+        shown["support_vectors_"] = csr_matrix(shown["support_vectors_"])
+    return {**shown, "dual_coef_": csr_matrix(multipliers)} if issparse(multipliers) else shown
+
+
+def without_volume(model: Any, scores: Any) -> Any:
+    """The scores of Gaussian classes without log (2π)^(d/2), which all of them have: those of three classes or more."""
+    return scores + 0.5 * model.n_features_in_ * _LOG_2PI if np.ndim(scores) > 1 else scores
+
+
+_LOG_2PI = float(np.log(2.0 * np.pi))
 _SVD = (
     "The 'svd' mode is not supported for sparse X, we fallback to `gcv_mode='eigen'`. Passing `gcv_mode='svd'` on sparse X "
     "will raise an error in 1.11, use the default or pass `gcv_mode='eigen'` to suppress this warning."
 )
 
 
-def as_read(name: str, model: Any) -> Any:
-    """An attribute that is computed when it is asked for: the planes of a kernel machine are sparse where its rows are."""
+def as_read(name: str, model: Any, shown: Attributes) -> Any:
+    """An attribute that is computed when it is asked for, beside those that are shown.
+
+    The planes of a kernel machine are sparse where its rows are; singular values and axes have the precision of what is shown.
+    """
     value = getattr(model, name)
-    if name != "coef_" or not issparse(getattr(model, "dual_coef_", None)):
+    if name == "coef_" and issparse(getattr(model, "dual_coef_", None)):
+        planes = csr_matrix(value)
+        planes.data.flags.writeable = False
+        return planes
+    beside = shown.get(_BESIDE.get(name, ""))
+    if getattr(beside, "dtype", None) != np.float32:
         return value
-    planes = csr_array(value)
-    planes.data.flags.writeable = False
-    return planes
+    with np.errstate(over="ignore", under="ignore"):
+        return [np.float32(part) for part in value] if isinstance(value, list) else np.float32(value)
+
+
+# An attribute by whose precision another is computed.
+_BESIDE = {"singular_": "coef_", "rotations_": "means_", "scalings_": "means_"}
 
 
 def logistic_warning(given: Parameters) -> str:

@@ -33,7 +33,10 @@ def engine_for(stand_in: Any, swap: Swap, X: Any, given: dict[str, Any]) -> Any:
     given = swap.reader(given)
     before = stand_in.separatrix_model_ if given.get("warm_start") else None
     if before is not None:
-        return before.set_params(**given)
+        vars(before).update(
+            given
+        )  # they are checked by its fit; `set_params` would list their names first, as long as a fit
+        return before
     if given.get("warm_start") and is_fitted(stand_in):
         raise HandBack("a warm start from coefficients that scikit-learn found")
     made = swap.ours(**given)

@@ -21,6 +21,7 @@ from typing import Any
 from sklearn import get_config
 
 from separatrix.drop_in.attributes import as_read
+from separatrix.drop_in.chance import drawn_as_by
 from separatrix.drop_in.engine import (
     check_classes,
     check_labels,
@@ -117,7 +118,7 @@ def _training(theirs: Callable[..., Any], swap: Swap, record: SwapRecord) -> Cal
                 self._validate_params()
                 swap.remember(given)
             model = self.separatrix_model_ if continued else engine_for(self, swap, X, given)
-            with record.timed(), in_their_words(model, swap, given):
+            with record.timed(), drawn_as_by(swap.draws, given, model), in_their_words(model, swap, given):
                 getattr(model, theirs.__name__)(X, *more, **options)
                 check_classes(self, model)
         except (HandBack, ValueError, TypeError) as refusal:
@@ -169,7 +170,9 @@ def _answering(theirs: Callable[..., Any]) -> Callable[..., Any]:
         model = self.separatrix_model_
         if model is None:
             return theirs(self, *arguments, **options)
-        return getattr(model, theirs.__name__)(*arguments, **options)
+        found = getattr(model, theirs.__name__)(*arguments, **options)
+        shown = self.swap.answers.get(theirs.__name__)
+        return found if shown is None else shown(model, found)
 
     return answer
 
@@ -192,7 +195,7 @@ def _reading(name: str, theirs: property) -> Callable[[Any], Any]:
 
     def read(self: Any) -> Any:
         model = self.separatrix_model_
-        return as_read(name, model) if hasattr(model, name) else theirs.__get__(self, type(self))
+        return as_read(name, model, vars(self)) if hasattr(model, name) else theirs.__get__(self, type(self))
 
     return read
 
@@ -205,7 +208,7 @@ def _get(self: Any, name: str) -> Any:
         return known.__get__(self, type(self))
     if model is None or not name.endswith("_") or name.startswith("_") or name in vars(model):  # the last: was deleted
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-    return getattr(model, name)
+    return as_read(name, model, vars(self))
 
 
 def _set(self: Any, name: str, value: Any) -> None:

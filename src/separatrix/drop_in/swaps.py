@@ -19,21 +19,29 @@ from typing import Any
 import numpy as np
 
 from separatrix.drop_in.attributes import (
+    Answerer,
     Presenter,
     Warner,
     as_found,
+    discriminant_attributes,
+    gaussian_attributes,
     in_single,
+    kernel_machine_attributes,
     kernel_machine_warning,
     linear_machine_warning,
     logistic_attributes,
+    logistic_cv_attributes,
     logistic_warning,
     perceptron_warning,
+    quadratic_attributes,
     ridge_attributes,
     ridge_classifier_attributes,
     ridge_classifier_cv_attributes,
     ridge_cv_attributes,
     stochastic_attributes,
+    without_volume,
 )
+from separatrix.drop_in.chance import Draws, logistic_cv_seeds, logistic_seeds, one_seed, perceptron_seeds, ridge_seeds
 from separatrix.drop_in.parameters import (
     Reader,
     as_given,
@@ -62,6 +70,10 @@ class Swap:
     warner: Warner | None = None
     habits: Mapping[str, Any] = field(default_factory=dict)
     """Attributes of ours that no parameter of scikit-learn's stands for, and how scikit-learn's class has them."""
+    answers: Mapping[str, Answerer] = field(default_factory=dict)
+    """Methods whose answers scikit-learn's class gives otherwise."""
+    draws: Draws | None = None
+    """How many random numbers scikit-learn's fit takes, where ours takes another number of them."""
 
     @cached_property
     def original(self) -> type[Any]:
@@ -103,11 +115,25 @@ class Swap:
 SWAPS: dict[str, Swap] = {
     swap.name: swap
     for swap in (
-        Swap("sklearn.linear_model", "LogisticRegression", logistic, logistic_attributes, logistic_warning),
-        Swap("sklearn.linear_model", "LogisticRegressionCV", logistic_cv, warner=logistic_warning),
+        Swap(
+            "sklearn.linear_model",
+            "LogisticRegression",
+            logistic,
+            logistic_attributes,
+            logistic_warning,
+            draws=logistic_seeds,
+        ),
+        Swap(
+            "sklearn.linear_model",
+            "LogisticRegressionCV",
+            logistic_cv,
+            logistic_cv_attributes,
+            logistic_warning,
+            draws=logistic_cv_seeds,
+        ),
         Swap("sklearn.linear_model", "LinearRegression", presenter=in_single),
-        Swap("sklearn.linear_model", "Ridge", ridge, ridge_attributes),
-        Swap("sklearn.linear_model", "RidgeClassifier", ridge, ridge_classifier_attributes),
+        Swap("sklearn.linear_model", "Ridge", ridge, ridge_attributes, draws=ridge_seeds),
+        Swap("sklearn.linear_model", "RidgeClassifier", ridge, ridge_classifier_attributes, draws=ridge_seeds),
         Swap("sklearn.linear_model", "RidgeCV", ridge_cv, ridge_cv_attributes, habits={"whole_rows": True}),
         Swap(
             "sklearn.linear_model",
@@ -116,7 +142,9 @@ SWAPS: dict[str, Swap] = {
             ridge_classifier_cv_attributes,
             habits={"whole_rows": True},
         ),
-        Swap("sklearn.linear_model", "Perceptron", presenter=in_single, warner=perceptron_warning),
+        Swap(
+            "sklearn.linear_model", "Perceptron", presenter=in_single, warner=perceptron_warning, draws=perceptron_seeds
+        ),
         Swap("sklearn.linear_model", "SGDClassifier", stochastic, stochastic_attributes, perceptron_warning),
         Swap(
             "sklearn.linear_model",
@@ -124,17 +152,22 @@ SWAPS: dict[str, Swap] = {
             presenter=stochastic_attributes,
             warner=perceptron_warning,
         ),
-        Swap("sklearn.discriminant_analysis", "LinearDiscriminantAnalysis", presenter=in_single),
-        Swap("sklearn.discriminant_analysis", "QuadraticDiscriminantAnalysis"),
+        Swap("sklearn.discriminant_analysis", "LinearDiscriminantAnalysis", presenter=discriminant_attributes),
+        Swap(
+            "sklearn.discriminant_analysis",
+            "QuadraticDiscriminantAnalysis",
+            presenter=quadratic_attributes,
+            answers={"decision_function": without_volume},
+        ),
         Swap("sklearn.neighbors", "NearestCentroid"),
-        Swap("sklearn.naive_bayes", "GaussianNB"),
+        Swap("sklearn.naive_bayes", "GaussianNB", presenter=gaussian_attributes),
         Swap("sklearn.naive_bayes", "MultinomialNB"),
         Swap("sklearn.naive_bayes", "ComplementNB"),
         Swap("sklearn.naive_bayes", "BernoulliNB"),
         Swap("sklearn.naive_bayes", "CategoricalNB"),
-        Swap("sklearn.svm", "SVC", kernel_machine, warner=kernel_machine_warning),
-        Swap("sklearn.svm", "NuSVC", nu_machine, warner=kernel_machine_warning),
-        Swap("sklearn.svm", "LinearSVC", linear_machine, warner=linear_machine_warning),
+        Swap("sklearn.svm", "SVC", kernel_machine, kernel_machine_attributes, kernel_machine_warning, draws=one_seed),
+        Swap("sklearn.svm", "NuSVC", nu_machine, kernel_machine_attributes, kernel_machine_warning, draws=one_seed),
+        Swap("sklearn.svm", "LinearSVC", linear_machine, warner=linear_machine_warning, draws=one_seed),
     )
 }
 

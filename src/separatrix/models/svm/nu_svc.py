@@ -90,6 +90,10 @@ class NuSVC(SVC):
     gives each the share ν. `machines_` has them with their bounds C·s, and `fit_` the proof of their optimum: the duality gap
     of the machine of that C, which is that of ν divided by the square of ρ. The rows are held in memory.
 
+    Where the hulls that ν leaves of two classes meet (labels at random, small ν), the optimum is w = 0 and ρ = 0: no C has that
+    share, and the fit is refused with that reason. LIBSVM divides by its ρ there, which is of rounding: another ``tol`` gives
+    other predictions. (The swap hands such a fit back to it.)
+
     Parameters
     ----------
     nu : float, default=0.5

@@ -46,6 +46,8 @@ _LARGEST_RATIO = 100.0
 _PROVES = 0.1
 # Share of the squares of the targets that the gap of an answer may be before its last step, and of the gap before it after one.
 _LEFT, _GAIN = 1e-22, 1e-2
+# Squares of singular values, as a share of the largest, whose directions have the digits that a fit has.
+_CLEAR = 1e-4
 # Up to this condition of S + αI one spectrum of S has the digits that a fit has.
 ONE_SPECTRUM = 1e6
 
@@ -326,10 +328,20 @@ def _minimum_norm(matrix: Float, coef: Float, rank: int) -> Float:
 
 
 def _right_vectors(rows: Float) -> tuple[Float, Float]:
-    """Singular values of n × d rows, n < d, and their right vectors (n, d): by a triangle where the rows are long."""
+    """Singular values > 0 of n × d rows, n < d, descending, and their right vectors: from products of the rows, or a triangle.
+
+    Right vectors from the eigenvectors u of the products, rowsᵀu/σ, are orthogonal to ε(σ_max/σ)², so these will do where all
+    directions are clear of rounding, or rounding themselves.
+    """
     if rows.shape[1] < 2 * rows.shape[0]:
         _, singular, right = np.linalg.svd(rows, full_matrices=False)
         return singular, right
+    values, left = np.linalg.eigh(rows @ rows.T)
+    clear = values > _CLEAR * values[-1]
+    along = left.T @ rows
+    lengths = np.sqrt(np.einsum("ij,ij->i", along, along))
+    if clear.any() and lengths[~clear].max(initial=0.0) <= EPS * max(rows.shape) * lengths.max():
+        return lengths[clear][::-1], (along[clear] / lengths[clear, None])[::-1]
     Q, R = np.linalg.qr(rows.T)
     _, singular, right = np.linalg.svd(R.T, full_matrices=False)
     return singular, right @ Q.T
