@@ -4,7 +4,7 @@ columns → features → scores → probabilities → decision
 
 value    ((x, or fill where x is missing) − centre)/scale       missing   ([x is missing] − centre)/scale
 level    ([x = level] − centre)/scale                           target    (t(x) − centre)/scale, t looked up by text
-                                                                pipelines and feature maps: pipelines.py
+text     the same, t the score of words (JSON only)               pipelines and feature maps: pipelines.py
 
 scores   a linear, quadratic, additive, cumulative or kernel form, or votes between pairs        see the forms in geometry/
 platt    p = 1/(1 + e^{As + B}), on the side of ½ that s is on, within [10⁻⁷, 1 − 10⁻⁷]; the other links as there
@@ -42,6 +42,7 @@ from separatrix.geometry.score_form import (
 )
 from separatrix.models.generative import GenerativeClassifier
 from separatrix.models.svm.score_calibration import Platt
+from separatrix.tables.encoding.text_scores import TextScores
 
 # Stands for log 0, the score of a class that is never chosen: its exponential is 0 beside any other.
 NEVER = -1e300
@@ -103,6 +104,12 @@ def of_one_type(labels: list[Any]) -> list[Any]:
     return labels if len({type(label) for label in labels}) == 1 else [str(label) for label in labels]
 
 
+_WORDS = (
+    "Column {!r} is free text whose words it reads, which {} has no functions for. Write JSON, keep Python, or compare again "
+    "without the column (--drop)."
+)
+
+
 def export_form(model: Any, target: str) -> ExportForm:
     """The form of a table model or an estimator; one that cannot be exported is refused with what to do for `target`."""
     table = model if isinstance(model, TableModel) else None
@@ -118,7 +125,11 @@ def export_form(model: Any, target: str) -> ExportForm:
     except NotImplementedError as refusal:
         raise ValueError(f"{type(estimator).__name__} cannot be written as {target}: {refusal}") from None
     if table is not None:
-        return _table_form(table, form)
+        form = _table_form(table, form)
+        prose = next((feature.column for feature in form.features if feature.what == "text"), None)
+        if prose is not None and target != "JSON":
+            raise ValueError(_WORDS.format(prose, target))
+        return form
     if form.columns:
         return form
     names = _names(model)
@@ -158,6 +169,7 @@ def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
             Feature(
                 *(f.name, f.column, f.what, f.level, f.fill if f.what == "value" else None, f.centre, f.scale),
                 values={text: own[f.place] for text, own in model.encoder.targets_.get(f.column, {}).items()},
+                words=_words_of(model.encoder.texts_[f.column], f.place) if f.what == "text" else (),
             )
             for f in model.encoder.features_
         )
@@ -177,6 +189,11 @@ def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
         decision = Decision(np.asarray(model.loss, dtype=np.float64)[codes], _plain(actions))
     classes = _plain(model.classes_[codes])
     return replace(form, classes=classes, columns=columns, features=features, decision=decision, of_table=True)
+
+
+def _words_of(scores: TextScores, place: int) -> list[tuple[int, float, float]]:
+    """The buckets that are known, their idf, and what they say of one class."""
+    return list(zip(scores.buckets.tolist(), scores.idf.tolist(), scores.weights[:, place].tolist(), strict=True))
 
 
 def _read_as(column: Any, decimal: str) -> InputColumn:

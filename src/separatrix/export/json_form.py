@@ -33,6 +33,13 @@ _FEATURES = (
     "column, or fill where it is missing and there is one, is that level, else 0. For 'target' v is what values has for the "
     "text in the column, 0 for a text that it does not have and where the column is missing."
 )
+_WORDS = (
+    "For 'text' the words of the column are the runs of two or more word characters of the text in small letters (regular "
+    "expression \\b\\w\\w+\\b of Unicode), and the pairs of neighbours with a blank between them. The bucket of a word is "
+    "abs(h) mod 262144, h the signed 32 bit MurmurHash3 (x86, seed 0) of its UTF-8. words lists [bucket, idf, weight]; other "
+    "buckets are not known. x_b = (1 + log n_b) * idf_b for a known bucket that occurs n_b times, v is the sum of weight_b * "
+    "x_b over the square root of the sum of x_b^2; 0 where no bucket is known or the column is missing."
+)
 _PRODUCTS = "products: from here on z_i is the product of the features at the places products[i]; of none it is 1."
 _RULES = {
     "linear": "scores: s_k = constants[k] + sum over j of weights[k][j] * (z_j - centre[j]).",
@@ -167,8 +174,10 @@ def _fields(part: Any) -> list[str]:
 
 
 def _feature(feature: Feature) -> dict[str, Any]:
-    """A feature; only one that is looked up has values."""
-    return {name: value for name, value in asdict(feature).items() if name != "values" or feature.what == "target"}
+    """A feature; only one that is looked up has values, and only one of free text words."""
+    own = {"target": "values", "text": "words"}
+    left = {"values", "words"} - {own.get(feature.what, "")}
+    return {name: value for name, value in asdict(feature).items() if name not in left}
 
 
 def _column(column: InputColumn) -> dict[str, Any]:
@@ -182,6 +191,7 @@ def _formula(form: ExportForm) -> list[str]:
     sentences = [
         _COLUMNS,
         *([] if isinstance(rule, Additive) else [_FEATURES]),
+        *([_WORDS] if any(feature.what == "text" for feature in form.features) else []),
         *([_PRODUCTS] if form.products else []),
     ]
     sentences.append(_RULES[_kind(rule)])
