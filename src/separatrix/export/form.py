@@ -67,7 +67,7 @@ class InputColumn:
 
 
 Rule = Linear | Quadratic | Additive | Cumulative | PairVote | KernelExpansion
-LinkName = Literal["softmax", "shares", "platt", "none"]
+LinkName = Literal["softmax", "shares", "platt", "coupled", "none"]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ class ExportForm:
     link: LinkName
     columns: tuple[InputColumn, ...] = ()
     features: tuple[Feature, ...] = ()
-    platt: tuple[float, float] = (0.0, 0.0)
+    curves: tuple[tuple[float, float], ...] = ()
+    """Slope and constant of Platt's curve: of two classes one, of more one for each pair."""
     decision: Decision | None = None
     of_table: bool = False
     products: Products = ()
@@ -229,7 +230,7 @@ def _estimator_form(estimator: Any, target: str) -> ExportForm:
         inner = estimator.estimator_ if isinstance(estimator, BayesRule) else estimator
         if not isinstance(inner, GenerativeClassifier) and not np.isfinite(getattr(inner, "intercept_", 0.0)).all():
             raise NotImplementedError("a single class has rows of positive weight, so there is no rule to write.")
-    link, platt = _link(rule)
+    link, curves = _link(rule, target)
     columns: tuple[InputColumn, ...] = ()
     if isinstance(rule, Additive):
         words = {"flag": (_TRUE, _FALSE)}
@@ -245,7 +246,7 @@ def _estimator_form(estimator: Any, target: str) -> ExportForm:
         possible = np.nan_to_num(rule.constants, nan=np.nan, posinf=-NEVER, neginf=NEVER)
         rule = replace(rule, constants=possible)
     votes_only = isinstance(rule, PairVote) and not getattr(estimator, "break_ties", True)
-    made = ExportForm(_plain(estimator.classes_), rule, link, columns, platt=platt, decision=decision)
+    made = ExportForm(_plain(estimator.classes_), rule, link, columns, curves=curves, decision=decision)
     return replace(made, votes_only=votes_only)
 
 
@@ -341,20 +342,27 @@ def _check_terms(form: Additive) -> None:
             raise NotImplementedError(_IMPOSSIBLE)
 
 
-def _link(rule: Rule) -> tuple[LinkName, tuple[float, float]]:
-    """How probabilities are made of the scores, and Platt's slope and constant."""
+def _link(rule: Rule, target: str) -> tuple[LinkName, tuple[tuple[float, float], ...]]:
+    """How probabilities are made of the scores, and the slopes and constants of Platt's curves."""
     link = rule.link
     if isinstance(link, ShiftedLink):
         if isinstance(rule, Linear) and rule.spread is not None:
             raise NotImplementedError("other priors and uncertain weights have no common form. Use LogisticRegression.")
         raise NotImplementedError("other priors need probabilities that are a softmax. Use a logistic regression.")
     if isinstance(link, CalibratedLink):
-        curve = link.curves[0]
-        if len(link.curves) > 1:
-            raise NotImplementedError("its probabilities come from several curves. Use a logistic regression.")
-        if not isinstance(curve, Platt):
+        curves = tuple((one.slope, one.constant) for one in link.curves if isinstance(one, Platt))
+        if len(curves) < len(link.curves):
             raise NotImplementedError("its probabilities are isotonic steps. Use calibration='sigmoid'.")
-        return "platt", (curve.slope, curve.constant)
+        if len(curves) == 1:
+            return "platt", curves
+        if not isinstance(rule, PairVote):
+            raise NotImplementedError("its probabilities come from several curves. Use a logistic regression.")
+        if target != "JSON":
+            raise NotImplementedError(
+                "the probabilities of three classes or more solve a system of equations for each row. Write JSON, fit it with "
+                "calibration=None for its decisions alone, or use a logistic regression."
+            )
+        return "coupled", curves
     if link == "labels":
         raise NotImplementedError("it gives several labels per row. Fit one classifier per label.")
-    return link, (0.0, 0.0)
+    return link, ()

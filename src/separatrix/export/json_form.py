@@ -83,6 +83,13 @@ _LINKS = {
         "probabilities: that of the second class is p = 1/(1 + exp(slope * s + constant)); if s > 0 at least, else at most, "
         "the double next to 1/2; within [1e-7, 1 - 1e-7]. That of the first is 1 - p."
     ),
+    "coupled": (
+        "probabilities: r_kl = 1/(1 + exp(slopes[i] * f_i + constants[i])) for the i-th pair (k, l); if f_i > 0 at least, else "
+        "at most, the double next to 1/2; within [1e-7, 1 - 1e-7]; r_lk = 1 - r_kl. p and a number m solve the equations p_k * "
+        "(sum over l of r_lk^2) - sum over l of r_kl * r_lk * p_l + m = 0 for every k, l other than k, and sum of p = 1; then "
+        "every p_k is at least 1e-7, and divided by their sum. If the largest is not that of WINNER, this one and the largest "
+        "others, added one by one as long as the next is above the mean of those so far, all get their mean."
+    ),
     "none": "The model has no probabilities.",
 }
 _ARGMAX = "prediction: the class with the largest score, the first of those that tie."
@@ -129,7 +136,9 @@ def to_json(model: Any) -> str:
         rule["pairs"] = {name: rule["pairs"][name] for name in ("kind", "weights", "constants", "centre")}
     link: dict[str, Any] = {"kind": form.link}
     if form.link == "platt":
-        link |= dict(zip(("slope", "constant"), form.platt, strict=True))
+        link |= dict(zip(("slope", "constant"), form.curves[0], strict=True))
+    if form.link == "coupled":
+        link |= dict(zip(("slopes", "constants"), (list(one) for one in zip(*form.curves, strict=True)), strict=True))
     document = {
         "format": "separatrix scores",
         "version": 1,
@@ -205,7 +214,12 @@ def _formula(form: ExportForm) -> list[str]:
         sentences += [_KERNELS[kind] for kind in dict.fromkeys(map(_kind, every_part(machines.kernel)))]
     if single:
         sentences.append(_SINGLE)
-    sentences.append(_LINKS["single" if single and form.link == "softmax" else form.link])
+    winner = (
+        "the class with most votes, the first of those that tie"
+        if form.votes_only
+        else "the class with the largest s_k"
+    )
+    sentences.append(_LINKS["single" if single and form.link == "softmax" else form.link].replace("WINNER", winner))
     sentences.append(
         _ACTION if form.decision is not None else _SIGN if single else _VOTES if form.votes_only else _ARGMAX
     )
