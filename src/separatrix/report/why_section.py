@@ -215,7 +215,7 @@ def _rows(comparison: Comparison) -> Any:
         cells = [
             [
                 name,
-                "missing" if value is None else number(value, 6) if isinstance(value, float) else str(value),
+                "missing" if value is None else number(value, 6) if isinstance(value, float) else short(str(value)),
                 number(push),
             ]
             for name, value, push in found.pushes[:MOST_PUSHES]

@@ -248,6 +248,7 @@ def describe_text(name: str, facts: TextFacts, held: bool = False) -> InferredCo
     lines = max(level.count("\n") for level in levels)
     if lines > MANY_LINES:
         remarks.append(f"Column {name!r} has a text of {lines + 1} lines: is a quotation mark left open before it?")
+    words = _READ_WORDS if held else "; words are read of tables that are held."
     why, many = "", f"It has {len(levels)} different texts in {observed} rows, such as {levels[0][:40]!r}"
     if len(levels) == 1 and not missing:
         why = f"It is constant: always {levels[0]!r}."
@@ -261,9 +262,9 @@ def describe_text(name: str, facts: TextFacts, held: bool = False) -> InferredCo
         schema = ColumnSchema(name, "categorical", f"{many}: free text.", missing=missing, encoding="text")
         return InferredColumn(schema, remarks=tuple(remarks))
     elif len(levels) > FEW and len(levels) >= 0.95 * observed:
-        why = f"{many}: it names the rows and does not describe them{_READ_WORDS if held else '.'}"
+        why = f"{many}: it names the rows and does not describe them{words}"
     elif len(levels) > MOST_LEVELS and len(levels) > observed / 2:
-        why = f"{many}: free text, too varied to be categories{_READ_WORDS if held else '.'}"
+        why = f"{many}: free text, too varied to be categories{words}"
     if why:
         return InferredColumn(ColumnSchema(name, "left_out", why, missing=missing), remarks=tuple(remarks))
     many_levels = held and len(levels) > MOST_LEVELS + 1
