@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -300,3 +301,14 @@ def test_the_commands_read_it(tmp_path):
         ],
     )
     assert result.exit_code == 0, result.output
+
+
+def test_fifty_classes_learn_all_rows_without_a_warning():
+    table = _table(np.random.default_rng(15), n=1000, classes=50, words=1500, length=25)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        schema, rows, codes, encoder, X = _encoding(table)
+    told = encoder.texts_["review"].of(rows.columns["review"])
+    full = np.concatenate([np.zeros((len(told), 1)), told], axis=1)
+    assert (full.argmax(axis=1) == codes).mean() > 0.5  # of a rule that has seen them; of one that was given up 0.02
+    assert X.shape == (1000, 50) and schema.prose == ("review",)

@@ -83,8 +83,10 @@ def learn_text(
             losses[c] += _log_loss(found[c, outside] + constants[c], y[outside], w[outside])
     best = int(losses.argmin())  # of equal ones the strongest penalty
     own[seen] = found[best]
-    coefs, _ = _along(regression, X, y, w, n_classes, _CS[best : best + 1])
-    scores = TextScores(known, idf, coefs[0])
+    coefs, _ = _along(
+        regression, X, y, w, n_classes, _CS[: best + 1]
+    )  # each from the one before: a far one from 0 may fail
+    scores = TextScores(known, idf, coefs[-1])
     return replace(scores, words=_telling(text, scores)), own
 
 
