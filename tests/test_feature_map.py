@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_regressor
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer, StandardScaler
@@ -309,3 +310,22 @@ def test_memory_is_a_fraction_of_the_pipeline_s() -> None:
     expanded = 40_000 * 454 * 8 // 1024  # the matrix that is never stored
     assert found["pipeline"]["kib"] > 0.8 * expanded
     assert found["map"]["kib"] < 0.5 * found["pipeline"]["kib"]
+
+
+@pytest.mark.parametrize("scanned", [False, True])
+@pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis(), Ridge()])
+def test_a_supervised_transformer_is_given_the_targets(scanned: bool, estimator: Any, tmp_path: Path) -> None:
+    X = np.random.default_rng(11).standard_normal((300, 6))
+    classifies = isinstance(estimator, LinearDiscriminantAnalysis)
+    y: Any = np.where(X[:, 4] > 0.0, "yes", "no") if classifies else X[:, 4] ** 3
+    chooser = SelectKBest(f_classif if classifies else f_regression, k=2)
+    expected = scores(clone(estimator).fit(chooser.fit_transform(X, y), y), chooser.transform(X))
+    if scanned:
+        pq.write_table(pa.table({f"x{j}": X[:, j] for j in range(6)} | {"y": y}), tmp_path / "t.parquet")
+        found = FeatureMap(chooser, estimator).fit(scan_parquet(tmp_path / "t.parquet", target="y"))
+    else:
+        found = FeatureMap(chooser, estimator).fit(X, y)
+    assert found.transformer_.get_support()[4]
+    np.testing.assert_allclose(scores(found, X), expected, rtol=1e-10, atol=1e-10)
+    if not scanned and classifies:
+        assert FeatureMap(chooser, estimator).partial_fit(X, y, classes=["no", "yes"]).transformer_.get_support()[4]

@@ -277,7 +277,7 @@ def test_the_graph_asks_for_old_operators_only():
 def test_what_cannot_be_written_says_why():
     for words, model in {
         "a Python function": sx.SVC(kernel=lambda a, b: np.asarray(a) @ np.asarray(b).T),
-        "several curves": sx.SVC(calibration="sigmoid", random_state=0),
+        "system of equations": sx.SVC(calibration="sigmoid", random_state=0),
         "alpha > 0": sx.CategoricalNB(alpha=0),
         "its machines are not linear": sx.OneVsOneClassifier(sx.QuadraticDiscriminantAnalysis()),
     }.items():

@@ -541,7 +541,7 @@ def test_what_cannot_be_written_says_why():
         sx.to_sql(sx.GaussianNB().fit(X, Y), keep="id")
     refused = {
         "a Python function": sx.SVC(kernel=lambda a, b: np.asarray(a) @ np.asarray(b).T),
-        "several curves": sx.SVC(kernel="linear", calibration="sigmoid", random_state=0),
+        "system of equations": sx.SVC(kernel="linear", calibration="sigmoid", random_state=0),
         "its machines are not linear": sx.OneVsOneClassifier(sx.QuadraticDiscriminantAnalysis()),
         "SplineTransformer is a step that has no written form": sx.FeatureMap(
             SplineTransformer(n_knots=3), sx.LinearDiscriminantAnalysis()

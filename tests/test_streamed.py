@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import accuracy_score, log_loss
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, log_loss, roc_auc_score
 from typer.testing import CliRunner
 
 import separatrix as sx
@@ -54,14 +54,23 @@ def test_a_streamed_comparison_scores_and_ranks_as_one_in_memory_with_the_same_f
     means = {}
     for one in found.candidates:
         family, right, logs = FAMILIES[one.family], [], []
+        others: dict[str, list[float]] = {"balanced_accuracy": [], "f1": [], "brier": [], "auc": []}
         for k in range(4):
             inside, outside = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
             train, test = ((X[at] if family.encoded else rows.take(at).frame()) for at in (inside, outside))
             model = family.build().fit(train, codes[inside])
-            right.append(accuracy_score(codes[outside], model.predict(test)))
+            truth, answers = codes[outside], model.predict(test)
+            right.append(accuracy_score(truth, answers))
+            others["balanced_accuracy"].append(balanced_accuracy_score(truth, answers))
+            others["f1"].append(f1_score(truth, answers, average="macro"))
             if hasattr(model, "predict_proba"):
-                logs.append(log_loss(codes[outside], model.predict_proba(test), labels=[0, 1, 2]))
+                proba = model.predict_proba(test)
+                logs.append(log_loss(truth, proba, labels=[0, 1, 2]))
+                others["brier"].append(((proba - np.eye(3)[truth]) ** 2).sum(axis=1).mean())
+                others["auc"].append(roc_auc_score(truth, proba, multi_class="ovr", labels=[0, 1, 2]))
         assert np.allclose(one.scores["accuracy"].folds, right, atol=1e-12)
+        for name in [*others][: 4 if logs else 2]:  # areas are of bins of log-odds
+            np.testing.assert_allclose(one.scores[name].folds, others[name], atol=2e-3 if name == "auc" else 1e-9)
         assert one.confusion.sum() == len(codes)
         assert np.isclose(np.trace(one.confusion), sum(r * (folds == k).sum() for k, r in enumerate(right)))
         if logs:
@@ -160,3 +169,20 @@ def test_a_streamed_fit_shows_its_passes_and_bytes(tmp_path, monkeypatch):
     size = sum(file.stat().st_size for file in (tmp_path / "t").iterdir()) / 1e6
     assert [f"pass {k}, {size:.1f} MB of {size:.1f} MB" in done.output for k in (1, 2)] == [True, True]
     assert "pass 1" not in CliRunner().invoke(app, [*command, "--quiet"]).output
+
+
+@pytest.mark.parametrize("metric", ["auc", "balanced_accuracy", "f1", "brier", "log_loss", "accuracy"])
+def test_a_stream_is_ranked_by_any_metric(tmp_path, metric):
+    source = streaming.table_source(written(people(300), tmp_path / "t"), "ill")
+    found = compare_stream(source, cv=3, families="baseline,lda,naive-bayes", metric=metric)
+    assert found.ranked_by == metric
+    means = [one.scores[metric].mean for one in found.candidates]
+    assert means == sorted(means, reverse=metric not in ("brier", "log_loss"))
+
+
+def test_areas_of_two_classes_are_of_the_second(tmp_path):
+    table = people(400)
+    table["ill"] = table["ill"].replace({"very": "yes"})
+    found = compare_stream(streaming.table_source(written(table, tmp_path / "t"), "ill"), cv=3, families="baseline,lda")
+    scores = {one.family: one.scores["auc"].mean for one in found.candidates}
+    assert scores["baseline"] == 0.5 and 0.5 < scores["lda"] <= 1.0

@@ -17,7 +17,7 @@ from separatrix.comparison.drift import profile
 from separatrix.comparison.families import FAMILIES, build
 from separatrix.comparison.fitting import by_name, fit_sentence, in_words
 from separatrix.comparison.streamed_rows import ROWS_AT_HAND, TrainingRows, fit_shares
-from separatrix.comparison.table_model import TableModel
+from separatrix.comparison.table_model import TableModel, learn_encoder
 from separatrix.data.writing import destination
 from separatrix.export.model_file import save_model
 from separatrix.result import Status
@@ -65,10 +65,9 @@ def _in_memory(
 ) -> tuple[TableModel, Callable[[], Any]]:
     """The model of a table that is held, and how it is fitted."""
     schema, rows, codes = TableSchema.infer_and_read(read_table(data), target)
-    encoder = TableEncoder(schema) if FAMILIES[name].encoded else None
-    X = rows.frame() if encoder is None else encoder.fit_transform(rows, codes)
+    encoder, X = learn_encoder(schema, rows, codes) if FAMILIES[name].encoded else (None, schema.plain_frame(rows))
     model = _model(schema, encoder, name, parameters, loss)
-    model.training = profile(rows)
+    model.training = profile(rows, schema.prose)
     return model, lambda: model.estimator.fit(X, codes)
 
 

@@ -146,7 +146,8 @@ def compare(
         typer.Option(
             "--type",
             metavar="COLUMN=KIND",
-            help="What a column is: numeric, categorical, target (categories by their classes), boolean or date; repeatable.",
+            help="What a column is: numeric, categorical, target (categories by their classes), text (by its words), boolean "
+            "or date; repeatable.",
         ),
     ] = None,
     group: Annotated[

@@ -121,7 +121,10 @@ class Prediction:
         self._names = [*keep, "prediction", *(f"prob_{label}" for label in classes)]
         if twice := next((name for name, count in Counter(self._names).items() if count > 1), None):
             raise ValueError(f"The output would have two columns {twice!r}; leave it out of --keep.")
-        self._known = {c.name: frozenset(c.categories) for c in model.schema.columns if c.kind == "categorical"}
+        texts = [c for c in model.schema.columns if c.kind == "categorical"]
+        self._known = {
+            c.name: None if c.encoding == "text" else frozenset(c.categories) for c in texts
+        }  # any text is new
         self._flags = {c.name: c for c in model.schema.columns if c.kind == "boolean"}
         self._drift = DriftCounter(model.training or {})
         self._missing: Counter[str] = Counter()
@@ -174,8 +177,9 @@ class Prediction:
                     self._example.setdefault(name, str(strange[0]))
                 continue
             self._missing[name] += int(values.missing.sum())
+            known = self._known[name]
             for level, n in values.counts().items():
-                if level not in self._known[name]:
+                if known is not None and level not in known:
                     self._unseen[name] += n
                     self._example.setdefault(name, level)
 

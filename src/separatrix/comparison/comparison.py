@@ -230,9 +230,10 @@ def compare(
         Everything random depends on it alone.
     drop, use : iterable of str, optional
         Columns that are not learnt from, or the only ones that are.
-    types : dict of str to {"numeric", "categorical", "target", "boolean", "date"}, optional
+    types : dict of str to {"numeric", "categorical", "target", "text", "boolean", "date"}, optional
         What columns are, where that is known better than it can be seen; of a date its parts are used, and "target" is
-        categorical with each category encoded by the classes of its training rows, as columns of more than 51 are.
+        categorical with each category encoded by the classes of its training rows, as columns of more than 51 are; of "text"
+        the words are read, as they are of a column of sentences.
     group : str, optional
         A column that says which rows belong together, such as a patient: they share a fold, and it is not learnt from.
     weight : str, optional
@@ -309,9 +310,8 @@ def compare(
             raise ValueError("Rows are not set aside at random beside folds forward in time; another table may be.")
         numbers, notes = draw_folds(codes, classes, cv, n_repeats, seed, read.groups, read.times)
         if weight is not None:
-            notes.append(f"A row counts as often as column {weight!r} says, in fits and scores alike.")
-            if read.aside is not None:
-                notes.append("The rows that were set aside count once each.")
+            aside = "" if read.aside is None else " The rows that were set aside count once each."
+            notes.append(f"A row counts as often as column {weight!r} says, in fits and scores alike.{aside}")
         given = (numbers, matrix, names, seed, stage_seconds, read.weights, Related(read.groups, read.times))
         task = Task(rows, schema, codes, classes, *given)
         if ordered is not None:

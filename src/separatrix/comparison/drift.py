@@ -11,7 +11,7 @@ they show in a table of one row. Reference: Lin, IEEE Transactions on Informatio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,8 +37,8 @@ class ColumnDrift:
     sentence: str
 
 
-def profile(rows: TableRows) -> dict[str, Any]:
-    """What is kept of the columns of training rows to compare others with: plain values, by column.
+def profile(rows: TableRows, prose: Collection[str] = ()) -> dict[str, Any]:
+    """What is kept of the columns of training rows to compare others with: plain values, by column; no texts of free text.
 
     Examples
     --------
@@ -48,13 +48,16 @@ def profile(rows: TableRows) -> dict[str, Any]:
     >>> profile(TableRows({"age": np.array([20.0, 30.0, np.nan, 40.0])}, frozenset(), 4))["age"]["range"]
     [20.0, 40.0]
     """
-    return {name: _one(values, len(rows), name in rows.booleans) for name, values in rows.columns.items()}
+    return {
+        name: _one(values, len(rows), name in rows.booleans, 0 if name in prose else _MOST_LEVELS)
+        for name, values in rows.columns.items()
+    }
 
 
-def _one(values: Any, n: int, flags: bool) -> dict[str, Any]:
+def _one(values: Any, n: int, flags: bool, most: int) -> dict[str, Any]:
     if isinstance(values, CodedText) or values.dtype == object:
         tally = Counter(CodedText.of(values).counts())
-        kept = dict(tally.most_common(_MOST_LEVELS))
+        kept = dict(tally.most_common(most))
         return {"kind": "categorical", "n": n, "levels": kept, "missing": n - sum(tally.values())}
     given = values[~np.isnan(values)]
     found: dict[str, Any] = {"kind": "boolean" if flags else "numeric", "n": n, "missing": n - len(given)}
@@ -79,6 +82,7 @@ class DriftCounter:
         self._known, self._n = known, 0
         self._counts = {name: np.zeros(len(one["counts"])) for name, one in known.items() if "counts" in one}
         self._levels: dict[str, Counter[str]] = {name: Counter() for name, one in known.items() if "levels" in one}
+        self._others: Counter[str] = Counter()
         self._missing: Counter[str] = Counter()
         self._far: Counter[str] = Counter()
         self._first: dict[str, list[Float]] = {}
@@ -88,8 +92,11 @@ class DriftCounter:
         for name, values in rows.columns.items():
             if name in self._levels:
                 counts = CodedText.of(values).counts()
-                self._levels[name].update(counts)
-                self._missing[name] += len(rows) - sum(counts.values())
+                known = {level: counts[level] for level in self._known[name]["levels"] if level in counts}
+                self._levels[name].update(known)
+                total = sum(counts.values())
+                self._others[name] += total - sum(known.values())
+                self._missing[name] += len(rows) - total
             elif name in self._counts:
                 self._add_numbers(name, values)
         self._n += len(rows)
@@ -128,9 +135,8 @@ class DriftCounter:
             return np.array([known["missing"], *known["counts"]], dtype=float), np.array([missing, *self._counts[name]])
         levels, given = known["levels"], self._levels[name]
         rest = known["n"] - known["missing"] - sum(levels.values())
-        other = sum(given.values()) - sum(given[level] for level in levels)
         before = np.array([known["missing"], *levels.values(), rest], dtype=float)
-        return before, np.array([missing, *(given[level] for level in levels), other], dtype=float)
+        return before, np.array([missing, *(given[level] for level in levels), self._others[name]], dtype=float)
 
     def _words(self, name: str, known: dict[str, Any], before: Float, now: Float, shifted: bool) -> str:
         then, here = before / before.sum(), now / now.sum()

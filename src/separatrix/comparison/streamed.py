@@ -5,7 +5,8 @@
     pass 3          class moments by fold: discriminants and least squares of every fold are algebra on them
     pass 4, 5       the same for the counts of naive Bayes
     more            an iterative family is fitted fold by fold, the fold's rows with weight zero
-    last pass       every family scores every row by the model that has not seen it: Σ −log p, Σ [right], Σ cost by fold
+    last pass       every family scores every row by the model that has not seen it: Σ −log p, Σ cost, Brier's sum, confusion
+                    matrices and histograms of log-odds by fold, of which the AUC is: rows of one bin, 1/64 wide, tie
 
 Penalties are not chosen: where rows do not fit into memory, those of the families' defaults hardly matter. What takes single
 rows at hand is left out, with the reason.
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
 from separatrix.comparison.costs import as_loss
 from separatrix.comparison.families import FAMILIES, ModelFamily, find_family
@@ -38,7 +40,17 @@ from separatrix.comparison.fitting import (
 )
 from separatrix.comparison.folds import FOLDS
 from separatrix.comparison.listing import as_html, as_text, ranking
-from separatrix.comparison.measures import Score, check_metric, practical_margin, standard_error
+from separatrix.comparison.measures import (
+    METRICS,
+    Score,
+    accuracy_of,
+    balanced_accuracy,
+    brier,
+    check_metric,
+    f1,
+    practical_margin,
+    standard_error,
+)
 from separatrix.comparison.scores import Candidate, rank, recommend, tie_rule
 from separatrix.comparison.streamed_rows import ROWS_AT_HAND, RowsByFold, TrainingRows, counts_of, fit_shares, folds_of
 from separatrix.comparison.table_model import TableModel
@@ -49,6 +61,7 @@ from separatrix.statistics.moments import ClassMoments
 from separatrix.tables.schema import TableSchema
 from separatrix.tables.table_source import TableBlock, TableSource
 
+_BINS, _BINS_OF_ONE = 4096, 64.0  # of log-odds; beyond ±32, as of 1 − ε, are none
 _OF_MOMENTS, _ITERATIVE = ("least-squares", "lda", "qda"), ("logistic-l1", "logistic")
 _LEFT_OUT = {
     **ROWS_AT_HAND,
@@ -148,7 +161,7 @@ def compare_stream(
     wanted = [family for family in wanted if family.name not in _LEFT_OUT]
     if not wanted:
         raise ValueError(f"No such family can be compared in a stream; these can: {', '.join(_streamed())}.")
-    check_metric(metric, ("log_loss", "accuracy"))
+    check_metric(metric, METRICS)
     cv = FOLDS if cv is None else cv
     with stoppable() as check:
         steps = Steps(progress, check, len(wanted) + cv * sum(family.name in _ITERATIVE for family in wanted) + 3)
@@ -169,7 +182,7 @@ def compare_stream(
             raise ValueError(f"No family could be fitted to these data. {reasons}")
         steps("scores of the rows left out")
         found = work.scored(trials, matrix)
-        candidates = [work.candidate(trial, *found[trial.family.name], matrix, names) for trial in trials]
+        candidates = [work.candidate(trial, found[trial.family.name], matrix, names) for trial in trials]
         steps.end()
     by = metric or ("cost" if matrix is not None else "log_loss")
     by = by if any(by in candidate.scores for candidate in candidates) else "accuracy"
@@ -254,39 +267,33 @@ class _Work:
             else deepcopy(model).fit_statistic(self._by_fold.without(counted, fold), self._codes, feature_names=names)
         )
 
-    def scored(self, trials: list[_Trial], loss: Float | None) -> dict[str, tuple[Float, Codes]]:
-        """Of every family sums over the rows of each fold (right, −log p, cost), (n_folds, 3), and the confusion matrix."""
+    def scored(self, trials: list[_Trial], loss: Float | None) -> dict[str, _Found]:
+        """What every family did on the rows of each fold."""
         n_classes, n_folds, seed = len(self._codes), self._n_folds, self._seed
         models = {one.family.name: (one.models, one.family.encoded) for one in trials}
 
-        def of_block(block: Block) -> dict[str, tuple[Float, Codes]]:
+        def of_block(block: Block) -> dict[str, _Found]:
             assert isinstance(block, TableBlock)
             folds = np.where(counts_of(block), folds_of(block, n_folds, seed), -1)
-            found = {name: (np.zeros((n_folds, 3)), np.zeros((n_classes, n_classes), np.intp)) for name in models}
+            found = {name: _Found.nothing(n_folds, n_classes) for name in models}
             for k in np.unique(folds[folds >= 0]):
                 at = np.flatnonzero(folds == k)
                 codes, rows, frame = block.codes[at], block.X[at], block.rows.take(at).frame()
                 for name, (fitted, encoded) in models.items():
-                    sums, confusion = found[name]
                     predicted, proba = predictions(fitted[k], rows if encoded else frame)
-                    np.add.at(confusion, (codes, predicted), 1)
-                    sums[k] = _sums(codes, predicted, proba, loss)
+                    found[name].add(k, codes, predicted, proba, loss)
             return found
 
         return self._source.labelled().reduce(of_block, _added)
 
-    def candidate(
-        self, trial: _Trial, sums: Float, confusion: Codes, loss: Float | None, actions: list[Any] | None
-    ) -> Candidate:
+    def candidate(self, trial: _Trial, found: _Found, loss: Float | None, actions: list[Any] | None) -> Candidate:
         """The scores of a family, and its model of all rows."""
         family, estimator, encoding = trial.family, trial.models[-1], self._source.encoding
-        given = {"accuracy"} | (
-            {"log_loss", *(() if loss is None else ("cost",))} if _has_probabilities(estimator) else set()
-        )
-        scores = {}
-        for name, values in zip(("accuracy", "log_loss", "cost"), sums.T / self.counts.sum(axis=1), strict=True):
-            if name in given:
-                scores[name] = Score(float(values.mean()), standard_error(values, self._n_folds), values)
+        by_fold = found.scores(self.counts, _has_probabilities(estimator), loss is not None)
+        scores = {
+            name: Score(float(values.mean()), standard_error(values, self._n_folds), values)
+            for name, values in by_fold.items()
+        }
         loss = loss if _has_probabilities(estimator) else None
         model = TableModel(
             encoding.schema,
@@ -308,7 +315,7 @@ class _Work:
             certificate=certificate_of(estimator, None, self._codes),
             separability="not examined",
             predicted=np.empty(0, dtype=np.intp),
-            confusion=confusion,
+            confusion=found.confusion.sum(axis=0),
             notes=[by_name(note, self._classes) for note in gathered(trial.notes)],
         )
 
@@ -318,17 +325,58 @@ def _has_probabilities(estimator: Any) -> bool:
     return hasattr(estimator, "predict_proba")
 
 
-def _added(
-    one: dict[str, tuple[Float, Codes]], other: dict[str, tuple[Float, Codes]]
-) -> dict[str, tuple[Float, Codes]]:
-    return {name: (sums + other[name][0], confusion + other[name][1]) for name, (sums, confusion) in one.items()}
+def _added(one: dict[str, _Found], other: dict[str, _Found]) -> dict[str, _Found]:
+    return {name: found + other[name] for name, found in one.items()}
 
 
-def _sums(codes: Codes, predicted: Codes, proba: Float | None, loss: Float | None) -> tuple[float, float, float]:
-    """How many are right, Σ −log p and Σ cost."""
-    right = float((predicted == codes).sum())
-    if proba is None:
-        return right, np.nan, np.nan
-    least = np.finfo(np.float64).eps
-    logs = -np.log(np.clip(proba[np.arange(len(codes)), codes], least, 1.0 - least))  # as scikit-learn's log_loss
-    return right, float(logs.sum()), np.nan if loss is None else float(loss[codes, best_actions(proba, loss)].sum())
+@dataclass
+class _Found:
+    """What a family did on the rows of each fold, as sums."""
+
+    sums: Float  # (n_folds, 3) of −log p, Brier's distances, costs
+    confusion: Codes  # (n_folds, K, K)
+    bins: Codes  # (n_folds, K, 2, bins): of the log-odds of each class the rows of others, and its own
+
+    @classmethod
+    def nothing(cls, n_folds: int, n_classes: int) -> _Found:
+        """Before the first row."""
+        confusion = np.zeros((n_folds, n_classes, n_classes), np.intp)
+        return cls(np.zeros((n_folds, 3)), confusion, np.zeros((n_folds, n_classes, 2, _BINS), np.intp))
+
+    def __add__(self, other: _Found) -> _Found:
+        return _Found(self.sums + other.sums, self.confusion + other.confusion, self.bins + other.bins)
+
+    def add(self, k: int, codes: Codes, predicted: Codes, proba: Float | None, loss: Float | None) -> None:
+        """Rows of fold k, in place."""
+        np.add.at(self.confusion[k], (codes, predicted), 1)
+        if proba is None:
+            return
+        least = np.finfo(np.float64).eps
+        sure = np.clip(proba, least, 1.0 - least)  # as scikit-learn's log_loss
+        self.sums[k, 0] -= np.log(sure[np.arange(len(codes)), codes]).sum()
+        self.sums[k, 1] += brier(codes, proba) * len(codes)
+        if loss is not None:
+            self.sums[k, 2] += loss[codes, best_actions(proba, loss)].sum()
+        at = np.clip((logit(sure) * _BINS_OF_ONE + _BINS // 2).astype(np.intp), 0, _BINS - 1)
+        for j in range(proba.shape[1]):
+            np.add.at(self.bins[k, j], ((codes == j).astype(np.intp), at[:, j]), 1)
+
+    def scores(self, counts: Codes, probabilities: bool, cost: bool) -> dict[str, Float]:
+        """Every score of each fold."""
+        tables = {"accuracy": accuracy_of, "balanced_accuracy": balanced_accuracy, "f1": f1}
+        found = {name: np.array([of(table) for table in self.confusion]) for name, of in tables.items()}
+        if probabilities:
+            means = (self.sums / counts.sum(axis=1)[:, None]).T
+            found |= {"log_loss": means[0], "brier": means[1], "auc": np.array([_area(one) for one in self.bins])}
+            found |= {"cost": means[2]} if cost else {}
+        return found
+
+
+def _area(bins: Codes) -> float:
+    """The mean area of the classes under their curves, of histograms (K, 2, bins); rows of a bin tie."""
+    areas = []
+    for others, own in (bins[1:] if len(bins) == 2 else bins).astype(np.float64):
+        if own.sum() and others.sum():
+            below = np.cumsum(others) - 0.5 * others
+            areas.append(float(own @ below / (own.sum() * others.sum())))
+    return float(np.mean(areas)) if areas else 0.5

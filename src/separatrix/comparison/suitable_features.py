@@ -55,6 +55,11 @@ def unsuited(names: Sequence[str]) -> str:
     )
 
 
+def unread(names: Sequence[str]) -> str:
+    """What is said where a model reads columns as they are, and some are free text."""
+    return f"It does without {listed(names)}: it reads columns as they are, not the words of free text."
+
+
 def separating(names: Sequence[str]) -> str:
     """What is said where columns are constant within each class."""
     one = len(names) == 1

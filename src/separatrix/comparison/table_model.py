@@ -16,13 +16,36 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from separatrix.comparison.drift import profile
+from separatrix.data.block import Codes, Float
 from separatrix.data.labels import as_names
 from separatrix.decide.losses import best_actions, check_proba, loss_table
+from separatrix.models.logistic.path import logistic_path
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.preparation import table_of_arrays
 from separatrix.tables.reading import read_table
 from separatrix.tables.rows import TableRows
 from separatrix.tables.schema import TableSchema
+
+# Scores of words are inputs of a model, which finds their scale itself.
+_TOLERANCE, _MOST_STEPS = 1e-3, 100
+
+
+def learn_encoder(
+    schema: TableSchema,
+    rows: TableRows,
+    codes: Codes,
+    standardise: bool = True,
+    weights: Float | None = None,
+    groups: Codes | None = None,
+) -> tuple[TableEncoder, Float]:
+    """An encoder learnt from rows, and these rows as a model learns from them."""
+    encoder = TableEncoder(schema, standardise=standardise)
+    return encoder, encoder.fit_transform(rows, codes, weights, groups, _regression_of_words)
+
+
+def _regression_of_words(X: Any, codes: Codes, weights: Float, Cs: Float) -> tuple[Float, Float]:
+    path = logistic_path(X, codes, weights, Cs=Cs, tol=_TOLERANCE, max_iter=_MOST_STEPS)
+    return path.coefs, path.intercepts
 
 
 class _FitOfBoth:
@@ -137,11 +160,10 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         TableModel
         """
         schema, rows, codes = TableSchema.infer_and_read(table, target)
-        encoder = TableEncoder(schema, standardise=standardise) if encode else None
-        X = rows.frame() if encoder is None else encoder.fit_transform(rows, codes)
+        encoder, X = learn_encoder(schema, rows, codes, standardise) if encode else (None, schema.plain_frame(rows))
         model = cls(schema, encoder, clone(estimator), family=family, loss=loss, actions=actions)
         model.estimator.fit(X, codes)
-        model.training = profile(rows)
+        model.training = profile(rows, schema.prose)
         return model
 
     def fit_again(self, X: Any, y: Any = None) -> TableModel:
@@ -256,7 +278,7 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         ndarray of shape (n_rows, n_features), or pyarrow.Table where there is no encoder
         """
         rows = table_or_rows if isinstance(table_or_rows, TableRows) else self.schema.read(_read(table_or_rows))
-        return rows.frame() if self.encoder is None else self.encoder.transform(rows)
+        return self.schema.plain_frame(rows) if self.encoder is None else self.encoder.transform(rows)
 
     def predict_proba(self, table_or_rows: Any) -> NDArray[np.float64]:
         """The probability of every class, for every row.

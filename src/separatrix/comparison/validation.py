@@ -22,8 +22,14 @@ from separatrix.comparison.folds import UNRELATED, Related
 from separatrix.comparison.inspection import rank_within_classes
 from separatrix.comparison.measures import standard_error
 from separatrix.comparison.planes import Plane, discriminant_plane, score_columns
-from separatrix.comparison.suitable_features import constant_within_classes, gaussian_in_classes, separating, unsuited
-from separatrix.comparison.table_model import TableModel
+from separatrix.comparison.suitable_features import (
+    constant_within_classes,
+    gaussian_in_classes,
+    separating,
+    unread,
+    unsuited,
+)
+from separatrix.comparison.table_model import TableModel, learn_encoder
 from separatrix.data.block import Codes, Float
 from separatrix.geometry.programmes import NEVER, Deadline, OutOfTime
 from separatrix.tables.encoder import TableEncoder
@@ -32,14 +38,6 @@ from separatrix.tables.schema import TableSchema
 
 LEARNING_SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 Step = Callable[[str], None]
-
-
-def learn_encoding(
-    schema: TableSchema, rows: TableRows, codes: Codes, weights: Float | None, related: Related
-) -> tuple[TableEncoder, Float]:
-    """An encoder learnt from rows, and these rows as a model learns from them."""
-    encoder = TableEncoder(schema)
-    return encoder, encoder.fit_transform(rows, codes, weights, related.together(codes))
 
 
 @dataclass(frozen=True)
@@ -60,9 +58,9 @@ class Part:
         """The encoder, learnt from the rows inside unless it is known, and these as it gives them to learn from."""
         if self.fitted is not None:
             return self.fitted, self.fitted.transform(self._rows[0])
-        return learn_encoding(
-            self.schema, self._rows[0], self.codes[self.inside], self.weights, self.related.take(self.inside)
-        )
+        codes = self.codes[self.inside]
+        groups = self.related.take(self.inside).together(codes)
+        return learn_encoder(self.schema, self._rows[0], codes, weights=self.weights, groups=groups)
 
     @cached_property
     def encoder(self) -> TableEncoder:
@@ -84,7 +82,7 @@ class Part:
 
     @cached_property
     def _frames(self) -> tuple[Any, Any]:
-        return self._rows[0].frame(), self._rows[1].frame()
+        return self.schema.plain_frame(self._rows[0]), self.schema.plain_frame(self._rows[1])
 
     @cached_property
     def _suited(self) -> NDArray[np.bool_]:
@@ -119,6 +117,8 @@ class Part:
 
     def remarks(self, family: ModelFamily) -> list[str]:
         """What a family does without."""
+        if not family.encoded and (prose := self.schema.prose):
+            return [unread(prose)]
         missing = family.encoded and family.by_class and not self._suited.all()
         return [unsuited(self._named(~self._suited))] if missing else []
 
@@ -157,7 +157,8 @@ class Task:
 
     @cached_property
     def _learnt(self) -> tuple[TableEncoder, Float]:
-        return learn_encoding(self.schema, self.rows, self.codes, self.weights, self.related)
+        groups = self.related.together(self.codes)
+        return learn_encoder(self.schema, self.rows, self.codes, weights=self.weights, groups=groups)
 
     @cached_property
     def encoder(self) -> TableEncoder:
@@ -180,7 +181,7 @@ class Task:
     @cached_property
     def profile(self) -> dict[str, Any]:
         """How the columns are distributed."""
-        return profile(self.rows)
+        return profile(self.rows, self.schema.prose)
 
     @cached_property
     def plane(self) -> Plane | str:

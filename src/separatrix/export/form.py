@@ -4,7 +4,7 @@ columns → features → scores → probabilities → decision
 
 value    ((x, or fill where x is missing) − centre)/scale       missing   ([x is missing] − centre)/scale
 level    ([x = level] − centre)/scale                           target    (t(x) − centre)/scale, t looked up by text
-                                                                pipelines and feature maps: pipelines.py
+text     the same, t the score of words (JSON only)               pipelines and feature maps: pipelines.py
 
 scores   a linear, quadratic, additive, cumulative or kernel form, or votes between pairs        see the forms in geometry/
 platt    p = 1/(1 + e^{As + B}), on the side of ½ that s is on, within [10⁻⁷, 1 − 10⁻⁷]; the other links as there
@@ -42,6 +42,7 @@ from separatrix.geometry.score_form import (
 )
 from separatrix.models.generative import GenerativeClassifier
 from separatrix.models.svm.score_calibration import Platt
+from separatrix.tables.encoding.text_scores import TextScores
 
 # Stands for log 0, the score of a class that is never chosen: its exponential is 0 beside any other.
 NEVER = -1e300
@@ -66,7 +67,7 @@ class InputColumn:
 
 
 Rule = Linear | Quadratic | Additive | Cumulative | PairVote | KernelExpansion
-LinkName = Literal["softmax", "shares", "platt", "none"]
+LinkName = Literal["softmax", "shares", "platt", "coupled", "none"]
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ class ExportForm:
     link: LinkName
     columns: tuple[InputColumn, ...] = ()
     features: tuple[Feature, ...] = ()
-    platt: tuple[float, float] = (0.0, 0.0)
+    curves: tuple[tuple[float, float], ...] = ()
+    """Slope and constant of Platt's curve: of two classes one, of more one for each pair."""
     decision: Decision | None = None
     of_table: bool = False
     products: Products = ()
@@ -101,6 +103,12 @@ class ExportForm:
 def of_one_type(labels: list[Any]) -> list[Any]:
     """Labels of one type as they are, of several as texts."""
     return labels if len({type(label) for label in labels}) == 1 else [str(label) for label in labels]
+
+
+_WORDS = (
+    "Column {!r} is free text whose words it reads, which {} has no functions for. Write JSON, keep Python, or compare again "
+    "without the column (--drop)."
+)
 
 
 def export_form(model: Any, target: str) -> ExportForm:
@@ -118,7 +126,11 @@ def export_form(model: Any, target: str) -> ExportForm:
     except NotImplementedError as refusal:
         raise ValueError(f"{type(estimator).__name__} cannot be written as {target}: {refusal}") from None
     if table is not None:
-        return _table_form(table, form)
+        form = _table_form(table, form)
+        prose = next((feature.column for feature in form.features if feature.what == "text"), None)
+        if prose is not None and target != "JSON":
+            raise ValueError(_WORDS.format(prose, target))
+        return form
     if form.columns:
         return form
     names = _names(model)
@@ -158,6 +170,7 @@ def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
             Feature(
                 *(f.name, f.column, f.what, f.level, f.fill if f.what == "value" else None, f.centre, f.scale),
                 values={text: own[f.place] for text, own in model.encoder.targets_.get(f.column, {}).items()},
+                words=_words_of(model.encoder.texts_[f.column], f.place) if f.what == "text" else (),
             )
             for f in model.encoder.features_
         )
@@ -177,6 +190,11 @@ def _table_form(model: TableModel, form: ExportForm) -> ExportForm:
         decision = Decision(np.asarray(model.loss, dtype=np.float64)[codes], _plain(actions))
     classes = _plain(model.classes_[codes])
     return replace(form, classes=classes, columns=columns, features=features, decision=decision, of_table=True)
+
+
+def _words_of(scores: TextScores, place: int) -> list[tuple[int, float, float]]:
+    """The buckets that are known, their idf, and what they say of one class."""
+    return list(zip(scores.buckets.tolist(), scores.idf.tolist(), scores.weights[:, place].tolist(), strict=True))
 
 
 def _read_as(column: Any, decimal: str) -> InputColumn:
@@ -212,7 +230,7 @@ def _estimator_form(estimator: Any, target: str) -> ExportForm:
         inner = estimator.estimator_ if isinstance(estimator, BayesRule) else estimator
         if not isinstance(inner, GenerativeClassifier) and not np.isfinite(getattr(inner, "intercept_", 0.0)).all():
             raise NotImplementedError("a single class has rows of positive weight, so there is no rule to write.")
-    link, platt = _link(rule)
+    link, curves = _link(rule, target)
     columns: tuple[InputColumn, ...] = ()
     if isinstance(rule, Additive):
         words = {"flag": (_TRUE, _FALSE)}
@@ -228,7 +246,7 @@ def _estimator_form(estimator: Any, target: str) -> ExportForm:
         possible = np.nan_to_num(rule.constants, nan=np.nan, posinf=-NEVER, neginf=NEVER)
         rule = replace(rule, constants=possible)
     votes_only = isinstance(rule, PairVote) and not getattr(estimator, "break_ties", True)
-    made = ExportForm(_plain(estimator.classes_), rule, link, columns, platt=platt, decision=decision)
+    made = ExportForm(_plain(estimator.classes_), rule, link, columns, curves=curves, decision=decision)
     return replace(made, votes_only=votes_only)
 
 
@@ -324,20 +342,27 @@ def _check_terms(form: Additive) -> None:
             raise NotImplementedError(_IMPOSSIBLE)
 
 
-def _link(rule: Rule) -> tuple[LinkName, tuple[float, float]]:
-    """How probabilities are made of the scores, and Platt's slope and constant."""
+def _link(rule: Rule, target: str) -> tuple[LinkName, tuple[tuple[float, float], ...]]:
+    """How probabilities are made of the scores, and the slopes and constants of Platt's curves."""
     link = rule.link
     if isinstance(link, ShiftedLink):
         if isinstance(rule, Linear) and rule.spread is not None:
             raise NotImplementedError("other priors and uncertain weights have no common form. Use LogisticRegression.")
         raise NotImplementedError("other priors need probabilities that are a softmax. Use a logistic regression.")
     if isinstance(link, CalibratedLink):
-        curve = link.curves[0]
-        if len(link.curves) > 1:
-            raise NotImplementedError("its probabilities come from several curves. Use a logistic regression.")
-        if not isinstance(curve, Platt):
+        curves = tuple((one.slope, one.constant) for one in link.curves if isinstance(one, Platt))
+        if len(curves) < len(link.curves):
             raise NotImplementedError("its probabilities are isotonic steps. Use calibration='sigmoid'.")
-        return "platt", (curve.slope, curve.constant)
+        if len(curves) == 1:
+            return "platt", curves
+        if not isinstance(rule, PairVote):
+            raise NotImplementedError("its probabilities come from several curves. Use a logistic regression.")
+        if target != "JSON":
+            raise NotImplementedError(
+                "the probabilities of three classes or more solve a system of equations for each row. Write JSON, fit it with "
+                "calibration=None for its decisions alone, or use a logistic regression."
+            )
+        return "coupled", curves
     if link == "labels":
         raise NotImplementedError("it gives several labels per row. Fit one classifier per label.")
-    return link, (0.0, 0.0)
+    return link, ()

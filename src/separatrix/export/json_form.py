@@ -33,6 +33,13 @@ _FEATURES = (
     "column, or fill where it is missing and there is one, is that level, else 0. For 'target' v is what values has for the "
     "text in the column, 0 for a text that it does not have and where the column is missing."
 )
+_WORDS = (
+    "For 'text' the words of the column are the runs of two or more word characters of the text in small letters (regular "
+    "expression \\b\\w\\w+\\b of Unicode), and the pairs of neighbours with a blank between them. The bucket of a word is "
+    "abs(h) mod 262144, h the signed 32 bit MurmurHash3 (x86, seed 0) of its UTF-8. words lists [bucket, idf, weight]; other "
+    "buckets are not known. x_b = (1 + log n_b) * idf_b for a known bucket that occurs n_b times, v is the sum of weight_b * "
+    "x_b over the square root of the sum of x_b^2; 0 where no bucket is known or the column is missing."
+)
 _PRODUCTS = "products: from here on z_i is the product of the features at the places products[i]; of none it is 1."
 _RULES = {
     "linear": "scores: s_k = constants[k] + sum over j of weights[k][j] * (z_j - centre[j]).",
@@ -75,6 +82,13 @@ _LINKS = {
     "platt": (
         "probabilities: that of the second class is p = 1/(1 + exp(slope * s + constant)); if s > 0 at least, else at most, "
         "the double next to 1/2; within [1e-7, 1 - 1e-7]. That of the first is 1 - p."
+    ),
+    "coupled": (
+        "probabilities: r_kl = 1/(1 + exp(slopes[i] * f_i + constants[i])) for the i-th pair (k, l); if f_i > 0 at least, else "
+        "at most, the double next to 1/2; within [1e-7, 1 - 1e-7]; r_lk = 1 - r_kl. p and a number m solve the equations p_k * "
+        "(sum over l of r_lk^2) - sum over l of r_kl * r_lk * p_l + m = 0 for every k, l other than k, and sum of p = 1; then "
+        "every p_k is at least 1e-7, and divided by their sum. If the largest is not that of WINNER, this one and the largest "
+        "others, added one by one as long as the next is above the mean of those so far, all get their mean."
     ),
     "none": "The model has no probabilities.",
 }
@@ -122,7 +136,9 @@ def to_json(model: Any) -> str:
         rule["pairs"] = {name: rule["pairs"][name] for name in ("kind", "weights", "constants", "centre")}
     link: dict[str, Any] = {"kind": form.link}
     if form.link == "platt":
-        link |= dict(zip(("slope", "constant"), form.platt, strict=True))
+        link |= dict(zip(("slope", "constant"), form.curves[0], strict=True))
+    if form.link == "coupled":
+        link |= dict(zip(("slopes", "constants"), (list(one) for one in zip(*form.curves, strict=True)), strict=True))
     document = {
         "format": "separatrix scores",
         "version": 1,
@@ -167,8 +183,10 @@ def _fields(part: Any) -> list[str]:
 
 
 def _feature(feature: Feature) -> dict[str, Any]:
-    """A feature; only one that is looked up has values."""
-    return {name: value for name, value in asdict(feature).items() if name != "values" or feature.what == "target"}
+    """A feature; only one that is looked up has values, and only one of free text words."""
+    own = {"target": "values", "text": "words"}
+    left = {"values", "words"} - {own.get(feature.what, "")}
+    return {name: value for name, value in asdict(feature).items() if name not in left}
 
 
 def _column(column: InputColumn) -> dict[str, Any]:
@@ -182,6 +200,7 @@ def _formula(form: ExportForm) -> list[str]:
     sentences = [
         _COLUMNS,
         *([] if isinstance(rule, Additive) else [_FEATURES]),
+        *([_WORDS] if any(feature.what == "text" for feature in form.features) else []),
         *([_PRODUCTS] if form.products else []),
     ]
     sentences.append(_RULES[_kind(rule)])
@@ -195,7 +214,12 @@ def _formula(form: ExportForm) -> list[str]:
         sentences += [_KERNELS[kind] for kind in dict.fromkeys(map(_kind, every_part(machines.kernel)))]
     if single:
         sentences.append(_SINGLE)
-    sentences.append(_LINKS["single" if single and form.link == "softmax" else form.link])
+    winner = (
+        "the class with most votes, the first of those that tie"
+        if form.votes_only
+        else "the class with the largest s_k"
+    )
+    sentences.append(_LINKS["single" if single and form.link == "softmax" else form.link].replace("WINNER", winner))
     sentences.append(
         _ACTION if form.decision is not None else _SIGN if single else _VOTES if form.votes_only else _ARGMAX
     )

@@ -296,7 +296,7 @@ class _Graph(OnnxNodes):
         return self.add("Div", powers, self.row_sums(powers))
 
     def platt(self, score: str) -> str:
-        A, B = self.form.platt
+        A, B = self.form.curves[0]
         curve = self.add("Sub", self.scaled("Mul", score, -A), self.constant(B))
         p = self.add("Gather", self.softmax(self.against_zero(curve)), self.constant([1], np.int64), axis=1)
         up = self.add("Max", p, self.constant(math.nextafter(0.5, 1.0)))

@@ -22,17 +22,19 @@ import numpy as np
 class Feature:
     """((v or fill) − centre)/scale of a column, or of [x is missing] or [x = level]; without a fill what is missing stays.
 
-    Of "target" v is looked up in `values`, 0 for a text that is not there.
+    Of "target" v is looked up in `values`, 0 for a text that is not there; of "text" it is the score of its `words`.
     """
 
     name: str
     column: str
-    what: Literal["value", "missing", "level", "target"] = "value"
+    what: Literal["value", "missing", "level", "target", "text"] = "value"
     level: Any = ""
     fill: Any = None
     centre: float = 0.0
     scale: float = 1.0
     values: Mapping[str, float] = field(default_factory=dict)
+    words: Sequence[tuple[int, float, float]] = ()
+    """Of free text hashed words: bucket, idf and weight."""
 
     def moved(self, centre: float, scale: float) -> Feature:
         """(the feature − centre)/scale."""

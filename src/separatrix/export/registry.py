@@ -71,6 +71,7 @@ _OURS = {
     "statistics.scatter": ["Scatter"],
     "statistics.triangular": ["Triangular"],
     "tables.columns": ["ColumnSchema"],
+    "tables.encoding.text_scores": ["TextScores"],
     "tables.encoder": ["EncodedFeature", "TableEncoder"],
     "tables.schema": ["TableSchema"],
     "tables.table_scan": ["TableEncoding"],

@@ -156,7 +156,7 @@ class _Query(SqlScores):
         p = [f"p{k}" for k in range(len(classes))]
         one = self.number(1)
         if self.form.link == "platt":
-            A, B = self.form.platt
+            A, B = self.form.curves[0]
             self.step("curve", [*s, f"{self.number(-A)} * s0 - {self.number(B)} AS h0"])
             self.step("exponentials", [*s, "h0", f"{self.exponential('-ABS(h0)')} AS e0"])
             self.step("sides", [*s, f"{self.side('h0', 'e0')} AS q0"])

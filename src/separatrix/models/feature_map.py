@@ -51,6 +51,15 @@ def _of_mapped_rows(name: str, summary: str, shape: str) -> Any:
     return _delegate(name)(described(method))
 
 
+def _first_targets(source: Source) -> Any:
+    """The labels or values of the first block of a file, as they were given."""
+    block = next(source.blocks())
+    if source.known_classes is not None:
+        return np.asarray(source.known_classes)[block.codes]
+    assert block.y is not None
+    return block.y[:, 0] if block.y.ndim == 2 and block.y.shape[1] == 1 else block.y
+
+
 class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A model of this library on transformed rows, expanded block by block.
 
@@ -113,7 +122,7 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
     def _view(self, source: Source) -> Mapped:
         return Mapped(source, self.transformer_.transform, self._n_mapped)
 
-    def _fit_transformer(self, X: Any, source: Source, sample_weight: ArrayLike | None) -> None:
+    def _fit_transformer(self, X: Any, y: Any, source: Source, sample_weight: ArrayLike | None) -> None:
         first = next(source.blocks(), None)
         if first is None:
             raise ValueError("The data have no rows: at least one is needed.")
@@ -121,7 +130,10 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         in_memory, rows = isinstance(X, np.ndarray) or sp.issparse(X) or is_frame(X), native_rows(first)
         weights = sample_weight if in_memory else first.weights
         weighted = {"sample_weight": weights} if has_fit_parameter(self.transformer, "sample_weight") else {}
-        self.transformer_ = clone(self.transformer).fit(X if in_memory else rows, **weighted)
+        targets = y
+        if not in_memory:
+            targets = _first_targets(source.labelled() if is_classifier(self.estimator) else source.valued())
+        self.transformer_ = clone(self.transformer).fit(X if in_memory else rows, targets, **weighted)
         self._n_mapped = int(self.transformer_.transform(rows[:1]).shape[1])
 
     def _check_parameters(self) -> None:
@@ -137,7 +149,7 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         return self._read(call.X, call.y, call.sample_weight, reset=reset, multi_output=not single, numeric=False)
 
     def _solve(self, source: Source, call: FitCall) -> None:
-        self._fit_transformer(call.X, source, call.sample_weight)
+        self._fit_transformer(call.X, call.y, source, call.sample_weight)
         self.estimator_ = clone(self.estimator).fit(self._view(source))
 
     @_delegate("partial_fit")
@@ -157,7 +169,7 @@ class FeatureMap(MetaEstimatorMixin, Estimator):  # type: ignore[misc]  # scikit
         first = not hasattr(self, "estimator_")
         source = self._read_rows(call, reset=first)
         if first:
-            self._fit_transformer(call.X, source, call.sample_weight)
+            self._fit_transformer(call.X, call.y, source, call.sample_weight)
             self.estimator_ = clone(self.estimator)
         self.estimator_.partial_fit(self._view(source), **call.options)
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from separatrix.tables.columns import ColumnSchema
 
 
+_MOST_SHOWN = 80  # of a text
+
+
 @dataclass(frozen=True)
 class PageTable:
     """A table with a caption; the first cell of every row names it."""
@@ -73,7 +76,7 @@ def value(column: ColumnSchema, given: Any) -> str:
     if column.kind == "boolean":
         false = next((name for name in column.categories if name != column.true), "false")
         return str((column.true or "true") if given else false)
-    return number(given, 6) if column.kind == "numeric" else str(given)
+    return number(given, 6) if column.kind == "numeric" else short(str(given), _MOST_SHOWN)
 
 
 def row_table(

@@ -46,6 +46,7 @@ class WhySection:
     effects: list[Drawing]
     units: PageTable | None
     rows: list[ExplainedRow] = field(default_factory=list)
+    words: list[PageTable] = field(default_factory=list)
 
 
 def why_section(comparison: Comparison) -> WhySection | None:
@@ -59,6 +60,7 @@ def why_section(comparison: Comparison) -> WhySection | None:
         [effect_drawing(f"why-e{k}", effect, classes) for k, effect in enumerate(best.effects)],
         unit_table(best, classes),
         list(_rows(comparison)),
+        word_tables(best, classes),
     )
 
 
@@ -152,6 +154,8 @@ def unit_table(candidate: Candidate, classes: Sequence[str]) -> PageTable | None
         step = f"+{number(size)}" if feature.what == "value" and feature.column not in flags else "yes, not no"
         if feature.what == "target":
             step = "+1 in the log-odds of its category"
+        if feature.what == "text":
+            step = "+1 in the log-odds by its words"
         if feature.what == "level":
             step = "this, not the most frequent"
         for k, owner in enumerate(owners):
@@ -170,6 +174,21 @@ def unit_table(candidate: Candidate, classes: Sequence[str]) -> PageTable | None
     )
     text = len(head) - (4 if odds else 3)
     return PageTable(f"{toward}{listed}", head, cells, [False] * text + [True] * (len(head) - text), sortable=True)
+
+
+def word_tables(candidate: Candidate, classes: Sequence[str]) -> list[PageTable]:
+    """What the words of free text say, the most telling first: a table for each such column."""
+    encoder = candidate.model.encoder
+    tables = []
+    for name, scores in (encoder.texts_ if encoder is not None else {}).items():
+        cells = [[word, *(fixed(t, 1) for t in own)] for word, own in scores.words[:MOST_LISTED]]
+        toward = classes[1:] if len(classes) > 2 else [f"{classes[1]} rather than {classes[0]}"]
+        caption = (
+            f"What words of {name!r} say: the log-odds of a text of each alone, against {classes[0]}. Of {len(scores.buckets)} "
+            "words and pairs of words that more than one row has, those that say most."
+        )
+        tables.append(PageTable(caption, ["word", *toward], cells, [False, *[True] * len(toward)], sortable=True))
+    return tables
 
 
 def _rows(comparison: Comparison) -> Any:
@@ -196,7 +215,7 @@ def _rows(comparison: Comparison) -> Any:
         cells = [
             [
                 name,
-                "missing" if value is None else number(value, 6) if isinstance(value, float) else str(value),
+                "missing" if value is None else number(value, 6) if isinstance(value, float) else short(str(value)),
                 number(push),
             ]
             for name, value, push in found.pushes[:MOST_PUSHES]

@@ -14,6 +14,7 @@ import numpy as np
 
 from separatrix.data.arrow_columns import coded, kind, numbers, plain
 from separatrix.data.number_text import Mark, NumberText, is_padded
+from separatrix.tables.encoding.text_scores import is_prose
 from separatrix.tables.facts import NumberFacts, TextFacts
 from separatrix.tables.rows import CodedText, check_finite, flags_of
 
@@ -22,6 +23,7 @@ MOST_LEVELS = 50
 """Categories beyond these, the most frequent ones, have no column of their own."""
 
 TURN_DATES = "; declare it a date (--type COLUMN=date), or turn it into numbers such as an age, if it matters."
+_READ_WORDS = "; declare it text (--type COLUMN=text) if its words do."
 MOSTLY_NUMBERS = "is read as text, although most of it is numbers"
 """What a finding says of a column that one wrong value takes from the numbers."""
 _PAIRS = {("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t")}
@@ -51,7 +53,9 @@ class ColumnSchema:
     source: str = ""  # of a part of a date the column of the table that holds it
     part: str = ""  # which part of the date
     form: str = ""  # how the dates are written, where they are text
-    encoding: str = ""  # "target" of a categorical column that models see by what the classes say of each category
+    encoding: str = (
+        ""  # of a categorical column that models see by what classes say: "target" of categories, "text" of words
+    )
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,9 @@ def _declared(column: ParsedColumn, decimal: Mark, kind_of: str) -> InferredColu
         return InferredColumn(ColumnSchema(name, "numeric", why, missing=int(np.isnan(x).sum())), x)
     levels, places = coded(values if column.text is not None else plain(values.cast(pa.string())))
     missing = int((places < 0).sum())
+    if kind_of == "text":
+        schema = ColumnSchema(name, "categorical", "It is declared free text.", missing=missing, encoding="text")
+        return InferredColumn(schema, CodedText(levels, places))
     if kind_of in ("categorical", "target"):
         encoding = "target" if kind_of == "target" else ""
         why = "It is declared categorical, encoded by the target." if encoding else why
@@ -239,15 +246,23 @@ def describe_text(name: str, facts: TextFacts, held: bool = False) -> InferredCo
     lines = max(level.count("\n") for level in levels)
     if lines > MANY_LINES:
         remarks.append(f"Column {name!r} has a text of {lines + 1} lines: is a quotation mark left open before it?")
+    words = _READ_WORDS if held else "; words are read of tables that are held."
     why, many = "", f"It has {len(levels)} different texts in {observed} rows, such as {levels[0][:40]!r}"
     if len(levels) == 1 and not missing:
         why = f"It is constant: always {levels[0]!r}."
     elif pc.all(pc.match_substring_regex(texts, _DATE)).as_py():
         why = f"It holds dates or times such as {levels[0]!r}{TURN_DATES}"
+    elif held and len(levels) > MOST_LEVELS and len(levels) > observed / 2 and is_prose(levels):
+        remarks.append(
+            f"Column {name!r} is free text: models see it as what its words, and pairs of them, say of the classes of training "
+            f"rows (hashed tf-idf). Leave it out (--drop COLUMN) if it is written after the outcome is known."
+        )
+        schema = ColumnSchema(name, "categorical", f"{many}: free text.", missing=missing, encoding="text")
+        return InferredColumn(schema, remarks=tuple(remarks))
     elif len(levels) > FEW and len(levels) >= 0.95 * observed:
-        why = f"{many}: it names the rows and does not describe them."
+        why = f"{many}: it names the rows and does not describe them{words}"
     elif len(levels) > MOST_LEVELS and len(levels) > observed / 2:
-        why = f"{many}: free text, too varied to be categories."
+        why = f"{many}: free text, too varied to be categories{words}"
     if why:
         return InferredColumn(ColumnSchema(name, "left_out", why, missing=missing), remarks=tuple(remarks))
     many_levels = held and len(levels) > MOST_LEVELS + 1

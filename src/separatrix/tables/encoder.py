@@ -29,6 +29,7 @@ from separatrix.data.block import Codes
 from separatrix.tables.columns import MOST_LEVELS
 from separatrix.tables.encoding.encoding_sums import CategorySums, EncodingSums, share_moments
 from separatrix.tables.encoding.target_encoding import LevelScores, crossed, encoded, level_scores
+from separatrix.tables.encoding.text_scores import RegressionPath, TextScores, learn_text
 from separatrix.tables.rows import CodedText, TableRows
 from separatrix.tables.schema import TableSchema
 
@@ -41,12 +42,12 @@ class EncodedFeature:
 
     name: str  # what people read: "age", "age is missing", "sex = male"
     column: str  # of the table
-    what: Literal["value", "missing", "level", "target"]
+    what: Literal["value", "missing", "level", "target", "text"]
     level: str = ""  # the category that is 1
     fill: float = 0.0  # the value of a hole
     centre: float = 0.0
     scale: float = 1.0
-    place: int = 0  # of a target the class that it speaks for, less one
+    place: int = 0  # of a target or a text the class that it speaks for, less one
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -77,6 +78,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         never seen in training is treated like the most frequent one.
     targets_ : dict of str to dict of str to list of float
         What classes say of each category, by column that is encoded so (target_encoding.py): where `fit` is given classes.
+    texts_ : dict of str to TextScores
+        What words say, by column of free text (text_scores.py): where `fit` is given classes and a regression.
 
     Examples
     --------
@@ -100,7 +103,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     centres_: NDArray[np.float64]
     scales_: NDArray[np.float64]
     levels_: dict[str, list[str]]
-    targets_: Mapping[str, LevelScores] = MappingProxyType({})  # this and the next for encoders of older model files
+    targets_: Mapping[str, LevelScores] = MappingProxyType(
+        {}
+    )  # this and the next two for encoders of older model files
+    texts_: Mapping[str, TextScores] = MappingProxyType({})
     min_count: int | Literal["auto"] = "auto"
 
     def __init__(
@@ -116,6 +122,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         y: Codes | None = None,
         weights: NDArray[np.float64] | None = None,
         groups: Codes | None = None,
+        regression: RegressionPath | None = None,
     ) -> Self:
         """Learn fills, levels, centres and scales.
 
@@ -128,12 +135,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             How often rows count for centres, scales and the classes of categories.
         groups : ndarray of int, optional
             Rows that belong together: none is encoded by the class of another.
+        regression : callable, optional
+            What learns from words; without it free text has no features.
 
         Returns
         -------
         self
         """
-        self._fit(rows, y, weights, groups)
+        self._fit(rows, y, weights, groups, regression)
         return self
 
     def fit_transform(
@@ -142,25 +151,36 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         y: Codes | None = None,
         weights: NDArray[np.float64] | None = None,
         groups: Codes | None = None,
+        regression: RegressionPath | None = None,
     ) -> NDArray[np.float64]:
         """Learn as `fit` does, and give the training rows as a model may learn from them: none is encoded by its own class."""
-        own = self._fit(X, y, weights, groups)
+        own = self._fit(X, y, weights, groups, regression)
         return self._replaced(self._matrix(X), own)
 
     def _fit(
-        self, rows: TableRows, y: Codes | None, weights: NDArray[np.float64] | None, groups: Codes | None
+        self,
+        rows: TableRows,
+        y: Codes | None,
+        weights: NDArray[np.float64] | None,
+        groups: Codes | None,
+        regression: RegressionPath | None,
     ) -> dict[str, NDArray[np.float64]]:
         """Learn, and give the targets of the rows, by column, each from the classes of others."""
         if not len(rows):
             raise ValueError("There are no rows to learn from; give at least one.")
         coded = {name: CodedText.of(x) if x.dtype == object else x for name, x in rows.columns.items()}
-        k, own, self.targets_ = len(self.schema.classes), dict[str, NDArray[np.float64]](), {}
+        k, own = len(self.schema.classes), dict[str, NDArray[np.float64]]()
+        self.targets_, self.texts_ = {}, {}
         for column in self.schema.used if y is not None else ():
             text = coded.get(column.name)
             if column.encoding == "target" and isinstance(text, CodedText):
                 assert y is not None
                 self.targets_[column.name] = level_scores(text, y, k, weights)
                 own[column.name] = crossed(text, y, k, weights, groups)
+            if column.encoding == "text" and isinstance(text, CodedText) and regression is not None:
+                assert y is not None
+                found = learn_text(text, y, k, regression, weights, groups)
+                self.texts_[column.name], own[column.name] = found
         sums = EncodingSums.of(TableRows(coded, rows.booleans, len(rows)))
         observed = {name: x[~np.isnan(x)] for name, x in coded.items() if not isinstance(x, CodedText)}
         self.learn(sums, {name: float(np.median(x)) for name, x in observed.items() if len(x)})
@@ -172,7 +192,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def _replaced(self, matrix: NDArray[np.float64], own: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         """The matrix with the targets of its rows that are given."""
         for j, feature in enumerate(self.features_):
-            if feature.what == "target" and feature.column in own:
+            if feature.what in ("target", "text") and feature.column in own:
                 matrix[:, j] = (own[feature.column][:, feature.place] - feature.centre) / feature.scale
         return matrix
 
@@ -184,7 +204,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         spreads[matrix.min(axis=0) == matrix.max(axis=0)] = 1.0
         return [
             replace(one, centre=float(one.centre + one.scale * mean), scale=float(one.scale * spread))
-            if weights is not None or one.what == "target"
+            if weights is not None or one.what in ("target", "text")
             else one
             for one, mean, spread in zip(self.features_, means, spreads, strict=True)
         ]
@@ -227,13 +247,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         for column in self.schema.used:
             name, found = column.name, sums.columns[column.name]
             if isinstance(found, CategorySums):
-                counts = found.counts
-                for place in range(len(self.schema.classes) - 1) if name in self.targets_ else ():
+                counts, scored = found.counts, name in self.targets_ or name in self.texts_
+                for place in range(len(self.schema.classes) - 1) if scored else ():
                     toward = "" if len(self.schema.classes) == 2 else f" ({self.schema.classes[place + 1]})"
-                    yield EncodedFeature(f"{name} by target{toward}", name, "target", place=place)
+                    if name in self.texts_:
+                        yield EncodedFeature(f"{name} by words{toward}", name, "text", place=place)
+                    else:
+                        yield EncodedFeature(f"{name} by target{toward}", name, "target", place=place)
                 # The most frequent category, the first of those that tie, has no feature: it is what the others are against.
                 order = sorted(counts, key=lambda level: (-counts[level], level))
-                kept = [] if name in self.targets_ else order[1 : MOST_LEVELS + 1]
+                kept = [] if scored or column.encoding == "text" else order[1 : MOST_LEVELS + 1]
                 self.levels_[name] = sorted(level for level in kept if least <= counts[level] <= sums.n - least)
                 for level in self.levels_[name]:
                     feature = EncodedFeature(f"{name} = {level}", name, "level", level)
@@ -264,10 +287,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         ones = np.array([(1.0 - feature.centre) / feature.scale for feature in self.features_])
         for j, feature in enumerate(self.features_):
             values, column = rows.columns[feature.column], matrix[:, j]
-            if feature.what == "target":
+            if feature.what in ("target", "text"):
                 if feature.column not in targets:
-                    text, classes = CodedText.of(values), len(self.schema.classes)
-                    targets[feature.column] = encoded(text, self.targets_[feature.column], classes)
+                    text, classes, by_words = CodedText.of(values), len(self.schema.classes), self.texts_
+                    targets[feature.column] = (
+                        by_words[feature.column].of(text)
+                        if feature.what == "text"
+                        else encoded(text, self.targets_[feature.column], classes)
+                    )
                 column[:] = (targets[feature.column][:, feature.place] - feature.centre) / feature.scale
                 continue
             if values.dtype == object:  # all the features of such a column are found at once, below

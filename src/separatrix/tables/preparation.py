@@ -11,7 +11,7 @@ from separatrix.data.checks import nearest_name
 from separatrix.tables.rows import as_arrow
 from separatrix.tables.target import infer_labels
 
-DECLARED = ("numeric", "categorical", "target", "boolean", "date")
+DECLARED = ("numeric", "categorical", "target", "text", "boolean", "date")
 OTHER = "(other)"
 """The class that rare ones are merged into."""
 RareClass = Literal["drop", "merge"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +48,8 @@ class CodedText:
 
     levels: list[str | None]
     places: NDArray[np.intp]
+    memo: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What has been made of the different texts; parts of the rows share it."""
     dtype = np.dtype(object)
 
     @classmethod
@@ -63,7 +65,7 @@ class CodedText:
         return len(self.places)
 
     def __getitem__(self, at: Any) -> CodedText:
-        return CodedText(self.levels, self.places[at])
+        return CodedText(self.levels, self.places[at], self.memo)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array([*self.levels, None], dtype=object)[self.places]

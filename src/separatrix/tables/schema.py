@@ -89,6 +89,18 @@ class TableSchema:
         """The columns that are not left out."""
         return tuple(column for column in self.columns if column.kind != "left_out")
 
+    @property
+    def prose(self) -> tuple[str, ...]:
+        """The columns of free text."""
+        return tuple(column.name for column in self.used if column.encoding == "text")
+
+    def plain_frame(self, rows: TableRows) -> Any:
+        """Rows as a table for models that read columns themselves, without free text."""
+        names = [name for name in rows.columns if name not in self.prose]
+        if not names:
+            raise ValueError("It reads columns as they are, and every column is free text.")
+        return (rows.of(names) if self.prose else rows).frame()
+
     @classmethod
     def infer(cls, table: Any, target: str) -> TableSchema:
         """Find out what the columns of a table are.
@@ -115,8 +127,9 @@ class TableSchema:
         ----------
         table, target
             As for `infer`.
-        types : dict of str to {"numeric", "categorical", "target", "boolean", "date"}, optional
-            What columns are, by name; the others are looked at. "target" is categorical, encoded by the target.
+        types : dict of str to {"numeric", "categorical", "target", "text", "boolean", "date"}, optional
+            What columns are, by name; the others are looked at. "target" is categorical, encoded by the target; of "text"
+            the words are read.
 
         Returns
         -------

@@ -106,13 +106,14 @@ class _View:
         self._X = None if model.encoder is None else model.encoder.transform(rows)
 
     def predictions(self, X: Any = None) -> Float:
-        given = X if X is not None else self._rows.frame() if self._X is None else self._X
+        given = X if X is not None else self._model.schema.plain_frame(self._rows) if self._X is None else self._X
         return predicted_shares(self._model, given)
 
     def shuffled(self, name: str, order: Codes) -> Float:
         if self._X is None:
             columns = {**self._rows.columns, name: self._rows.columns[name][order]}
-            return self.predictions(TableRows(columns, self._rows.booleans, len(self._rows)).frame())
+            rows = TableRows(columns, self._rows.booleans, len(self._rows))
+            return self.predictions(self._model.schema.plain_frame(rows))
         X = self._X.copy()
         assert self._model.encoder is not None
         features = np.flatnonzero(np.array(self._model.encoder.origin_) == name)
@@ -188,6 +189,8 @@ def _grid(column: ColumnSchema, values: Any) -> list[Any]:
         return np.unique(np.quantile(given, np.linspace(0.03, 0.97, _POINTS))).tolist() if len(given) else []
     if column.kind == "boolean":
         return [0.0, 1.0]
+    if column.encoding == "text":
+        return []
     counts = CodedText.of(values).counts()
     return sorted(sorted(counts, key=lambda level: -counts[level])[:_MOST_LEVELS])
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from separatrix.comparison.measures import GREATER_IS_BETTER, SCORE_LABELS, Score, measure, standard_error
 from separatrix.comparison.scores import Candidate
@@ -20,6 +21,7 @@ from separatrix.comparison.why.curved import CURVED
 LABEL = "gradient boosting, for comparison"
 LINEAR = frozenset({"least-squares", "lda", "logistic-l1", "logistic", "bayesian-logistic", "perceptron", "linear-svm"})
 MOST_ROWS, MOST_CLASSES, FEWEST_ROWS = 100_000, 20, 60
+_WORTH_THREADS = 1_000_000  # numbers in the table
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ def boosted_scores(task: Task, step: Step) -> dict[str, Score] | None:
     if not FEWEST_ROWS <= n <= MOST_ROWS or k > MOST_CLASSES:
         return None
     proba = np.zeros((1, n, k))
+    few = n * task.encoded.shape[1] < _WORTH_THREADS
     for fold in range(task.n_folds):
         step(f"fold {fold + 1}: gradient boosting")
         part = task.part(*task.fold(fold))
@@ -51,8 +54,10 @@ def boosted_scores(task: Task, step: Step) -> dict[str, Score] | None:
         model = HistGradientBoostingClassifier(
             max_iter=200 if early else 60, early_stopping=early, random_state=task.seed
         )
-        model.fit(X, y, sample_weight=part.weights)
-        proba[0][np.ix_(part.outside, model.classes_)] = model.predict_proba(X_left_out)
+        # Its threads wait for one another thousands of times, each time for long where other programs run.
+        with threadpool_limits(1 if few else None, user_api="openmp"):
+            model.fit(X, y, sample_weight=part.weights)
+            proba[0][np.ix_(part.outside, model.classes_)] = model.predict_proba(X_left_out)
     judged, proba = task.judged, proba[:, task.predicted]
     answers = proba.argmax(axis=2)
     return measure(judged.codes, judged.folds[:1], answers, proba, task.loss, n_classes=k, weights=judged.weights)

@@ -84,10 +84,10 @@ class RowCoding:
         levels: dict[str, dict[Any, int]] = {}
         value_at, hole_at, fill = dict[str, int](), dict[str, int](), dict[str, float]()
         text = {column.name for column in encoder.schema.used if column.kind == "categorical"}
-        if by_target := next((one.column for one in encoder.features_ if one.what == "target"), None):
+        if by_target := next((one.column for one in encoder.features_ if one.what in ("target", "text")), None):
             raise ValueError(
-                f"Column {by_target!r} is encoded by the classes of its categories, for which rows are held; a stream has "
-                "indicators."
+                f"Column {by_target!r} is encoded by the classes of its categories or words, for which rows are held; a stream "
+                "has indicators."
             )
         for j, feature in enumerate(encoder.features_):
             if feature.column in text:

@@ -24,7 +24,7 @@ from separatrix.data.block import Codes, Float
 from separatrix.tables.rows import CodedText
 
 _STRENGTHS = 2.0 ** np.arange(15)
-_FOLDS = 5
+TARGET_FOLDS = 5
 
 LevelScores = Mapping[str, list[float]]
 """t(level), by level."""
@@ -80,7 +80,7 @@ def crossed(
 ) -> Float:
     """(n, n_classes − 1) the scores of training rows, each from folds without it, and without its group."""
     folds, found = crossing_folds(codes, groups), np.zeros((len(codes), n_classes - 1))
-    for fold in range(_FOLDS):
+    for fold in range(TARGET_FOLDS):
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         if len(inside) and len(outside):
             part = CodedText(text.levels, text.places[inside])
@@ -95,8 +95,8 @@ def crossing_folds(codes: Codes, groups: Codes | None = None) -> Codes:
     rng, folds = np.random.default_rng(0), np.empty(len(codes), dtype=np.intp)
     if groups is not None:
         names, places = np.unique(groups, return_inverse=True)
-        return (rng.permutation(len(names)) % _FOLDS)[places]
+        return (rng.permutation(len(names)) % TARGET_FOLDS)[places]
     for k in np.unique(codes):
         own = np.flatnonzero(codes == k)
-        folds[rng.permutation(own)] = np.arange(len(own)) % _FOLDS
+        folds[rng.permutation(own)] = np.arange(len(own)) % TARGET_FOLDS
     return folds
