@@ -88,15 +88,22 @@ def write_reference() -> None:
     """One page per public module, each with a table of its names; autosummary writes the pages of these."""
     API.mkdir(exist_ok=True)
     lines = ["# API reference", "", "Every public name, by module.", "", "```{toctree}", ":maxdepth: 1", ""]
-    seen: set[int] = set()
+    seen: dict[int, str] = {}  # where a name has its page
     for title, module in MODULES.items():
         found = importlib.import_module(module)
         names = [name for name in found.__all__ if id(getattr(found, name)) not in seen]
-        seen.update(id(getattr(found, name)) for name in names)
+        elsewhere = [
+            f":py:obj:`{name} <{seen[id(getattr(found, name))]}>`" for name in found.__all__ if name not in names
+        ]
+        seen.update((id(getattr(found, name)), f"{module}.{name}") for name in names)
         lines.append(f"{title} <{module}>")
         page = [f"# {title}", "", f"`{module}`", "", "```{eval-rst}", f".. currentmodule:: {module}", ""]
-        page += [".. autosummary::", "   :toctree: generated", "   :nosignatures:", ""]
-        page += [f"   {name}" for name in sorted(names, key=str.lower)] + ["```", ""]
+        if names:
+            page += [".. autosummary::", "   :toctree: generated", "   :nosignatures:", ""]
+            page += [f"   {name}" for name in sorted(names, key=str.lower)] + [""]
+        if elsewhere:
+            page += [f"Also in this module: {', '.join(sorted(elsewhere, key=str.lower))}."]
+        page += ["```", ""]
         (API / f"{module}.md").write_text("\n".join(page), encoding="utf-8")
     (API / "index.md").write_text("\n".join([*lines, "```", ""]), encoding="utf-8")
 

@@ -4,7 +4,7 @@ A loss matrix, a price for asking, and other priors
 
 Take the action with the least Σ_k L[k, a] p(k | x); where that exceeds the price of a rejection, ask. The same
 probabilities give three rules: the likeliest class; the same where only one row in twenty is malignant, which moves the
-line up; and a miss ten times as dear as a false alarm, with a second opinion for 0.5 where p is between 0.05 and 0.5
+line up; and a miss ten times as costly as a false alarm, with a second opinion for 0.5 where p is between 0.05 and 0.5
 (hatched).
 """
 

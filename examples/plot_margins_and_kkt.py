@@ -15,7 +15,7 @@ from separatrix import SVC
 from separatrix.plots import SupportVectorDisplay
 
 X, y = make_blobs(60, centers=[[0, 0], [3.4, 2.4]], cluster_std=0.85, random_state=6)
-figure, axes = plt.subplots(2, 2, figsize=(10, 7), height_ratios=[3, 2], layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(9, 7.5), height_ratios=[3, 2], layout="constrained")
 for (above, below), C in zip(axes.T, (1e4, 0.1), strict=True):
     model = SVC(kernel="linear", C=C, tol=1e-8).fit(X, y)
     display = SupportVectorDisplay.from_estimator(model, X, y, ax=above)
@@ -23,8 +23,10 @@ for (above, below), C in zip(axes.T, (1e4, 0.1), strict=True):
     alpha[model.support_] = np.abs(model.dual_coef_[0])
     margin = (2 * y - 1) * model.decision_function(X)
     assert (alpha[margin > 1 + 1e-5] == 0).all() and np.allclose(alpha[margin < 1 - 1e-5], C)
+    above.get_legend().remove()
     above.set_title(f"C = {C:g}: width {2 / np.linalg.norm(model.coef_):.2f}, Σξ = {display.slacks.sum():.2f}")
     below.plot(margin, alpha, "o", markersize=4)
     below.axvline(1.0, color="grey", linestyle="--")
     below.set(xlabel="tᵢ f(xᵢ)", ylabel="αᵢ")
+figure.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
 plt.show()

@@ -1,8 +1,8 @@
 """
-Naive Bayes by hand: smoothing, columns of two kinds, and holes
-===============================================================
+Naive Bayes by hand: smoothing, columns of two kinds, missing values
+====================================================================
 
-log p(k | x) = log π_k + Σ_j log p(x_j | k) + const: every column adds its own term, a hole adds none. A category has
+log p(k | x) = log π_k + Σ_j log p(x_j | k) + const: every column adds its own term, a missing value adds none. A category has
 probability (n_kv + α)/(n_k + αV): α = 0 forbids for ever what was never seen, a large α makes all alike (left). Right: what
 each column says for each species of one penguin whose bill was not measured; the bars and the priors add up to the model's
 score.

@@ -1,8 +1,8 @@
 """
-Separable classes: maximum likelihood runs away, priors hold it
-===============================================================
+Separable classes: maximum likelihood diverges, priors keep it finite
+=====================================================================
 
-If a plane separates the classes, Σ log σ(tᵢ(wx + b)) rises for ever along it: the fit says so and names the column. A ridge
+If a plane separates the classes, Σ log σ(tᵢ(wx + b)) rises without bound along it; the fit names the column. A ridge
 prior, Firth's ½ log|I(w)| and a Bayesian average give finite answers. Left: the likelihood along the direction that was
 found. Right: the probabilities; the average over the posterior is the most cautious, far from the rows and between them.
 """

@@ -524,8 +524,29 @@ def test_help_names_every_family():
 def test_where_to_write_is_said_in_one_way(option, species, tmp_path):
     done("predict", species, PENGUINS, option, tmp_path / "p.csv", "--quiet")
     done("export", species, "--to", "json", option, tmp_path / "m.json")
+    done("evaluate", species, PENGUINS, option, tmp_path / "e.json")
+    assert (tmp_path / "e.json").exists()
     assert (tmp_path / "p.csv").exists()
     assert (tmp_path / "m.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("separatrix comp", ["compare"]),
+        ("separatrix fit d.csv --model logi", ["logistic", "logistic-l1"]),
+        ("separatrix compare d.csv --families lda,q", ["lda,qda"]),
+        ("separatrix export m --to s", ["sql"]),
+        ("separatrix compare d.csv --targ", ["--target"]),
+    ],
+)
+def test_tab_completes_commands_options_and_names(typed, offered):
+    code = "import sys; sys.argv[0] = 'separatrix'; from separatrix.cli.command import main; main()"
+    asked = {"_SEPARATRIX_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True, check=False
+    )
+    assert sorted(ran.stdout.split()) == offered, ran.stderr
 
 
 @pytest.mark.parametrize("package", ["typer", "sklearn"])

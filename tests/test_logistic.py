@@ -697,7 +697,7 @@ def newton_float(X: np.ndarray, codes: np.ndarray, K: int, Q: np.ndarray, mean: 
         np.zeros(m * p),
         jac=lambda f: parts(f)[1],
         hess=lambda f: parts(f)[2],
-        method="trust-exact",
+        method="trust-ncg",
         options={"gtol": 1e-9},
     )
     flat = found.x

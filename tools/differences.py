@@ -206,7 +206,7 @@ def additions(swap: Swap) -> str:
 def page(found: list[Difference]) -> str:
     """docs/differences.md."""
     lines = [
-        "# What our classes have otherwise than scikit-learn's",
+        "# How our classes differ from scikit-learn's",
         "",
         f"Written by `tools/differences.py` from the classes themselves, ours and those of scikit-learn {sklearn.__version__},",
         "which are read, and fitted to dense and sparse rows in both precisions. Whatever is not listed (parameters and their",
@@ -226,7 +226,7 @@ def page(found: list[Difference]) -> str:
         for (kind, name, theirs, ours), owners in rows.items():
             lines.append(f"| {', '.join(owners)} | {kind} `{name}` | {theirs} | {ours} |")
     shared = ", ".join(f"`{name}`" for name in ADDITIONS)
-    lines += ["", "## What ours have besides", "", f"Most: {shared}; `fit` takes sources and `checkpoint`.", ""]
+    lines += ["", "## What ours have in addition", "", f"Most: {shared}; `fit` takes sources and `checkpoint`.", ""]
     lines += [f"- {swap.name}: {additions(swap)}" for swap in SWAPS.values() if additions(swap)]
     return "\n".join(lines) + "\n"
 

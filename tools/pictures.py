@@ -1,4 +1,4 @@
-"""Make the pictures of README.md: docs/images/report.png and docs/images/boundary.png.
+"""Make the pictures that pages keep: report.png and boundary.png of README.md, ordered.png, all in docs/images.
 
 python tools/pictures.py          needs Chromium, playwright and pillow
 """
@@ -17,11 +17,18 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # after the backend
+import numpy as np
 import pandas as pd
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from separatrix import SVC, LinearDiscriminantAnalysis, LogisticRegression, QuadraticDiscriminantAnalysis
+from separatrix import (
+    SVC,
+    LinearDiscriminantAnalysis,
+    LogisticRegression,
+    OrderedLogisticRegression,
+    QuadraticDiscriminantAnalysis,
+)
 from separatrix.plots import DecisionBoundaryDisplay
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -75,6 +82,27 @@ def boundary() -> None:
     keep(Image.open(drawn), "boundary.png")
 
 
+def ordered() -> None:
+    """The data of docs/ordered.md: what the score makes of three ordered classes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    grade = np.digitize(X @ [1.0, -0.5] + rng.logistic(size=400), [-1, 1])
+    model = OrderedLogisticRegression(C=np.inf).fit(X, grade)
+    score = np.linspace(-6.0, 6.0, 200)
+    proba = model.predict_proba(score[:, None] * model.coef_ / (model.coef_ @ model.coef_))
+    figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    for label, style, column in zip(["low", "mid", "high"], ["-", "--", "-."], proba.T, strict=True):
+        ax.plot(score, column, style, label=label)
+    for threshold in model.thresholds_:
+        ax.axvline(threshold, color="grey", linestyle=":")
+    ax.set(xlabel="score wᵀx; dotted: the thresholds", ylabel="probability", ylim=(0, 1))
+    ax.legend(frameon=False)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=100, facecolor="white")
+    keep(Image.open(drawn), "ordered.png")
+
+
 if __name__ == "__main__":
     report()
     boundary()
+    ordered()

@@ -18,6 +18,18 @@ FAMILY_NAMES = (
 )
 NAMES = ", ".join(FAMILY_NAMES)
 
+
+def _families(incomplete: str) -> list[str]:
+    """What Tab may make of a list of families that ends with `incomplete`."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in FAMILY_NAMES if name.startswith(last)]
+
+
+def _formats(incomplete: str) -> list[str]:
+    """The same for the formats of `export`."""
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
 app = typer.Typer(
     help="Compare, fit and deploy linear classifiers: a table in, a ranked comparison, a report and a model out.",
     no_args_is_help=True,
@@ -87,7 +99,12 @@ def compare(
     loss: Loss = None,
     families: Annotated[
         str | None,
-        typer.Option("--families", metavar="A,B,C", help=f"Only these families; all of them when left out: {NAMES}."),
+        typer.Option(
+            "--families",
+            metavar="A,B,C",
+            autocompletion=_families,
+            help=f"Only these families; all of them when left out: {NAMES}.",
+        ),
     ] = None,
     folds: Annotated[
         int | None,
@@ -205,7 +222,9 @@ def compare(
 def fit(
     data: Data,
     target: Target,
-    model: Annotated[str, typer.Option("--model", metavar="NAME", help=f"The family to fit: {NAMES}.")],
+    model: Annotated[
+        str, typer.Option("--model", metavar="NAME", autocompletion=_families, help=f"The family to fit: {NAMES}.")
+    ],
     output: Annotated[
         Path, typer.Option("-o", "--out", "--output", metavar="FILE", help="The model file: .safetensors.")
     ],
@@ -250,7 +269,7 @@ def evaluate(
     model: Model,
     data: Data,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="What was found, as JSON.")
+        Path | None, typer.Option("-o", "--out", "--output", metavar="FILE", help="What was found, as JSON.")
     ] = None,
     debug: Debug = False,
 ) -> None:
@@ -281,7 +300,12 @@ def inspect(model: Model, debug: Debug = False) -> None:
 @guarded
 def export(
     model: Model,
-    to: Annotated[str, typer.Option("--to", metavar="|".join(FORMATS), callback=_format, help="What to write.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to", metavar="|".join(FORMATS), callback=_format, autocompletion=_formats, help="What to write."
+        ),
+    ],
     output: Annotated[Path, typer.Option("-o", "--out", "--output", metavar="FILE", help="The file to write.")],
     dialect: Annotated[
         Literal["duckdb", "postgresql", "sqlite"],
