@@ -10,8 +10,8 @@ import pytest
 import separatrix as sx
 from separatrix.data.device import centred
 from separatrix.data.device.block import DeviceBlock
+from separatrix.data.device.labels import label_counts
 from separatrix.data.device.source import some_rows
-from separatrix.data.device.tensors import label_counts
 from separatrix.kernels.device import moments
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-engines sets it up")

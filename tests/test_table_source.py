@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +66,12 @@ def test_a_stream_is_read_as_the_table_in_memory(tmp_path, monkeypatch, kind, ba
     encoder = TableEncoder(schema).fit(rows)
     source = (scan_csv if kind == "csv" else scan_parquet)(paths, target="ill")
     found = source.encoding
-    assert found.schema.columns == schema.columns and found.schema.classes == schema.classes
+    # What a reason offers differs: words are read of tables that are held.
+    streamed, held = (
+        [replace(column, reason=column.reason.partition(";")[0]) for column in which.columns]
+        for which in (found.schema, schema)
+    )
+    assert streamed == held and found.schema.classes == schema.classes
     assert source.labelled().n_rows == len(rows) and source.feature_names.tolist() == encoder.feature_names_
     for mine, theirs in zip(found.encoder.features_, encoder.features_, strict=True):
         a, b = asdict(mine), asdict(theirs)

@@ -343,8 +343,10 @@ class Block(ABC):
         if self.weights is None:
             return np.ones(self.n)
         if (self.weights != np.floor(self.weights)).any():
-            message = "Leave-one-out takes sample_weight as numbers of repeated rows, but some are not whole numbers; "
-            raise ValueError(message + "use cross-validation instead.")
+            message = (
+                "Leave-one-out takes sample_weight as numbers of repeated rows, but some weights are not whole numbers"
+            )
+            raise ValueError(message + "; use cross-validation instead.")
         return self.weights
 
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block, Centred, Codes, Entries, Float, RowSums
 from separatrix.data.dense import DenseBlock
 from separatrix.data.device.centred import DeviceCentred
-from separatrix.data.device.tensors import Twin, code_type, host, label_counts, on_device, powers_of_two, pytorch
+from separatrix.data.device.labels import label_counts
+from separatrix.data.device.tensors import Twin, code_type, host, on_device, powers_of_two, pytorch
 from separatrix.kernels.device import cuda, softmax
 from separatrix.kernels.device.engine import linear_kernel
 from separatrix.kernels.device.gram import gram
