@@ -23,6 +23,10 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 Codes = NDArray[np.intp]
+_NOT_REPEATED = (
+    "Leave-one-out takes sample_weight as numbers of repeated rows, but some weights are not whole numbers; use "
+    "cross-validation instead."
+)
 
 
 @dataclass(frozen=True)
@@ -343,10 +347,7 @@ class Block(ABC):
         if self.weights is None:
             return np.ones(self.n)
         if (self.weights != np.floor(self.weights)).any():
-            message = (
-                "Leave-one-out takes sample_weight as numbers of repeated rows, but some weights are not whole numbers"
-            )
-            raise ValueError(message + "; use cross-validation instead.")
+            raise ValueError(_NOT_REPEATED)
         return self.weights
 
 
@@ -386,17 +387,3 @@ class StoredBlock(Block):
 
     def part(self, rows: slice) -> StoredBlock:
         return self._rows(rows, self.start + rows.start)
-
-
-def class_runs(codes: Codes, n_classes: int, weights: Float | None) -> tuple[NDArray[Any], Codes, Codes, Float | None]:
-    """Order that sorts rows by class without those of weight 0, the class of each run, its length, sorted weights."""
-    small = codes.astype(np.int16, copy=False) if n_classes < 2**15 else codes  # 16-bit keys sort by radix
-    if weights is None:
-        order = np.argsort(small, kind="stable")
-    else:
-        kept = np.flatnonzero(weights)
-        order = kept[np.argsort(small[kept], kind="stable")]
-        weights = weights[order]
-    lengths = np.bincount(codes[order], minlength=n_classes)
-    present = np.flatnonzero(lengths)
-    return order, present, lengths[present], weights

@@ -16,7 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.data.block import Block, Centred, Codes, Entries, Float, StoredBlock, class_runs
+from separatrix.data.block import Block, Centred, Codes, Entries, Float, StoredBlock
+from separatrix.data.centred.class_runs import class_runs
 from separatrix.data.dense import DenseBlock
 from separatrix.lazy import compiled_pays
 

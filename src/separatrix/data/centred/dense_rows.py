@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.block import Centred, Codes, Float, class_runs
+from separatrix.data.block import Centred, Codes, Float
+from separatrix.data.centred.class_runs import class_runs
 
 # Runs of one class with many rows or entries are summed by BLAS, short ones by one vectorised reduction.
 _LONG_SEGMENT, _LARGE_SEGMENT = 32, 2048
