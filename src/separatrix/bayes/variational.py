@@ -121,6 +121,11 @@ class FreePrecisions:
         return move, bool(((np.abs(goal - spread) <= _LEVEL * goal) | (np.abs(move) < 1e-3)).all())
 
 
+def asked_of(size: int) -> float:
+    """What L may be below its maximum for a Gaussian of so many coefficients."""
+    return max(_LEAST, _EACH * size)
+
+
 def nearest_gaussian(
     unit: LinearObjective,
     source: Source,
@@ -152,7 +157,7 @@ def nearest_gaussian(
     def height(state: VariationalState, log_alpha: Float) -> float:
         return state.bound + (0.0 if free is None else float(free.tilt @ log_alpha))
 
-    step, rho, target, unnoticed = 0, 0.5, max(_LEAST, _EACH * mean.size), _RISE * mean.size
+    step, rho, target, unnoticed = 0, 0.5, asked_of(mean.size), _RISE * mean.size
     state, status = None, Status.MAX_ITER
     try:
         state = at(mean, loss, log_alpha)

@@ -36,7 +36,7 @@ from separatrix.solvers.bounds import (
 )
 from separatrix.solvers.line_search import line_search
 from separatrix.solvers.method import Budget, Method, Start, State
-from separatrix.solvers.preconditioners import Near, Preconditioner, Solve, block_rows, preconditioner
+from separatrix.solvers.preconditioners import Near, Preconditioner, Solve, block_rows, preconditioner, reins
 from separatrix.solvers.row_span import RowSpan
 from separatrix.solvers.sample import FAR_OUT, Sample
 
@@ -175,7 +175,8 @@ def _step(problem: LinearProblem, state: NewtonCGState, budget: Budget) -> Newto
     if near is None or since >= near.price:
         near, since = state.preconditioner.at(state.theta, evaluation, state.spent), 0
     most = _FEW_PRODUCTS + int(near.price) if near.price else _MOST_PRODUCTS
-    step, products, energy = _solve(evaluation, near.solve, _cost(problem, state), target, most, state.energy)
+    held = reins(evaluation, problem)
+    step, products, energy = _solve(evaluation, near.solve, _cost(problem, state), target, most, state.energy, held)
     if not state.held and -0.5 * float((evaluation.gradient * step).sum()) <= 0.01 * target:
         return replace(state, verdict=Status.UNPROVEN)
     assert evaluation.times is not None
@@ -202,8 +203,12 @@ def _solve(
     target: float,
     most: int,
     before: float,
+    held: Float,
 ) -> tuple[Float, int, float]:
-    """Conjugate gradients on H d = −g, down to what the tolerance or the forcing term asks for; products taken, gᵀM⁻¹g."""
+    """Conjugate gradients on H d = −g, down to what the tolerance or the forcing term asks for; products taken, gᵀM⁻¹g.
+
+    `held` (m, 1) is added to the curvature of the last column.
+    """
     assert evaluation.times is not None
     gradient = evaluation.gradient
     step, residual = np.zeros_like(gradient), -gradient
@@ -213,6 +218,8 @@ def _solve(
     left = min(max(first / before, _LEAST_LEFT), _MOST_LEFT)
     for taken in range(1, most + 1):
         product = evaluation.times(direction)
+        if held.any():
+            product[:, -1:] += held * direction[:, -1:]
         with np.errstate(over="ignore", invalid="ignore"):  # columns of extreme size: what there is so far must do
             curvature = float((direction * product).sum())
         if not 0 < curvature < np.inf:

@@ -49,6 +49,21 @@ _PIECE = 1 << 20
 _MANY_WEIGHTS, _FEW_COLUMNS, _PAIR_ROWS = 16, 150, 128
 
 
+# How far a free intercept may move in a step: beyond that the scores say nothing new.
+_REACH = 30.0
+
+
+def reins(evaluation: Evaluation, problem: LinearProblem) -> Float:
+    """(m, 1) what is missing of the curvature of each free intercept that a step of it stays within reach; mostly zeros.
+
+    Where a class has next to no probability, or all of it, in every row, F is flat there and its slope may be large.
+    """
+    if not problem.objective.free_intercept or evaluation.total_curvature is None:
+        return np.zeros((problem.shape[0], 1))
+    least = np.abs(evaluation.gradient[:, -1]) / _REACH
+    return np.maximum(least - evaluation.total_curvature.diagonal(), 0.0)[:, None]
+
+
 class Near(NamedTuple):
     """A matrix near ∇²F as it was taken at a point."""
 
@@ -122,6 +137,7 @@ class _Blocks(Preconditioner):
             return self._diagonal.at(theta, evaluation, spent)
         grams, every = self._grams(theta, apart), np.arange(theta.shape[1])
         grams[:, every, every] += penalty.quadratic[: len(grams)]
+        grams[:, -1, -1] += reins(evaluation, self._problem)[: len(grams), 0]
         inverses = _inverses(grams)
         decided = theta.size - float((penalty.quadratic * np.diagonal(inverses, axis1=1, axis2=2)).sum())
         price = len(inverses) * self._price
@@ -174,7 +190,7 @@ class Diagonal(Preconditioner):
     """
 
     def __init__(self, problem: LinearProblem) -> None:
-        source, self._quadratic = problem.source, problem.objective.penalty.quadratic
+        source, self._problem, self._quadratic = problem.source, problem, problem.objective.penalty.quadratic
         self.squares, self.centre = column_squares(source), np.zeros(0)
         self._spread = self.squares
         if problem.objective.free_intercept:
@@ -185,6 +201,7 @@ class Diagonal(Preconditioner):
         assert evaluation.total_curvature is not None
         mean, centre = evaluation.total_curvature.diagonal()[:, None] / evaluation.total, self.centre
         diagonal = np.maximum(mean * self._spread + self._quadratic, np.finfo(np.float64).tiny)
+        diagonal[:, -1:] += reins(evaluation, self._problem)
         effective = float((1.0 - self._quadratic / diagonal).sum())
         if not len(centre):
             return Near(lambda v: v / diagonal, 0.0, effective)

@@ -23,7 +23,7 @@ from separatrix.bayes.importance import Diagnosis, diagnose
 from separatrix.bayes.laplace import FULL_COEFFICIENTS, despite_interrupt, laplace
 from separatrix.bayes.left_out import best_width
 from separatrix.bayes.posterior import FullPosterior, Posterior
-from separatrix.bayes.variational import FreePrecisions, Variational, nearest_gaussian
+from separatrix.bayes.variational import FreePrecisions, Variational, asked_of, nearest_gaussian
 from separatrix.data.block import Codes, Float
 from separatrix.models.progress import Progress
 from separatrix.objectives.linear import LinearObjective
@@ -221,12 +221,11 @@ def _worth(diagnosis: Diagnosis) -> str:
 def _variational_fit(found: FittedPosterior, better: Variational, chosen: bool) -> FittedPosterior:
     """`chosen`: whether the precisions were found with the Gaussian."""
     state, status = better.state, better.status
+    size = state.posterior.mean.size
+    detail = f"The Gaussian with the greatest lower bound of the evidence, full covariance of {size} coefficients."
     if status is Status.STATIONARY and not chosen:  # concave in the mean and a factor of the covariance
         status = Status.CONVERGED
-    detail = (
-        f"The Gaussian with the greatest lower bound of the evidence, full covariance of {state.posterior.mean.size} "
-        "coefficients."
-    )
+        detail += f" Of the bound {asked_of(size):.2g} is what may be missing, whatever tol is."
     if found.diagnosis is not None:
         detail += f" Laplace's is far from the posterior: {_worth(found.diagnosis)}."
     if chosen:
