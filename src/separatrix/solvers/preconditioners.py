@@ -59,7 +59,7 @@ def reins(evaluation: Evaluation, problem: LinearProblem) -> Float:
     Where a class has next to no probability, or all of it, in every row, F is flat there and its slope may be large.
     """
     if not problem.objective.free_intercept or evaluation.total_curvature is None:
-        return np.zeros((problem.shape[0], 1))
+        return np.zeros((problem.shape[0], min(1, problem.shape[1])))
     least = np.abs(evaluation.gradient[:, -1]) / _REACH
     return np.maximum(least - evaluation.total_curvature.diagonal(), 0.0)[:, None]
 
@@ -137,7 +137,7 @@ class _Blocks(Preconditioner):
             return self._diagonal.at(theta, evaluation, spent)
         grams, every = self._grams(theta, apart), np.arange(theta.shape[1])
         grams[:, every, every] += penalty.quadratic[: len(grams)]
-        grams[:, -1, -1] += reins(evaluation, self._problem)[: len(grams), 0]
+        grams[:, -1:, -1:] += reins(evaluation, self._problem)[: len(grams), :, None]
         inverses = _inverses(grams)
         decided = theta.size - float((penalty.quadratic * np.diagonal(inverses, axis1=1, axis2=2)).sum())
         price = len(inverses) * self._price
