@@ -806,9 +806,8 @@ def test_a_norm_ball_and_positive_coefficients_are_refused_together() -> None:
 def test_conjugate_gradients_reach_the_closed_form(shape: tuple[int, int], intercept: bool, weighted: bool) -> None:
     rng = np.random.default_rng(0)
     density = 0.3 if shape[1] < 100 else 0.01
-    X = sp.csr_array(
-        rng.standard_normal(shape) * (rng.random(shape) < density)
-    )  # SciPy's own draws take another word by version
+    # SciPy's own draws take the generator by another word in each version.
+    X = sp.csr_array(rng.standard_normal(shape) * (rng.random(shape) < density))
     Y, w = rng.standard_normal((shape[0], 2)), weights_for(shape[0]) if weighted else None
     gram = Ridge([0.5, 3.0], solver="gram", fit_intercept=intercept).fit(X, Y, w)
     cg = Ridge([0.5, 3.0], solver="cg", tol=1e-9, fit_intercept=intercept).fit(X, Y, w)
