@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from separatrix.data.device import centred
 from separatrix.data.device.block import DeviceBlock
 from separatrix.data.device.labels import label_counts
 from separatrix.data.device.source import some_rows
-from separatrix.kernels.device import moments
+from separatrix.kernels.device import cuda, moments
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-engines sets it up")
 
@@ -40,6 +42,23 @@ def test_labels_are_counted(n: int, classes: int, device: str) -> None:
     for part in (slice(None), slice(1, None), slice(3, -2)):
         found = label_counts(torch.as_tensor(codes).to(device)[part], classes)
         np.testing.assert_array_equal(found, np.bincount(codes[part], minlength=classes))
+
+
+@pytest.mark.parametrize(
+    "capability, shared, taken", [("75", 64, False), ("80", 163, False), ("90", 227, True), ("120", 99, False)]
+)
+def test_kernels_are_left_to_devices_that_have_what_they_take(
+    capability: str, shared: int, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attributes = {"MaxSharedMemoryPerBlockOptin": shared << 10}
+    device = SimpleNamespace(compute_capability=capability, attributes=attributes)
+    there = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: True, Device=lambda: device))
+    monkeypatch.setitem(sys.modules, "cupy", there)
+    cuda._found.cache_clear()
+    try:
+        assert cuda.available() == bool(taken)
+    finally:
+        cuda._found.cache_clear()
 
 
 @on_cuda

@@ -22,6 +22,9 @@ _FEW, _SHORT, _THREADS, _BLOCKS = 48, 16, 256, 1584
 _RUNNING = 200_000  # bytes of shared memory for copies that are on their way
 _SUMS, _REST = 5, 7
 _SHARED = 228 << 10  # bytes of shared memory of a multiprocessor
+# Hopper and what came after it for data centres: the compute capability, times ten, from which tensor cores multiply sixteen columns
+# in double precision, and shared memory that a block of threads may have. On others PyTorch's operations make the same sums.
+_CAPABILITY, _SHARED_BY_ONE = 90, 227 << 10
 # The losses of linear_rows.cu.
 LOSSES = {"logistic": 0, "squared_hinge": 1, "smoothed_hinge": 2}
 # The unit of rounding in the arithmetic of a row.
@@ -35,16 +38,21 @@ FORCED: str | None = None
 
 
 def available() -> bool:
-    """Whether CuPy is there to compile for a device, and is to be used."""
+    """Whether CuPy is there to compile for a device that has what the kernels take, and is to be used."""
     return FORCED in (None, "cuda") and _found()
 
 
 @cache
 def _found() -> bool:
     try:
-        return bool(import_module("cupy").cuda.is_available())
+        cupy = import_module("cupy")
     except ImportError:
         return False
+    if not cupy.cuda.is_available():
+        return False
+    device = cupy.cuda.Device()
+    enough = device.attributes.get("MaxSharedMemoryPerBlockOptin", _SHARED_BY_ONE) >= _SHARED_BY_ONE
+    return int(device.compute_capability) >= _CAPABILITY and enough
 
 
 def cut(d: int, size: int, measured: bool = False, widened: bool = False, aligned: bool = False) -> dict[str, int]:
