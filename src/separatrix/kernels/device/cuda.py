@@ -22,8 +22,8 @@ _FEW, _SHORT, _THREADS, _BLOCKS = 48, 16, 256, 1584
 _RUNNING = 200_000  # bytes of shared memory for copies that are on their way
 _SUMS, _REST = 5, 7
 _SHARED = 228 << 10  # bytes of shared memory of a multiprocessor
-# Hopper and what came after it for data centres: the compute capability, times ten, from which tensor cores multiply sixteen columns
-# in double precision, and shared memory that a block of threads may have. On others PyTorch's operations make the same sums.
+# Hopper and what came after it for data centres: the compute capability, times ten, from which tensor cores multiply sixteen
+# columns in double precision, and shared memory that a block of threads may have. On others PyTorch makes the same sums.
 _CAPABILITY, _SHARED_BY_ONE = 90, 227 << 10
 # The losses of linear_rows.cu.
 LOSSES = {"logistic": 0, "squared_hinge": 1, "smoothed_hinge": 2}
