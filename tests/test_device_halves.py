@@ -12,9 +12,10 @@ import pytest
 import separatrix as sx
 from separatrix.data.device import centred
 from separatrix.data.device.block import DeviceBlock
+from separatrix.data.device.hints import Hints
 from separatrix.data.device.labels import label_counts
-from separatrix.data.device.source import some_rows
-from separatrix.kernels.device import cuda, moments
+from separatrix.data.device.source import device_source
+from separatrix.kernels.device import class_sums, cuda, guesses, moments
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-engines sets it up")
 
@@ -62,16 +63,20 @@ def test_kernels_are_left_to_devices_that_have_what_they_take(
 
 
 @on_cuda
-@pytest.mark.parametrize("n, d, classes", SHAPES)
-def test_products_and_class_sums(n: int, d: int, classes: int) -> None:
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize(
+    "n, d, classes", [*SHAPES[:3], (5000, 112, 16), *SHAPES[4:], (70_000, 64, 9), (2000, 119, 8), (3000, 96, 32)]
+)
+def test_products_and_class_sums(n: int, d: int, classes: int, apart: bool) -> None:
     X, codes = rows(n, d, classes)
     guess = np.array([X[codes == k][:20].mean(axis=0) if (codes == k).any() else X[0] for k in range(classes)])
     guess = guess.astype(np.float32).astype(np.float64)
     unit = np.exp2(-np.round(np.log2(X.std(axis=0, dtype=np.float64))))
-    z = (X - guess[codes]) * unit
-    there = [torch.as_tensor(a).to("cuda") for a in (X, codes, guess, unit)]
+    guess = guess if apart else X.mean(axis=0, dtype=np.float64)[None].astype(np.float32).astype(np.float64)
+    z = (X - guess[codes if apart else 0]) * unit
+    there = [torch.as_tensor(a).to("cuda") for a in (X, codes)] + [guess, unit]
     assert moments.fits(there[0], there[1], classes)
-    first, products = moments.moment_sums(*there, classes)
+    first, products = moments.moment_sums(*there, classes)()
     size = np.sqrt(np.einsum("ij,ij->j", z, z))
     assert np.abs(products - z.T @ z).max() <= 4e-7 * np.outer(size, size).max()
     assert (np.abs(products - z.T @ z) <= 4e-7 * np.outer(size, size)).all()
@@ -79,8 +84,69 @@ def test_products_and_class_sums(n: int, d: int, classes: int) -> None:
         own = z[codes == k]
         assert (np.abs(first[k] - own.sum(axis=0)) <= 4e-7 * np.sqrt(len(own) * (own**2).sum(axis=0)) + 1e-30).all()
     for _ in range(9):
-        again = moments.moment_sums(*there, classes)
+        again = moments.moment_sums(*there, classes)()
         assert (again[0] == first).all() and (again[1] == products).all()
+
+
+@on_cuda
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "n, d, classes",
+    [
+        (10_003, 100, 10),
+        (4001, 101, 3),
+        (999, 30, 2),
+        (65, 100, 10),
+        (31, 64, 3),
+        (1, 24, 1),
+        (300_007, 96, 12),
+        (3000, 300, 7),
+    ],
+)
+def test_sums_of_classes(n: int, d: int, classes: int, weighted: bool) -> None:
+    """By registers and by shared memory alike; rows of weight zero may hold anything."""
+    assert class_sums.fits(d, classes)
+    X, codes = rows(n, d, classes)
+    weights = np.random.default_rng(3).integers(0, 3, n).astype(np.float64) if weighted else None
+    counted = np.ones(n) if weights is None else weights
+    guess = np.array([X[codes == k].mean(axis=0) if (codes == k).any() else X[0] for k in range(classes)]).astype(
+        np.float32
+    )
+    z = X.astype(np.float64) - guess[codes]
+    X[counted == 0] = np.nan
+    z[counted == 0] = 0.0
+    there = [None if a is None else torch.as_tensor(a).to("cuda") for a in (X, codes, weights, guess)]
+    found = class_sums.class_sums(*there, classes)
+    member = np.eye(classes)[codes] * counted[:, None]
+    np.testing.assert_array_equal(found[0], member.sum(axis=0))
+    size = np.sqrt(member.T @ z**2)
+    assert (np.abs(found[1] - member.T @ z) <= 1e-6 * np.sqrt(member.sum(axis=0))[:, None] * size + 1e-30).all()
+    assert (np.abs(found[2] - member.T @ z**2) <= 1e-6 * size**2 + 1e-30).all()
+    for _ in range(9):
+        again = class_sums.class_sums(*there, classes)
+        assert all((a == b).all() for a, b in zip(again, found, strict=True))
+
+
+@on_cuda
+@pytest.mark.parametrize("n, d, classes", [(10_003, 100, 10), (1, 3, 2), (700, 257, 200), (4097, 31, 2)])
+def test_guesses_of_class_means(n: int, d: int, classes: int) -> None:
+    X, codes = rows(n, d, classes)
+    here, there = torch.as_tensor(X).to("cuda"), torch.as_tensor(codes).to("cuda")
+    assert guesses.fits(here, there, classes)
+    means, overall, within = guesses.class_guesses(here, there, classes)
+    step = max(1, n // 2048)
+    some, own = X[::step][:2048].astype(np.float64), codes[::step][:2048]
+    size = np.abs(some).max(axis=0)
+    np.testing.assert_allclose(overall / size, some.mean(axis=0) / size, atol=1e-12)
+    left = 0.0
+    for k in range(classes):
+        if not (own == k).any():
+            assert np.isnan(means[k]).all()
+            continue
+        mean = some[own == k].mean(axis=0)
+        np.testing.assert_allclose(means[k] / size, mean / size, atol=1e-12)
+        left = left + np.square(some[own == k] - mean).sum(axis=0)
+    np.testing.assert_allclose(within / size**2, left / len(some) / size**2, atol=1e-12)
 
 
 @on_cuda
@@ -95,7 +161,7 @@ def test_the_softmax_within_its_precision(n: int, d: int, classes: int, size: fl
     here, found = torch.as_tensor(X).to("cuda"), []
     for precise in (False, True):
         block = DeviceBlock(here, codes)
-        block.near(*some_rows(here))
+        block.near(Hints.of(here))
         block.precise = precise
         found.append(block.loss_sums("softmax", W, b, None, 1.0 / np.square(spread), False))
     quick, exact = found
@@ -114,7 +180,7 @@ def test_the_softmax_within_its_precision(n: int, d: int, classes: int, size: fl
 
 def block_sums(here: Any, codes: Any, W: Any, b: Any, spread: Any) -> Any:
     block = DeviceBlock(here, codes)
-    block.near(*some_rows(here))
+    block.near(Hints.of(here))
     return block.loss_sums("softmax", W, b, None, 1.0 / np.square(spread), False)
 
 
@@ -162,3 +228,24 @@ def test_the_last_digits_take_one_pass_in_double_precision() -> None:
     y = (X[:, 0] + X[:, 1] + torch.randn(len(X), generator=made, device="cuda") > 0).to(torch.uint8)
     fit = sx.LogisticRegression(tol=1e-10).fit(X, y).fit_
     assert fit.certificate.relative_gap <= 1e-10 and fit.passes <= 4
+
+
+@pytest.mark.parametrize("device", ["cpu", CUDA])
+@pytest.mark.parametrize("kind", ["uint8", "int8", "int64", "bool", "int32"])
+@pytest.mark.parametrize("values", [[0, 1], [1, 2], [0, 3, 7], [5], list(range(40)), [-3, 2]])
+def test_labels_are_found_and_counted_at_once(kind: str, values: list[int], device: str) -> None:
+    """Classes, codes and counts of labels on a device are those of the array, whatever their type and gaps."""
+    if (kind == "bool" and not set(values) <= {0, 1}) or (kind == "uint8" and min(values) < 0):
+        pytest.skip("the type does not hold these labels")
+    y = np.random.default_rng(0).choice(values, 1003).astype(kind)
+    X = torch.zeros((1003, 2), device=device)
+    source = device_source(X, torch.as_tensor(y).to(device), None).labelled()
+    known, codes = np.unique(y, return_inverse=True)
+    assert source.classes.dtype == y.dtype
+    np.testing.assert_array_equal(source.classes, known)
+    np.testing.assert_array_equal(source.targets(), codes)
+    (block,) = source.blocks()
+    np.testing.assert_array_equal(block.class_rows(len(known)), np.bincount(codes))
+    np.testing.assert_array_equal(
+        block.part(slice(3, 500)).class_rows(len(known)), np.bincount(codes[3:500], minlength=len(known))
+    )

@@ -9,6 +9,7 @@ import pytest
 
 import separatrix as sx
 from separatrix.data.device.block import DeviceBlock
+from separatrix.data.device.hints import Hints
 from separatrix.data.device.source import DeviceSource
 from separatrix.kernels.device import cuda, triton_rows
 from separatrix.kernels.device.engine import engine
@@ -50,7 +51,7 @@ def test_sums_of_a_loss(n: int, d: int, loss: str, kind: Any, device: str) -> No
     unit = 1e-12 if kind == np.float64 else 2e-6
     for s, offset in ((None, None), (rng.uniform(0.5, 3.0, n), own[:, None])):
         block = DeviceBlock(torch.as_tensor(X).to(device), y, s)
-        block.near(np.full(d, 2.0))
+        block.near(Hints.known(np.full(d, 2.0), np.zeros(d)))
         for view in (block, block.standardised(rng.standard_normal(d), rng.uniform(1.0, 3.0, d))):
             rows = view.dense()
             given = offset if offset is None else torch.as_tensor(offset).to(device)

@@ -135,7 +135,7 @@ def in_child(rows: int, repeats: int) -> dict[str, Any]:
     torch: Any = import_module("torch")
     import separatrix as sx
     from separatrix.data.device.block import DeviceBlock
-    from separatrix.data.device.source import some_rows
+    from separatrix.data.device.hints import Hints
 
     if not torch.cuda.is_available():
         raise RuntimeError("no CUDA device")
@@ -144,7 +144,7 @@ def in_child(rows: int, repeats: int) -> dict[str, Any]:
     y = two_classes(X)
     many = torch.randint(0, CLASSES, (rows,), device="cuda", dtype=torch.uint8)
     block = DeviceBlock(X, many)
-    block.near(*some_rows(X))  # as the rows of every source
+    block.near(Hints.of(X))  # as the rows of every source
     W, b = np.full((CLASSES, COLUMNS), 0.01), np.zeros(CLASSES)
     seconds["softmax gradient, 10 classes"] = timed(
         lambda: block.loss_sums("softmax", W, b, None, None, False), repeats

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block, Centred, Codes, Entries, Float, RowSums
 from separatrix.data.dense import DenseBlock
 from separatrix.data.device.centred import DeviceCentred
+from separatrix.data.device.hints import Hints
 from separatrix.data.device.labels import label_counts
-from separatrix.data.device.tensors import Twin, code_type, host, on_device, powers_of_two, pytorch
+from separatrix.data.device.tensors import Twin, code_type, host, on_device, pytorch
 from separatrix.kernels.device import cuda, softmax
 from separatrix.kernels.device.engine import linear_kernel
 from separatrix.kernels.device.gram import gram
@@ -45,14 +46,14 @@ class DeviceBlock(Block):
         self._held = {"y": Twin(y), "weights": Twin(weights)}
         self._centre: Float | None = None
         self._scale: Float | None = None
-        self._near: Float = np.zeros(int(X.shape[1]))
-        self._units: Float | None = None
+        self._hints = Hints.none(int(X.shape[1]))
+        self._class_rows: Codes | None = None
         self.precise = False
 
     def taken(self, X: Any, at: Any, start: int) -> DeviceBlock:
         """The block of some rows, X with their targets and weights."""
         part = copy(self)
-        part.X, part.start = X, start
+        part.X, part.start, part._class_rows = X, start, None
         part._held = {name: twin.part(at) for name, twin in self._held.items()}
         return part
 
@@ -63,7 +64,7 @@ class DeviceBlock(Block):
 
     @y.setter
     def y(self, values: NDArray[Any] | None) -> None:
-        self._held = {**self._held, "y": Twin(values)}
+        self._held, self._class_rows = {**self._held, "y": Twin(values)}, None
 
     @property
     def weights(self) -> Float | None:
@@ -74,9 +75,13 @@ class DeviceBlock(Block):
     def weights(self, values: Float | None) -> None:
         self._held = {**self._held, "weights": Twin(values)}
 
-    def near(self, means: Float, spreads: Float | None = None) -> None:
-        """Numbers near the columns, which the arithmetic of a row is relative to, and about how far they are from these."""
-        self._near, self._units = means, None if spreads is None else powers_of_two(spreads)
+    def near(self, hints: Hints) -> None:
+        """Numbers near the columns, which the arithmetic of a row is relative to."""
+        self._hints = hints
+
+    def counted_as(self, class_rows: Codes) -> None:
+        """The number of rows of each class, where it is known."""
+        self._class_rows = class_rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -92,6 +97,7 @@ class DeviceBlock(Block):
 
     def regrouped(self, groups: Codes | None, factors: Float | None = None) -> DeviceBlock:
         view, codes, weights = copy(self), self.device_codes().int(), self.device_weights()
+        view._class_rows = None
         if groups is not None:
             kind = pytorch().uint8 if groups.max(initial=0) < 256 else pytorch().int32
             view._held = {**view._held, "y": Twin(self._tensor(np.maximum(groups, 0), kind)[codes])}
@@ -113,7 +119,9 @@ class DeviceBlock(Block):
         return self._held["weights"].there(self.X.device, lambda values: np.float64)
 
     def class_rows(self, n_classes: int) -> Codes:
-        return label_counts(self.device_codes(), n_classes)
+        if self._class_rows is None or len(self._class_rows) != n_classes:
+            return label_counts(self.device_codes(), n_classes)
+        return self._class_rows.copy()
 
     def class_weight(self, n_classes: int) -> Float:
         if not self._held["weights"]:
@@ -132,8 +140,11 @@ class DeviceBlock(Block):
 
     def whole_rows(self) -> bool:
         """Whether the rows are of single precision, as they are stored, and a compiled loop can read them."""
-        plain = self._centre is None and self._scale is None and self.X.element_size() == 4
-        return plain and self._compiled()
+        return self.plain() and self.X.element_size() == 4 and self._compiled()
+
+    def plain(self) -> bool:
+        """Whether the rows are as they are stored."""
+        return self._centre is None and self._scale is None
 
     def doubles(self, at: Any) -> Any:
         """A run of the rows in double precision."""
@@ -144,7 +155,7 @@ class DeviceBlock(Block):
 
     def _whole(self) -> Any:
         """The rows for sums that convert runs themselves: the tensor, or a converted copy where it is seen through a view."""
-        return self.X if self._centre is None and self._scale is None else self.doubles(slice(None))
+        return self.X if self.plain() else self.doubles(slice(None))
 
     def matvec(self, v: Float) -> Float:
         torch, direction = pytorch(), self._tensor(v)
@@ -176,8 +187,7 @@ class DeviceBlock(Block):
 
     def about(self, centre: Float, weights: Callable[[], Any], hidden: bool) -> Float | None:
         """Σ s(x − centre)(x − centre)ᵀ of rows as stored, weights() a tensor; ``None`` where no compiled loop reads them."""
-        plain = self._centre is None and self._scale is None
-        if not (plain and self._read_in_rows()):
+        if not (self.plain() and self._read_in_rows()):
             return None
         total: Float = gram(self.X, weights(), self._tensor(centre), hidden)[:-1, :-1]
         return total
@@ -195,8 +205,7 @@ class DeviceBlock(Block):
         torch = pytorch()
         X = self.X[:, torch.as_tensor(np.asarray(which), device=self.X.device)]
         part = copy(self)
-        part.X, part._near = X, self._near[which]
-        part._units = None if self._units is None else self._units[which]
+        part.X, part._hints = X, self._hints.columns(which)
         part._centre = None if self._centre is None else self._centre[which]
         part._scale = None if self._scale is None else self._scale[which]
         return part
@@ -330,7 +339,7 @@ class DeviceBlock(Block):
         """
         centre = np.zeros(self.shape[1]) if self._centre is None else self._centre
         scale = np.ones(self.shape[1]) if self._scale is None else self._scale
-        shift = self._near if self._centre is None else centre
+        shift = self._hints.means if self._centre is None else centre
         shift = shift.astype(np.float32 if self.X.element_size() == 4 else np.float64).astype(np.float64)
         rows = [W / scale, shift[None]]
         if metric is not None:
@@ -349,7 +358,7 @@ class DeviceBlock(Block):
     def _softmax_sums(self, W: Float, b: Float, metric: Float | None) -> DeviceSums | None:
         columns, scale, apart = self._relative(W, metric)
         given = (self.X, self.device_codes(), self.device_weights(), columns, b + columns[: len(W)] @ apart, len(W))
-        sums = softmax.softmax_sums(*given, self._centre is not None, self._units)
+        sums = softmax.softmax_sums(*given, self._centre is not None, self._hints.units)
         if sums is None:
             return None
         return replace(sums, gradient=(sums.gradient + np.outer(sums.slopes, apart)) / scale)

@@ -15,17 +15,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import lapack
 
 from separatrix.data.block import Centred, Float
-from separatrix.data.device.tensors import pytorch
-from separatrix.kernels.device import cuda, moments
+from separatrix.data.device.tensors import host, powers_of_two, pytorch
+from separatrix.kernels.device import class_sums, guesses, moments
 from separatrix.kernels.device.torch_losses import runs
+from separatrix.settings import one_blas_thread
 
 if TYPE_CHECKING:
     from separatrix.data.device.block import DeviceBlock
 
-# Rows that give guesses of the class means.
-_GUESSED = 8192
+# Rows that give guesses of the class means; rows that follow each other which show whether the columns are dependent, from a
+# boundary that the copy engine can read from.
+_GUESSED, _LOOKED_AT, _ALIGNED = 8192, 8192, 64
 # Numbers from which on sums by halves pay, and the largest ‖R⁻¹‖ with which their digits do: 3e-7 of it is 6e-6.
 _MANY, _INDEPENDENT = 1 << 27, 20.0
 
@@ -43,65 +46,62 @@ class DeviceCentred(Centred):
         return share if self._weights is None else share * self._weights[at][:, None]
 
     @cached_property
-    def _some(self) -> tuple[Any, Any]:
-        """Rows spread over the data in double precision, and the memberships of them."""
-        torch, step = pytorch(), max(1, self._block.n // _GUESSED)
-        rows, codes = self._block.doubles(slice(None, None, step)), self._codes[::step].long()
-        return rows, torch.nn.functional.one_hot(codes, self.n_classes).double()
+    def _looked(self) -> tuple[Float, Float, Float]:
+        """(K, d) class means of some rows, (d,) the mean of them and their variance within classes: guesses to begin from."""
+        X, torch = self._block.X, pytorch()
+        if self._block.whole_rows() and guesses.fits(X, self._codes, self.n_classes):
+            means, overall, within = guesses.class_guesses(X, self._codes, self.n_classes)
+        else:
+            step = max(1, self._block.n // _GUESSED)
+            rows, codes = self._block.doubles(slice(None, None, step)), self._codes[::step].long()
+            share = torch.nn.functional.one_hot(codes, self.n_classes).double()
+            found = share.T @ rows / share.sum(dim=0)[:, None]
+            apart = torch.square(rows - found[codes]).mean(dim=0)
+            means, overall, within = (host(part) for part in (found, rows.mean(dim=0), apart))
+        overall = np.where(np.isfinite(overall), overall, 0.0)
+        means = np.where(np.isfinite(means), means, overall)
+        if X.element_size() == 4:  # as the compiled passes take them
+            means, overall = (part.astype(np.float32).astype(np.float64) for part in (means, overall))
+        return means, overall, within
 
     @cached_property
     def _guess(self) -> Any:
-        """(K, d) class means of some rows; that of all of them for a class that is not among these."""
-        torch, (rows, share) = pytorch(), self._some
-        counts = share.sum(dim=0)[:, None]
-        guess = torch.where(counts > 0, share.T @ rows / counts.clamp(min=1.0), rows.mean(dim=0))
-        guess = torch.where(torch.isfinite(guess), guess, torch.zeros_like(guess))
-        return guess.float().double() if self._block.X.element_size() == 4 else guess
+        """(K, d) guesses of the class means as a tensor."""
+        return self._block.on_device(self._looked[0])
 
     @cached_property
-    def _units(self) -> tuple[Any, Float] | None:
-        """Powers of two near one over the spread within classes, and correlations of some rows; or ``None``."""
-        torch, (rows, share) = pytorch(), self._some
-        apart = rows - share @ self._guess
-        spread = torch.sqrt(torch.square(apart).mean(dim=0))
-        usable = (spread > 1e-30) & (spread < 1e30)
-        apart = apart / torch.where(usable, spread, 1.0)
-        correlations = (apart.T @ apart / len(rows)).cpu().numpy()
-        if not bool(usable.all()):
-            return None
-        return torch.exp2(-torch.round(torch.log2(spread))), correlations
-
-    @cached_property
-    def _scattered(self) -> tuple[Float, Float, Float] | None:
-        """(K,) n_k, (K, d) Σ s(x − g_k) and (d, d) scatter within classes by halves; ``None`` with too few digits."""
-        block, n_classes = self._block, self.n_classes
+    def _scattered(self) -> tuple[Float, Float, Float, Float] | None:
+        """(K,) n_k, (K, d) Σ s(x − g_k), (d, d) scatter within classes and g, by halves; ``None`` with too few digits."""
+        block, n_classes, X = self._block, self.n_classes, self._block.X
         many = self._weights is None and block.whole_rows() and block.n * block.shape[1] >= _MANY
-        if not (many and moments.fits(block.X, self._codes, n_classes)):
+        if not (many and moments.fits(X, self._codes, n_classes)):
             return None
-        if self._units is None or _inverse_norm(self._units[1]) > _INDEPENDENT:
+        means, overall, within = self._looked
+        units = powers_of_two(np.sqrt(within))
+        if units is None:
             return None
-        units = self._units[0]
-        first, products = moments.moment_sums(block.X, self._codes, self._guess, units, n_classes)
+        # Means that are within a spread of each other need no centre each: the pass is quicker about one.
+        apart = bool((np.abs(means - overall) * units > 1.0).any())
+        guess = means if apart else overall[None]
+        middle = slice(begin := block.n // 2 // _ALIGNED * _ALIGNED, min(begin + _LOOKED_AT, block.n))
+        looked = moments.moment_sums(X[middle], self._codes[middle], guess, units, n_classes)
+        summed = moments.moment_sums(X, self._codes, guess, units, n_classes)  # which takes longer than the look
+        _, products = looked()
+        if _inverse_norm(_correlations(products, products)) > _INDEPENDENT:
+            return None
+        first, products = summed()
         counts = block.class_rows(n_classes).astype(np.float64)
         scatter = products - (first / np.maximum(counts, 1.0)[:, None]).T @ first
-        added = np.sqrt(np.diag(products))
-        if not (np.isfinite(scatter).all() and (added > 0).all()):
+        if _inverse_norm(_correlations(scatter, products)) > 2.0 * _INDEPENDENT:
             return None
-        if _inverse_norm(scatter / np.outer(added, added)) > 2.0 * _INDEPENDENT:
-            return None
-        back = units.cpu().numpy()
-        return counts, first / back, scatter / np.outer(back, back)
+        return counts, first / units, scatter / np.outer(units, units), np.broadcast_to(guess, means.shape)
 
     @cached_property
     def _sums(self) -> tuple[Float, Float, Float]:
         """(K,) n_k, (K, d) Σ s(x − g_k) and Σ s(x − g_k)²: one reading."""
         block, torch = self._block, pytorch()
-        if (
-            block.whole_rows()
-            and cuda.class_sums_fit(block.shape[1], self.n_classes)
-            and self._codes.element_size() == 1
-        ):
-            return cuda.class_sums(block.X, self._codes, self._weights, self._guess, self.n_classes)
+        if block.whole_rows() and class_sums.fits(block.shape[1], self.n_classes) and self._codes.element_size() == 1:
+            return class_sums.class_sums(block.X, self._codes, self._weights, self._guess, self.n_classes)
         place = {"dtype": torch.float64, "device": block.X.device}
         shape = (self.n_classes, block.shape[1])
         counts, first, second = (
@@ -125,6 +125,12 @@ class DeviceCentred(Centred):
         return found[0], found[1]
 
     @property
+    def _centres(self) -> Float:
+        """(K, d) what was subtracted from rows in that reading."""
+        found = self.__dict__.get("_scattered")
+        return self._looked[0] if found is None else found[3]
+
+    @property
     def _size(self) -> Float:
         counts = self._first[0]
         return np.where(counts > 0, counts, 1.0)[:, None]
@@ -137,8 +143,7 @@ class DeviceCentred(Centred):
     @property
     def mean_high(self) -> Float:  # type: ignore[override]  # as above
         """(K, d) guesses of the class means."""
-        guess: Float = self._guess.cpu().numpy()
-        return np.where(self._first[0][:, None] > 0, guess, 0.0)
+        return np.where(self._first[0][:, None] > 0, self._centres, 0.0)
 
     @property
     def mean_low(self) -> Float:  # type: ignore[override]  # as above
@@ -206,11 +211,22 @@ class DeviceCentred(Centred):
         return result
 
 
+def _correlations(scatter: Float, products: Float) -> Float:
+    """Scatter in the units of what was added, which cancels where classes are far apart."""
+    added = np.sqrt(np.diag(products))
+    added = np.where(np.isfinite(added) & (added > 0), added, np.nan)
+    return scatter / np.outer(added, added)
+
+
 def _inverse_norm(correlations: Float) -> float:
     """A bound on the spectral norm of the inverse, from its sums of columns; infinite for a matrix that has none."""
-    try:
-        inverse = np.linalg.inv(correlations)
-    except np.linalg.LinAlgError:
+    if not np.isfinite(correlations).all():
         return np.inf
-    norm = float(np.abs(inverse).sum(axis=0).max())
-    return norm if np.isfinite(norm) and (np.diag(inverse) > 0).all() else np.inf
+    with one_blas_thread():
+        factor, failed = lapack.dpotrf(correlations, lower=1)
+        inverse, failed = (factor, failed) if failed else lapack.dpotri(factor, lower=1)
+    if failed:
+        return np.inf
+    lower = np.abs(inverse)  # zeros above the diagonal
+    norm = float((lower.sum(axis=0) + lower.sum(axis=1) - np.diag(lower)).max())
+    return norm if np.isfinite(norm) else np.inf

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Block, StoredBlock
 from separatrix.data.device.block import DeviceBlock
-from separatrix.data.device.source import some_rows
+from separatrix.data.device.hints import Hints
 from separatrix.data.device.tensors import pytorch, usable
 from separatrix.data.files import FileSource
 from separatrix.data.source import Source
@@ -38,7 +38,7 @@ class DeviceFiles(View):
         assert isinstance(block, StoredBlock), "files give blocks of an array"
         X = block.X if block.X.flags.writeable else np.array(block.X)
         rows = DeviceBlock(_moved(pytorch().from_numpy(X.T), self.device), block.y, block.weights, block.start)
-        rows.near(*some_rows(rows.X))
+        rows.near(Hints.of(rows.X))
         rows.precise = self._precise
         return rows
 

@@ -15,19 +15,19 @@ from separatrix.data.arrays import MemorySource
 from separatrix.data.block import Block, Float
 from separatrix.data.checks import check_numbers
 from separatrix.data.device.block import DeviceBlock
+from separatrix.data.device.hints import Hints
+from separatrix.data.device.labels import label_counts
 from separatrix.data.device.tensors import as_tensor, on_device, pytorch, there, to_host
 from separatrix.data.labels import as_target, as_weights, check_finite_target, encode, known_labels
 from separatrix.data.source import Source
 from separatrix.kernels.device.cuda import take_runs
 
-# Rows whose means are subtracted before the arithmetic of single precision.
-_SOME = 4096
 # Rows that follow each other in a sample.
 _SAMPLED_RUN = 64
+# Labels among which all of a wider range are mostly found.
+_LOOKED_AT = 1 << 16
 # Whole numbers within so many of each other are looked up in a table.
 _NARROW = 1 << 16
-# Labels among which all of a narrow range are mostly found.
-_LOOKED_AT = 1 << 16
 
 
 class DeviceSource(MemorySource):
@@ -46,7 +46,7 @@ class DeviceSource(MemorySource):
     def _whole(self, X: Any, weights: Any) -> DeviceBlock:
         """The block of all rows."""
         block = DeviceBlock(X, None, weights)
-        block.near(*some_rows(X))
+        block.near(Hints.of(X))
         return block
 
     def with_targets(self, y: Any) -> Self:
@@ -73,9 +73,11 @@ class DeviceSource(MemorySource):
         weights = self._block_of_all
         quick = labels_there(self._given) if classes is None and weights.weights is None else None
         if quick is not None:
-            known, codes = quick
+            known, codes, counts = quick
             view = self.with_targets(codes)
             view.classes = view.all_classes = known
+            if counts is not None:
+                view._block_of_all.counted_as(counts)
             return view
         target = self._target()
         known, codes = encode(target, classes, weights.weights)
@@ -178,41 +180,46 @@ def spread_runs(n_rows: int, rows: int) -> tuple[NDArray[np.intp], int]:
     return starts, run
 
 
-def some_rows(X: Any) -> tuple[Float, Float]:
-    """(d,) means and standard deviations of some rows: differences from numbers near the columns keep their digits."""
-    if not X.shape[0]:
-        return np.zeros(int(X.shape[1])), np.zeros(int(X.shape[1]))
-    some = X[:: max(1, X.shape[0] // _SOME)][:_SOME].double()
-    spread, means = pytorch().std_mean(some, dim=0, correction=0)
-    found: Float = pytorch().stack([means, spread]).cpu().numpy()
-    return np.where(np.isfinite(found[0]), found[0], 0.0), found[1]
-
-
-def labels_there(y: Any) -> tuple[NDArray[Any], Any] | None:
-    """Sorted labels, and the codes on the device, of whole numbers in a narrow range that lie there; else ``None``."""
+def labels_there(y: Any) -> tuple[NDArray[Any], Any, NDArray[np.intp] | None] | None:
+    """Sorted labels, the codes on the device, of whole numbers in a narrow range that lie there, and their counts where they
+    are known; else ``None``.
+    """
     torch = pytorch()
     if y is None or not on_device(y):
         return None
     values = there(y)
     if values.ndim != 1 or values.is_floating_point() or values.is_complex() or not values.numel():
         return None
-    numbers = values.view(torch.uint8) if values.dtype == torch.bool else values
-    low, high = (int(end) for end in torch.aminmax(numbers))
-    if high - low >= _NARROW:
-        return None
-    if (low, high) == (0, 1):
-        return np.array([0, 1], dtype=values[:1].cpu().numpy().dtype), numbers.to(torch.uint8)
-    shifted = numbers if low == 0 and numbers.dtype == torch.uint8 else (numbers.to(torch.int64) - low).to(torch.int32)
-    found = _numbers_in(shifted[:: max(1, len(shifted) // _LOOKED_AT)], high - low + 1)
-    if len(found) <= high - low:  # some may be rare
-        found = _numbers_in(shifted, high - low + 1)
-    known = (found + low).astype(values[:1].cpu().numpy().dtype)
+    kind = np.dtype(str(values.dtype).removeprefix("torch."))
+    counts = None
+    if kind.itemsize == 1 and kind.kind in "ub":  # one reading finds which there are and how many
+        shifted, low = values.view(torch.uint8), 0
+        counts = label_counts(shifted, 256)
+        found = np.flatnonzero(counts)
+        high = int(found[-1])
+    else:
+        low, high = torch.stack(torch.aminmax(values)).tolist()
+        if high - low >= _NARROW:
+            return None
+        if (low, high) == (0, 1):
+            return np.array([0, 1], dtype=kind), values.to(torch.uint8), None
+        if high - low < 256:
+            shifted = (values if low == 0 else values - low).to(torch.uint8)
+            counts = label_counts(shifted, high - low + 1)
+            found = np.flatnonzero(counts)
+        else:
+            shifted = (values.to(torch.int64) - low).to(torch.int32)
+            found = _numbers_in(shifted[:: max(1, len(shifted) // _LOOKED_AT)], high - low + 1)
+            if len(found) <= high - low:  # some may be rare
+                found = _numbers_in(shifted, high - low + 1)
+    known = (found + low).astype(kind)
     if len(found) <= high - low:
         place = torch.zeros(high - low + 1, dtype=torch.int32, device=values.device)
         codes = torch.arange(len(found), dtype=torch.int32, device=values.device)
         place[torch.as_tensor(found).to(values.device)] = codes
         shifted = place[shifted.long()]
-    return known, shifted.to(torch.uint8) if len(found) <= 256 else shifted
+    codes = shifted.to(torch.uint8) if len(found) <= 256 else shifted
+    return known, codes, None if counts is None else counts[found]
 
 
 def _numbers_in(values: Any, count: int) -> NDArray[np.intp]:

@@ -192,9 +192,12 @@ class SparseDeviceCentred(DeviceCentred):
         self._share = membership(codes.long(), block.device_weights(), n_classes)
 
     @cached_property
-    def _guess(self) -> Any:
+    def _looked(self) -> tuple[Float, Float, Float]:
+        """Class means of all rows; nothing is known of the rest, which is not asked for."""
         counts = self._share.sum(dim=0)[:, None]
-        return segment_sums(self._block.X.by_column, self._share).T / pytorch().where(counts > 0, counts, 1.0)
+        means = segment_sums(self._block.X.by_column, self._share).T / pytorch().where(counts > 0, counts, 1.0)
+        unknown = np.full(self._block.shape[1], np.nan)
+        return means.cpu().numpy(), unknown, unknown
 
     @cached_property
     def _sums(self) -> tuple[Float, Float, Float]:

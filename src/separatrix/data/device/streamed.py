@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from separatrix.data.arrays import MemorySource
 from separatrix.data.block import Block, Float
 from separatrix.data.device.block import DeviceBlock
+from separatrix.data.device.hints import Hints
 from separatrix.data.device.source import DeviceSource, Spread, spread_runs
 from separatrix.data.device.tensors import pytorch
 from separatrix.data.source import Source
@@ -65,8 +66,8 @@ class StreamedSource(MemorySource):
         self._precise = False
         some = np.asarray(X[:: max(1, len(X) // _SOME)][:_SOME], dtype=np.float64)
         means = some.mean(axis=0) if len(some) else np.zeros(X.shape[1])
-        self._near = np.where(np.isfinite(means), means, 0.0)
-        self._spread = some.std(axis=0) if len(some) else np.zeros(X.shape[1])
+        spreads = some.std(axis=0) if len(some) else np.zeros(X.shape[1])
+        self._hints = Hints.known(np.where(np.isfinite(means), means, 0.0), spreads)
         self._seen_by: StreamedSource | None = None
         self._registered = _register(X, self.device)
 
@@ -75,7 +76,7 @@ class StreamedSource(MemorySource):
         numbers = torch.as_tensor(np.ascontiguousarray(self._X[rows], dtype=self.dtype))
         there = numbers.to(self.device, non_blocking=self._registered)
         block = DeviceBlock(there, y, weights, rows.start)
-        block.near(self._near, self._spread)
+        block.near(self._hints)
         block.precise = self._precise
         return block
 

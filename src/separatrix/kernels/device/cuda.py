@@ -21,7 +21,6 @@ MOST_IN_ONE = 48  # columns up to which rows must follow each other without a ga
 _FEW, _SHORT, _THREADS, _BLOCKS = 48, 16, 256, 1584
 _RUNNING = 200_000  # bytes of shared memory for copies that are on their way
 _SUMS, _REST = 5, 7
-_SHARED = 228 << 10  # bytes of shared memory of a multiprocessor
 # Hopper and what came after it for data centres: the compute capability, times ten, from which tensor cores multiply sixteen
 # columns in double precision, and shared memory that a block of threads may have. On others PyTorch makes the same sums.
 _CAPABILITY, _SHARED_BY_ONE = 90, 227 << 10
@@ -199,52 +198,6 @@ def take_runs(X: Any, starts: Any, run: int) -> Any:
     with cupy.cuda.Device(X.device.index), stream(cupy, torch, X.device):
         _copy(piece)((len(starts),), (_THREADS,), (*given, np.uint64(out.data_ptr())))
     return out
-
-
-def _class_cut(d: int, n_classes: int) -> tuple[int, int]:
-    """Shared memory of a block of threads for the sums of all classes, and blocks side by side."""
-    padded = -(-d // 32) * 32
-    width = 2 * n_classes * padded + n_classes
-    shared = 8 * width + 4 * (8 * (width + width % 2) + n_classes * padded)
-    return shared, max(1, min(3, _SHARED // (shared + 1024)))
-
-
-@cache
-def _class_kernels(d: int, n_classes: int, stored: str) -> tuple[Any, Any, int, int]:
-    cupy = import_module("cupy")
-    shared, blocks = _class_cut(d, n_classes)
-    head = f"typedef {stored} T;\nconstexpr int D = {d}, K = {n_classes}, MINB = {blocks};\n"
-    body = resources.files(__package__).joinpath("class_rows.cu").read_text()
-    module = cupy.RawModule(code=head + body, options=("-std=c++17",))
-    run = module.get_function("class_pass")
-    run.max_dynamic_shared_size_bytes = shared
-    return run, module.get_function("gather"), shared, 132 * blocks * 4
-
-
-def class_sums_fit(d: int, n_classes: int) -> bool:
-    """Whether the sums of all classes fit into the shared memory of a block of threads."""
-    return d <= 512 and n_classes <= 256 and _class_cut(d, n_classes)[0] <= _RUNNING
-
-
-def class_sums(X: Any, codes: Any, weights: Any, guess: Any, n_classes: int) -> tuple[Any, Any, Any]:
-    """(K,) weights, (K, d) Σ s(x − guess) and (K, d) Σ s(x − guess)² on the host; guess (K, d) is a tensor on the device."""
-    cupy, torch = import_module("cupy"), import_module("torch")
-    n, d = X.shape
-    run, gather, shared, blocks = _class_kernels(d, n_classes, "float" if X.dtype == torch.float32 else "double")
-    padded = -(-d // 32) * 32
-    width = 2 * n_classes * padded + n_classes
-    partial = torch.empty((blocks, width), dtype=torch.float64, device=X.device)
-    out = torch.empty(width, dtype=torch.float64, device=X.device)
-    held = [None if a is None else a.float().contiguous() for a in (weights, guess)]
-    weights_, guess_ = (np.uint64(0 if a is None else a.data_ptr()) for a in held)
-    with cupy.cuda.Device(X.device.index), stream(cupy, torch, X.device):
-        rows = (np.uint64(X.data_ptr()), np.int64(X.stride(0)), np.uint64(codes.data_ptr()), weights_, guess_)
-        run((blocks,), (_THREADS,), (*rows, np.int64(n), np.uint64(partial.data_ptr())), shared_mem=shared)
-        parts = (np.uint64(partial.data_ptr()), np.int32(blocks), np.uint64(out.data_ptr()))
-        gather((-(-width // 32),), (256,), parts)
-    host = out.cpu().numpy()
-    moments = host[: 2 * n_classes * padded].reshape(n_classes, padded, 2)[:, :d]
-    return host[2 * n_classes * padded :].copy(), moments[:, :, 0].copy(), moments[:, :, 1].copy()
 
 
 @cache

@@ -1,19 +1,10 @@
-// What the kernels share that multiply by the tensor cores of half precision; QUADS, rows on boundaries of sixteen bytes, is defined before.
+// What a kernel needs that multiplies by the tensor cores of half precision, after split.cu; QUADS, rows on boundaries of sixteen
+// bytes, is defined before.
 typedef unsigned char u8;
 typedef unsigned int u32;
 #define FULL 0xffffffffu
 constexpr int WARPS = 4, THREADS = 32 * WARPS;
 
-__device__ __forceinline__ u32 halves(float a, float b) {
-    u32 h;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(h) : "f"(b), "f"(a));
-    return h;
-}
-__device__ __forceinline__ u32 rest(float a, float b, u32 high) {
-    float p, q;
-    asm("{.reg .f16 s, t; mov.b32 {s, t}, %2; cvt.f32.f16 %0, s; cvt.f32.f16 %1, t;}" : "=f"(p), "=f"(q) : "r"(high));
-    return halves(a - p, b - q);
-}
 __device__ __forceinline__ u32 turned(u32 a) {   // of eight by eight numbers
     u32 b;
     asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(b) : "r"(a));

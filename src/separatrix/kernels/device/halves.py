@@ -19,5 +19,5 @@ def compiled(name: str, constants: dict[str, int]) -> Any:
     """The module of a file of kernels, with what is shared by them, for constants that are known at compile time."""
     head = "constexpr int " + ", ".join(f"{key} = {value}" for key, value in constants.items()) + ";\n"
     files = resources.files(__package__)
-    body = "".join(files.joinpath(part).read_text() for part in ("halves.cu", name))
+    body = "".join(files.joinpath(part).read_text() for part in ("split.cu", "halves.cu", name))
     return import_module("cupy").RawModule(code=head + body, options=("-std=c++17",))

@@ -1,203 +1,204 @@
-// Sums over the classes of dense rows of float32 on the device, each row read once, by the tensor cores of half precision.
+// Sums by class and products of columns over dense rows of float32 on the device, each row read once.
 //
-//   z = (x - c_k) u                          of a row of class k; c guesses of the class means, u powers of two
-//   A_kj = sum z_j over the rows of class k,   B_ij = sum z_i z_j over all rows
+//   first_kj = sum z_j   over the rows of class k,      products_ij = sum z_i z_j   over all rows,
+//   z = (x - c_y) u        c_k a guess of the mean of class k, or of all; u_j a power of two near one over the spread of column j
 //
 // A number is taken as two of half precision, z = h + l to 22 bits, and a product as h h' + h l' + l h': what is left out is at most
-// 2^-22 of it. Sixteen rows are added by the tensor cores, which truncate; their sums in single precision, rounded to nearest, and
-// every 4096 rows of a block of threads in double precision. Memberships are exact in half precision, so that class sums are
-// products as well. A fixed map of rows to blocks of threads and sums in a fixed order: the bits do not differ between runs.
+// 2^-22 of it. With rows a = [membership, h] of sixteen columns and more,
 //
-//   mma m16n8k16:   A = (h or l)' of sixteen columns,   B = that of eight columns, or memberships of eight classes
+//   A'H = [sums of h by class ; sum h h'],      A'L = [sums of l by class ; sum h l'],      products = A'H + A'L + (A'L)'
 //
-// In shared memory words (h, h') and (l, l') of a pair of rows are kept column by column: lane (g, t) finds the operand of column g and of
-// the rows 2t and 2t + 1 in one load. Known at compile time: D columns, K classes, QUADS (rows on boundaries of sixteen bytes), MINB.
-// What is shared by the kernels of halves precedes this.
-constexpr int Q = (D + 3) / 4, GROUPS = (4 * Q + 7) / 8, STRIPS = (GROUPS + 1) / 2, CLASS_GROUPS = (K + 7) / 8, PADDED = 8 * GROUPS;
-constexpr int PITCH = PADDED + (8 + 32 - PADDED % 32) % 16;   // in words: no two lanes meet in a bank
-constexpr int LANES = Q <= 8 ? 8 : Q <= 16 ? 16 : 32, STEP = WARPS * (32 / LANES), PER = 4, ROWS = 2 * PER * STEP;   // of a quad each
-constexpr int CHAIN = 4096 / ROWS, LOW = ROWS / 2 * PITCH;   // LOW words from (h, h') to (l, l')
+// Two warp groups take tiles of rows apart, which the copy engine brings; others multiply, each 64 columns of A with all of H and L,
+// which lie in shared memory. The tensor cores truncate: sums h h' of 64 rows are added to sums in single precision, rounded to
+// nearest, and these every CHAIN times in double precision, as the sums h l' are, which are small. A fixed map of tiles to blocks of
+// threads and sums in a fixed order: the bits do not differ between runs.
+//
+// In shared memory eight columns of a row are sixteen bytes, and those of the next row follow them. Known at compile time: D columns,
+// K classes, APART (a guess for each class), GROUPS (of eight columns), CLASS_GROUPS (of eight classes), PARTS (warp groups that
+// multiply), CHUNKS (of 64 rows in a tile), STAGES (tiles on their way), TURNS (of operands), BATCH (loads
+// of a lane before it stores), MANY and FEW (registers of threads that multiply and that
+// take apart), and `multiply`, a product of sixteen rows. copies.cu and split.cu precede this.
+constexpr int MAKERS = 8, THREADS = 32 * MAKERS + 128 * PARTS, TILE = 64 * CHUNKS, CHAIN = 256;
+constexpr int PITCH = 8 * GROUPS + 4, ROOM = TILE * D + 8;                  // in numbers: of a class in the table, and of a tile
+constexpr int NEXT_ROWS = 128, NEXT_COLUMNS = TILE * 16 + 16;   // in bytes: to the next eight rows, or columns; no two lanes meet in a bank
+constexpr int HIGH = CLASS_GROUPS * NEXT_COLUMNS, LOW = HIGH + GROUPS * NEXT_COLUMNS;   // where h and l of a tile are
+constexpr int ENDS = CLASS_GROUPS + 2 * GROUPS, ASKED = 8 * PARTS, TURN = (ENDS > ASKED ? ENDS : ASKED) * NEXT_COLUMNS;
+constexpr int HELD = 4 * GROUPS, WIDTH = PARTS * HELD * 128;
 
-// Tiles of sums: products of columns on and above the diagonal, then memberships, in pairs of strips that share operands.
-constexpr int tiles_of(int strip) { return GROUPS - 2 * strip + CLASS_GROUPS; }
-constexpr int all_tiles() { int t = 0; for (int i = 0; i < STRIPS; ++i) t += tiles_of(i); return t; }
-constexpr int TILES = all_tiles(), SHARE = (TILES + WARPS - 1) / WARPS;
-struct Plan { int strip[SHARE], group[SHARE], count; };   // groups from GROUPS on are of classes
-constexpr Plan plan_of(int warp) {
-    Plan plan{};
-    int tile = 0;
-    for (int pair = 0; pair < STRIPS; pair += 2)
-        for (int group = 2 * pair; group < GROUPS + CLASS_GROUPS; ++group)
-            for (int strip = pair; strip < pair + 2 && strip < STRIPS; ++strip)
-                if (group >= 2 * strip) {
-                    if (tile >= warp * SHARE && tile < (warp + 1) * SHARE) {
-                        plan.strip[plan.count] = strip;
-                        plan.group[plan.count] = group;
-                        ++plan.count;
-                    }
-                    ++tile;
-                }
-    return plan;
+__device__ __forceinline__ unsigned long long described(u32 at) {   // sixteen rows of an operand
+    return (unsigned long long)(at >> 4 & 0x3fff) | (unsigned long long)(NEXT_ROWS >> 4) << 16 | (unsigned long long)(NEXT_COLUMNS >> 4) << 32;
 }
-constexpr bool fresh_strip(const Plan& plan, int i) {   // no tile before this one of the warp has used its strip
-    for (int k = 0; k < i; ++k) if (plan.strip[k] == plan.strip[i]) return false;
-    return true;
+__device__ __forceinline__ float4 four(const float* from) {
+    if (D % 4 == 0) return *reinterpret_cast<const float4*>(from);
+    return make_float4(from[0], from[1], from[2], from[3]);
 }
 
-struct Rows { const float* X; const u8* y; long long n; };
+// Where things lie in shared memory, and barriers: a tile is there, is no longer needed; its operands are made, are no longer needed.
+struct Shared { unsigned char *operands, *labels; float *ring, *table; u32 there, read, made, free; };
+struct Given { const float* X; const u8* y; long long n, tiles; };
 
-// The part of the next rows that a thread has loaded: a quad of columns of PER pairs of rows. One function for all warps, so that
-// what differs between them stays small enough for the memory of instructions.
-struct Ahead {
-    float4 x[PER][2];
-    u8 label;   // of the tile after the next
-    __device__ __forceinline__ void load(const Rows& rows, long long tile, int pair, int quad) {
-        const long long base = tile * ROWS;
-        const float* from = rows.X + (base + 2 * pair) * D + 4 * quad;
-        if (base + ROWS <= rows.n && quad < Q) {
-#pragma unroll
-            for (int i = 0; i < PER; ++i)
-#pragma unroll
-                for (int r = 0; r < 2; ++r) x[i][r] = quad_at<D>(from + (2 * i * STEP + r) * D, 4 * quad);
-        } else {
-#pragma unroll
-            for (int i = 0; i < PER; ++i)
-#pragma unroll
-                for (int r = 0; r < 2; ++r) {
-                    const bool there = quad < Q && base + 2 * (pair + i * STEP) + r < rows.n;
-                    x[i][r] = there ? quad_at<D>(from + (2 * i * STEP + r) * D, 4 * quad) : make_float4(0, 0, 0, 0);
-                }
+// The operands of the tiles of a block of threads: each warp makes those of its rows, a lane of four columns.
+__device__ __forceinline__ void take_apart(const Given& given, const Shared& shared) {
+    constexpr int EACH = TILE / MAKERS, QUADS = 2 * GROUPS, AT_ONCE = 32 / QUADS;   // rows of a warp, and of them at once
+    const int lane = threadIdx.x & 31, own = threadIdx.x >> 5, group = lane >> 3, j = 4 * (lane % QUADS);
+    const int place_of = HIGH + (lane % QUADS >> 1) * NEXT_COLUMNS + (lane & 1) * 8;
+    const float* unit = shared.table + (APART ? K + 1 : 1) * PITCH;
+    const float4 u = *reinterpret_cast<const float4*>(unit + j);
+    const float4 m = *reinterpret_cast<const float4*>(shared.table + j);
+    auto fetch = [&](long long tile, int stage) {   // a whole tile; the last one may be none
+        if ((tile + 1) * TILE > given.n) return;
+        const u32 barrier = shared.there + 8 * stage;
+        expect(barrier, TILE * D * 4 + TILE);
+        bring(place(shared.ring + stage * ROOM), given.X + tile * TILE * D, TILE * D * 4, barrier);
+        bring(place(shared.labels + stage * TILE), given.y + tile * TILE, TILE, barrier);
+    };
+    if (threadIdx.x == 0)
+        for (int s = 0; s < STAGES; ++s) fetch(blockIdx.x + (long long)s * gridDim.x, s);
+    int stage = 0, turn = 0;
+    u32 parity = 0, round = 1;   // a turn is free before it is first used
+    for (long long tile = blockIdx.x; tile < given.tiles; tile += gridDim.x) {
+        if (threadIdx.x == 0 && tile >= gridDim.x) {   // where the tile before was, when all have read it
+            const int before = stage == 0 ? STAGES - 1 : stage - 1;
+            await(shared.read + 8 * before, stage == 0 ? parity ^ 1 : parity);
+            fetch(tile + (long long)(STAGES - 1) * gridDim.x, before);
         }
-    }
-    __device__ __forceinline__ void load_label(const Rows& rows, long long tile) {
-        const long long at = tile * ROWS + threadIdx.x;
-        label = threadIdx.x < ROWS && at < rows.n ? __ldg(rows.y + at) : u8(K);
-    }
-    // `table` has c u of the classes, zeros for rows that are not there, and u.
-    __device__ __forceinline__ void store(const float4* table, const u8* labels, u32* z, int pair, int quad) const {
-        if (quad >= Q) return;
-        const float4 u = table[(K + 1) * Q + quad];
-#pragma unroll
-        for (int i = 0; i < PER; ++i) {
-            const int at = pair + i * STEP;
-            const u32 both = reinterpret_cast<const unsigned short*>(labels)[at];
-            const float4 c = table[(both & 255) * Q + quad], e = table[(both >> 8) * Q + quad], a = x[i][0], b = x[i][1];
-            const float p[4] = {fmaf(a.x, u.x, -c.x), fmaf(a.y, u.y, -c.y), fmaf(a.z, u.z, -c.z), fmaf(a.w, u.w, -c.w)};
-            const float q[4] = {fmaf(b.x, u.x, -e.x), fmaf(b.y, u.y, -e.y), fmaf(b.z, u.z, -e.z), fmaf(b.w, u.w, -e.w)};
-            uint4* to = reinterpret_cast<uint4*>(z + at * PITCH + 4 * quad);
-            u32 h[4];
-#pragma unroll
-            for (int j = 0; j < 4; ++j) h[j] = halves(p[j], q[j]);
-            to[0] = make_uint4(h[0], h[1], h[2], h[3]);
-            to[LOW / 4] = make_uint4(rest(p[0], q[0], h[0]), rest(p[1], q[1], h[1]), rest(p[2], q[2], h[2]), rest(p[3], q[3], h[3]));
-        }
-    }
-};
-
-// The sums of a warp: its tiles for the rows that are in shared memory.
-template <int WARP> struct Sums {
-    static __device__ __forceinline__ void add(float (&sums)[SHARE][4], const u32* here, const u8* labels) {
-        constexpr Plan plan = plan_of(WARP);
-        const int lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
-#pragma unroll 1
-        for (int k = 0; k < ROWS; k += 16) {
-            const u32* z = here + (k / 2 + t) * PITCH + g;   // four pairs further on are the other half of the rows
-            const u32 l0 = reinterpret_cast<const unsigned short*>(labels)[k / 2 + t];
-            const u32 l1 = reinterpret_cast<const unsigned short*>(labels)[k / 2 + t + 4];
-            u32 a[2][4], b[2][4], p0 = 0, p1 = 0, q0 = 0, q1 = 0;   // of two strips; of a group, high and low
-#pragma unroll
-            for (int i = 0; i < SHARE; ++i) {
-                if (i >= plan.count) break;
-                const int strip = plan.strip[i], group = plan.group[i], s = strip & 1;
-                if (fresh_strip(plan, i)) {
-                    const bool both = 2 * strip + 1 < GROUPS;
-#pragma unroll
-                    for (int h = 0; h < 4; ++h) {
-                        const int at = 16 * strip + 8 * (h & 1) + 4 * PITCH * (h >> 1);
-                        a[s][h] = both || !(h & 1) ? z[at] : 0;
-                        b[s][h] = both || !(h & 1) ? z[at + LOW] : 0;
-                    }
-                }
-                if (i == 0 || group != plan.group[i > 0 ? i - 1 : 0]) {
-                    if (group < GROUPS) {
-                        p0 = z[8 * group]; p1 = z[8 * group + 4 * PITCH];
-                        q0 = z[8 * group + LOW]; q1 = z[8 * group + 4 * PITCH + LOW];
-                    } else {
-                        const u32 k0 = 8 * (group - GROUPS) + g;
-                        p0 = ((l0 & 255) == k0 ? 0x3c00u : 0u) | ((l0 >> 8) == k0 ? 0x3c000000u : 0u);
-                        p1 = ((l1 & 255) == k0 ? 0x3c00u : 0u) | ((l1 >> 8) == k0 ? 0x3c000000u : 0u);
-                    }
-                }
-                float c[4];
-                multiply_first(c, b[s][0], b[s][1], b[s][2], b[s][3], p0, p1);
-                if (group < GROUPS) multiply(c, a[s][0], a[s][1], a[s][2], a[s][3], q0, q1);
-                multiply(c, a[s][0], a[s][1], a[s][2], a[s][3], p0, p1);
-#pragma unroll
-                for (int r = 0; r < 4; ++r) sums[i][r] += c[r];
+        __syncwarp();
+        float* rows = shared.ring + stage * ROOM;
+        u8* labels = shared.labels + stage * TILE;
+        if ((tile + 1) * TILE <= given.n) await(shared.there + 8 * stage, parity);
+        else {   // rows that are not there become zeros
+            for (int i = threadIdx.x; i < TILE * D; i += 32 * MAKERS) {
+                const float none = APART ? 0.f : shared.table[i % D] / unit[i % D];
+                rows[i] = tile * TILE * D + i < given.n * D ? given.X[tile * TILE * D + i] : none;
             }
+            for (int i = threadIdx.x; i < TILE; i += 32 * MAKERS) labels[i] = tile * TILE + i < given.n ? given.y[tile * TILE + i] : u8(K);
+            asm volatile("bar.sync 1, %0;" ::"n"(32 * MAKERS) : "memory");
         }
+        await(shared.free + 8 * turn, round);
+        const float* x = rows + own * EACH * D;
+        unsigned char* to = shared.operands + turn * TURN + own * EACH * 16;
+        labels += own * EACH;
+#pragma unroll
+        for (int i = 0; i < EACH; i += 8)
+            if (group < CLASS_GROUPS) {
+                const u32 k = labels[i + (lane & 7)] - 8 * group;   // of eight classes; none where it is larger
+                const u32 one = k & 1 ? 0x3c000000u : 0x3c00u;
+                *reinterpret_cast<uint4*>(to + (i + (lane & 7)) * 16 + group * NEXT_COLUMNS) =
+                    make_uint4(k >> 1 == 0 ? one : 0, k >> 1 == 1 ? one : 0, k >> 1 == 2 ? one : 0, k >> 1 == 3 ? one : 0);
+            }
+        if (lane < AT_ONCE * QUADS)
+#pragma unroll
+            for (int first = 0; first < EACH; first += BATCH * AT_ONCE) {   // loads before stores, which they could not pass
+                float4 a[BATCH], c[BATCH];
+#pragma unroll
+                for (int b = 0; b < BATCH; ++b) {
+                    const int r = first + b * AT_ONCE + lane / QUADS;
+                    if (EACH % (BATCH * AT_ONCE) && r >= EACH) break;
+                    a[b] = four(x + r * D + j);
+                    c[b] = APART ? *reinterpret_cast<const float4*>(shared.table + labels[r] * PITCH + j) : m;
+                }
+#pragma unroll
+                for (int b = 0; b < BATCH; ++b) {
+                    const int r = first + b * AT_ONCE + lane / QUADS;
+                    if (EACH % (BATCH * AT_ONCE) && r >= EACH) break;
+                    const float p = fmaf(a[b].x, u.x, -c[b].x), q = fmaf(a[b].y, u.y, -c[b].y);
+                    const float s = fmaf(a[b].z, u.z, -c[b].z), t = fmaf(a[b].w, u.w, -c[b].w);
+                    const uint2 h = make_uint2(halves(p, q), halves(s, t));
+                    *reinterpret_cast<uint2*>(to + r * 16 + place_of) = h;
+                    *reinterpret_cast<uint2*>(to + r * 16 + place_of + (LOW - HIGH)) = make_uint2(rest(p, q, h.x), rest(s, t, h.y));
+                }
+            }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncwarp();
+        if (lane == 0) {
+            arrive(shared.read + 8 * stage);
+            arrive(shared.made + 8 * turn);
+        }
+        if (++stage == STAGES) { stage = 0; parity ^= 1; }
+        if (++turn == TURNS) { turn = 0; round ^= 1; }
     }
-};
+}
 
-extern "C" __global__ void __launch_bounds__(THREADS, MINB)
-moment_pass(const float* __restrict__ X, const u8* __restrict__ y, const float* __restrict__ given, long long n, double* __restrict__ partial) {
-    extern __shared__ __align__(16) unsigned char bytes[];
-    u32* z = reinterpret_cast<u32*>(bytes);   // two turns of rows
-    float* table = reinterpret_cast<float*>(z + 4 * LOW);
-    __shared__ __align__(16) u8 labels[3][ROWS];
-    for (int i = threadIdx.x; i < 4 * LOW; i += THREADS) z[i] = 0;
-    for (int i = threadIdx.x; i < (K + 2) * 4 * Q; i += THREADS) table[i] = i % (4 * Q) < D ? given[(i / (4 * Q)) * D + i % (4 * Q)] : 0.f;
-    const Rows rows{X, y, n};
-    const float4* quads = reinterpret_cast<const float4*>(table);
-    const int lane = threadIdx.x & 31, own = threadIdx.x >> 5, pair = own * (32 / LANES) + lane / LANES, quad = lane % LANES;
-    double* out = partial + ((long long)blockIdx.x * WARPS + own) * (SHARE * 128) + lane;
-    float sums[SHARE][4];
+// The sums of a warp group: 64 columns of A.
+__device__ __forceinline__ void sum_up(const Given& given, const Shared& shared, double* out) {
+    const int own = threadIdx.x - 32 * MAKERS, part = own >> 7, warp = own >> 5 & 3;
+    float made[HELD], low[HELD], sums[HELD];
 #pragma unroll
-    for (int i = 0; i < SHARE; ++i)
-#pragma unroll
-        for (int r = 0; r < 4; ++r) sums[i][r] = 0;
+    for (int i = 0; i < HELD; ++i) made[i] = low[i] = sums[i] = 0;
+    out += part * HELD * 128 + (own & 127);
     bool begun = false;
-    auto flush = [&]() {
+    auto flush = [&]() {   // half the sums h h' of columns: what is wanted is the result and its transpose
 #pragma unroll
-        for (int i = 0; i < SHARE; ++i)
-#pragma unroll
-            for (int r = 0; r < 4; ++r) {
-                double* at = out + (i * 4 + r) * 32;
-                *at = begun ? *at + double(sums[i][r]) : double(sums[i][r]);
-                sums[i][r] = 0;
-            }
+        for (int i = 0; i < HELD; ++i) {
+            const bool of_class = 8 * part + 2 * warp + (i >> 1 & 1) < CLASS_GROUPS;
+            const double t = (of_class ? 1.0 : 0.5) * double(sums[i]) + double(low[i]);
+            out[i * 128] = begun ? out[i * 128] + t : t;
+            sums[i] = low[i] = 0;
+        }
         begun = true;
     };
-    Ahead next;
-    next.load(rows, blockIdx.x, pair, quad);
-    next.load_label(rows, blockIdx.x);
-    if (threadIdx.x < ROWS) labels[0][threadIdx.x] = next.label;
-    next.load_label(rows, (long long)blockIdx.x + gridDim.x);
-    __syncthreads();
-    int turn = 0, third = 0, chain = 0;
-    for (long long tile = blockIdx.x; tile * ROWS < n; tile += gridDim.x, turn ^= 1) {
-        u32* here = z + turn * 2 * LOW;
-        const u8* mine = labels[third];
-        next.store(quads, mine, here, pair, quad);
-        third = third == 2 ? 0 : third + 1;
-        if (threadIdx.x < ROWS) labels[third][threadIdx.x] = next.label;
-        __syncthreads();
-        next.load(rows, tile + gridDim.x, pair, quad);
-        next.load_label(rows, tile + 2 * (long long)gridDim.x);
-        switch (own) {
-            case 0: Sums<0>::add(sums, here, mine); break;
-            case 1: Sums<1>::add(sums, here, mine); break;
-            case 2: Sums<2>::add(sums, here, mine); break;
-            default: Sums<3>::add(sums, here, mine);
+    int turn = 0, chain = 0;
+    u32 parity = 0;
+    for (long long tile = blockIdx.x; tile < given.tiles; tile += gridDim.x) {
+        await(shared.made + 8 * turn, parity);
+        const u32 at = place(shared.operands + turn * TURN);
+#pragma unroll
+        for (int chunk = 0; chunk < CHUNKS; ++chunk) {
+            const u32 first = at + 8 * chunk * NEXT_ROWS, mine = first + part * 8 * NEXT_COLUMNS;
+#pragma unroll
+            for (int i = 0; i < HELD; ++i) asm volatile("" : "+f"(made[i]), "+f"(low[i]) :: "memory");
+            asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+            for (int k = 0; k < 8; k += 2) multiply(made, described(mine + k * NEXT_ROWS), described(first + HIGH + k * NEXT_ROWS), k > 0);
+#pragma unroll
+            for (int k = 0; k < 8; k += 2) multiply(low, described(mine + k * NEXT_ROWS), described(first + LOW + k * NEXT_ROWS), 1);
+            asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+            asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+            if (chunk == CHUNKS - 1 && (own & 127) == 0) arrive(shared.free + 8 * turn);
+#pragma unroll
+            for (int i = 0; i < HELD; ++i) {
+                asm volatile("" : "+f"(made[i]), "+f"(low[i]) :: "memory");
+                sums[i] += made[i];
+            }
         }
-        if (++chain == CHAIN) { flush(); chain = 0; }
+        if (++chain == CHAIN / CHUNKS) { flush(); chain = 0; }
+        if (++turn == TURNS) { turn = 0; parity ^= 1; }
     }
     flush();
 }
 
-// The sums of the blocks, in a fixed order: 32 entries to a block of threads.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+moment_pass(const float* __restrict__ X, const u8* __restrict__ y, const float* __restrict__ given, long long n, double* __restrict__ partial) {
+    extern __shared__ __align__(128) unsigned char bytes[];
+    __shared__ __align__(8) unsigned long long barriers[2 * STAGES + 2 * TURNS];
+    __shared__ __align__(16) u8 labels[STAGES * TILE];
+    constexpr int ROWS_OF_TABLE = (APART ? K + 1 : 1) + 1;   // c u of the classes, zeros for rows that are not there, and u
+    float* ring = reinterpret_cast<float*>(bytes + TURNS * TURN);
+    const u32 first = place(barriers), later = first + 16 * STAGES;
+    const Shared shared{bytes, labels, ring, ring + STAGES * ROOM, first, first + 8 * STAGES, later, later + 8 * TURNS};
+    for (int i = threadIdx.x; i < TURNS * TURN / 4; i += THREADS) reinterpret_cast<u32*>(bytes)[i] = 0;
+    for (int i = threadIdx.x; i < STAGES * ROOM; i += THREADS) ring[i] = 0;
+    for (int i = threadIdx.x; i < ROWS_OF_TABLE * PITCH; i += THREADS)
+        shared.table[i] = i % PITCH < D ? given[(i / PITCH) * D + i % PITCH] : 0.f;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < STAGES; ++s) { prepare(shared.there + 8 * s, 1); prepare(shared.read + 8 * s, MAKERS); }
+        for (int t = 0; t < TURNS; ++t) { prepare(shared.made + 8 * t, MAKERS); prepare(shared.free + 8 * t, PARTS); }
+        prepared();
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    const Given all{X, y, n, (n + TILE - 1) / TILE};
+    if (threadIdx.x < 32 * MAKERS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(FEW));
+        take_apart(all, shared);
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(MANY));
+        sum_up(all, shared, partial + (long long)blockIdx.x * WIDTH);
+    }
+}
+
+// The sums of the blocks, in a fixed order, as a matrix (64 PARTS, 8 GROUPS): 32 entries to a block of threads.
 extern "C" __global__ void gather(const double* __restrict__ partial, int blocks, double* __restrict__ out) {
-    constexpr int WIDTH = WARPS * SHARE * 128;
     __shared__ double part[8][32];
     const int j = blockIdx.x * 32 + (threadIdx.x & 31), row = threadIdx.x >> 5;
     double t = 0;
@@ -206,6 +207,8 @@ extern "C" __global__ void gather(const double* __restrict__ partial, int blocks
     __syncthreads();
     if (row == 0) {
         for (int k = 1; k < 8; ++k) t += part[k][threadIdx.x & 31];
-        out[j] = t;
+        const int lane = j & 31, warp = j >> 5 & 3, i = (j >> 7) % HELD, of_part = j / (HELD * 128);
+        const int line = 64 * of_part + 16 * warp + 8 * (i >> 1 & 1) + (lane >> 2), column = 8 * (i >> 2) + 2 * (lane & 3) + (i & 1);
+        out[line * (8 * GROUPS) + column] = t;
     }
 }

@@ -1,86 +1,116 @@
 """Class sums and products of columns of rows of float32 on a CUDA device, by moment_rows.cu: each row read once.
 
 Tensor cores of half precision on numbers of 22 bits (halves.py): quick, and near enough where little cancels; `gram` has all
-digits of double precision. Who calls decides, by what comes out (see data/device/centred.py). Measured on an H200: 50 million
-rows of 100 columns in 10 classes in 11 ms, with `gram` and the class sums of cuda.py 26.
+digits of double precision. Who calls decides, by what comes out (see data/device/centred.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from importlib import import_module
+from importlib import import_module, resources
 from typing import Any
 
 import numpy as np
 
 from separatrix.kernels.device.cuda import available, stream
-from separatrix.kernels.device.halves import LANES, MULTIPROCESSORS, THREADS, WARPS, compiled
+from separatrix.kernels.device.halves import MULTIPROCESSORS
 
-_LEAST_COLUMNS, _MOST_COLUMNS, _MOST_CLASSES = 8, 128, 32
-_SHARED = 227 << 10  # bytes of shared memory for the blocks of a multiprocessor
+_LEAST_COLUMNS, _MOST_GROUPS, _MOST_CLASSES = 8, 16, 32  # groups of eight columns, and of as many classes
+_STAGES, _BATCH, _THREADS = 5, 4, 128
+# Registers of threads that multiply and that take rows apart, by the number of warp groups that multiply.
+_REGISTERS = {1: {"MANY": 240, "FEW": 128}, 2: {"MANY": 200, "FEW": 56}}
+_SHARED = 227 << 10  # bytes of shared memory of a block of threads
+
+
+def _groups(d: int, n_classes: int) -> tuple[int, int, int]:
+    """Groups of eight columns, of eight classes, and how many warp groups share them out."""
+    groups, classes = -(-d // 8), -(-n_classes // 8)
+    return groups, classes, -(-(groups + classes) // 8)
 
 
 def fits(X: Any, codes: Any, n_classes: int) -> bool:
     """Whether the rows are of float32, one after the other, with as many columns and classes as stay in registers."""
     d = int(X.shape[1])
-    here = X.is_cuda and X.element_size() == 4 and X.is_contiguous() and len(X) and codes.element_size() == 1
-    sizes = _LEAST_COLUMNS <= d <= _MOST_COLUMNS and n_classes <= _MOST_CLASSES
-    return bool(here and sizes and available())
+    here = X.is_cuda and X.element_size() == 4 and X.is_contiguous() and (X.data_ptr() | codes.data_ptr()) % 16 == 0
+    few = d >= _LEAST_COLUMNS and n_classes <= _MOST_CLASSES and sum(_groups(d, n_classes)[:2]) <= _MOST_GROUPS
+    return bool(here and len(X) and few and codes.element_size() == 1 and available())
 
 
-def _tiles(d: int, n_classes: int) -> tuple[list[tuple[int, int]], int]:
-    """(strip, group) of each tile in the order of moment_rows.cu, and how many groups are of columns."""
-    groups = -(-d // 8)
-    strips, ends = -(-groups // 2), groups + -(-n_classes // 8)
-    return [
-        (strip, group)
-        for pair in range(0, strips, 2)
-        for group in range(2 * pair, ends)
-        for strip in range(pair, min(pair + 2, strips))
-        if group >= 2 * strip
-    ], groups
+def _product(columns: int) -> str:
+    """`multiply`: 64 columns of one operand with all of another, of sixteen rows, onto the sums of a warp group or zeros."""
+    held = columns // 2
+    names, places = ", ".join(f"%{i}" for i in range(held)), ", ".join(f'"+f"(c[{i}])' for i in range(held))
+    shape = f"wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.f16.f16"
+    given = f"{{{names}}}, %{held}, %{held + 1}, onto, 1, 1, 1, 1"
+    return (
+        "__device__ __forceinline__ void multiply"
+        f"(float (&c)[{held}], unsigned long long a, unsigned long long b, int onto) {{\n"
+        f'    asm volatile("{{.reg .pred onto; setp.ne.b32 onto, %{held + 2}, 0; {shape} {given};}}"\n'
+        f'        : {places} : "l"(a), "l"(b), "r"(onto));\n}}\n'
+    )
+
+
+def _cut(d: int, n_classes: int, apart: bool) -> tuple[dict[str, int], int]:
+    """How many rows are in a tile, how many tiles are on their way and have operands, and what shared memory that takes.
+
+    Tiles are large where they fit, since threads wait for each other once for each.
+    """
+    groups, classes, parts = _groups(d, n_classes)
+    table = 4 * (n_classes + 2 if apart else 2) * (8 * groups + 4)
+    for chunks, turns in ((4 if d <= 32 else 2, 2), (1, 3)):
+        rows = 64 * chunks
+        operands = turns * (16 * rows + 16) * max(classes + 2 * groups, 8 * parts)
+        room = 4 * (rows * d + 8)
+        stages = min(_STAGES, (_SHARED - operands - table - 2048) // (room + rows))
+        if stages >= turns:
+            break
+    return {"CHUNKS": chunks, "STAGES": stages, "TURNS": turns}, operands + stages * room + table
 
 
 @cache
-def _places(d: int, n_classes: int) -> tuple[Any, Any, int, int]:
-    """Row and column of each sum of a block of threads in one matrix, its columns of numbers, and the width of the sums."""
-    tiles, groups = _tiles(d, n_classes)
-    lane, r = np.arange(LANES), np.arange(4)[:, None]
-    strip, group = np.array(tiles).T[:, :, None, None]
-    row = 16 * strip + lane // 4 + 8 * (r // 2)
-    column = 8 * group + 2 * (lane % 4) + r % 2
-    return row.ravel(), column.ravel(), 8 * groups, THREADS * -(-len(tiles) // WARPS) * WARPS
-
-
-@cache
-def _kernels(d: int, n_classes: int, quads: bool) -> tuple[Any, Any, int, int]:
-    tiles, groups = _tiles(d, n_classes)
-    rows, pitch = 128 if d <= 32 else 64 if d <= 64 else 32, 8 * groups + (40 - 8 * groups % 32) % 16
-    shared = 8 * rows * pitch + 16 * (n_classes + 2) * -(-d // 4)
-    blocks = max(1, min(3 if len(tiles) <= 48 else 2, _SHARED // (shared + 2048)))
-    module = compiled("moment_rows.cu", {"D": d, "K": n_classes, "QUADS": int(quads), "MINB": blocks})
+def _kernels(d: int, n_classes: int, apart: bool) -> tuple[Any, Any, int]:
+    groups, classes, parts = _groups(d, n_classes)
+    cut, shared = _cut(d, n_classes, apart)
+    constants = {"D": d, "K": n_classes, "APART": int(apart), "GROUPS": groups, "CLASS_GROUPS": classes}
+    constants |= {"PARTS": parts, "BATCH": _BATCH} | cut | _REGISTERS[parts]
+    head = "constexpr int " + ", ".join(f"{key} = {value}" for key, value in constants.items()) + ";\n"
+    files = resources.files(__package__)
+    body = "".join(files.joinpath(part).read_text() for part in ("copies.cu", "split.cu", "moment_rows.cu"))
+    head += _product(8 * groups)
+    # The architecture with what it has beyond others of its generation: products by warp groups.
+    module = import_module("cupy").RawModule(code=head + body, options=("-std=c++17", "-arch=sm_90a"))
     run = module.get_function("moment_pass")
     run.max_dynamic_shared_size_bytes = shared
-    return run, module.get_function("gather"), shared, blocks * MULTIPROCESSORS
+    return run, module.get_function("gather"), shared
 
 
-def moment_sums(X: Any, codes: Any, guess: Any, unit: Any, n_classes: int) -> tuple[Any, Any]:
-    """(K, d) Σ z by class and (d, d) Σ zzᵀ of z = (x − guess_k)·unit, on the host.
+def moment_sums(X: Any, codes: Any, guess: Any, units: Any, n_classes: int) -> Callable[[], tuple[Any, Any]]:
+    """(K, d) Σ z by class and (d, d) Σ zzᵀ of z = (x − guess_k)·unit, once asked for; only X and codes are tensors.
 
-    Guesses (K, d) and units (d,), powers of two, are tensors beside X.
+    Guesses are (K, d), or (1, d) one for all classes; units (d,) are powers of two.
     """
     cupy, torch, (n, d) = import_module("cupy"), import_module("torch"), X.shape
-    row, column, numbers, width = _places(d, n_classes)
-    run, gather, shared, blocks = _kernels(d, n_classes, d % 4 == 0 and X.data_ptr() % 16 == 0)
-    given = torch.cat([guess * unit, torch.zeros_like(unit)[None], unit[None]]).float().contiguous()
-    room = torch.empty((blocks + 1, width), dtype=torch.float64, device=X.device)  # of the blocks, and of all
-    at, sums = room.data_ptr(), room.data_ptr() + 8 * blocks * width
+    groups, classes, parts = _groups(d, n_classes)
+    apart = len(guess) > 1
+    run, gather, shared = _kernels(d, n_classes, apart)
+    given = np.concatenate([guess * units, np.zeros((int(apart), d)), units[None]]).astype(np.float32)
+    moved = torch.as_tensor(given).to(X.device)
+    width = parts * 4 * groups * _THREADS
+    room = torch.empty((MULTIPROCESSORS + 1, width), dtype=torch.float64, device=X.device)  # of the blocks, and of all
+    at, sums = room.data_ptr(), room.data_ptr() + 8 * MULTIPROCESSORS * width
     with cupy.cuda.Device(X.device.index), stream(cupy, torch, X.device):
-        rows = (np.uint64(X.data_ptr()), np.uint64(codes.data_ptr()), np.uint64(given.data_ptr()), np.int64(n))
-        run((blocks,), (THREADS,), (*rows, np.uint64(at)), shared_mem=shared)
-        gather((width // 32,), (256,), (np.uint64(at), np.int32(blocks), np.uint64(sums)))
-    host = room[blocks].cpu().numpy()
-    total = np.zeros((-(-numbers // 16) * 16, numbers + -(-n_classes // 8) * 8))
-    total[row, column] = host[: len(row)]
-    upper = np.triu(total[:d, :d])
-    return np.ascontiguousarray(total[:d, numbers : numbers + n_classes].T), upper + np.triu(upper, 1).T
+        rows = (np.uint64(X.data_ptr()), np.uint64(codes.data_ptr()), np.uint64(moved.data_ptr()), np.int64(n))
+        run((MULTIPROCESSORS,), ((2 + parts) * _THREADS,), (*rows, np.uint64(at)), shared_mem=shared)
+        gather((width // 32,), (256,), (np.uint64(at), np.int32(MULTIPROCESSORS), np.uint64(sums)))
+    host = torch.empty(width, dtype=torch.float64, pin_memory=True)
+    host.copy_(room[MULTIPROCESSORS], non_blocking=True)
+    made = torch.cuda.current_stream(X.device).record_event()
+
+    def result() -> tuple[Any, Any]:
+        made.synchronize()
+        total = host.numpy().reshape(64 * parts, 8 * groups)
+        half = total[8 * classes : 8 * classes + d, :d]
+        return total[:n_classes, :d].copy(), half + half.T
+
+    return result
