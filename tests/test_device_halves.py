@@ -46,10 +46,17 @@ def test_labels_are_counted(n: int, classes: int, device: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "capability, shared, taken", [("75", 64, False), ("80", 163, False), ("90", 227, True), ("120", 99, False)]
+    "capability, shared, taken, by_warp_groups",
+    [
+        ("75", 64, False, False),
+        ("80", 163, False, False),
+        ("90", 227, True, True),
+        ("100", 227, True, False),
+        ("120", 99, False, False),
+    ],
 )
 def test_kernels_are_left_to_devices_that_have_what_they_take(
-    capability: str, shared: int, taken: int, monkeypatch: pytest.MonkeyPatch
+    capability: str, shared: int, taken: bool, by_warp_groups: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attributes = {"MaxSharedMemoryPerBlockOptin": shared << 10}
     device = SimpleNamespace(compute_capability=capability, attributes=attributes)
@@ -57,7 +64,8 @@ def test_kernels_are_left_to_devices_that_have_what_they_take(
     monkeypatch.setitem(sys.modules, "cupy", there)
     cuda._found.cache_clear()
     try:
-        assert cuda.available() == bool(taken)
+        assert cuda.available() == taken
+        assert cuda.by_warp_groups() == by_warp_groups
     finally:
         cuda._found.cache_clear()
 

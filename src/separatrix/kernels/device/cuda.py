@@ -54,6 +54,11 @@ def _found() -> bool:
     return int(device.compute_capability) >= _CAPABILITY and enough
 
 
+def by_warp_groups() -> bool:
+    """Whether the device is of the one generation whose warp groups multiply together, beside what the kernels take."""
+    return available() and int(import_module("cupy").cuda.Device().compute_capability) == _CAPABILITY
+
+
 def cut(d: int, size: int, measured: bool = False, widened: bool = False, aligned: bool = False) -> dict[str, int]:
     """How rows of d columns are shared out, in arithmetic of numbers of `size` bytes: the constants of linear_rows.cu.
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.kernels.device.cuda import available, stream
+from separatrix.kernels.device.cuda import by_warp_groups, stream
 from separatrix.kernels.device.halves import MULTIPROCESSORS
 
 _LEAST_COLUMNS, _MOST_GROUPS, _MOST_CLASSES = 8, 16, 32  # groups of eight columns, and of as many classes
@@ -34,7 +34,7 @@ def fits(X: Any, codes: Any, n_classes: int) -> bool:
     d = int(X.shape[1])
     here = X.is_cuda and X.element_size() == 4 and X.is_contiguous() and (X.data_ptr() | codes.data_ptr()) % 16 == 0
     few = d >= _LEAST_COLUMNS and n_classes <= _MOST_CLASSES and sum(_groups(d, n_classes)[:2]) <= _MOST_GROUPS
-    return bool(here and len(X) and few and codes.element_size() == 1 and available())
+    return bool(here and len(X) and few and codes.element_size() == 1 and by_warp_groups())
 
 
 def _product(columns: int) -> str:
