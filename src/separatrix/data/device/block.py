@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block, Centred, Codes, Entries, Float, RowSums
 from separatrix.data.dense import DenseBlock
 from separatrix.data.device.centred import DeviceCentred
+from separatrix.data.device.finite import non_finite_columns
 from separatrix.data.device.hints import Hints
 from separatrix.data.device.labels import label_counts
 from separatrix.data.device.tensors import Twin, code_type, host, on_device, pytorch
@@ -237,21 +238,7 @@ class DeviceBlock(Block):
         return result
 
     def non_finite_columns(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        torch, weights = pytorch(), self.device_weights()
-        count = np.zeros(self.shape[1], dtype=np.intp)
-        first = np.full(self.shape[1], -1, dtype=np.intp)
-        for at in runs(*self.shape):
-            bad = ~torch.isfinite(self.X[at])
-            if weights is not None:
-                bad &= (weights[at] > 0)[:, None]
-            found = bad.sum(dim=0)
-            if not bool(found.any()):
-                continue
-            fresh = np.flatnonzero((found.cpu().numpy() > 0) & (first < 0))
-            places = bad[:, torch.as_tensor(fresh).to(bad.device)].byte().argmax(dim=0).cpu().numpy()
-            first[fresh] = self.start + at.start + places
-            count += found.cpu().numpy()
-        return count, first
+        return non_finite_columns(self.X, self.device_weights(), self.start)
 
     def counted(self) -> DeviceBlock:
         weights = self.device_weights()
