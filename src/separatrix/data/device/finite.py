@@ -12,7 +12,7 @@ from separatrix.kernels.device.torch_losses import runs
 
 
 def non_finite_columns(X: Any, weights: Any, start: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Of each column the number of such rows and the first, numbered from `start`, or -1; rows of weight zero are passed over."""
+    """Of each column the number of such rows and the first, from `start` on, or -1; rows of weight zero are passed over."""
     torch, (n, d) = pytorch(), X.shape
     count, first = np.zeros(d, dtype=np.intp), np.full(d, -1, dtype=np.intp)
     for at in runs(n, d):
