@@ -27,7 +27,9 @@ _ENTRIES, _FEW_ENTRIES = 100_000, 2_000  # the latter where numba is there
 _MANY_COLUMNS = 2000
 # From this many classes on products of matrices beat a loop over rows, in pieces of so many rows.
 _MANY_CLASSES, _PIECE = 20, 1024
-_NOTHING = np.empty(0)
+_NOTHING, _NO_MATRIX = np.empty(0), np.empty((0, 0))
+# Up to so many columns rows are turned into lines.
+_FEW_COLUMNS = 56
 MARGINS: dict[type, str] = {Hinge: "hinge", SquaredHinge: "squared_hinge", SmoothedHinge: "smoothed_hinge"}
 _KINDS: dict[type, str] = {Logistic: "logistic", **MARGINS}
 
@@ -75,17 +77,7 @@ def fused_sums(
     b = np.ascontiguousarray(theta[:, d]) if ones else np.zeros(m)
     gradient = np.zeros((m, d))
     if type(loss) is Logistic:
-        from separatrix.kernels.logistic import logistic_pass  # numba takes a while to import
-
-        offset = _NOTHING if own is None else np.ascontiguousarray(own[:, 0])
-        measure = _NOTHING if metric is None else np.ascontiguousarray(metric[:d])
-        bends = np.empty(block.n if keep else 0)
-        value, slope, squares, steepest, largest = logistic_pass(
-            X, block.codes, weights, offset, W[0], b[0], measure, gradient[0], bends
-        )
-        largest = np.nan if metric is None else largest + (float(metric[d]) if ones else 0.0)
-        joined, curvatures = _joined(gradient, np.array([slope]), ones), bends[:, None] if keep else None
-        return Fused(value, joined, largest, steepest, squares, total, curvatures)
+        return _logistic_sums(theta, block, own, metric, keep, total)
     if type(loss) is Softmax and loss.baseline is None and metric is None:
         if m >= _MANY_CLASSES:
             return _many_classes(loss, theta, block, own, keep)
@@ -97,6 +89,37 @@ def fused_sums(
         value, squares, steepest = softmax_pass(X, block.codes, weights, offset, W, b, gradient, slopes, p)
         return Fused(value, _joined(gradient, slopes, ones), np.nan, steepest, squares, total, p if keep else None)
     return None
+
+
+def _logistic_sums(
+    theta: Float, block: Block, own: Float | None, metric: Float | None, keep: bool, total: float
+) -> Fused | None:
+    """Of dense rows: side by side where their columns are few or neighbours in memory, else one after the other."""
+    plain = block.plain_rows()
+    assert plain is not None
+    (X, ones), weights = plain, _NOTHING if block.weights is None else block.weights
+    d, bends = X.shape[1], np.empty(block.n if keep else 0)
+    offset = _NOTHING if own is None else np.ascontiguousarray(own[:, 0])
+    measure = _NOTHING if metric is None else np.ascontiguousarray(metric)
+    w, gradient = np.ascontiguousarray(theta[0]), np.zeros((1, len(theta[0])))
+    if d <= _FEW_COLUMNS or not X.flags.c_contiguous:
+        from separatrix.kernels.logistic_lines import logistic_lines
+
+        value, squares, steepest, largest, _ = logistic_lines(
+            X, ones, block.codes, weights, offset, w, measure, gradient[0], _NO_MATRIX, bends
+        )
+    else:
+        from separatrix.kernels.logistic import logistic_pass  # numba takes a while to import
+
+        last = float(w[d]) if ones else 0.0
+        value, slope, squares, steepest, largest = logistic_pass(
+            X, block.codes, weights, offset, w[:d], last, measure[:d], gradient[0, :d], bends
+        )
+        if ones:
+            gradient[0, d] = slope
+            largest += float(measure[d]) if metric is not None else 0.0
+    largest = np.nan if metric is None else largest
+    return Fused(value, gradient, largest, steepest, squares, total, bends[:, None] if keep else None)
 
 
 def _sums_there(

@@ -1,8 +1,6 @@
-"""The Hessian of the logistic loss over dense rows: one compiled sweep over a piece, one product of matrices.
+"""The Hessian of the logistic loss over dense rows, in one compiled sweep over a piece.
 
-    rows √(sh) [x, 1],  h = σ(1 − σ);       Σ s h xxᵀ is their product with themselves
-
-The same sums as in linear.py, which stays the definition. Threads queue for the interpreter twice a piece.
+The same sums as in linear.py, which stays the definition. Threads queue for the interpreter once per piece.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix.data.block import Block, Float, RowSums
-from separatrix.data.centred.dense_rows import scratch_rows
 from separatrix.objectives.fused import Fused, fused_sums, kind_of
 from separatrix.objectives.losses import Loss
 from separatrix.objectives.margin_losses import Logistic
@@ -45,19 +42,19 @@ def fused_hessian(loss: Loss, theta: Float, block: Block, own: Float | None, met
     plain = block.plain_rows()
     if plain is None or type(loss) is not Logistic:
         return None
-    from separatrix.kernels.logistic import logistic_rows  # numba takes a while to import
+    from separatrix.kernels.logistic_lines import logistic_lines  # numba takes a while to import
 
     (X, ones), weights, p = plain, _NOTHING if block.weights is None else block.weights, theta.shape[1]
-    w, gradient, rows = np.ascontiguousarray(theta[0]), np.zeros((1, p)), scratch_rows(block.n, p)
+    w, gradient, side = np.ascontiguousarray(theta[0]), np.zeros((1, p)), -(-p // 4) * 4
     offset = _NOTHING if own is None else np.ascontiguousarray(own[:, 0])
-    measure = _NOTHING if metric is None else metric
-    value, squares, steepest, largest, bend = logistic_rows(
-        X, ones, block.codes, weights, offset, w, measure, gradient[0], rows
+    measure, hessian = _NOTHING if metric is None else metric, np.zeros((side, side))
+    value, squares, steepest, largest, bend = logistic_lines(
+        X, ones, block.codes, weights, offset, w, measure, gradient[0], hessian, _NOTHING
     )
-    hessian = np.dot(rows.T, rows).reshape(1, 1, p, p)
     total = float(block.n) if block.weights is None else float(weights.sum())
     largest = np.nan if metric is None else largest
-    return CurvedSums(value, gradient, hessian, largest, steepest, squares, total, np.full((1, 1), bend))
+    kept = hessian[:p, :p].reshape(1, 1, p, p)
+    return CurvedSums(value, gradient, kept, largest, steepest, squares, total, np.full((1, 1), bend))
 
 
 def _hessian_there(sums: Fused, rows: RowSums, ones: bool) -> CurvedSums:
