@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]  # numba brings it, without types
 from numba import types
 from numba.extending import intrinsic
 
@@ -30,7 +30,10 @@ _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = (1.0 / math.fac
 _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9, _L10 = (1.0 / (2 * k + 1) for k in range(1, 11))
 
 
-@intrinsic
+_as_bits: Any = intrinsic  # its type is that of the generator, not of what is called
+
+
+@_as_bits
 def _bits(typing_context: Any, x: Any) -> Any:
     """The bits of a double, as an integer."""
 
@@ -40,7 +43,7 @@ def _bits(typing_context: Any, x: Any) -> Any:
     return types.int64(types.float64), generate
 
 
-@intrinsic
+@_as_bits
 def _of_bits(typing_context: Any, n: Any) -> Any:
     """The double with these bits."""
 

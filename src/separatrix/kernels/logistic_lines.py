@@ -2,10 +2,10 @@
 
     η = o + wᵀx,   loss += s log(1 + e^{−ỹη}),   r = s(σ(η) − y),   gradient += r x,   hessian += s σ(1 − σ) xxᵀ
 
-`LINE` rows are turned into lines of their columns, in the nearest caches: whatever is done to a row is then done to many side by
-side, the exponential too, which of few columns takes longer than the products. Half of the Hessian is summed in registers, in
-less time than a product of matrices takes for all of it. With `ones` a column of them follows those of X, in w, the metric, the
-gradient and the Hessian. Sums run in the order of the lines; only the order within one is left to the compiler.
+`LINE` rows are turned into lines of their columns, in the nearest caches: whatever is done to a row is then done to many side
+by side, the exponential too, which of few columns takes longer than the products. Half of the Hessian is summed in registers,
+in less time than a product of matrices takes for all of it. With `ones` a column of them follows those of X, in w, the
+metric, the gradient and the Hessian. Sums run in the order of the lines; only the order within one is left to the compiler.
 """
 
 from __future__ import annotations
