@@ -107,3 +107,36 @@ def test_a_warm_start_takes_the_parameters_of_its_own_fit(swapped):
     assert model.separatrix_model_.C == 10.0 and np.abs(model.coef_).max() > 0.1
     with pytest.raises(ValueError, match="'C' parameter"):
         model.set_params(C=-1.0).fit(ROWS, Y)
+
+
+def test_values_that_were_valid_before_do_not_hide_the_first_that_is_not(swapped):
+    from sklearn.linear_model import Ridge
+
+    Ridge(alpha=2.0, tol=1e-3).fit(ROWS, Y)
+    for wrong in ({"alpha": -1.0}, {"tol": -1.0, "alpha": "x"}, {"fit_intercept": 3, "tol": 1e-3}, {"alpha": True}):
+        told = []
+        for kind in (ORIGINALS["Ridge"], Ridge):
+            try:
+                kind(**{"alpha": 2.0, **wrong}).fit(ROWS, Y)
+            except ValueError as error:
+                told.append(str(error))
+        assert len(told) in (0, 2) and len(set(told)) <= 1, wrong
+
+
+@pytest.mark.parametrize("legacy", [True, False])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_shares_that_were_not_given_are_shown_as_scikit_learn_shows_them(classes, legacy, swapped):
+    from sklearn.linear_model import LogisticRegressionCV
+
+    y = np.minimum(Y, classes - 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pair = [
+            kind(Cs=2, cv=2, use_legacy_attributes=legacy, scoring="accuracy").fit(ROWS, y)
+            for kind in (ORIGINALS["LogisticRegressionCV"], LogisticRegressionCV)
+        ]
+    for name in ("C_", "l1_ratio_", "l1_ratios_"):
+        theirs, ours = (getattr(model, name) for model in pair)
+        assert type(theirs) is type(ours) and np.shape(theirs) == np.shape(ours), name
+        if "ratio" in name:
+            np.testing.assert_array_equal(ours, theirs)

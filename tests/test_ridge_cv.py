@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 import sklearn.linear_model as reference
+from sklearn.base import clone
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit
 
@@ -272,3 +273,47 @@ def test_few_long_rows_whatever_their_singular_values(least):
         np.testing.assert_allclose(ours.coef_, rows.T @ np.linalg.solve(K, y), rtol=1e-7, atol=1e-10)
         errors = np.square(np.linalg.solve(K, y) / np.diag(np.linalg.inv(K)))  # e₋ᵢ = (K⁻¹y)ᵢ / (K⁻¹)ᵢᵢ
         np.testing.assert_allclose(ours.cv_results_[:, 0], errors, rtol=1e-7)
+
+
+@pytest.mark.parametrize("weights", ["none", "whole", "shares"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "single", "repeated"])
+def test_products_of_few_rows_give_what_all_rows_give(kind, fit_intercept, weights, monkeypatch):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((40, 90)) + 2.0
+    if kind == "repeated":
+        X[20:] = X[:20]
+    elif kind == "sparse":
+        X *= rng.random(X.shape) < 0.2
+    X = sp.csr_array(X) if kind == "sparse" else X.astype(np.float32) if kind == "single" else X
+    Y = X @ rng.standard_normal((90, 2)) + rng.standard_normal((40, 2))
+    s = {"none": None, "whole": rng.integers(0, 3, 40), "shares": rng.random(40) + 0.1}[weights]
+    grid = [0.5, 5.0, 500.0]
+    models = [
+        (sx.RidgeCV(grid, fit_intercept=fit_intercept, store_cv_results=True), Y),
+        (sx.RidgeCV(grid, fit_intercept=fit_intercept, scoring="r2"), Y[:, 0]),
+        (sx.RidgeCV(grid, fit_intercept=fit_intercept, alpha_per_target=True), Y),
+        (sx.RidgeClassifierCV(grid, fit_intercept=fit_intercept, class_weight="balanced"), np.arange(40) % 3),
+    ]
+    for model, y in models:
+        few = clone(model).fit(X, y, s)
+        proof = few.fit_.certificate  # of coefficients in the precision of the rows
+        assert proof.method == "duality gap" and proof.relative_gap < (1e-8 if kind == "single" else 1e-10)
+        with monkeypatch.context() as patched:
+            patched.setattr("separatrix.solvers.least_squares.few_rows_left_out._HELD", 0)
+            every = clone(model).fit(X, y, s)
+        assert every.fit_.certificate.method != "duality gap"
+        same(few, every, rtol=1e-5 if kind == "single" else 1e-8)
+
+
+def test_rows_whose_products_have_too_few_digits_are_read_again():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((30, 60)) * np.logspace(0, -4, 30)[:, None]  # rows of very different lengths
+    y, grid, errors = rng.standard_normal(30), [1e-6, 1e-4], []
+    model = sx.RidgeCV(grid, fit_intercept=False).fit(X, y)
+    assert model.fit_.certificate.method != "duality gap"
+    for alpha in grid:
+        ridge = sx.Ridge(alpha, fit_intercept=False)
+        refits = [ridge.fit(np.delete(X, i, 0), np.delete(y, i)).predict(X[i : i + 1])[0] for i in range(30)]
+        errors.append(np.mean((y - refits) ** 2))
+    assert model.best_score_ == pytest.approx(-min(errors), rel=1e-6)

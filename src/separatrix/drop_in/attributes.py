@@ -112,12 +112,16 @@ def _best_score(found: Attributes) -> Attributes:
 
 
 def logistic_cv_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
-    """`LogisticRegressionCV`: shares of the absolute values that were not given are shown as none."""
+    """`LogisticRegressionCV`: shares of the absolute values that were not given are shown as none; a single one as a number."""
     asked = given["l1_ratios"]
     if asked is not None and not (isinstance(asked, str) and asked == "warn"):
         return {}
-    blank = {name: np.full(np.shape(found[name]), None) for name in ("l1_ratio_", "l1_ratios_") if name in found}
-    return {name: value if value.shape else None for name, value in blank.items()}
+    shown: Attributes = {
+        name: np.full(np.shape(found[name]), None) for name in ("l1_ratio_", "l1_ratios_") if name in found
+    }
+    if "l1_ratio_" in shown and not np.ndim(found["l1_ratio_"]):
+        return {**shown, "l1_ratio_": float(given["penalty"] == "l1")}
+    return shown
 
 
 def kernel_machine_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:

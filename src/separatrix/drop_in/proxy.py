@@ -114,9 +114,8 @@ def _training(theirs: Callable[..., Any], swap: Swap, record: SwapRecord) -> Cal
                 check_part(self, continued, more, options)
             check_labels(swap, more, options)
             given = swap.given(self)
-            if not continued and not swap.accepts(given) and not get_config()["skip_parameter_validation"]:
-                self._validate_params()
-                swap.remember(given)
+            if not continued and not get_config()["skip_parameter_validation"]:
+                swap.check(given, self._parameter_constraints, type(self).__name__)
             model = self.separatrix_model_ if continued else engine_for(self, swap, X, given)
             with record.timed(), drawn_as_by(swap.draws, given, model), in_their_words(model, swap, given):
                 getattr(model, theirs.__name__)(X, *more, **options)

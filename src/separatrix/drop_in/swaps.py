@@ -41,7 +41,15 @@ from separatrix.drop_in.attributes import (
     stochastic_attributes,
     without_volume,
 )
-from separatrix.drop_in.chance import Draws, logistic_cv_seeds, logistic_seeds, one_seed, perceptron_seeds, ridge_seeds
+from separatrix.drop_in.chance import (
+    KERNEL_MACHINE,
+    LINEAR_MACHINE,
+    LOGISTIC,
+    LOGISTIC_CV,
+    PERCEPTRON,
+    RIDGE,
+    SeedsDrawn,
+)
 from separatrix.drop_in.parameters import (
     Reader,
     as_given,
@@ -55,6 +63,7 @@ from separatrix.drop_in.parameters import (
     ridge_cv,
     stochastic,
 )
+from separatrix.models.scikit_learn import check_parameters
 
 _CONSTANTS, _REMEMBERED = (bool, int, float, str, type(None), np.float64), 256
 
@@ -72,7 +81,7 @@ class Swap:
     """Attributes of ours that no parameter of scikit-learn's stands for, and how scikit-learn's class has them."""
     answers: Mapping[str, Answerer] = field(default_factory=dict)
     """Methods whose answers scikit-learn's class gives otherwise."""
-    draws: Draws | None = None
+    draws: SeedsDrawn | None = None
     """How many random numbers scikit-learn's fit takes, where ours takes another number of them."""
 
     @cached_property
@@ -96,16 +105,20 @@ class Swap:
         """For each parameter values that scikit-learn found valid, each by itself: its check takes as long as a small fit."""
         return {name: set() for name in self.parameter_names}
 
-    def accepts(self, given: dict[str, Any]) -> bool:
-        """Whether all values are among those that were found valid."""
+    def check(self, given: dict[str, Any], constraints: Mapping[str, Any], owner: str) -> None:
+        """Refuse values that are not valid, in scikit-learn's words; those that passed before are known."""
         known = self._accepted
-        return all(type(value) in _CONSTANTS and (type(value), value) in known[name] for name, value in given.items())
-
-    def remember(self, given: dict[str, Any]) -> None:
-        """These values are valid."""
-        for name, value in given.items():
-            if type(value) in _CONSTANTS and len(self._accepted[name]) < _REMEMBERED:
-                self._accepted[name].add((type(value), value))
+        fresh = {
+            name: value
+            for name, value in sorted(given.items())  # the first of them is named
+            if type(value) not in _CONSTANTS or (type(value), value) not in known[name]
+        }
+        if not fresh:
+            return
+        check_parameters(constraints, fresh, owner)
+        for name, value in fresh.items():
+            if type(value) in _CONSTANTS and len(known[name]) < _REMEMBERED:
+                known[name].add((type(value), value))
 
     def given(self, instance: Any) -> dict[str, Any]:
         """Their values; a subclass may have more."""
@@ -121,7 +134,7 @@ SWAPS: dict[str, Swap] = {
             logistic,
             logistic_attributes,
             logistic_warning,
-            draws=logistic_seeds,
+            draws=LOGISTIC,
         ),
         Swap(
             "sklearn.linear_model",
@@ -129,11 +142,11 @@ SWAPS: dict[str, Swap] = {
             logistic_cv,
             logistic_cv_attributes,
             logistic_warning,
-            draws=logistic_cv_seeds,
+            draws=LOGISTIC_CV,
         ),
         Swap("sklearn.linear_model", "LinearRegression", presenter=in_single),
-        Swap("sklearn.linear_model", "Ridge", ridge, ridge_attributes, draws=ridge_seeds),
-        Swap("sklearn.linear_model", "RidgeClassifier", ridge, ridge_classifier_attributes, draws=ridge_seeds),
+        Swap("sklearn.linear_model", "Ridge", ridge, ridge_attributes, draws=RIDGE),
+        Swap("sklearn.linear_model", "RidgeClassifier", ridge, ridge_classifier_attributes, draws=RIDGE),
         Swap("sklearn.linear_model", "RidgeCV", ridge_cv, ridge_cv_attributes, habits={"whole_rows": True}),
         Swap(
             "sklearn.linear_model",
@@ -142,9 +155,7 @@ SWAPS: dict[str, Swap] = {
             ridge_classifier_cv_attributes,
             habits={"whole_rows": True},
         ),
-        Swap(
-            "sklearn.linear_model", "Perceptron", presenter=in_single, warner=perceptron_warning, draws=perceptron_seeds
-        ),
+        Swap("sklearn.linear_model", "Perceptron", presenter=in_single, warner=perceptron_warning, draws=PERCEPTRON),
         Swap("sklearn.linear_model", "SGDClassifier", stochastic, stochastic_attributes, perceptron_warning),
         Swap(
             "sklearn.linear_model",
@@ -165,9 +176,18 @@ SWAPS: dict[str, Swap] = {
         Swap("sklearn.naive_bayes", "ComplementNB"),
         Swap("sklearn.naive_bayes", "BernoulliNB"),
         Swap("sklearn.naive_bayes", "CategoricalNB"),
-        Swap("sklearn.svm", "SVC", kernel_machine, kernel_machine_attributes, kernel_machine_warning, draws=one_seed),
-        Swap("sklearn.svm", "NuSVC", nu_machine, kernel_machine_attributes, kernel_machine_warning, draws=one_seed),
-        Swap("sklearn.svm", "LinearSVC", linear_machine, warner=linear_machine_warning, draws=one_seed),
+        Swap(
+            "sklearn.svm",
+            "SVC",
+            kernel_machine,
+            kernel_machine_attributes,
+            kernel_machine_warning,
+            draws=KERNEL_MACHINE,
+        ),
+        Swap(
+            "sklearn.svm", "NuSVC", nu_machine, kernel_machine_attributes, kernel_machine_warning, draws=KERNEL_MACHINE
+        ),
+        Swap("sklearn.svm", "LinearSVC", linear_machine, warner=linear_machine_warning, draws=LINEAR_MACHINE),
     )
 }
 

@@ -1,8 +1,9 @@
 """Choosing the penalty of ridge regression from a grid: what RidgeCV and RidgeClassifierCV share.
 
 Without folds every row is left out in turn, exactly and for the whole grid, in one more pass: see leave_one_out.py in
-solvers/least_squares. With folds the sums of each come from one pass, and all penalties from one decomposition: fold_rules.py.
-The largest score wins; of those that tie, the first in the grid.
+solvers/least_squares, and few_rows_left_out.py for few rows, whose products then serve the fit as well. With folds the sums of
+each come from one pass, and all penalties from one decomposition: fold_rules.py. The largest score wins; of those that tie, the
+first in the grid.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from inspect import signature
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,8 +32,10 @@ from separatrix.models.scikit_learn import (
     routing_enabled,
     scorer_parts,
 )
+from separatrix.solvers.least_squares.few_rows_left_out import FewRowsLeftOut, few_rows
 from separatrix.solvers.least_squares.fold_rules import fold_rules, resolved_spectrum
-from separatrix.solvers.least_squares.leave_one_out import LeaveOneOut, RowsLeftOut
+from separatrix.solvers.least_squares.leave_one_out import LeaveOneOut, RowsLeftOut, Weighing
+from separatrix.solvers.least_squares.weighted_rows import GramRows
 from separatrix.statistics.gram import NormalEquations
 
 GRID_PARAMETERS: dict[str, list[Any]] = {
@@ -42,6 +45,13 @@ GRID_PARAMETERS: dict[str, list[Any]] = {
     "cv": ["cv_object"],
     "store_cv_results": ["boolean"],
 }
+
+
+class _Routed(NamedTuple):
+    """Metadata for the splitter, and for the scorer where scikit-learn's routing is enabled."""
+
+    split: dict[str, Any]
+    score: dict[str, Any] | None
 
 
 class PenaltyChoice(Estimator):
@@ -148,15 +158,37 @@ class PenaltyChoice(Estimator):
         `factors` of the weights of the classes, and the `codes` of these, where targets stand for classes.
         """
         grid = self._grid()
-        routed = process_routing(self, "fit", **self._metadata(call)) if routing_enabled() else None
-        for_score = None if routed is None else dict(routed.scorer.score)
         if self.cv is None:
             used, spectrum = resolved_spectrum(equations, lambda: source, self.fit_intercept, float(grid.min()))
-            left_out = LeaveOneOut(source, used, spectrum, grid, self.fit_intercept, factors, self.whole_rows)
-            scores = self._scores_of_rows(left_out, for_score)
+            weighing = Weighing(factors, self.whole_rows)
+            left_out = LeaveOneOut(source, used, spectrum, grid, self.fit_intercept, weighing)
+            scores = self._scores_of_rows(left_out, self._routed(call).score)
         else:
-            for_split = {} if routed is None else dict(routed.splitter.split)
-            scores = self._scores_of_folds(source, grid, for_split, for_score, codes)
+            scores = self._scores_of_folds(source, grid, self._routed(call), codes)
+        self._take_best(grid, scores)
+
+    def _choose_by_rows(self, source: Source, call: FitCall, factors: Float | None = None) -> GramRows | None:
+        """The same where few rows are left out in turn: their products, by which the penalty was chosen; else None."""
+        if self.cv is not None:
+            return None
+        grid = self._grid()
+        rows = few_rows(source, self.fit_intercept)
+        if rows is None:
+            return None
+        left_out = FewRowsLeftOut(rows, grid, Weighing(factors, self.whole_rows))
+        if not left_out.resolved:
+            return None
+        self._take_best(grid, self._scores_of_rows(left_out, self._routed(call).score))
+        return rows
+
+    def _routed(self, call: FitCall) -> _Routed:
+        """Metadata for the splitter and the scorer."""
+        if not routing_enabled():
+            return _Routed({}, None)
+        routed = process_routing(self, "fit", **self._metadata(call))
+        return _Routed(dict(routed.splitter.split), dict(routed.scorer.score))
+
+    def _take_best(self, grid: Float, scores: Float) -> None:
         scores = np.where(np.isnan(scores), -np.inf, scores)
         best = scores.argmax(axis=0)
         if self.alpha_per_target and scores.shape[1:] > (1,):
@@ -168,7 +200,7 @@ class PenaltyChoice(Estimator):
         weights = {} if call.sample_weight is None else {"sample_weight": call.sample_weight}
         return {**call.options, **weights}
 
-    def _scores_of_rows(self, left_out: LeaveOneOut, for_score: dict[str, Any] | None) -> Float:
+    def _scores_of_rows(self, left_out: LeaveOneOut | FewRowsLeftOut, for_score: dict[str, Any] | None) -> Float:
         """(A,) or, with a penalty per target, (A, m) scores of the rows left out in turn."""
         if self.scoring is None and not self.store_cv_results:
             losses = left_out.losses()
@@ -213,8 +245,7 @@ class PenaltyChoice(Estimator):
         self,
         source: Source,
         grid: Float,
-        for_split: dict[str, Any],
-        for_score: dict[str, Any] | None,
+        routed: _Routed,
         codes: Codes | None,
     ) -> Float:
         """(A,) means over the folds of the scores of the rows that are left out."""
@@ -224,7 +255,7 @@ class PenaltyChoice(Estimator):
         codes = np.zeros(len(kept), dtype=np.intp) if codes is None else codes[kept]
         truth = self._given(targets)
         number = number_of_folds(self.cv)
-        for_split = check_method_params(X, for_split, kept)
+        for_split, for_score = check_method_params(X, routed.split, kept), routed.score
         folds = list(splits(self.cv, X, codes if number is not None else truth, kept, n_rows, **for_split))
         for at, (train, test) in enumerate(folds):
             if not len(train) or not len(test):

@@ -44,7 +44,7 @@ from separatrix.models.least_squares.task import (
 from separatrix.models.linear_rule import LinearRule
 from separatrix.models.scikit_learn import Interval, StrOptions
 from separatrix.models.stopwatch import Stopwatch
-from separatrix.result import Status
+from separatrix.result import Fit, Status
 from separatrix.settings import one_blas_thread
 from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution
 from separatrix.statistics.gram import Gram, NormalEquations, class_normal_equations
@@ -281,28 +281,35 @@ class RidgeClassifier(StepCount, LinearRule, MomentEstimator):
 
     def _solve_by_cg(self, source: Source, watch: Stopwatch) -> bool:
         """Whether conjugate gradients did it: where they are only tried, an ill-conditioned problem is left to the rest."""
-        assert source.classes is not None
-        check_two_classes(source.classes)
-        self.classes_, self._dtype, self._pending = source.classes, source.dtype, ""
-        table, counts = self._code_table(), class_counts(source)
-        factors = self._factors(counts)
-        counted = (counts if factors is None else counts * factors) > 0
-        check_some_class(self.classes_[counted])
-        warn_of_one_class(self.classes_[counted])
+        coded, factors, counts = self._coded(source)
         self.alpha_ = float(self.alpha)
-        penalties = np.full(table.shape[1], self.alpha_)
-        coded = Coded(source, table, factors)
+        penalties = np.full(self._code_table().shape[1], self.alpha_)
         found = fit_by_cg(
             coded, penalties, self.fit_intercept, self.tol**2, self.max_iter, watch, self._dtype, self.solver
         )
-        if found is None:
-            return False
+        if found is not None:
+            self._take(found, source, counts if factors is None else counts * factors)
+        return found is not None
+
+    def _coded(self, source: Source) -> tuple[Source, Float | None, Float]:
+        """Labelled rows with coded targets, the factors of the weights of the classes, and these weights without them."""
+        assert source.classes is not None
+        check_two_classes(source.classes)
+        self.classes_, self._dtype, self._pending = source.classes, source.dtype, ""
+        counts = class_counts(source)
+        factors = self._factors(counts)
+        counted = self.classes_[(counts if factors is None else counts * factors) > 0]
+        check_some_class(counted)
+        warn_of_one_class(counted)
+        return Coded(source, self._code_table(), factors), factors, counts
+
+    def _take(self, found: tuple[Float, Float, Fit], source: Source, weights: Float) -> None:
+        """Publish the answer for coded targets, for classes of these weights."""
         coef, intercept, fit = found
         self._set(coef, intercept)
-        self._leave_out(counted)
+        self._leave_out(weights > 0)
         self.masked_classes_ = self._find_masked(source)
         self.fit_ = replace(fit, detail=self._masking_note())
-        return True
 
     def _read_indicator(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> Source:
         """Rows with several labels each, as a matrix of zeros and ones."""

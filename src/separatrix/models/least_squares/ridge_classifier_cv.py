@@ -18,9 +18,11 @@ from separatrix.data.block import Float
 from separatrix.models.base import FitCall
 from separatrix.models.least_squares.penalty_choice import GRID_PARAMETERS, PenaltyChoice
 from separatrix.models.least_squares.ridge_classifier import RidgeClassifier
+from separatrix.models.least_squares.task import fit_few_rows
 from separatrix.models.scikit_learn import StrOptions
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
+from separatrix.solvers.least_squares.few_rows_left_out import are_few
 from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution
 from separatrix.statistics.gram import NormalEquations
 
@@ -129,9 +131,25 @@ class RidgeClassifierCV(PenaltyChoice, RidgeClassifier):
         return False
 
     def _solve(self, source: Source, call: FitCall) -> None:
+        if not self._multi_label and self._solve_by_rows(source, call):
+            return
         self._choosing = source, call  # for `_solve_equations`
         super()._solve(source, call)
         del self._choosing
+
+    def _solve_by_rows(self, source: Source, call: FitCall) -> bool:
+        """Whether the products of few rows did it."""
+        if not are_few(source):
+            return False
+        coded, factors, counts = self._coded(source)
+        rows = self._choose_by_rows(coded, call, factors)
+        if rows is None:
+            return False
+        penalties = np.full(rows.targets.shape[1], self._penalty())
+        found = fit_few_rows(rows, penalties, self.fit_intercept, call.watch, self._dtype)
+        if found is not None:
+            self._take(found, source, counts if factors is None else counts * factors)
+        return found is not None
 
     def _solve_equations(self, equations: NormalEquations, coded: Source | None) -> LeastSquaresSolution:
         source, call = self._choosing

@@ -17,6 +17,7 @@ from separatrix.data.block import Float
 from separatrix.models.base import FitCall
 from separatrix.models.least_squares.gram_regression import LeastSquaresRegressor
 from separatrix.models.least_squares.penalty_choice import GRID_PARAMETERS, PenaltyChoice
+from separatrix.models.least_squares.task import fit_few_rows
 from separatrix.models.scikit_learn import StrOptions
 from separatrix.models.stopwatch import Stopwatch
 from separatrix.result import Status
@@ -117,6 +118,15 @@ class RidgeCV(PenaltyChoice, LeastSquaresRegressor):
 
     def _solve(self, source: Source, call: FitCall) -> None:
         self._dtype = source.dtype
+        rows = self._choose_by_rows(source, call)
+        if rows is not None:
+            penalties = self._penalties(rows.targets.shape[1])
+            found = fit_few_rows(rows, penalties, self.fit_intercept, call.watch, self._dtype)
+            if found is not None:
+                coef, intercept, self.fit_ = found
+                self.rank_ = self.n_features_in_  # of S + αI
+                self._set(coef, intercept)
+                return
         self._gram = Gram.of_source(source)
         self._choose(source, self._gram.normal_equations(), call)
         self._unpack(call.watch, source, all_rows=True)

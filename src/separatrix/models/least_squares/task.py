@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,13 @@ from separatrix.solvers.least_squares.norm_ball import solve_norm_ball
 from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution, solve_ridge
 from separatrix.solvers.least_squares.primal_gradient import minimise_primal_ridge
 from separatrix.solvers.least_squares.refinement import refine
-from separatrix.solvers.least_squares.weighted_rows import DenseRows, FewDenseRows, SparseRows, WeightedRows
+from separatrix.solvers.least_squares.weighted_rows import (
+    DenseRows,
+    FewDenseRows,
+    GramRows,
+    SparseRows,
+    WeightedRows,
+)
 from separatrix.statistics.gram import Gram, NormalEquations, check_targets
 from separatrix.statistics.moments import ClassMoments
 from separatrix.statistics.triangular import Triangular
@@ -211,22 +218,10 @@ def _fit_by_dual(
         target_squares = np.square(rows.targets).sum(axis=0)
         check_targets(target_squares)
         rows.check_sums()
-        unit = 4.0 * float(np.finfo(dtype).eps)
-        # The means are as exact as the values they are of.
-        part = 4.0 * float(np.finfo(np.float64).eps) / unit
-        height = np.abs(rows.target_mean) + part * np.sqrt(target_squares / rows.total)
-
-        def of_intercept(coef: Float) -> float:
-            spread = np.abs(rows.centre) + part * np.sqrt(rows.squares / rows.total)
-            error = unit * (height + np.abs(coef) @ spread)
-            return float(np.sqrt(rows.total) * np.linalg.norm(error)) if fit_intercept else 0.0
-
         if isinstance(rows, FewDenseRows):
             rows.check_squares()
-            solution = solve_dual_ridge(rows, alpha, dtype, of_intercept)
-            if solution is None:
-                return None
-            return solution.coef, solution.intercept, describe(solution, source.passes, watch)
+            return fit_few_rows(rows, alpha, fit_intercept, watch, dtype)
+        of_intercept = partial(_intercept_rounding, rows, fit_intercept, dtype)
         # The system of the columns where there are more rows: it is the smaller and better conditioned one.
         by_columns = len(rows.targets) >= source.n_features
         if by_columns:
@@ -240,3 +235,25 @@ def _fit_by_dual(
     fit = watch.fit(status, source.passes, certificate=certificate, iterations=steps)
     fit.trace.extend(trace)
     return coef, rows.target_mean - coef @ rows.centre, fit
+
+
+def fit_few_rows(
+    rows: GramRows, alpha: Float, fit_intercept: bool, watch: Stopwatch, dtype: np.dtype[Any]
+) -> tuple[Float, Float, Fit] | None:
+    """The same from the Gram matrix of few rows; None where rounding does not allow it."""
+    solution = solve_dual_ridge(rows, alpha, dtype, partial(_intercept_rounding, rows, fit_intercept, dtype))
+    if solution is None:
+        return None
+    return solution.coef, solution.intercept, describe(solution, rows.source.passes, watch)
+
+
+def _intercept_rounding(rows: WeightedRows, fit_intercept: bool, dtype: np.dtype[Any], coef: Float) -> float:
+    """√ of what F gains because the intercept is rounded. The means are as exact as the values they are of."""
+    if not fit_intercept:
+        return 0.0
+    unit = 4.0 * float(np.finfo(dtype).eps)
+    part = 4.0 * float(np.finfo(np.float64).eps) / unit
+    height = np.abs(rows.target_mean) + part * np.sqrt(np.square(rows.targets).sum(axis=0) / rows.total)
+    spread = np.abs(rows.centre) + part * np.sqrt(rows.squares / rows.total)
+    error = unit * (height + np.abs(coef) @ spread)
+    return float(np.sqrt(rows.total) * np.linalg.norm(error))

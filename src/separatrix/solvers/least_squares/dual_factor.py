@@ -1,4 +1,4 @@
-"""Ridge regression with few dense rows and many columns, from their Gram matrix in single precision.
+"""Ridge regression with few rows and many columns, from their Gram matrix, in single precision where that is quicker.
 
     (X̃X̃ᵀ + αI) u = ỹ,   w = X̃ᵀu        u ← u + M⁻¹(ỹ − X̃X̃ᵀu − αu),   M = X̃X̃ᵀ + αI with products in float32
 
@@ -27,7 +27,7 @@ from separatrix.data.block import Float
 from separatrix.result import Certificate
 from separatrix.solvers.least_squares.dual_gradient import duality_gap, largest_slope
 from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution
-from separatrix.solvers.least_squares.weighted_rows import FewDenseRows
+from separatrix.solvers.least_squares.weighted_rows import GramRows
 
 # Share of the squares of the targets that is left in the residual of an exact answer, and of the objective in its gap.
 _LEFT, _GAP = 1e-22, 1e-10
@@ -37,7 +37,7 @@ _STEPS, _GAIN = 6, 0.1
 
 
 def solve_dual_ridge(
-    rows: FewDenseRows, alpha: Float, dtype: np.dtype[Any], extra: Callable[[Float], float]
+    rows: GramRows, alpha: Float, dtype: np.dtype[Any], extra: Callable[[Float], float]
 ) -> LeastSquaresSolution | None:
     """The ridge answer for one penalty > 0 per target, rounded to `dtype`; None where rounding does not allow it.
 
@@ -68,7 +68,7 @@ def solve_dual_ridge(
 
 
 def _refined(
-    rows: FewDenseRows, alpha: Float, gram: Float, enough: float
+    rows: GramRows, alpha: Float, gram: Float, enough: float
 ) -> tuple[Float, Float, float, float, Float] | None:
     """u, w, gap, objective and residual after steps with the factor of a Gram matrix."""
     factors, null = {}, rows.null_direction()

@@ -31,17 +31,19 @@ _WHOLE = 1e-9
 
 
 @dataclass(frozen=True)
-class _Formula:
-    """The formula at the head of the file, for a block of centred rows."""
+class Weighing:
+    """What of the weight of a row is left out.
 
-    equations: NormalEquations
-    alphas: Float
-    vectors: Float
-    inverses: Float
-    slopes: Float
-    share: float
-    interpolates: bool
-    factors: Float | None
+    Parameters
+    ----------
+    factors : ndarray of shape (K,), optional
+        Where targets are codes of classes: what the weights of the rows of each class were multiplied by.
+    whole_rows : bool
+        Whether rows are left out with all of their weight, whatever it counts.
+    """
+
+    factors: Float | None = None
+    whole_rows: bool = False
 
     def split(self, block: Block) -> tuple[Float, Float]:
         """(n,) weights, and what one repetition of each row weighs."""
@@ -52,11 +54,35 @@ class _Formula:
         codes = block.y.argmax(axis=1) if block.y.shape[1] > 1 else (block.y[:, 0] > 0).astype(np.intp)
         return weights, self.factors[codes]
 
-    def whole(self, block: Block) -> bool:
+    def repetitions(self, source: Source) -> bool:
+        """Whether the weights count repetitions."""
+        weighted = next(source.blocks()).weights is not None
+        return not self.whole_rows and (not weighted or all(source.each(self._whole)))
+
+    def gathered(self, source: Source) -> tuple[Float, Float, Float, NDArray[np.bool_]]:
+        """Weights, their repetitions' weights and targets of the rows of positive weight, and which of all rows these are."""
+        parts = [(*self.split(block.counted()), block.counted().y, block.row_weights > 0) for block in source.blocks()]
+        weights, units, targets, kept = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return weights, units, targets, kept
+
+    def _whole(self, block: Block) -> bool:
         """Whether the weights of a block are numbers of repetitions."""
         weights, units = self.split(block.counted())
         times = weights / units
         return bool((np.abs(times - np.rint(times)) <= _WHOLE * times).all())
+
+
+@dataclass(frozen=True)
+class _Formula:
+    """The formula at the head of the file, for a block of centred rows."""
+
+    equations: NormalEquations
+    alphas: Float
+    vectors: Float
+    inverses: Float
+    slopes: Float
+    share: float
+    interpolates: bool
 
     def errors(self, block: Block, weights: Float, out: Float) -> Float:
         """(n, m, A) errors of the rows by models without the weights `out` of each."""
@@ -88,10 +114,7 @@ class LeaveOneOut:
         Of all its rows.
     alphas : ndarray of shape (A,)
     fit_intercept : bool
-    factors : ndarray of shape (K,), optional
-        Where targets are codes of classes: what the weights of the rows of each class were multiplied by.
-    whole_rows : bool
-        Whether rows are left out with all of their weight, whatever it counts.
+    weighing : Weighing, optional
 
     Attributes
     ----------
@@ -106,9 +129,9 @@ class LeaveOneOut:
         spectrum: Spectrum,
         alphas: Float,
         fit_intercept: bool,
-        factors: Float | None = None,
-        whole_rows: bool = False,
+        weighing: Weighing | None = None,
     ) -> None:
+        self._weighing = Weighing() if weighing is None else weighing
         interpolates = equations.scatter.thin and len(spectrum.values) >= _rows(source) - float(fit_intercept)
         inverses = np.stack([spectrum.inverse(float(alpha)) for alpha in alphas], axis=1)
         inverses = inverses / spectrum.values[:, None] if interpolates else inverses
@@ -116,18 +139,17 @@ class LeaveOneOut:
             len(inverses), spectrum.cross.shape[1] * len(alphas)
         )
         share = (1.0 if fit_intercept else 0.0) / equations.total
-        self._formula = _Formula(equations, alphas, spectrum.vectors, inverses, slopes, share, interpolates, factors)
+        self._formula = _Formula(equations, alphas, spectrum.vectors, inverses, slopes, share, interpolates)
         self._centred = Standardised(source, centre=equations.x_mean)
-        weighted = next(source.blocks()).weights is not None
-        self.repetitions = not whole_rows and (not weighted or all(source.each(self._formula.whole)))
+        self.repetitions = self._weighing.repetitions(source)
 
     def losses(self) -> Float:
         """(A, m) mean squared errors; of weighted rows that are left out as a whole, sums over their number."""
-        repetitions, formula = self.repetitions, self._formula
+        repetitions, formula, weighing = self.repetitions, self._formula, self._weighing
 
         def of_block(block: Block) -> tuple[Float, float]:
             block = block.counted()
-            weights, units = formula.split(block)
+            weights, units = weighing.split(block)
             errors = formula.errors(block, weights, units if repetitions else weights)
             with np.errstate(over="ignore"):
                 sums = np.tensordot(weights, np.square(errors), axes=1).T
@@ -138,12 +160,12 @@ class LeaveOneOut:
 
     def rows(self) -> RowsLeftOut:
         """The same row by row, in memory."""
-        repetitions, formula = self.repetitions, self._formula
+        repetitions, formula, weighing = self.repetitions, self._formula, self._weighing
 
         def of_block(block: Block) -> tuple[Float, Float, Float, NDArray[np.bool_]]:
             kept = block.row_weights > 0
             block = block.counted()
-            weights, units = formula.split(block)
+            weights, units = weighing.split(block)
             errors = formula.errors(block, weights, units if repetitions else weights)
             assert block.y is not None
             return errors, block.y, np.stack([weights, weights / units]), kept

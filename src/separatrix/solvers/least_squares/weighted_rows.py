@@ -3,7 +3,9 @@
     X̃ = √s (X − 1cᵀ),   ỹ = √s (y − ȳ),        c = Σ sx / Σ s with an intercept, else 0
 
 X̃ is never stored: X̃v = √s(Xv − cᵀv), X̃ᵀp = Xᵀ(√s p) − c Σ √s p. What cancels there is in the proof of `dual_gradient`.
-Few dense rows also have a Gram matrix X̃X̃ᵀ, made of columns that are centred one by one as they pass through the cache.
+Few rows also have a Gram matrix: of dense columns that are centred one by one as they pass through the cache; of sparse ones
+
+    X̃X̃ᵀ = (√s X)(√s X)ᵀ − p rᵀ − r pᵀ + ‖c‖² r rᵀ,   r = √s,  p = √s X c
 
 Parts are cut by the shape alone and added in their order: the same bits on any number of threads.
 
@@ -19,6 +21,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
@@ -223,18 +226,42 @@ class DenseRows(WeightedRows):
         return product
 
 
-class FewDenseRows(DenseRows):
-    """Of an array with few rows and many columns, and their Gram matrix; `single` where that has products in float32."""
+class GramRows(WeightedRows):
+    """Few rows with many columns, and their Gram matrix.
 
-    def _add_up(self, weights: Float) -> None:
-        self.sums, self.squares = np.empty(self._X.shape[1]), np.empty(self._X.shape[1])
-        few = len(weights) < _ROWS_IN_SINGLE
-        self.single = not few
-        self.first_gram = self.gram(np.dtype(np.float64 if few else np.float32))
+    Attributes
+    ----------
+    single : bool
+        Whether that has products in float32.
+    first_gram : ndarray of shape (n, n)
+    """
+
+    single = False
+    first_gram: Float
 
     def null_direction(self) -> Float | None:
         """(n,) of unit length, for which X̃ᵀv = 0 and ỹᵀv = 0: the roots of the weights where the rows are centred."""
-        return self._roots[:, 0] / np.sqrt(self.total) if self._centred and self.total > 0 else None
+        return self._roots[:, 0] / np.sqrt(self.total) if self._shifted else None
+
+    @property
+    def before_centring(self) -> float:
+        """How much larger the eigenvalues were, at most, of what was multiplied and then centred."""
+        return 0.0
+
+    @abstractmethod
+    def gram(self, dtype: np.dtype[Any]) -> Float:
+        """X̃X̃ᵀ with products in a type."""
+
+
+class FewDenseRows(GramRows, DenseRows):
+    """Of an array."""
+
+    _precise = False
+
+    def _add_up(self, weights: Float) -> None:
+        self.sums, self.squares = np.empty(self._X.shape[1]), np.empty(self._X.shape[1])
+        self.single = not self._precise and len(weights) >= _ROWS_IN_SINGLE
+        self.first_gram = self.gram(np.dtype(np.float32 if self.single else np.float64))
 
     def gram(self, dtype: np.dtype[Any]) -> Float:
         """X̃X̃ᵀ with products in a type; it finds the sums and (in that type) the squares on its way."""
@@ -251,6 +278,37 @@ class FewDenseRows(DenseRows):
 
         with np.errstate(invalid="ignore", over="ignore"):
             return row_gram(self._X, dtype, centred)
+
+
+class PreciseRows(FewDenseRows):
+    """The same with products in double precision, whatever their number."""
+
+    _precise = True
+
+
+class FewSparseRows(GramRows, SparseRows):
+    """Of a sparse matrix; products are in double precision."""
+
+    @cached_property
+    def first_gram(self) -> Float:  # type: ignore[override]  # only who asks for it has it made
+        return self.gram(np.dtype(np.float64))
+
+    @property
+    def before_centring(self) -> float:
+        return self.total * float(self.centre @ self.centre)
+
+    def gram(self, dtype: np.dtype[Any]) -> Float:
+        scaled: Any = sp.vstack([block.X for block in self._blocks if isinstance(block, SparseBlock)], format="csr")
+        scaled = scaled.astype(dtype)
+        if self._weighted:
+            scaled = sp.diags_array(self._roots[:, 0]) @ scaled
+        gram: Float = (scaled @ scaled.T).toarray().astype(np.float64, copy=False)
+        if self._shifted:
+            root, along = self._roots[:, 0], scaled @ self.centre
+            along = along - 0.5 * float(self.centre @ self.centre) * root
+            gram -= np.outer(along, root)
+            gram -= np.outer(root, along)
+        return gram
 
 
 def _each(work: Callable[[int], None], number: int) -> None:
