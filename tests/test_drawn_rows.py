@@ -20,6 +20,7 @@ from separatrix.tables.coded.coded_sums import CodedSums
 from separatrix.tables.column_scan import ColumnScan
 from separatrix.tables.drawn_rows import share_to_draw
 from separatrix.tables.encoding.encoding_sums import hashed_places
+from separatrix.tables.quantiles import Marks
 from separatrix.tables.table_source import TableBlock
 
 N = 9_000
@@ -200,8 +201,8 @@ def test_a_perceptron_from_files_is_that_of_the_array(tmp_path: Path) -> None:
     np.testing.assert_allclose(there, clone(machine).fit(source.labelled().matrix(), people()["ill"]).coef_, rtol=1e-9)
 
 
-def _scan_of(texts: pa.Array, deep: int) -> ColumnScan:
-    marks = hashed_places(0, len(texts))
+def _scan_of(texts: pa.Array, deep: bool) -> ColumnScan:
+    marks = Marks(hashed_places(0, len(texts)))
     return ColumnScan.of("x", texts, ".", slice(None), marks, deep)
 
 
@@ -217,7 +218,7 @@ def test_texts_deep_in_a_long_column_are_counted_as_the_first_ones(words: tuple[
     place = {text: at for at, text in enumerate(dictionary)}
     codes = pa.array([None if text is None else place[text] for text in given], pa.int16())
     plain, coded = pa.array(given), pa.DictionaryArray.from_arrays(codes, pa.array(dictionary))
-    found = [_scan_of(column, deep) for column in (plain, coded) for deep in (0, 3)]
+    found = [_scan_of(column, deep) for column in (plain, coded) for deep in (False, True)]
     for other in found[1:]:
         assert other.missing == found[0].missing
         assert other.texts == found[0].texts

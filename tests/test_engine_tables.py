@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sklearn.base import clone
 
 import separatrix as sx
 from separatrix.tables import scan_dask
+from separatrix.tables.quantiles import SIZE
 
 MODELS = {
     "lda": sx.LinearDiscriminantAnalysis(),
@@ -80,6 +82,36 @@ def test_the_model_is_that_of_the_file(weight: str | None, tmp_path: Path, clust
     assert here.score(there) == pytest.approx(here.score(file), abs=1e-12)
     np.testing.assert_array_equal(here.predict(there), here.predict(table))
     np.testing.assert_array_equal(here.predict(partitions(table)).compute(), here.predict(table))
+
+
+def test_a_long_table_with_holes_is_the_same_everywhere(tmp_path: Path) -> None:
+    """More rows than a sketch of quantiles holds, in storages that cut them in their own ways."""
+    rng, n = np.random.default_rng(8), 3 * SIZE
+    table = pd.DataFrame({name: rng.lognormal(size=n) for name in "abc"}).assign(kind=rng.choice(["x", "y", None], n))
+    score = table["a"] - table["b"] + (table["kind"] == "x") + rng.logistic(size=n)
+    table["ill"] = np.where(score > 0, "yes", "no")
+    for name, share in (("a", 0.1), ("b", 0.6), ("c", 0.9995)):  # the last has few values, which all count
+        table.loc[rng.random(n) < share, name] = np.nan
+    table.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "parts").mkdir()
+    cuts = [0, 7, 20_011, 20_011, 33_333, n]
+    for i, (start, end) in enumerate(pairwise(cuts)):
+        table.iloc[start:end].to_parquet(tmp_path / "parts" / f"{i}.parquet", index=False, row_group_size=5_003)
+    frame = dd.from_delayed([delayed(table.iloc[a:b]) for a, b in pairwise(cuts)], meta=table.iloc[:0])
+    sources: dict[str, Any] = {
+        "csv": sx.scan_csv(tmp_path / "people.csv", target="ill"),
+        "parquet": sx.scan_parquet(tmp_path / "parts", target="ill"),
+        "dask": scan_dask(frame, "ill"),
+    }
+    medians = {name: source.encoding.encoder.medians_ for name, source in sources.items()}
+    assert medians["csv"] == medians["parquet"] == medians["dask"]
+    assert medians["csv"]["c"] == table["c"].median()
+    for model in (sx.LinearDiscriminantAnalysis(), sx.LogisticRegression(tol=1e-13)):
+        fits = {name: clone(model).fit(source) for name, source in sources.items()}
+        for name, fitted in fits.items():
+            np.testing.assert_allclose(fitted.coef_, fits["csv"].coef_, rtol=1e-9, atol=1e-9, err_msg=name)
+            one, other = fitted.fit_.certificate, fits["csv"].fit_.certificate
+            assert one.objective - one.gap <= other.objective + 1e-12 * abs(other.objective), name
 
 
 def test_columns_of_their_own_families(tmp_path: Path, cluster: Any) -> None:

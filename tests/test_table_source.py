@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import tempfile
 import warnings
 from dataclasses import asdict, replace
@@ -21,8 +22,9 @@ from sklearn.pipeline import make_pipeline
 import separatrix as sx
 from separatrix import scan_csv, scan_parquet
 from separatrix.tables import TableEncoder, TableSchema, column_scan, read_table, table_files
+from separatrix.tables.encoding.encoding_sums import hashed_places
 from separatrix.tables.facts import NumberFacts, TextFacts
-from separatrix.tables.quantiles import QuantileSketch
+from separatrix.tables.quantiles import SIZE, Marks, QuantileSketch, Reached
 
 
 def people(n: int, seed: int = 0) -> pd.DataFrame:
@@ -304,20 +306,52 @@ def test_facts_of_texts_merge(places, cut):
     assert one.merge(two) == whole
 
 
-@pytest.mark.parametrize("n", [1, 5, 4095, 100_000])
-@pytest.mark.parametrize("cuts", [1, 13])
+def sketched(x: np.ndarray, ends: list[int], shared: Reached | None = None) -> QuantileSketch:
+    """The sketch of a column that is cut at these rows, merged in pairs."""
+    starts = [0, *ends]
+    parts = [
+        QuantileSketch.of(part, Marks(hashed_places(start, len(part))), shared)
+        for start, part in zip(starts, np.split(x, ends), strict=True)
+    ]
+    while len(parts) > 1:
+        parts = [
+            first.merge(*more) if more else first
+            for first, *more in (parts[i : i + 2] for i in range(0, len(parts), 2))
+        ]
+    return parts[0]
+
+
+@pytest.mark.parametrize("n", [1, 5, SIZE - 1, SIZE, 300_000])
 @pytest.mark.parametrize("sorted_rows", [False, True])
-def test_quantiles_are_within_their_bound(n, cuts, sorted_rows):
+def test_quantiles_are_near_and_exact_while_there_are_few(n, sorted_rows):
     x = np.random.default_rng(0).standard_exponential(n)
     x = np.sort(x) if sorted_rows else x
-    sketch = QuantileSketch()
-    for part in np.array_split(x, cuts):
-        sketch.merge(QuantileSketch.of(part))
-    rank = np.searchsorted(np.sort(x), sketch.median())
-    levels = max(0.0, np.log2(n / 2048))
-    assert sketch.n == n and abs(rank - (n - 1) / 2) <= 1 + n * levels / (2 * 2048)
-    if n < 4096:
+    sketch = sketched(x, list(range(7_001, n, 7_001)), Reached())
+    if n <= SIZE:
         assert sketch.median() == np.median(x)
+    rank = np.searchsorted(np.sort(x), sketch.median())
+    assert abs(rank - n / 2) <= 1 + 4 * n / (2 * np.sqrt(SIZE / 2))  # four deviations of the rank of a sample's middle
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.integers(0, 150_000), max_size=12),
+    st.sampled_from([0.0, 0.3, 0.99]),
+    st.booleans(),
+)
+def test_quantiles_do_not_depend_on_the_cut(seed, ends, holes, sorted_rows):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_exponential(150_000)
+    x = np.sort(x) if sorted_rows else x
+    x[rng.random(len(x)) < holes] = np.nan
+    whole = sketched(x, [])
+    for shared in (None, Reached()):
+        found = sketched(x, sorted(ends), shared)
+        assert found.median() == whole.median()
+        assert pickle.loads(pickle.dumps(found)).median() == whole.median()
+    if (~np.isnan(x)).sum() <= SIZE:
+        assert whole.median() == np.nanmedian(x)
 
 
 @pytest.mark.parametrize("most_texts", [20_000, 50])  # as few texts as may be categories, and more of them

@@ -27,7 +27,7 @@ from separatrix.tables.columns import (
 )
 from separatrix.tables.encoding.encoding_sums import CategorySums, NumberSums
 from separatrix.tables.facts import NumberFacts, TextFacts
-from separatrix.tables.quantiles import QuantileSketch
+from separatrix.tables.quantiles import Marks, QuantileSketch, Reached
 from separatrix.tables.rows import CodedText, check_finite, coded_text, flags_of, text_places
 
 MOST_TEXTS = 20_000
@@ -99,25 +99,27 @@ class ColumnScan:
         column: Any,
         decimal: Mark,
         known: NDArray[np.bool_] | slice,
-        marks: NDArray[np.uint64],
-        drawn: int = 0,
+        marks: Marks,
+        deep: bool = False,
+        reached: Reached | None = None,
     ) -> ColumnScan:
         """The rows of an Arrow array; the encoder learns from the `known` ones, and `marks` are hashes of their places.
 
-        `drawn` is not 0 deep inside a long column: one value in 2ᵈʳᵃʷⁿ is ranked.
+        Rows `deep` inside a long column are read by compiled loops.
         """
         from pyarrow.types import is_integer
 
         if kind(column.type) == "text":
-            text = text_places(column) if drawn else coded_text(column)
-            texts, found = _texts(text, known, marks, drawn), _numbers_in(text, decimal, known, marks, drawn)
+            text = text_places(column) if deep else coded_text(column)
+            texts = _texts(text, known, marks.marks, deep)
+            found = _numbers_in(text, decimal, known, marks, deep, reached)
             return cls(name, "text", len(text), int(text.tally[0]), found, texts)
         values = plain(column)
         what, missing = kind(values.type), values.null_count
         scan = cls(name, what, len(values), missing)
         if what in ("numeric", "boolean", "empty"):
             x = numbers(values.cast("uint8") if what == "boolean" else values)
-            read = _Numbers(*_facts_and_sums(x, known, marks, drawn))
+            read = _Numbers(*_facts_and_sums(x, known, marks, deep, reached))
             return replace(scan, numbers=read, whole=what == "empty" or is_integer(values.type))
         return scan
 
@@ -188,23 +190,23 @@ def _is_time(what: str) -> bool:
 
 
 def _facts_and_sums(
-    x: NDArray[np.float64], known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64], drawn: int
+    x: NDArray[np.float64], known: NDArray[np.bool_] | slice, marks: Marks, deep: bool, reached: Reached | None
 ) -> tuple[NumberFacts, NumberSums]:
     """Facts of all rows, and sums of those that are known."""
-    if not drawn:
+    if not deep:
         check_finite(x)
-        return NumberFacts.of(x), NumberSums.of(x[known], marks)
+        return NumberFacts.of(x), NumberSums.of(x[known], marks, reached)
     facts = NumberFacts.of_run(x)
     if facts.missing < facts.n and not np.isfinite([facts.low, facts.high]).all():
         check_finite(x)
     learnt = x[known]
     same = len(learnt) == len(x)
-    return facts, NumberSums.of_run(learnt, marks, facts if same else NumberFacts.of_run(learnt), drawn)
+    return facts, NumberSums.of_run(learnt, marks, facts if same else NumberFacts.of_run(learnt), reached)
 
 
-def _texts(text: CodedText, known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64], drawn: int) -> _Texts | None:
+def _texts(text: CodedText, known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64], deep: bool) -> _Texts | None:
     learnt = text if isinstance(known, slice) else text[known]
-    if drawn:
+    if deep:
         sums = CategorySums.of_run(learnt, marks)
         counts = text.counts_in_order()
         if len(counts) > MOST_TEXTS:
@@ -246,7 +248,12 @@ _parsed_before = lru_cache(maxsize=64)(_parsed)
 
 
 def _numbers_in(
-    text: CodedText, decimal: Mark, known: NDArray[np.bool_] | slice, marks: NDArray[np.uint64], drawn: int
+    text: CodedText,
+    decimal: Mark,
+    known: NDArray[np.bool_] | slice,
+    marks: Marks,
+    deep: bool,
+    reached: Reached | None,
 ) -> _Numbers | None:
     """The numbers of a column of text, what is none a hole; None where most of it is none. Each different text is read once."""
     levels: list[Any] = text.levels
@@ -266,7 +273,7 @@ def _numbers_in(
         odd.update({levels[at]: int(counts[at]) for at in none})
     values = np.full(len(levels) + 1, np.nan)
     values[order] = parsed.values
-    return _Numbers(*_facts_and_sums(values[text.places], known, marks, drawn), odd, parsed.padded)
+    return _Numbers(*_facts_and_sums(values[text.places], known, marks, deep, reached), odd, parsed.padded)
 
 
 def _flag_sums(sums: CategorySums, schema: ColumnSchema) -> NumberSums:
@@ -276,7 +283,7 @@ def _flag_sums(sums: CategorySums, schema: ColumnSchema) -> NumberSums:
     ones = sum(sums.counts[level] for level, flag in zip(levels, flags, strict=True) if flag == 1)
     n = sums.counts.total()
     share = ones / max(1, n)
-    median = QuantileSketch.of(np.array([0.5 * np.sign(2 * ones - n) + 0.5]))
+    median = QuantileSketch.of(np.array([0.5 * np.sign(2 * ones - n) + 0.5]), Marks(np.zeros(1, dtype=np.uint64)))
     spread = sqrt(n * share * (1.0 - share))
     return NumberSums(
         n, sums.missing, sums.holes, share, spread, float(ones == n), float(ones > 0), median, sums.values

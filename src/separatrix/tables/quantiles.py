@@ -1,13 +1,15 @@
-"""Quantiles of a column from one pass, in memory that grows with the logarithm of its length (Munro and Paterson, 1980).
+"""Quantiles of a column from one pass, in bounded memory: a sample of its rows by the hash of their places.
 
-Values are kept in sorted buffers of k. Two buffers whose values stand for 2ˡ rows each become one whose values stand for 2ˡ⁺¹:
-every second value of both together, the odd and the even ones in turn.
+    the value of row i is held  ⇔  h(i) < 2⁶⁴⁻ᴸ                 L the least level at which no more than k values are held
 
-    |rank − rank of the answer| ≤ n L/(2k),   L = log₂(n/k) levels        exact while there are fewer than 2k values
+Whether a value is held depends on its place and on how many there are: the same of all rows however these are cut into runs,
+and whatever they are stored in. Exact up to k values; beyond, the m held ones (about k/2 to k) are a random sample, the rank of
+whose middle is off by about n/(2√m): 0.4 to 0.6 % of n.
 
-The sketch of some rows merged with that of others is a sketch of all. Deep inside a long column one value of every 2ˡ is drawn
-and stands for them (`drawn`): n/2ˡ draws, one from each run, move the rank of the answer by about ½√(2ˡn) rows. With 8 in the
-rows from 2¹⁸ on and 64 in those from 2²¹ on that is less than 0.3 % of n.
+A run by itself would hold k values, most of which the others make superfluous. Levels only grow when runs are merged, so a
+level that any of them has reached spares the runs that come later the rest (`Reached`); what is held of all is the same.
+
+Reference: Gibbons and Tirthapura (2001), Estimating simple functions on the union of data streams, SPAA.
 """
 
 from __future__ import annotations
@@ -15,14 +17,34 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_SIZE = 2048
-_DRAWN, _SELDOM = 3, 6  # of 2³ values one, of 2⁶
-_LONGER = 8  # times as deep inside the column
+SIZE = 1 << 14
+"""Values that a sketch of all rows holds, at most."""
 
 
-def draw_level(start: int, long: int) -> int:
-    """Of how many values one is drawn, as a power of two, in a run that begins at this row; 0 before row `long`."""
-    return 0 if start < long else _DRAWN if start < _LONGER * long else _SELDOM
+class Reached:
+    """The level that the sketches of a column have reached, for those of its later rows."""
+
+    def __init__(self) -> None:
+        self.level = 0
+
+
+class Marks:
+    """Hashes of the places of a run's rows: which rows are held at a level, looked up once for all columns."""
+
+    def __init__(self, marks: NDArray[np.uint64]) -> None:
+        self.marks = marks
+        self._held: dict[int, tuple[NDArray[np.intp], NDArray[np.uint64]]] = {}
+
+    def held(self, level: int) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+        """The rows whose values are held at a level, and their hashes."""
+        if level not in self._held:
+            at = np.flatnonzero(self.marks < _limit(level))
+            self._held[level] = at, self.marks[at]
+        return self._held[level]
+
+
+def _limit(level: int) -> np.uint64:
+    return np.uint64(2**64 - 1 if level == 0 else 1 << (64 - level))
 
 
 class QuantileSketch:
@@ -31,80 +53,59 @@ class QuantileSketch:
     Examples
     --------
     >>> import numpy as np
-    >>> from separatrix.tables.quantiles import QuantileSketch
-    >>> sketch = QuantileSketch.of(np.arange(1001.0))
-    >>> sketch.merge(QuantileSketch.of(np.array([2000.0, 3000.0]))).median()
+    >>> from separatrix.tables.encoding.encoding_sums import hashed_places
+    >>> from separatrix.tables.quantiles import Marks, QuantileSketch
+    >>> sketch = QuantileSketch.of(np.arange(1001.0), Marks(hashed_places(0, 1001)))
+    >>> sketch.merge(QuantileSketch.of(np.array([2000.0, 3000.0]), Marks(hashed_places(1001, 2)))).median()
     501.0
     """
 
-    def __init__(self) -> None:
-        self.n = 0
-        self._loose: list[NDArray[np.float64]] = []  # by level: fewer than a buffer
-        self._levels: list[NDArray[np.float64] | None] = []  # a sorted buffer each
-        self._odd: list[bool] = []  # which half the next buffer made at a level keeps
+    def __init__(self, reached: Reached | None = None) -> None:
+        self._reached = Reached() if reached is None else reached
+        self._level, self._n_held = 0, 0
+        self._held: list[tuple[NDArray[np.float64], NDArray[np.uint64]]] = []  # values, and the hashes of their places
 
     @classmethod
-    def of(cls, values: NDArray[np.float64]) -> QuantileSketch:
-        """The sketch of some values."""
-        sketch = cls()
-        sketch.add(values)
+    def of(cls, values: NDArray[np.float64], marks: Marks, reached: Reached | None = None) -> QuantileSketch:
+        """The sketch of a run of values, NaN for a hole."""
+        sketch = cls(reached)
+        sketch._level = sketch._reached.level
+        at, own = marks.held(sketch._level)
+        drawn = values[at]
+        seen = ~np.isnan(drawn)
+        sketch._add(drawn, own) if seen.all() else sketch._add(drawn[seen], own[seen])
+        sketch._sift(SIZE)
         return sketch
 
-    @classmethod
-    def drawn(cls, values: NDArray[np.float64], marks: NDArray[np.uint64], level: int = _DRAWN) -> QuantileSketch:
-        """The sketch of one value of every 2ˡᵉᵛᵉˡ, which the last bits of the marks draw; those left over count too."""
-        sketch, step = cls(), 1 << level
-        whole = len(values) >> level << level
-        at = np.arange(0, whole, step) + (marks[:whole:step] % np.uint64(step)).astype(np.intp)
-        sketch.add(values[at], level)
-        sketch.add(values[whole:])
-        return sketch
-
-    def add(self, values: NDArray[np.float64], level: int = 0) -> None:
-        """Add values, none of them NaN, each of which stands for 2ˡᵉᵛᵉˡ."""
-        self.n += len(values) << level
-        while len(self._loose) <= level:
-            self._loose.append(np.empty(0))
-        pending = np.concatenate([self._loose[level], values])
-        while len(pending) >= _SIZE:  # as many buffers as are one of a higher level, sorted at once
-            more = int(np.log2(len(pending) // _SIZE))
-            run, pending = pending[: _SIZE << more], pending[_SIZE << more :]
-            self._push(np.sort(run)[(1 << more) // 2 :: 1 << more], level + more)
-        self._loose[level] = pending
-
-    def _push(self, buffer: NDArray[np.float64], level: int) -> None:
-        while len(self._levels) <= level:
-            self._levels.append(None)
-            self._odd.append(False)
-        held = self._levels[level]
-        if held is None:
-            self._levels[level] = buffer
-            return
-        self._levels[level], odd = None, self._odd[level]
-        self._odd[level] = not odd
-        self._push(np.sort(np.concatenate([held, buffer]), kind="stable")[int(odd) :: 2], level + 1)
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_reached": Reached()}  # in another process, or later, there are other rows to come
 
     def merge(self, other: QuantileSketch) -> QuantileSketch:
         """Add another's values to this, in place."""
-        for level, buffer in enumerate(other._levels):
-            if buffer is not None:
-                self._push(buffer, level)
-        self.n += other.n - sum(len(loose) << level for level, loose in enumerate(other._loose))
-        for level, loose in enumerate(other._loose):
-            self.add(loose, level)
+        self._level = max(self._level, other._level)
+        for values, marks in other._held:
+            self._add(values, marks)
+        self._sift(2 * SIZE)  # not every time
         return self
+
+    def _add(self, values: NDArray[np.float64], marks: NDArray[np.uint64]) -> None:
+        self._held.append((values, marks))
+        self._n_held += len(values)
+
+    def _sift(self, room: int) -> None:
+        """Where more values are held than there is room for, hold those of the least level at which they are few enough."""
+        if self._n_held <= room:
+            return
+        values, marks = (np.concatenate(parts) for parts in zip(*self._held, strict=True))
+        kept = marks < _limit(self._level)
+        while kept.sum() > SIZE:
+            self._level += 1
+            kept = marks < _limit(self._level)
+        self._held, self._n_held = [(values[kept], marks[kept])], int(kept.sum())
+        self._reached.level = max(self._reached.level, self._level)
 
     def median(self) -> float:
         """The value in the middle, the mean of both where there are two; NaN without values."""
-        if not self.n:
-            return float("nan")
-        held = (*enumerate(self._loose), *enumerate(self._levels))
-        parts = [(part, 2**level) for level, part in held if part is not None]
-        values = np.concatenate([part for part, _ in parts])
-        ranks = np.concatenate([np.full(len(part), weight) for part, weight in parts])
-        order = np.argsort(values, kind="stable")
-        behind = np.cumsum(ranks[order])
-        low, high = (
-            values[order[np.searchsorted(behind, place, side="right")]] for place in ((self.n - 1) // 2, self.n // 2)
-        )
-        return float(0.5 * low + 0.5 * high)
+        self._sift(SIZE)
+        held = [values[marks < _limit(self._level)] for values, marks in self._held]
+        return float(np.median(np.concatenate(held))) if held and any(map(len, held)) else float("nan")

@@ -2,13 +2,13 @@
 
     TableScan(A) ⊕ TableScan(B) = TableScan(A followed by B)
 
-What the table is does not depend on how it is cut, but for quantiles, which are rough beyond some thousand rows.
+What the table is does not depend on how it is cut. Quantiles are rough beyond 2¹⁴ rows, and the same for every cut.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -24,14 +24,14 @@ from separatrix.tables.drawn_rows import DrawnRows
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.encoding.encoding_sums import EncodingSums, hashed_places
 from separatrix.tables.findings import class_findings, column_findings, few, spelling_findings
-from separatrix.tables.quantiles import draw_level
+from separatrix.tables.quantiles import Marks, Reached
 from separatrix.tables.reading import FIRST_ROW
 from separatrix.tables.rows import CodedText, text_places
 from separatrix.tables.schema import TableSchema
 from separatrix.tables.target import classes_of, is_no_label, label_codes
 
 LONG = 1 << 18
-"""Rows from this one on are read by compiled loops, and their quantiles from a draw."""
+"""Rows from this one on are read by compiled loops."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,19 @@ class TableScan:
 
     @classmethod
     def of(
-        cls, batch: Any, target: str, names: Sequence[str], decimal: Mark, start: int, share: float = 0.0
+        cls,
+        batch: Any,
+        target: str,
+        names: Sequence[str],
+        decimal: Mark,
+        start: int,
+        share: float = 0.0,
+        reached: Mapping[str, Reached] | None = None,
     ) -> TableScan:
-        """The rows of an Arrow record batch, the first of which is row `start` of the table; a share of them is drawn."""
+        """The rows of an Arrow record batch, the first of which is row `start` of the table; a share of them is drawn.
+
+        `reached` is shared by all runs of a scan that are looked at in one process.
+        """
         column = batch.column(target)
         what = kind(column.type)
         if what not in ("text", *NUMERIC):
@@ -60,17 +70,20 @@ class TableScan:
         labelled = np.array([not is_no_label(level) for level in levels], dtype=bool)
         n_known = int(counts[labelled].sum())
         known: Any = slice(None) if n_known == batch.num_rows else np.append(labelled, False)[places]
-        marks = hashed_places(start, batch.num_rows)[known]
-        drawn = draw_level(start, LONG)
+        marks = Marks(hashed_places(start, batch.num_rows)[known])
+        reached = {} if reached is None else reached
         columns = {}
         for name in names:
             try:
-                columns[name] = ColumnScan.of(name, batch.column(name), decimal, known, marks, drawn)
+                columns[name] = ColumnScan.of(
+                    name, batch.column(name), decimal, known, marks, start >= LONG, reached.get(name)
+                )
             except UnreadableValue as error:
                 before = int((batch.schema.metadata or {}).get(FIRST_ROW, start))
                 raise ValueError(error.sentence(name, before)) from None
         labels = Counter({levels[at]: int(counts[at]) for at in text.order})
-        return cls(target, what, batch.num_rows, n_known, labels, columns, DrawnRows.of(batch, marks, known, share))
+        drawn = DrawnRows.of(batch, marks.marks, known, share)
+        return cls(target, what, batch.num_rows, n_known, labels, columns, drawn)
 
     def merge(self, after: TableScan) -> TableScan:
         """The rows of both, these first."""

@@ -32,6 +32,7 @@ from separatrix.tables.coded.coded_rows import CodedRows, RowCoding
 from separatrix.tables.coded.coded_sums import CodedSums
 from separatrix.tables.columns import MOSTLY_NUMBERS
 from separatrix.tables.drawn_rows import DrawnRows
+from separatrix.tables.quantiles import Reached
 from separatrix.tables.rows import TableRows
 from separatrix.tables.table_scan import LONG, TableEncoding, TableScan
 
@@ -150,13 +151,16 @@ class TableSource(Source):
 
     def _learn(self) -> TableEncoding:
         columns, target = self.columns, self._named_target()
+        reached = {name: Reached() for name in columns.names}
         view = copy(self)
         view._role = "raw"
 
         def scan(block: Block) -> TableScan:
             assert isinstance(block, TableBlock)
             with named(block.path):
-                return TableScan.of(block.batch, target, columns.names, columns.decimal, block.start, columns.share)
+                return TableScan.of(
+                    block.batch, target, columns.names, columns.decimal, block.start, columns.share, reached
+                )
 
         found = view.reduce(scan, TableScan.merge)
         self.passes += 1

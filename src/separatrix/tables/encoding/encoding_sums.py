@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.tables.facts import NumberFacts
-from separatrix.tables.quantiles import QuantileSketch
+from separatrix.tables.quantiles import Marks, QuantileSketch, Reached
 from separatrix.tables.rows import CodedText, TableRows
 
 
@@ -41,9 +41,9 @@ class NumberSums:
     values: int = 0
 
     @classmethod
-    def of(cls, values: NDArray[np.float64], marks: NDArray[np.uint64]) -> NumberSums:
-        """The sums of some rows; `marks` are the hashes of their places."""
-        absent = np.isnan(values)
+    def of(cls, values: NDArray[np.float64], places: Marks, reached: Reached | None = None) -> NumberSums:
+        """The sums of some rows with the hashes of their places."""
+        absent, marks = np.isnan(values), places.marks
         x = values[~absent] if absent.any() else values
         missing, holes = len(values) - len(x), int(marks[absent].sum()) if len(x) < len(values) else 0
         if not len(x):
@@ -56,22 +56,23 @@ class NumberSums:
         spread = peak * sqrt(float(shares @ shares))
         seen = marks[~absent] if missing else marks
         bits = int((seen * np.ascontiguousarray(x).view(np.uint64)).sum())
-        return cls(len(x), missing, holes, mean * peak, spread, low, high, QuantileSketch.of(x), bits)
+        sketch = QuantileSketch.of(values, places, reached)
+        return cls(len(x), missing, holes, mean * peak, spread, low, high, sketch, bits)
 
     @classmethod
     def of_run(
-        cls, values: NDArray[np.float64], marks: NDArray[np.uint64], facts: NumberFacts, drawn: int = 3
+        cls, values: NDArray[np.float64], places: Marks, facts: NumberFacts, reached: Reached | None = None
     ) -> NumberSums:
-        """The same of a run of a long column that has these facts, by compiled loops; one value in 2ᵈʳᵃʷⁿ is ranked."""
+        """The same of a run of a long column that has these facts, by compiled loops."""
         from separatrix.kernels.table_columns import number_sums  # numba takes a while to import
 
         if facts.missing == len(values):
-            return cls.of(values, marks)
+            return cls.of(values, places, reached)
         exponent = frexp(max(abs(facts.low), abs(facts.high)))[1]
         unit = 2.0 ** max(-1000, exponent - 1)  # so that no square overflows or vanishes
         x, n = np.ascontiguousarray(values), facts.n - facts.missing
-        mean, squares, holes, bits = number_sums(x, x.view(np.uint64), marks, 1.0 / unit, n)
-        sketch = QuantileSketch.drawn(x[~np.isnan(x)] if facts.missing else x, marks, drawn)
+        mean, squares, holes, bits = number_sums(x, x.view(np.uint64), places.marks, 1.0 / unit, n)
+        sketch = QuantileSketch.of(x, places, reached)
         return cls(
             n, facts.missing, int(holes), mean * unit, unit * sqrt(squares), facts.low, facts.high, sketch, int(bits)
         )
@@ -166,7 +167,7 @@ class EncodingSums:
             if isinstance(values, CodedText):
                 columns[name] = CategorySums.of(values, marks)
             else:
-                columns[name] = NumberSums.of(values, marks)
+                columns[name] = NumberSums.of(values, Marks(marks))
         return cls(len(rows), columns)
 
     def merge(self, other: EncodingSums) -> EncodingSums:
