@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
@@ -19,6 +20,7 @@ from separatrix.comparison.comparison import compare
 from separatrix.comparison.families import FAMILIES
 from separatrix.comparison.search import climb, least_loss
 from separatrix.comparison.table_model import TableModel
+from separatrix.comparison.why.curved import CURVED
 from separatrix.geometry.programmes import OutOfTime, aside
 from separatrix.geometry.separation import separability
 
@@ -225,3 +227,34 @@ def test_gamma_is_tuned():
     fitted = {gamma: SVC(C=chosen["C"], gamma=gamma) for gamma in (chosen["gamma"], "scale")}
     right = [cross_val_score(machine, X, y, cv=3).mean() for machine in fitted.values()]
     assert right[0] > right[1]
+
+
+def _ring(n=300):
+    """Two classes that only a curved rule tells apart."""
+    X = np.random.default_rng(2).normal(size=(n, 2))
+    return pd.DataFrame(X, columns=["a", "b"]).assign(y=np.where((X**2).sum(axis=1) < 1.4, "in", "out"))
+
+
+def test_gradient_boosting_that_takes_too_long_is_named(monkeypatch):
+    monkeypatch.setattr(HistGradientBoostingClassifier, "fit", lambda *_, **__: time.sleep(30.0))
+    wanted = {name: FAMILIES[name] for name in ("baseline", "logistic")}
+    monkeypatch.setattr("separatrix.comparison.families.FAMILIES", wanted)
+    found = compare(_ring(), "y", stage_seconds=1.0)
+    assert "given up after 1 s" in found.failures["gradient boosting, for comparison"]
+    assert found.nonlinear is None and len(found.candidates) == 2
+
+
+@pytest.mark.parametrize("stage", ["folds", "all rows"])
+def test_splines_and_products_that_take_too_long_are_named(monkeypatch, stage):
+    def build(**parameters):
+        calls.append(1)
+        return Slow() if stage == "folds" or len(calls) > 5 else CURVED.build(**parameters)
+
+    calls = []
+    wanted = {name: FAMILIES[name] for name in ("baseline", "logistic")}
+    monkeypatch.setattr("separatrix.comparison.families.FAMILIES", wanted)
+    monkeypatch.setattr("separatrix.comparison.why.nonlinear.CURVED", replace(CURVED, build=build))
+    found = compare(_ring(), "y", stage_seconds=6.0)
+    assert "given up" in found.failures["logistic-curved"]
+    assert {one.family for one in found.candidates} == {"baseline", "logistic"}
+    assert found.nonlinear is not None and found.nonlinear.worth

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 import warnings
 from itertools import pairwise
 
@@ -17,6 +18,7 @@ from separatrix.cli.main import app
 from separatrix.comparison.table_model import TableModel, learn_encoder
 from separatrix.tables import TableEncoder, TableSchema
 from separatrix.tables.coded.coded_rows import RowCoding
+from separatrix.tables.encoding import text_scores
 from separatrix.tables.encoding.target_encoding import crossing_folds
 from separatrix.tables.encoding.text_scores import _matrix, bucket_of, is_prose, learn_text
 from separatrix.tables.rows import CodedText
@@ -312,3 +314,32 @@ def test_fifty_classes_learn_all_rows_without_a_warning():
     full = np.concatenate([np.zeros((len(told), 1)), told], axis=1)
     assert (full.argmax(axis=1) == codes).mean() > 0.5  # of a rule that has seen them; of one that was given up 0.02
     assert X.shape == (1000, 50) and schema.prose == ("review",)
+
+
+@pytest.mark.parametrize("slow_from", [0, 3])
+def test_words_that_take_too_long_are_left_out_of_every_fold_and_named(monkeypatch, slow_from):
+    table = _table(np.random.default_rng(4), n=120)
+    learn, calls = text_scores.learn_text, []
+
+    def slow(*arguments, **more):
+        calls.append(1)
+        if len(calls) > slow_from:
+            time.sleep(3.0)
+        return learn(*arguments, **more)
+
+    monkeypatch.setattr("separatrix.tables.encoder.learn_text", slow)
+    found = compare(table, "y", families=["logistic", "naive-bayes"], stage_seconds=2.0)
+    given_up = "Learning the words of 'review' was given up after 2 s; raise stage_seconds (--stage-seconds) to wait."
+    assert given_up in found.notes and len(calls) == slow_from + 1
+    left_out = next(column for column in found.schema.columns if column.name == "review")
+    assert left_out.kind == "left_out" and "given up after 2 s" in left_out.reason
+    assert not [one for one in found.schema.findings if "its words" in one]
+    assert all(model.encoder is None or not model.encoder.texts_ for model in found.recommended.fold_models)
+    assert found.best.predict(table.drop(columns="review")).shape == (120,)
+
+
+def test_a_table_of_nothing_but_words_that_take_too_long_is_refused(monkeypatch):
+    monkeypatch.setattr("separatrix.tables.encoder.learn_text", lambda *_: time.sleep(3.0))
+    table = _table(np.random.default_rng(4), n=60).drop(columns="x")
+    with pytest.raises(ValueError, match=r"No column is left.*given up after 1 s"):
+        compare(table, "y", families=["logistic"], stage_seconds=1.0)

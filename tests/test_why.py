@@ -117,11 +117,49 @@ def test_pushes_add_up_to_the_lead_and_the_change_flips(found, family):
             assert model.predict(changed)[0] == one.against
 
 
+def test_naive_bayes_adds_up_what_columns_say_and_one_number_flips_it(found):
+    model, frame = next(one.model for one in found.candidates if one.family == "naive-bayes"), table()
+    frame.loc[7, frame.columns[0]] = np.nan
+    flips = 0
+    for row in (0, 7, 55, 56, 90):
+        one, given = explain_row(model, frame, row), frame.iloc[[row]]
+        assert one.decided == model.predict(given)[0] and one.base == "a row of which nothing is known"
+        proba = dict(zip(model.classes_, model.predict_proba(given)[0], strict=True))
+        assert one.lead == pytest.approx(np.log(proba[one.decided] / proba[one.against]))
+        assert one.typical + sum(push for *_, push in one.pushes) == pytest.approx(one.lead)
+        for name, value, push in one.pushes:  # a column that is not known pushes nowhere
+            assert (push == 0.0) == (value is None)
+            without = given.copy()
+            without[name] = None
+            left = dict(zip(model.classes_, model.predict_proba(without)[0], strict=True))
+            assert one.lead - push == pytest.approx(np.log(left[one.decided] / left[one.against]), abs=1e-9)
+        if not one.flip.startswith("The nearest change"):
+            continue
+        flips += 1
+        name, after, _, _, before = one.flip.partition(": ")[2].rstrip(".").split(" ")
+        for share, expected in ((1.02, one.against), (0.9, one.decided)):
+            changed = given.copy()
+            changed[name] = float(before) + share * (float(after) - float(before))
+            assert model.predict(changed)[0] == expected
+    assert flips
+
+
+def test_a_row_is_explained_with_the_decision_by_losses(found):
+    model, frame = next(one.model for one in found.candidates if one.family == "logistic"), table()
+    first, second = model.classes_.tolist()
+    costs = [[0.0, 1.0], [1000.0, 0.0]]
+    costly = TableModel(model.schema, model.encoder, model.estimator, family="logistic", loss=costs)
+    row = int(np.flatnonzero(model.predict(frame) == first)[0])
+    one = explain_row(costly, frame, row)
+    assert one.decided == first and one.action == second
+    assert f"Row 1 is most probably {first}, with a lead" in one.in_words("Row 1")
+    assert one.in_words("Row 1").endswith(f"By the losses the decision is {second}.")
+
+
 def test_rows_of_curved_models_are_not_explained_by_parts(found):
-    for family in ("qda", "naive-bayes"):
-        model = next(one.model for one in found.candidates if one.family == family)
-        with pytest.raises(ValueError, match="explained by parts"):
-            explain_row(model, table(), 0)
+    model = next(one.model for one in found.candidates if one.family == "qda")
+    with pytest.raises(ValueError, match="explained by parts"):
+        explain_row(model, table(), 0)
     with pytest.raises(ValueError, match="There is no row 300"):
         explain_row(found.candidates[0].model, table(), 300)
 

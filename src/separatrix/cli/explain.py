@@ -1,4 +1,4 @@
-"""`separatrix explain`: why a linear model decides as it does about one row, and the nearest change that flips it."""
+"""`separatrix explain`: why a model decides as it does about one row, and the nearest change that flips it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,7 @@ def run(model: Path, data: Path, row: int) -> None:
         raise ValueError(f"--row {row}: rows are counted from 1.")
     found = explain_row(load(model), read_table(data), row - 1)
     console = Console(markup=False, highlight=False, emoji=False)  # names of columns and classes are text, not markup
-    console.print(
-        printable(
-            f"Row {row} is decided to be {found.decided}, with a lead of {found.lead:.3g} over {found.against}; for the "
-            f"average row it is {found.typical:.3g}."
-        ),
-        style="bold",
-    )
+    console.print(printable(found.in_words(f"Row {row}")), style="bold")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for head, side in (("column", "left"), ("value", "right"), (f"push to {found.decided}", "right")):
         table.add_column(printable(head), justify="right" if side == "right" else "left")

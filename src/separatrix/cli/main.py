@@ -285,7 +285,7 @@ def explain(
     row: Annotated[int, typer.Option("--row", min=1, help="Which row of DATA, counted from 1.")] = 1,
     debug: Debug = False,
 ) -> None:
-    """Show what pushed a linear model to its decision about one row, and the nearest change that flips it."""
+    """Show what pushed a linear model, or naive Bayes, to its decision about one row, and the nearest change that flips it."""
     _run("explain", model, data, row)
 
 

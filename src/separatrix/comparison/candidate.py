@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from separatrix.bayes.importance import HEAVY
 from separatrix.comparison.costs import class_costs
-from separatrix.comparison.fitting import by_name, certificate_of, gathered, train
+from separatrix.comparison.fitting import by_name, certificate_of, gathered, in_words, train
 from separatrix.comparison.measures import measure, one_mistake
 from separatrix.comparison.scores import Candidate
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import Task, Trial, aligned_coefs
+from separatrix.comparison.why.evidence import inspect_candidate
 from separatrix.decide.losses import best_actions
+
+
+def finished(
+    task: Task,
+    trial: Trial,
+    verdict: str,
+    failures: dict[str, str],
+    unfit: Callable[[TableModel], str | None] | None = None,
+) -> list[Candidate]:
+    """A trial as a candidate with what is kept for those who want to see why; none where that fails, and then the reason."""
+    try:
+        candidate = candidate_of(task, trial, verdict)
+    except Exception as error:  # whatever it is, the other families go on
+        failures[trial.family.name] = in_words(error, task.classes)
+        return []
+    inspect_candidate(task, candidate, trial.family)
+    if unfit is not None and (reason := unfit(candidate.model)) is not None:
+        failures[trial.family.name] = reason
+        return []
+    return [candidate]
 
 
 def candidate_of(task: Task, trial: Trial, verdict: str) -> Candidate:

@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.candidate import candidate_of
+from separatrix.comparison.candidate import finished
 from separatrix.comparison.costs import as_loss, rule_in_words
 from separatrix.comparison.evaluation import ModelEvaluation, evaluate
-from separatrix.comparison.families import FAMILIES, find_family, ordered_families
-from separatrix.comparison.fitting import Steps, in_words, stoppable
+from separatrix.comparison.families import families_of, ordered_families
+from separatrix.comparison.fitting import Steps, stoppable
 from separatrix.comparison.folds import FOLDS, Related, draw_folds
 from separatrix.comparison.inputs import read_for_comparison
 from separatrix.comparison.inspection import Outliers, discriminating_columns, pooled_outliers
+from separatrix.comparison.learning import LEARNING_SHARES, learning_curve
 from separatrix.comparison.listing import as_html, as_text, ranking
 from separatrix.comparison.measures import OF_PROBABILITIES, check_metric, practical_margin
 from separatrix.comparison.planes import Plane
@@ -31,15 +32,9 @@ from separatrix.comparison.scores import Candidate, rank, recommend, tie_rule
 from separatrix.comparison.separation import beside_the_baseline, examine
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.comparison.table_model import TableModel
-from separatrix.comparison.validation import (
-    LEARNING_SHARES,
-    Task,
-    cross_validate,
-    learning_curve,
-    start_trials,
-)
-from separatrix.comparison.why.evidence import inspect_candidate
+from separatrix.comparison.validation import Task, cross_validate, start_trials
 from separatrix.comparison.why.nonlinear import NonLinear, judge_non_linear, with_curved
+from separatrix.comparison.words import steps_of_words, with_words
 from separatrix.data.block import Codes, Float
 from separatrix.data.dispatch import is_elsewhere
 from separatrix.data.labels import as_names
@@ -290,11 +285,7 @@ def compare(
         options: dict[str, Any] = {"loss": loss, "actions": actions, "cv": cv or FOLDS, "random_state": random_state}
         options |= {"margin": margin, "metric": metric}
         return compare_stream(table_of(data, target), families=families, progress=progress, **options)
-    if isinstance(families, str):
-        families = [name.strip() for name in families.split(",")]
-    wanted = [find_family(name) for name in dict.fromkeys(FAMILIES if families is None else families) if name]
-    if not wanted:
-        raise ValueError(f"families is empty; choose from {', '.join(FAMILIES)}.")
+    wanted = families_of(families)
     if not (isinstance(random_state, Integral) and 0 <= random_state <= 2**32 - n_repeats):
         raise ValueError(
             f"random_state={random_state!r}: give a whole number from 0 to {2**32 - n_repeats}, to have the same folds again."
@@ -319,22 +310,16 @@ def compare(
             notes.append("Coefficients of ordered logistic regression are those of being in a higher class.")
         trials, failures, substituted = start_trials(wanted, task)
         fits = task.folds.shape[0] * task.n_folds * len(trials) + len(trials) + (families is None) * task.n_folds
-        steps = Steps(progress, check, fits + len(LEARNING_SHARES) * task.n_folds + 1)
+        steps = Steps(progress, check, fits + len(LEARNING_SHARES) * task.n_folds + 1 + steps_of_words(task))
+        task, given_up = with_words(task, steps)
+        notes += given_up
         steps("separability")
         verdict, sentence = examine(task, min(stage_seconds, _SEPARABILITY_SECONDS))
         failures |= cross_validate(task, trials, steps)
         candidates = []
-        for name, trial in trials.items():
+        for trial in trials.values():
             steps(f"all rows: {trial.family.label}")
-            try:
-                candidates.append(candidate_of(task, trial, verdict))
-            except Exception as error:  # whatever it is, the other families go on
-                failures[name] = in_words(error, task.classes)
-            else:
-                inspect_candidate(task, candidates[-1], trial.family)
-                if unfit is not None and (reason := unfit(candidates[-1].model)) is not None:
-                    failures[name] = reason
-                    candidates.pop()
+            candidates += finished(task, trial, verdict, failures, unfit)
         if not candidates:
             reasons = " ".join(f"{name}: {reason}" for name, reason in failures.items())
             raise ValueError(f"No family could be fitted to these data. {reasons}")
@@ -356,10 +341,9 @@ def compare(
             failures |= failed
             if reference is not None and curved is not None and unfit is None:
                 trials[curved.family.name] = curved
-                candidates.append(candidate_of(task, curved, verdict))
-                inspect_candidate(task, candidates[-1], curved.family)
-                reference = with_curved(reference, candidates[-1], by)
-                ordered = rank(candidates, by, task.n_folds, least)
+                if more := finished(task, curved, verdict, failures):
+                    reference = with_curved(reference, more[0], by)
+                    ordered = rank(candidates + more, by, task.n_folds, least)
         chosen, reason = recommend(ordered, by, task.n_folds, least)
         curve = learning_curve(task, trials[chosen.family], steps)
         steps.end()

@@ -318,6 +318,15 @@ def _tune_ordered(
     return {"C": least_loss(_CS, left_out)}
 
 
+def families_of(names: Sequence[str] | str | None) -> list[ModelFamily]:
+    """The families of these names, of names in a string with commas between them, or all."""
+    given = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+    found = [find_family(name) for name in dict.fromkeys(FAMILIES if given is None else given) if name]
+    if not found:
+        raise ValueError(f"families is empty; choose from {', '.join(FAMILIES)}.")
+    return found
+
+
 def find_family(name: str) -> ModelFamily:
     """The family of this name; an unknown one is an error with the name that was probably meant."""
     if name not in FAMILIES:

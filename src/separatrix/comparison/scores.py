@@ -247,7 +247,10 @@ def _reasons(
         yield f"{_first(leader)} is ahead of {reference.label} by {ahead_by}, more than {enough}."
     if chosen is not leader:
         behind = _behind(chosen, leader, by, n_folds)
-        yield f"{_first(chosen)} is simpler than {leader.label} and as good: behind by {behind}, which hardly matters."
+        how = f"behind by {behind}, which hardly matters"
+        if behind.mean < 0.0:
+            how = f"ahead by {-behind.mean:.2g} ± {behind.error:.2g}"
+        yield f"{_first(chosen)} is simpler than {leader.label} and as good: {how}."
     else:
         ahead = [one for one in judged[: judged.index(chosen)] if _level(one)]
         distances = [_behind(chosen, one, by, n_folds, margin) for one in ahead]

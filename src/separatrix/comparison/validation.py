@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from itertools import product
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, log_loss
 
 from separatrix.comparison.costs import decided_classes
 from separatrix.comparison.drift import profile
@@ -20,7 +20,6 @@ from separatrix.comparison.families import ModelFamily
 from separatrix.comparison.fitting import Note, in_words, predictions, train
 from separatrix.comparison.folds import UNRELATED, Related
 from separatrix.comparison.inspection import rank_within_classes
-from separatrix.comparison.measures import standard_error
 from separatrix.comparison.planes import Plane, discriminant_plane, score_columns
 from separatrix.comparison.suitable_features import (
     constant_within_classes,
@@ -31,12 +30,11 @@ from separatrix.comparison.suitable_features import (
 )
 from separatrix.comparison.table_model import TableModel, learn_encoder
 from separatrix.data.block import Codes, Float
-from separatrix.geometry.programmes import NEVER, Deadline, OutOfTime
+from separatrix.geometry.programmes import NEVER, Deadline, OutOfTime, aside
 from separatrix.tables.encoder import TableEncoder
 from separatrix.tables.rows import TableRows
 from separatrix.tables.schema import TableSchema
 
-LEARNING_SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 Step = Callable[[str], None]
 
 
@@ -56,11 +54,19 @@ class Part:
     @cached_property
     def _learnt(self) -> tuple[TableEncoder, Float]:
         """The encoder, learnt from the rows inside unless it is known, and these as it gives them to learn from."""
+        return self._learn()
+
+    def _learn(self) -> tuple[TableEncoder, Float]:
         if self.fitted is not None:
             return self.fitted, self.fitted.transform(self._rows[0])
         codes = self.codes[self.inside]
         groups = self.related.take(self.inside).together(codes)
         return learn_encoder(self.schema, self._rows[0], codes, weights=self.weights, groups=groups)
+
+    def learn(self, limit: Deadline) -> Self:
+        """Learn the encoding now, within a limit and ready for Ctrl-C: that of words takes a while."""
+        self.__dict__["_learnt"] = aside(lambda _: self._learn(), limit)  # no lock of a property is held meanwhile
+        return self
 
     @cached_property
     def encoder(self) -> TableEncoder:
@@ -157,8 +163,23 @@ class Task:
 
     @cached_property
     def _learnt(self) -> tuple[TableEncoder, Float]:
+        return self._learn()
+
+    def _learn(self) -> tuple[TableEncoder, Float]:
         groups = self.related.together(self.codes)
         return learn_encoder(self.schema, self.rows, self.codes, weights=self.weights, groups=groups)
+
+    def learn(self, limit: Deadline, step: Step) -> None:
+        """Learn the encodings of all rows and of every fold now, within a limit, and keep them."""
+        step("learning words: all rows")
+        self.__dict__["_learnt"] = aside(lambda _: self._learn(), limit)
+        for r, k in product(range(len(self.folds)), range(self.n_folds)):
+            step(f"learning words: fold {k + 1}")
+            self._parts[r, k] = self.part(*self.fold(k, r)).learn(limit)
+
+    @cached_property
+    def _parts(self) -> dict[tuple[int, int], Part]:
+        return {}
 
     @cached_property
     def encoder(self) -> TableEncoder:
@@ -201,6 +222,10 @@ class Task:
         """The rows that a fold learns from, and those that it leaves out."""
         folds = self.folds[repeat]
         return np.flatnonzero(folds < number if self.forward else folds != number), np.flatnonzero(folds == number)
+
+    def part_of_fold(self, number: int, repeat: int = 0) -> Part:
+        """The same as a part, with its encoding where that is learnt."""
+        return self._parts.get((repeat, number)) or self.part(*self.fold(number, repeat))
 
     @cached_property
     def predicted(self) -> Codes:
@@ -265,7 +290,7 @@ def cross_validate(task: Task, trials: dict[str, Trial], step: Step) -> dict[str
     failures: dict[str, str] = {}
     for r in range(len(task.folds)):
         for k in range(task.n_folds):
-            part = task.part(*task.fold(k, r))
+            part = task.part_of_fold(k, r)
             for name, trial in list(trials.items()):
                 step(f"fold {k + 1}: {trial.family.label}")
                 try:
@@ -319,62 +344,3 @@ def aligned_coefs(models: list[TableModel], names: list[str]) -> Float | None:
         found.append(np.zeros((len(coef), len(names))))
         found[-1][:, [j for _, j in shared]] = coef[:, [i for i, _ in shared]]
     return np.stack(found)
-
-
-def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
-    """Scores on the rows learnt from and on those left out, for five sizes of the training part of each fold.
-
-    The parameters are those that the full training part of the fold chose; its model is known. A size too small to fit is
-    left out.
-    """
-    codes, family = task.codes, trial.family
-    limit = Deadline(task.stage_seconds)
-    found: list[tuple[float, Float]] = []
-    for share in LEARNING_SHARES:
-        sizes, scores = [], []
-        for k in range(task.n_folds):
-            step(f"learning curve: {share:.0%} of the rows")
-            inside, outside = task.fold(k)
-            inside = _first(inside, codes, share, task.seed)
-            known = trial.models[k] if share == 1.0 else None
-            part = task.part(inside, outside, None if known is None else known.encoder)
-            try:
-                X, X_left_out = part.of(family)
-                y, given = codes[inside], trial.parameters[k]
-                related = task.related.take(inside)
-                model = known or train(family, trial.build, X, y, task.seed, given, limit, part.weights, related)
-                weights = None if task.weights is None else task.weights[outside]
-                after = _score(model.estimator, X_left_out, codes[outside], weights)
-                scores.append([_score(model.estimator, X, y, part.weights), after])
-            except Exception:  # too few rows for this family, hence a gap in the curve
-                break
-            sizes.append(len(inside))
-        if len(sizes) == task.n_folds:
-            found.append((float(np.mean(sizes)), np.array(scores)))
-    curve: dict[str, Any] = {"score": "accuracy" if trial.proba is None else "log_loss"}
-    curve["sizes"] = [round(size) for size, _ in found]
-    for at, side in enumerate(("train", "test")):
-        curve[f"{side}_mean"] = [float(scores[:, at].mean()) for _, scores in found]
-        curve[f"{side}_error"] = [standard_error(scores[:, at], task.n_folds) for _, scores in found]
-    return curve
-
-
-def _score(estimator: Any, X: Any, codes: Codes, weights: Float | None) -> float:
-    predicted, proba = predictions(estimator, X)
-    if proba is None:
-        return float(accuracy_score(codes, predicted, sample_weight=weights))
-    return float(log_loss(codes, proba, labels=np.arange(proba.shape[1]), sample_weight=weights))
-
-
-def _first(inside: Codes, codes: Codes, share: float, seed: int) -> Codes:
-    """A share of the rows, the same of every class, two of each at least; larger shares contain smaller ones."""
-    order = np.random.default_rng(seed).permutation(inside)
-    depth = np.empty(len(order))
-    fewest = 0
-    for code in np.unique(codes[order]):
-        own = np.flatnonzero(codes[order] == code)
-        depth[own] = (np.arange(len(own)) + 0.5) / len(own)
-        depth[own[:2]] = 0.0
-        fewest += min(2, len(own))
-    size = max(fewest, round(share * len(order)))
-    return np.sort(order[np.argsort(depth, kind="stable")[:size]])

@@ -192,7 +192,7 @@ def word_tables(candidate: Candidate, classes: Sequence[str]) -> list[PageTable]
 
 
 def _rows(comparison: Comparison) -> Any:
-    """The surest mistake and the most doubtful row, explained where the model is linear."""
+    """The surest mistake and the most doubtful row, explained where the model adds up what columns say."""
     best, codes = comparison.recommended, comparison.codes
     if best.proba is None:
         return
@@ -207,11 +207,8 @@ def _rows(comparison: Comparison) -> Any:
             found = explain_row(best.model, comparison.rows, i)
         except ValueError:
             return
-        words = (
-            f"{what}, row {row}, is {comparison.classes[codes[i]]}. The model of all rows decides for {found.decided}, with "
-            f"a lead of {number(found.lead)} over {found.against}; for the average row it is {number(found.typical)}. "
-            f"{found.flip}"
-        )
+        decision = found.in_words("By the model of all rows it")
+        words = f"{what}, row {row}, is {comparison.classes[codes[i]]}. {decision} {found.flip}"
         cells = [
             [
                 name,

@@ -253,10 +253,7 @@ def describe_text(name: str, facts: TextFacts, held: bool = False) -> InferredCo
     elif pc.all(pc.match_substring_regex(texts, _DATE)).as_py():
         why = f"It holds dates or times such as {levels[0]!r}{TURN_DATES}"
     elif held and len(levels) > MOST_LEVELS and len(levels) > observed / 2 and is_prose(levels):
-        remarks.append(
-            f"Column {name!r} is free text: models see it as what its words, and pairs of them, say of the classes of training "
-            f"rows (hashed tf-idf). Leave it out (--drop COLUMN) if it is written after the outcome is known."
-        )
+        remarks.append(read_by_words(name))
         schema = ColumnSchema(name, "categorical", f"{many}: free text.", missing=missing, encoding="text")
         return InferredColumn(schema, remarks=tuple(remarks))
     elif len(levels) > FEW and len(levels) >= 0.95 * observed:
@@ -282,6 +279,14 @@ def describe_text(name: str, facts: TextFacts, held: bool = False) -> InferredCo
     encoding = "target" if many_levels else ""
     schema = ColumnSchema(name, "categorical", reason, tuple(sorted(levels)), missing, encoding=encoding)
     return InferredColumn(schema, remarks=tuple(remarks))
+
+
+def read_by_words(name: str) -> str:
+    """What is to be said of a column of free text."""
+    return (
+        f"Column {name!r} is free text: models see it as what its words, and pairs of them, say of the classes of training "
+        "rows (hashed tf-idf). Leave it out (--drop COLUMN) if it is written after the outcome is known."
+    )
 
 
 def mostly_numbers(name: str, strange: str, in_first_row: bool = False) -> str:

@@ -17,6 +17,8 @@ from separatrix.comparison.measures import GREATER_IS_BETTER, SCORE_LABELS, Scor
 from separatrix.comparison.scores import Candidate
 from separatrix.comparison.validation import Step, Task, Trial, cross_validate
 from separatrix.comparison.why.curved import CURVED
+from separatrix.data.block import Codes, Float
+from separatrix.geometry.programmes import Deadline, OutOfTime, aside
 
 LABEL = "gradient boosting, for comparison"
 LINEAR = frozenset({"least-squares", "lda", "logistic-l1", "logistic", "bayesian-logistic", "perceptron", "linear-svm"})
@@ -44,9 +46,10 @@ def boosted_scores(task: Task, step: Step) -> dict[str, Score] | None:
         return None
     proba = np.zeros((1, n, k))
     few = n * task.encoded.shape[1] < _WORTH_THREADS
+    limit = Deadline(task.stage_seconds)
     for fold in range(task.n_folds):
         step(f"fold {fold + 1}: gradient boosting")
-        part = task.part(*task.fold(fold))
+        part = task.part_of_fold(fold)
         X, X_left_out = part.of(CURVED)
         y = task.codes[part.inside]
         # Its own validation rows, a tenth, need two of every class.
@@ -54,10 +57,16 @@ def boosted_scores(task: Task, step: Step) -> dict[str, Score] | None:
         model = HistGradientBoostingClassifier(
             max_iter=200 if early else 60, early_stopping=early, random_state=task.seed
         )
-        # Its threads wait for one another thousands of times, each time for long where other programs run.
-        with threadpool_limits(1 if few else None, user_api="openmp"):
-            model.fit(X, y, sample_weight=part.weights)
-            proba[0][np.ix_(part.outside, model.classes_)] = model.predict_proba(X_left_out)
+
+        def learnt(
+            _: Deadline, model: Any = model, X: Any = X, y: Codes = y, weights: Float | None = part.weights
+        ) -> None:
+            # Its threads wait for one another thousands of times, each time for long where other programs run.
+            with threadpool_limits(1 if few else None, user_api="openmp"):
+                model.fit(X, y, sample_weight=weights)
+
+        aside(learnt, limit)
+        proba[0][np.ix_(part.outside, model.classes_)] = model.predict_proba(X_left_out)
     judged, proba = task.judged, proba[:, task.predicted]
     answers = proba.argmax(axis=2)
     return measure(judged.codes, judged.folds[:1], answers, proba, task.loss, n_classes=k, weights=judged.weights)
@@ -88,7 +97,7 @@ def judge_non_linear(
     """What gradient boosting gains; where that is worth it, splines and products; and what failed."""
     try:
         scores = boosted_scores(task, step)
-    except ValueError as error:  # a remark on the families that fails must not stop the work
+    except (ValueError, OutOfTime) as error:  # a remark on the families that fails must not stop the work
         return None, None, {LABEL: str(error)}
     linear = [one for one in ordered if one.family in LINEAR]
     if scores is None or not linear:
@@ -102,7 +111,7 @@ def judge_non_linear(
 
 def curved_trial(task: Task, step: Step) -> tuple[Trial | None, dict[str, str]]:
     """Splines and products, cross-validated; or why that failed."""
-    trial = Trial(CURVED, CURVED.build, np.zeros(task.folds.shape, dtype=np.intp))
+    trial = Trial(CURVED, CURVED.build, np.zeros(task.folds.shape, dtype=np.intp), limit=Deadline(task.stage_seconds))
     failures = cross_validate(task, {CURVED.name: trial}, step)
     return (None if failures else trial), failures
 
