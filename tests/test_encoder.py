@@ -62,12 +62,14 @@ def test_a_clean_table_is_encoded_as_scikit_learn_does(people):
         ),
         StandardScaler(),
     )
-    np.testing.assert_allclose(matrix, reference.fit_transform(people), rtol=1e-12, atol=1e-12)
+    expected = reference.fit_transform(people)
+    scales = np.where(np.arange(5) // 2 == 1, 0.5, reference[-1].scale_)  # categories have a scale of their own
+    np.testing.assert_allclose(matrix, expected * reference[-1].scale_ / scales, rtol=1e-12, atol=1e-12)
     assert encoder.feature_names_ == ["age", "height", "city = Bern", "city = Rome", "smoker"]
     assert encoder.origin_ == ["age", "height", "city", "city", "smoker"]
     assert encoder.levels_ == {"city": ["Bern", "Rome"]}
     np.testing.assert_allclose(encoder.centres_, reference[-1].mean_, rtol=1e-13)
-    np.testing.assert_allclose(encoder.scales_, reference[-1].scale_, rtol=1e-13)
+    np.testing.assert_allclose(encoder.scales_, scales, rtol=1e-13)
 
 
 def test_holes_are_filled_with_medians_and_marked_as_scikit_learn_does(people):
@@ -131,7 +133,10 @@ def test_any_table_becomes_finite_numbers_row_by_row(columns, standardise, data)
         inside = encoder.transform(rows.take(train))
         constant = (inside == inside[0]).all(axis=0)
         np.testing.assert_allclose(inside.mean(axis=0), 0, atol=1e-6)
-        np.testing.assert_allclose(inside[:, ~constant].std(axis=0), 1, rtol=1e-6)
+        indicator = np.array([one.what in ("level", "missing") for one in encoder.features_])
+        np.testing.assert_allclose(inside[:, ~constant & ~indicator].std(axis=0), 1, rtol=1e-6)
+        steps = np.ptp(inside[:, ~constant & indicator], axis=0)
+        np.testing.assert_allclose(steps, 2, rtol=1e-12)
         np.testing.assert_array_equal(inside[:, constant], 0)
 
 
@@ -325,3 +330,18 @@ def test_the_estimator_given_is_not_fitted_and_a_wrong_table_is_refused(people):
         model.predict(people.drop(columns="age"))
     with pytest.raises(ValueError, match=r"column 'age', row 3 .*'old' is not a number"):
         model.predict(pa.table(people.assign(age=["1", "2", "old"] * 50)))
+
+
+def test_a_penalty_shrinks_rare_and_frequent_categories_alike():
+    """The encoding that a penalty sees of a category does not depend on how many rows have it."""
+    city = ["Bern"] * 60 + ["Rome"] * 40 + ["Oslo"] * 10
+    table = pa.table({"city": city, "age": np.arange(110) ** 2 % 37, "ill": np.arange(110) % 2})
+    schema = TableSchema.infer(table, "ill")
+    rows = schema.read(table)
+    for weights in (None, np.linspace(0.5, 2.0, 110)):
+        encoder = TableEncoder(schema).fit(rows, weights=weights)
+        X = encoder.transform(rows)
+        assert encoder.feature_names_ == ["city = Oslo", "city = Rome", "age"]
+        np.testing.assert_allclose(np.ptp(X[:, :2], axis=0), 2.0)
+        np.testing.assert_allclose(np.average(X, axis=0, weights=weights), 0.0, atol=1e-12)
+        np.testing.assert_allclose(np.average(X[:, 2] ** 2, weights=weights), 1.0)

@@ -46,7 +46,8 @@ def forest(name: str, given: CoefficientIntervals, classes: Sequence[str]) -> Dr
     toward = f"Above zero speaks for {one if len(owners) == 1 else 'the class named'}."
     return Drawing(
         inline_svg(figure, name, f"Coefficients with intervals, largest first: {described}."),
-        f"Coefficients of the encoded columns, each in units of its standard deviation. {toward} {_source(given)}{all_of}"
+        "Coefficients of the encoded columns: of numbers for one standard deviation, of categories for half the step to them. "
+        f"{toward} {_source(given)}{all_of}"
         + (" An arrow stands for one that would lie far outside the picture." if beyond else ""),
         tips=tips_at(ax, np.clip(estimates[shown.order_], *ax.get_xlim()), range(drawn), told),
     )

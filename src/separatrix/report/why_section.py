@@ -1,6 +1,6 @@
 """Why a model decides as it does: which columns matter, what each does, the coefficients in units of the table, single rows.
 
-    odds ratio of a step h in a column    exp(w h/s),   w the coefficient of the standardised column, s its standard deviation
+    odds ratio of a step h in a column    exp(w h/s),   w the coefficient of the encoded column, s its scale
 
 A step is a power of ten near the standard deviation; of a category it is that level instead of the most frequent one.
 """

@@ -1,12 +1,17 @@
 """A table as a matrix: what the linear models see of mixed columns with holes.
 
     value    ((x if observed else fill) − centre)/scale      fill: the median of the training rows
-    missing  (1[x missing] − centre)/scale                    where enough training rows had holes of their own
-    level    (1[x = level] − centre)/scale                    all categories but the most frequent, and but rare ones
+    missing  (1[x missing] − centre)/½                        where enough training rows had holes of their own
+    level    (1[x = level] − centre)/½                        all categories but the most frequent, and but rare ones
     target   (t_k(x) − centre)/scale                          of a column of many categories (target_encoding.py)
 
 Centre and scale are the mean and the standard deviation of the feature over the training rows, 0 and 1 without
 standardisation. A list of such features is all that a transformation needs.
+
+The scale of a category is ½, whatever its share p of the rows: the standard deviation of half of them, so that a penalty
+shrinks the effects of frequent and of rare categories alike. With its own, √(p(1 − p)), an effect is shrunk the less the rarer
+the category, and there is the less to learn it from. Reference: Gelman, Statistics in Medicine 27, 2008 (a step from 0 to 1 as
+one of two standard deviations).
 
 An indicator that is 1 (or 0) in a row or two has no variance in some class: it separates by accident, and Gaussian models break
 on it. The default least number of rows is 5, fewer where there are fewer than 100 rows: min(5, n/20).
@@ -27,13 +32,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.block import Codes
 from separatrix.tables.columns import MOST_LEVELS
-from separatrix.tables.encoding.encoding_sums import CategorySums, EncodingSums, share_moments
+from separatrix.tables.encoding.encoding_sums import CategorySums, EncodingSums
 from separatrix.tables.encoding.target_encoding import LevelScores, crossed, encoded, level_scores
 from separatrix.tables.encoding.text_scores import RegressionPath, TextScores, learn_text
 from separatrix.tables.rows import CodedText, TableRows
 from separatrix.tables.schema import TableSchema
 
 _ENOUGH_ROWS = 5
+_INDICATOR_SCALE = 0.5
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     schema : TableSchema
         What the columns are.
     standardise : bool, default=True
-        Give every feature mean 0 and variance 1 over the training rows.
+        Give every feature mean 0, and numbers variance 1, over the training rows.
     min_count : int or "auto", default="auto"
         A category, and the mark of a hole, has a feature if it stands in so many training rows, and does not in as many.
         "auto" is 5, and n/20 where the rows are fewer than 100. A rare category is treated like the most frequent one, a rare
@@ -201,7 +207,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         shares = np.full(len(matrix), 1.0 / len(matrix)) if weights is None else weights / weights.sum()
         means = shares @ matrix
         spreads = np.sqrt(shares @ (matrix - means) ** 2)
-        spreads[matrix.min(axis=0) == matrix.max(axis=0)] = 1.0
+        indicators = [one.what in ("level", "missing") for one in self.features_]
+        spreads[indicators | (matrix.min(axis=0) == matrix.max(axis=0))] = 1.0
         return [
             replace(one, centre=float(one.centre + one.scale * mean), scale=float(one.scale * spread))
             if weights is not None or one.what in ("target", "text")
@@ -260,7 +267,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 self.levels_[name] = sorted(level for level in kept if least <= counts[level] <= sums.n - least)
                 for level in self.levels_[name]:
                     feature = EncodedFeature(f"{name} = {level}", name, "level", level)
-                    yield self._standardised(feature, *share_moments(counts[level], sums.n))
+                    yield self._standardised(feature, counts[level] / sums.n, _INDICATOR_SCALE)
             else:
                 fill = medians.get(name, found.quantiles.median()) if found.observed else 0.0
                 self.medians_[name] = fill
@@ -270,7 +277,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             if not rare and found.holes not in marked:
                 marked.add(found.holes)
                 feature = EncodedFeature(f"{name} is missing", name, "missing")
-                yield self._standardised(feature, *share_moments(found.missing, sums.n))
+                yield self._standardised(feature, found.missing / sums.n, _INDICATOR_SCALE)
 
     def _standardised(self, feature: EncodedFeature, centre: float, scale: float) -> EncodedFeature:
         return replace(feature, centre=centre, scale=scale) if self.standardise else feature

@@ -178,12 +178,6 @@ class EncodingSums:
         return self
 
 
-def share_moments(count: int, n: int) -> tuple[float, float]:
-    """Mean and deviation of an indicator that is 1 in `count` of n rows; one that is constant has its value and 1."""
-    share = count / n
-    return share, sqrt(share * (1.0 - share)) if 0 < count < n else 1.0
-
-
 @lru_cache(maxsize=4096)  # one batch after another has the same texts
 def text_bits(level: str | None) -> int:
     """64 well mixed bits of a text, 0 of none."""
