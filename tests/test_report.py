@@ -331,7 +331,11 @@ def model_section_of(comparison, family):
         return model_section(comparison, candidate, 100)
 
 
-def test_intervals_of_the_logistic_are_laplace_s(two_classes):
+def test_intervals_of_the_logistic_are_laplace_s():
+    rng = np.random.default_rng(5)
+    codes = np.arange(400) % 2
+    table = pd.DataFrame(rng.normal(size=(400, 3)) + 0.5 * codes[:, None], columns=list("abc")).assign(kind=codes)
+    two_classes = sx.compare(table, "kind", families=["logistic"], cv=3)  # rows enough for a Gaussian
     section = model_section_of(two_classes, "logistic")
     candidate = next(one for one in two_classes.candidates if one.family == "logistic")
     X = candidate.model.encode(two_classes.rows)

@@ -33,6 +33,7 @@ from separatrix.comparison.separation import beside_the_baseline, examine
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import Task, cross_validate, start_trials
+from separatrix.comparison.why.explanation import RowExplanation, explain_rows
 from separatrix.comparison.why.nonlinear import NonLinear, judge_non_linear, with_curved
 from separatrix.comparison.words import steps_of_words, with_words
 from separatrix.data.block import Codes, Float
@@ -107,6 +108,8 @@ class Comparison:
         How often each row counts.
     fold_kind : {"stratified", "forward"}
         Forward in time, each fold is predicted from those before it; rows that none predicts are not among `rows`.
+    explained : list of (str, int, RowExplanation)
+        The surest mistake and the most doubtful row: what, its place in `rows`, and why the recommended model decides so.
     """
 
     rows: TableRows
@@ -135,6 +138,7 @@ class Comparison:
     nonlinear: NonLinear | None = None
     weights: Float | None = None
     fold_kind: str = "stratified"
+    explained: list[tuple[str, int, RowExplanation]] = field(default_factory=list)
 
     @property
     def best(self) -> TableModel:
@@ -344,7 +348,7 @@ def compare(
                 if more := finished(task, curved, verdict, failures):
                     reference = with_curved(reference, more[0], by)
                     ordered = rank(candidates + more, by, task.n_folds, least)
-        chosen, reason = recommend(ordered, by, task.n_folds, least)
+        chosen, reason = recommend(ordered, by, task.n_folds, least, task.chance)
         curve = learning_curve(task, trials[chosen.family], steps)
         steps.end()
     pooled = next((one.outliers for one in candidates if one.family == "lda"), None)
@@ -376,8 +380,9 @@ def compare(
             *substituted,
             *dict.fromkeys(str(one.message) for one in caught),
         ],
-        tie_rule=tie_rule(by, least, margin),
+        tie_rule=tie_rule(by, least, margin, task.chance),
         nonlinear=reference,
+        explained=explain_rows(chosen, judged.rows, judged.codes),
         weights=judged.weights,
         fold_kind="forward" if task.forward else "stratified",
         holdout=None if read.aside is None else evaluate(chosen.model, read.aside),

@@ -17,7 +17,8 @@ succession, (0 + 1)/n, for mistakes that no fold has seen. In a few hundred rows
 The recommendation starts from a reference, the better of the two logistic regressions that shrink: they assume nothing about
 how columns are distributed, and go to the class shares where these say nothing. It moves to a candidate that is ahead, and
 again, until none is. The class shares take its place where it gains no more than the error; for a regression that shrinks, and
-for what is ahead of it, a gain above the margin is enough, since in noise there is none. At last a simpler candidate that is as
+for what is ahead of it, a gain above the margin is enough, since in noise there is none, and so is an association of columns
+and classes that chance does not explain (association.py), unless the shares are ahead. At last a simpler candidate that is as
 good takes its place. Both only where they are tied with the best. A lower score alone moves nothing: the least of ten means is
 least by chance where all are alike, and a family is not safer for being simple, since few parameters are paid for with
 assumptions. Without the reference the start is the best linear rule.
@@ -34,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.comparison.association import LEVEL
 from separatrix.comparison.families import FIRST_CURVED, SHRUNK
 from separatrix.comparison.inspection import CoefficientIntervals, Outliers
 from separatrix.comparison.measures import GREATER_IS_BETTER, OF_PROBABILITIES, SCORE_LABELS, Score, standard_error
@@ -188,8 +190,13 @@ def _as_good(candidate: Candidate, leader: Candidate, by: str, n_folds: int, mar
     return behind.mean + behind.error + _unseen(candidate, leader, by) <= most
 
 
-def recommend(ordered: list[Candidate], by: str, n_folds: int, margin: float = 0.0) -> tuple[Candidate, str]:
-    """The candidate to take, and why, in sentences: see the head of the file."""
+def recommend(
+    ordered: list[Candidate], by: str, n_folds: int, margin: float = 0.0, chance: float | None = None
+) -> tuple[Candidate, str]:
+    """The candidate to take, and why, in sentences: see the head of the file.
+
+    `chance` is the probability of the association of columns and classes by chance, where it is known.
+    """
     judged = [one for one in _eligible(ordered, by) if by in one.scores] or ordered
     reference = _reference(judged)
     chosen = leader = _leader(judged, reference, by, n_folds, margin)
@@ -197,7 +204,9 @@ def recommend(ordered: list[Candidate], by: str, n_folds: int, margin: float = 0
     shrinks = reference.family in SHRUNK
     # "Not ahead" does not carry over from one to the next: what takes the leader's place is itself tied with the best.
     stands = shares is not None and shares is not leader and shares.tied
-    if shares is not None and stands and _nothing_found(shares, leader, shrinks, by, n_folds, margin):
+    unsure = shares is not None and stands and _nothing_found(shares, leader, shrinks, by, n_folds, margin)
+    associated = shrinks and chance is not None and chance < LEVEL
+    if shares is not None and unsure and not (associated and _behind(leader, shares, by, n_folds, margin).tied):
         chosen = shares
     else:
         simpler = [one for one in judged if _level(one) and one.tied and one.simplicity < leader.simplicity]
@@ -207,6 +216,11 @@ def recommend(ordered: list[Candidate], by: str, n_folds: int, margin: float = 0
             default=leader,
         )
     sentences = list(_reasons(judged, reference, leader, chosen, by, n_folds, margin))
+    if unsure and chosen is not shares:
+        sentences.append(
+            "Its gain over the class shares is within the error of the folds, but columns and classes are associated (a test "
+            f"of all columns together, p = {chance:.2g})."
+        )
     if judged[0] is not ordered[0]:
         sentences.append(f"{_first(ordered[0])} is ahead of it, but gives no probabilities of its own.")
     if chosen.family == "baseline" and len(ordered) > 1:
@@ -290,7 +304,7 @@ def _of_the_class_shares(baseline: Candidate, ordered: list[Candidate], by: str,
     )
 
 
-def tie_rule(by: str, margin: float, share: float) -> str:
+def tie_rule(by: str, margin: float, share: float, chance: float | None = None) -> str:
     """Which candidates count as good as the best, in a sentence for under the table."""
     score = SCORE_LABELS[by]
     guess = f"what guessing falls short of 1 in {score}" if by in GREATER_IS_BETTER else f"the {score} of guessing"
@@ -299,8 +313,11 @@ def tie_rule(by: str, margin: float, share: float) -> str:
         rule += f", or by no more than {margin:.2g}, which is {100 * share:g} % of {guess} (--margin)"
     mistake = " and than one confident mistake more would cost" if by == "log_loss" else ""
     beside = "the margin" if margin > 0.0 else "rounding"
+    tested = (
+        "" if chance is None else f" and columns and classes are associated no more than by chance (p = {chance:.2g})"
+    )
     return (
         f"{rule}. Recommended is logistic regression, unless another is ahead of it by more than both{mistake}; the class "
-        f"shares, if it gains no more than {beside} and the error; or a simpler one that is behind by no more than {beside}, "
-        "error included."
+        f"shares, if it gains no more than {beside} and the error{tested}; or a simpler one that is behind by no more than "
+        f"{beside}, error included."
     )

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.comparison.association import association
 from separatrix.comparison.costs import decided_classes
 from separatrix.comparison.drift import profile
 from separatrix.comparison.families import ModelFamily
@@ -203,6 +204,15 @@ class Task:
     def profile(self) -> dict[str, Any]:
         """How the columns are distributed."""
         return profile(self.rows, self.schema.prose)
+
+    @cached_property
+    def chance(self) -> float | None:
+        """The probability of the association of columns and classes by chance; None where rows are related.
+
+        Without columns that are encoded by the classes, which are not independent of them.
+        """
+        kept = [one.what in ("value", "level", "missing") for one in self.encoder.features_]
+        return association(self.encoded[:, kept], self.codes, self.weights) if any(kept) and not self.related else None
 
     @cached_property
     def plane(self) -> Plane | str:

@@ -19,7 +19,10 @@ MOST_DRAWN, MOST_LISTED = 15, 120
 OUTLYING = 4.0
 _SOURCES = {
     "posterior": "Intervals: 95 % of the posterior.",
-    "laplace": "Intervals: 95 % of the Laplace approximation of the posterior whose prior is the penalty.",
+    "laplace": (
+        "Intervals: 95 % of the posterior whose prior is the penalty: Laplace's approximation or, where that is far off, "
+        "a better Gaussian."
+    ),
     "folds": "Intervals: the range over {} folds, which is no confidence interval.",
     "directions": "Intervals: the range over {} folds, which is no confidence interval. Those of a fold are scaled to the "
     "length of the estimates: a perceptron fixes their direction alone.",

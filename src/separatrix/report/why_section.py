@@ -8,13 +8,12 @@ A step is a power of ten near the standard deviation; of a category it is that l
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from separatrix.comparison.why.explanation import explain_row
 from separatrix.comparison.why.importance import ColumnImportance, PartialEffect
 from separatrix.plots import style
 from separatrix.report.figures import Drawing, label_width, new_axes, tips_at
@@ -191,24 +190,12 @@ def word_tables(candidate: Candidate, classes: Sequence[str]) -> list[PageTable]
     return tables
 
 
-def _rows(comparison: Comparison) -> Any:
-    """The surest mistake and the most doubtful row, explained where the model adds up what columns say."""
-    best, codes = comparison.recommended, comparison.codes
-    if best.proba is None:
-        return
-    own = best.proba[np.arange(len(codes)), codes]
-    two = np.sort(best.proba, axis=1)[:, -2:]
-    wrong = best.predicted != codes
-    wanted = {"The surest mistake": int(np.where(wrong, own, np.inf).argmin())} if wrong.any() else {}
-    wanted["The most doubtful row"] = int((two[:, 1] - two[:, 0]).argmin())
-    for what, i in wanted.items():
+def _rows(comparison: Comparison) -> Iterator[ExplainedRow]:
+    """The surest mistake and the most doubtful row, where the model adds up what columns say."""
+    for what, i, found in comparison.explained:
         row = comparison.rows.number_of(i)
-        try:
-            found = explain_row(best.model, comparison.rows, i)
-        except ValueError:
-            return
         decision = found.in_words("By the model of all rows it")
-        words = f"{what}, row {row}, is {comparison.classes[codes[i]]}. {decision} {found.flip}"
+        words = f"{what}, row {row}, is {comparison.classes[comparison.codes[i]]}. {decision} {found.flip}"
         cells = [
             [
                 name,

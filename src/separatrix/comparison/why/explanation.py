@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.comparison.scores import Candidate
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.why.additive import is_additive, nearest_number, terms_of
-from separatrix.data.block import Float
+from separatrix.data.block import Codes, Float
 from separatrix.geometry.counterfactuals import counterfactual
 from separatrix.geometry.regions import linear_rule
 from separatrix.tables.findings import joined
@@ -49,6 +50,20 @@ class RowExplanation:
             f"{row} {which} {self.decided}, with a lead of {self.lead:.3g} over {self.against}; for {self.base} it is "
             f"{self.typical:.3g}.{done}"
         )
+
+
+def explain_rows(best: Candidate, rows: TableRows, codes: Codes) -> list[tuple[str, int, RowExplanation]]:
+    """The surest mistake and the most doubtful row out of fold, by the model of all rows; none of a model without parts."""
+    if best.proba is None:
+        return []
+    own, two = best.proba[np.arange(len(codes)), codes], np.sort(best.proba, axis=1)[:, -2:]
+    wrong = best.predicted != codes
+    wanted = {"The surest mistake": int(np.where(wrong, own, np.inf).argmin())} if wrong.any() else {}
+    wanted["The most doubtful row"] = int((two[:, 1] - two[:, 0]).argmin())
+    try:
+        return [(what, i, explain_row(best.model, rows, i)) for what, i in wanted.items()]
+    except ValueError:
+        return []
 
 
 def explain_row(model: TableModel, table_or_rows: Any, row: int = 0) -> RowExplanation:
