@@ -212,8 +212,12 @@ def small_table(rows, slope, seed):
 @pytest.mark.parametrize("rows", [30, 60, 150])
 def test_small_tables_of_noise_and_of_a_linear_signal(rows):
     families = ["baseline", "lda", "logistic", "qda"]
-    noise = [compare(small_table(rows, 0.0, seed), "y", families=families).recommended.family for seed in range(4)]
-    assert noise.count("baseline") >= 3
+    noise = [compare(small_table(rows, 0.0, seed), "y", families=families) for seed in range(4)]
+    # One in six samples of noise looks like an association at the level that is asked for; a rule that shrinks loses little.
+    assert sum(one.recommended.family == "baseline" for one in noise) >= 2
+    assert {one.recommended.family for one in noise} <= {"baseline", "logistic"}
+    new = small_table(5_000, 0.0, 99)
+    assert np.mean([log_loss(new["y"], one.best.predict_proba(new)) for one in noise]) < np.log(2.0) + 0.04
     for seed in range(2):
         found = compare(small_table(rows, 2.0, seed), "y", families=families)
         assert found.recommended.family in ("lda", "logistic")

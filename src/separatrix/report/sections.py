@@ -279,10 +279,10 @@ def _doubts(comparison: Comparison, candidate: Candidate) -> list[str]:
         undecided = np.flatnonzero(two[:, 1] - two[:, 0] <= UNDECIDED)
         if len(undecided):
             numbers = [str(comparison.rows.number_of(i)) for i in undecided[:N_LISTED]]
-            listed = ", ".join(numbers) + (", …" if len(undecided) > N_LISTED else "")
+            listed = ", ".join(numbers) + (", …" if len(undecided) > N_LISTED else ".")
             notes.append(
                 f"Undecided: in {count(len(undecided), 'row')} ({percent(len(undecided) / len(codes))}) the two largest "
-                f"probabilities are within {UNDECIDED} of each other: {listed}."
+                f"probabilities are within {UNDECIDED} of each other: {listed}"
             )
     return notes
 
