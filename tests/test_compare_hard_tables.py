@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 from separatrix import LinearDiscriminantAnalysis
 from separatrix.comparison.comparison import compare
 from separatrix.comparison.families import FAMILIES
+from separatrix.comparison.headline import headline
 from separatrix.comparison.search import climb, least_loss
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.why.curved import CURVED
@@ -80,6 +81,26 @@ def test_a_level_of_one_class_is_named_with_its_rows(clean):
 def test_quasi_separation_counts_the_rows_it_sets_apart():
     sentence = str(separability([[0.0], [1.0], [1.0], [1.0], [2.0], [3.0]], ["n", "n", "n", "y", "y", "y"]))
     assert "sets apart 3 of 6 rows (the other 3 lie on its boundary)" in sentence
+
+
+def test_a_level_that_never_occurs_with_a_class_is_named(clean):
+    rng = np.random.default_rng(3)
+    frame = clean.assign(city=rng.choice(["Bern", "Oslo", "Rome"], N, p=[0.6, 0.3, 0.1]))
+    frame.loc[frame.index % 7 == 0, "y"] = "maybe"
+    frame.loc[(frame["y"] == "maybe") & (frame["city"] == "Rome"), "city"] = "Oslo"
+    n = int((frame["city"] == "Rome").sum())
+    found = compare(frame, "y", families=["logistic"])
+    assert found.recommended.separability == "quasi"
+    assert f"'city = Rome' ({n} rows) never occurs with class 'maybe': without a penalty" in found.separability
+    assert found.separability.endswith("Otherwise the classes overlap.") and "boundary" not in found.separability
+
+
+def test_the_headline_names_a_rare_class_and_no_even_one():
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(10), 30)
+    frame = pd.DataFrame(rng.normal(size=(300, 3)) + codes[:, None], columns=list("abc")).assign(y=codes)
+    assert "rows of" not in headline(compare(frame, "y", families=["lda"]))
+    assert "; of the 10 rows of 9 it finds" in headline(compare(frame.head(280), "y", families=["lda"]))
 
 
 def test_separation_by_chance_is_not_said_beside_a_recommended_baseline():

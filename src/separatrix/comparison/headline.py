@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from separatrix.comparison.comparison import Comparison
     from separatrix.comparison.streamed import StreamedComparison
 
-# A class of a smaller share can be missed altogether without much harm to the accuracy.
+# A class of a smaller share, and of less than half an even share, can be missed without much harm to the accuracy.
 _RARE = 0.15
 
 
@@ -45,7 +45,7 @@ def headline(comparison: Comparison | StreamedComparison) -> str:
     if best.family == "baseline":
         return f"No model was found to be better than guessing: {words}."
     rarest = int(totals.argmin())
-    if shares[rarest] < _RARE and confusion is not None:
+    if shares[rarest] < min(_RARE, 0.5 / len(shares)) and confusion is not None:
         found = round(float(confusion[rarest, rarest]))
         words += f"; of the {round(float(totals[rarest]))} rows of {shown(comparison.classes[rarest])} it finds {found}"
     return f"{words}."

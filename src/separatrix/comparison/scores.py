@@ -219,13 +219,18 @@ def recommend(
     if unsure and chosen is not shares:
         sentences.append(
             "Its gain over the class shares is within the error of the folds, but columns and classes are associated (a test "
-            f"of all columns together, p = {chance:.2g})."
+            f"of all columns together, {_p(chance)})."
         )
     if judged[0] is not ordered[0]:
         sentences.append(f"{_first(ordered[0])} is ahead of it, but gives no probabilities of its own.")
     if chosen.family == "baseline" and len(ordered) > 1:
         sentences.append(_of_the_class_shares(chosen, ordered, by, n_folds))
     return chosen, " ".join(sentences)
+
+
+def _p(chance: float | None) -> str:
+    """A probability of chance, as it is written."""
+    return f"p = {chance:.2g}" if chance is not None and chance >= 1e-3 else "p < 0.001"
 
 
 def _first(candidate: Candidate) -> str:
@@ -313,9 +318,7 @@ def tie_rule(by: str, margin: float, share: float, chance: float | None = None) 
         rule += f", or by no more than {margin:.2g}, which is {100 * share:g} % of {guess} (--margin)"
     mistake = " and than one confident mistake more would cost" if by == "log_loss" else ""
     beside = "the margin" if margin > 0.0 else "rounding"
-    tested = (
-        "" if chance is None else f" and columns and classes are associated no more than by chance (p = {chance:.2g})"
-    )
+    tested = "" if chance is None else f" and columns and classes are associated no more than by chance ({_p(chance)})"
     return (
         f"{rule}. Recommended is logistic regression, unless another is ahead of it by more than both{mistake}; the class "
         f"shares, if it gains no more than {beside} and the error{tested}; or a simpler one that is behind by no more than "
