@@ -10,8 +10,8 @@ from sklearn.metrics import log_loss
 from test_recommendation import made
 
 from separatrix import compare
-from separatrix.comparison.association import LEVEL, association
 from separatrix.comparison.scores import rank, recommend
+from separatrix.comparison.stages.association import LEVEL, association
 
 
 @pytest.mark.parametrize(("n", "d", "classes"), [(40, 3, 2), (200, 8, 3), (60, 90, 2)])

@@ -24,18 +24,18 @@ from separatrix.comparison.fitting import Steps, stoppable
 from separatrix.comparison.folds import FOLDS, Related, draw_folds
 from separatrix.comparison.inputs import read_for_comparison
 from separatrix.comparison.inspection import Outliers, discriminating_columns, pooled_outliers
-from separatrix.comparison.learning import LEARNING_SHARES, learning_curve
 from separatrix.comparison.listing import as_html, as_text, ranking
 from separatrix.comparison.measures import OF_PROBABILITIES, check_metric, practical_margin
 from separatrix.comparison.planes import Plane
 from separatrix.comparison.scores import Candidate, rank, recommend, tie_rule
 from separatrix.comparison.separation import beside_the_baseline, examine
+from separatrix.comparison.stages.learning import LEARNING_SHARES, learning_curve
+from separatrix.comparison.stages.words import steps_of_words, with_words
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import Task, cross_validate, start_trials
 from separatrix.comparison.why.explanation import RowExplanation, explain_rows
 from separatrix.comparison.why.nonlinear import NonLinear, judge_non_linear, with_curved
-from separatrix.comparison.words import steps_of_words, with_words
 from separatrix.data.block import Codes, Float
 from separatrix.data.dispatch import is_elsewhere
 from separatrix.data.labels import as_names

@@ -35,11 +35,11 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.comparison.association import LEVEL
 from separatrix.comparison.families import FIRST_CURVED, SHRUNK
 from separatrix.comparison.inspection import CoefficientIntervals, Outliers
 from separatrix.comparison.measures import GREATER_IS_BETTER, OF_PROBABILITIES, SCORE_LABELS, Score, standard_error
 from separatrix.comparison.planes import PlaneModel
+from separatrix.comparison.stages.association import LEVEL
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.why.importance import ColumnImportance, PartialEffect
 from separatrix.data.block import Codes, Float

@@ -14,7 +14,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.comparison.association import association
 from separatrix.comparison.costs import decided_classes
 from separatrix.comparison.drift import profile
 from separatrix.comparison.families import ModelFamily
@@ -22,6 +21,7 @@ from separatrix.comparison.fitting import Note, in_words, predictions, train
 from separatrix.comparison.folds import UNRELATED, Related
 from separatrix.comparison.inspection import rank_within_classes
 from separatrix.comparison.planes import Plane, discriminant_plane, score_columns
+from separatrix.comparison.stages.association import association
 from separatrix.comparison.suitable_features import (
     constant_within_classes,
     gaussian_in_classes,

@@ -29,7 +29,7 @@ def association(X: Float, codes: Codes, weights: Float | None = None) -> float |
     Examples
     --------
     >>> import numpy as np
-    >>> from separatrix.comparison.association import association
+    >>> from separatrix.comparison.stages.association import association
     >>> x = np.arange(12.0)[:, None]
     >>> association(x, np.repeat([0, 1], 6)) < 0.01 < association(x, np.tile([0, 1], 6))
     True

@@ -1,0 +1,1 @@
+"""Stages of a comparison beside the families: words, the association of columns and classes, the learning curve."""
