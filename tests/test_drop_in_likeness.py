@@ -140,3 +140,86 @@ def test_shares_that_were_not_given_are_shown_as_scikit_learn_shows_them(classes
         assert type(theirs) is type(ours) and np.shape(theirs) == np.shape(ours), name
         if "ratio" in name:
             np.testing.assert_array_equal(ours, theirs)
+
+
+VARIANTS = [
+    ("LogisticRegression", {"solver": "liblinear", "fit_intercept": False}),
+    ("LogisticRegressionCV", {"Cs": 2, "refit": False}),
+    ("RidgeClassifier", {"fit_intercept": False}),
+    ("RidgeClassifierCV", {"fit_intercept": False}),
+    ("RidgeClassifierCV", {"cv": 3}),
+    ("RidgeClassifierCV", {"scoring": "accuracy"}),
+    ("RidgeCV", {"cv": 3}),
+    ("RidgeCV", {"scoring": "r2"}),
+    ("RidgeCV", {"alphas": [1.0, 2.0]}),
+]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(("name", "parameters"), VARIANTS)
+def test_attributes_are_of_scikit_learns_kinds_for_other_parameters(name, parameters, classes, swapped):
+    if classes == 3 and parameters.get("solver") == "liblinear":
+        return  # which takes two classes only
+    for kind in ("double", "single", "sparse"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs, ours = (
+                model(**parameters).fit(KINDS[kind], np.minimum(Y, classes - 1))
+                for model in (ORIGINALS[name], getattr(sys.modules[SWAPS[name].module], name))
+            )
+            assert ours.separatrix_model_ is not None
+            for attribute in (
+                a for a in dir(theirs) if a.endswith("_") and not a.startswith("_") and hasattr(theirs, a)
+            ):
+                value = getattr(theirs, attribute)
+                if not callable(value):
+                    assert kind_of(getattr(ours, attribute)) == kind_of(value), attribute
+
+
+@pytest.mark.parametrize("name", [name for name in SWAPS if name not in ("LinearRegression", "Ridge", "RidgeCV")])
+def test_labels_have_scikit_learns_dtype(name, swapped):
+    for labels in (
+        np.array(["a", "b", "c", "much longer"]),
+        np.array(["a", "b", "c"], dtype=object),
+        np.arange(3, dtype=np.int8),
+    ):
+        y = labels[Y]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs, ours = (
+                model(**QUIET.get(name, {})).fit(ROWS, y)
+                for model in (ORIGINALS[name], getattr(sys.modules[SWAPS[name].module], name))
+            )
+        assert ours.separatrix_model_ is not None
+        assert kind_of(ours.classes_) == kind_of(theirs.classes_)
+        assert kind_of(ours.predict(ROWS)) == kind_of(theirs.predict(ROWS))
+
+
+@pytest.mark.parametrize(
+    "name", ["LogisticRegression", "RidgeClassifier", "RidgeClassifierCV", "SGDClassifier", "SVC", "LinearSVC"]
+)
+def test_balanced_classes_of_rows_with_weights_weigh_what_they_do_in_scikit_learn(name, swapped):
+    y = np.minimum(Y, 1) if name == "LinearSVC" else Y  # of one class against the rest LIBLINEAR weighs the one only
+    weights = np.where(Y == 0, 3.0, 0.5) + np.arange(90) / 90.0
+    more = {
+        "LogisticRegression": {"tol": 1e-8, "max_iter": 1000},
+        "SGDClassifier": {"shuffle": False, "max_iter": 5, "tol": None},
+        "SVC": {"tol": 1e-8, "kernel": "linear"},
+        "LinearSVC": {"tol": 1e-10, "dual": False, "max_iter": 10000},
+    }.get(name, {})
+    theirs, ours = (
+        model(class_weight="balanced", **more).fit(ROWS, y, sample_weight=weights)
+        for model in (ORIGINALS[name], getattr(sys.modules[SWAPS[name].module], name))
+    )
+    assert ours.separatrix_model_ is not None and ours.class_weight == "balanced"
+    np.testing.assert_allclose(ours.decision_function(ROWS), theirs.decision_function(ROWS), rtol=1e-3, atol=2e-3)
+
+
+def test_folds_of_rows_with_weights_score_as_scikit_learns(swapped):
+    weights = 0.2 + np.arange(90) / 30.0
+    for name in ("RidgeCV", "RidgeClassifierCV"):
+        theirs, ours = (
+            model(cv=3, alphas=[0.1, 10.0, 1000.0]).fit(ROWS, Y, sample_weight=weights)
+            for model in (ORIGINALS[name], getattr(sys.modules[SWAPS[name].module], name))
+        )
+        assert ours.best_score_ == pytest.approx(theirs.best_score_, rel=1e-8) and ours.alpha_ == theirs.alpha_

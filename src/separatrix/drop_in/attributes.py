@@ -73,8 +73,10 @@ def stochastic_attributes(given: Parameters, X: Any, found: Attributes) -> Attri
 
 
 def logistic_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
-    """`LogisticRegression`: LIBLINEAR computes in double precision."""
-    return {} if given["solver"] == "liblinear" else in_single(given, X, found)
+    """`LogisticRegression`: LIBLINEAR computes in double precision, and no intercept is a number there."""
+    if given["solver"] != "liblinear":
+        return in_single(given, X, found)
+    return {} if given["fit_intercept"] else {"intercept_": 0.0}
 
 
 def ridge_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
@@ -86,29 +88,35 @@ def ridge_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes
 
 
 def ridge_classifier_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
-    """`RidgeClassifier`: for two classes a vector of coefficients."""
-    shown = ridge_attributes(given, X, found)
+    """`RidgeClassifier`: for two classes a vector of coefficients; no intercept is a number."""
+    return _as_regression(given, found, ridge_attributes(given, X, found))
+
+
+def _as_regression(given: Parameters, found: Attributes, shown: Attributes) -> Attributes:
     coef = {**found, **shown}["coef_"]
-    return {**shown, "coef_": coef[0]} if len(coef) == 1 else shown
+    shown |= {"coef_": coef[0]} if len(coef) == 1 else {}
+    return shown if given["fit_intercept"] else {**shown, "intercept_": 0.0}
 
 
 def ridge_cv_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
     """`RidgeCV`; and the warning about a way of decomposing that scikit-learn has not for sparse rows."""
     if given["gcv_mode"] == "svd" and given["cv"] is None and issparse(X):
         warnings.warn(_SVD, FutureWarning, stacklevel=outside())
-    return {**in_single(given, X, found), **_best_score(found)}
+    return {**in_single(given, X, found), **_chosen(given, found)}
 
 
 def ridge_classifier_cv_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
-    """`RidgeClassifierCV`: for two classes a vector of coefficients."""
-    shown = {**in_single(given, X, found), **_best_score(found)}
-    coef = {**found, **shown}["coef_"]
-    return {**shown, "coef_": coef[0]} if len(coef) == 1 else shown
+    """`RidgeClassifierCV`: for two classes a vector of coefficients; no intercept is a number."""
+    return _as_regression(given, found, {**in_single(given, X, found), **_chosen(given, found)})
 
 
-def _best_score(found: Attributes) -> Attributes:
-    """A number that has NumPy's methods."""
-    return {"best_score_": np.float64(found["best_score_"])} if "best_score_" in found else {}
+def _chosen(given: Parameters, found: Attributes) -> Attributes:
+    """The penalty and its score: numbers that have NumPy's methods where they come from folds, or from squared errors."""
+    if np.ndim(found["alpha_"]):
+        return {}
+    of_folds = given["cv"] is not None
+    score = found["best_score_"] if given["scoring"] is not None and not of_folds else np.float64(found["best_score_"])
+    return {"best_score_": score, **({"alpha_": np.float64(found["alpha_"])} if of_folds else {})}
 
 
 def logistic_cv_attributes(given: Parameters, X: Any, found: Attributes) -> Attributes:
@@ -121,6 +129,8 @@ def logistic_cv_attributes(given: Parameters, X: Any, found: Attributes) -> Attr
     }
     if "l1_ratio_" in shown and not np.ndim(found["l1_ratio_"]):
         return {**shown, "l1_ratio_": float(given["penalty"] == "l1")}
+    if not given["refit"]:  # a mean over the folds
+        return {**shown, "l1_ratio_": np.zeros(np.shape(found["l1_ratio_"]))}
     return shown
 
 

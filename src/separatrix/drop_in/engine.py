@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from inspect import getattr_static
+from inspect import getattr_static, signature
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,25 @@ def check_labels(swap: Swap, more: tuple[Any, ...], options: dict[str, Any]) -> 
     y = more[0] if more else options.get("y")
     if getattr(getattr(y, "dtype", None), "kind", "") == "O" and issubclass(swap.original, ClassifierMixin):
         check_classification_targets(y)
+
+
+def balance_by_rows(swap: Swap, model: Any, train: Callable[..., Any], *call: Any, **options: Any) -> None:
+    """Weights of balanced classes by the numbers of rows, where rows have weights and scikit-learn's class counts so."""
+    if not (swap.rows_balance and isinstance(model.class_weight, str)):
+        return
+    arguments = signature(train).bind(model, *call, **options).arguments
+    if arguments.get("sample_weight") is None or np.ndim(arguments["y"]) != 1:
+        return
+    classes, counts = np.unique(arguments["y"], return_counts=True)
+    weights = len(arguments["y"]) / (len(classes) * counts)
+    model.class_weight = dict(zip(classes.tolist(), weights.tolist(), strict=True))
+
+
+def show_text(swap: Swap, model: Any) -> None:
+    """Labels in the dtype of their own strings."""
+    classes = getattr(model, "classes_", None)
+    if swap.text_labels and isinstance(classes, np.ndarray) and classes.dtype.kind in "OU":
+        model.classes_ = np.array(classes.tolist())
 
 
 def check_part(stand_in: Any, continued: bool, more: tuple[Any, ...], options: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from sklearn import get_config
 from separatrix.drop_in.attributes import as_read
 from separatrix.drop_in.chance import drawn_as_by
 from separatrix.drop_in.engine import (
+    balance_by_rows,
     check_classes,
     check_labels,
     check_part,
@@ -30,6 +31,7 @@ from separatrix.drop_in.engine import (
     fitted_attributes,
     in_their_words,
     is_fitted,
+    show_text,
 )
 from separatrix.drop_in.parameters import HandBack
 from separatrix.drop_in.pickles import revive
@@ -117,9 +119,11 @@ def _training(theirs: Callable[..., Any], swap: Swap, record: SwapRecord) -> Cal
             if not continued and not get_config()["skip_parameter_validation"]:
                 swap.check(given, self._parameter_constraints, type(self).__name__)
             model = self.separatrix_model_ if continued else engine_for(self, swap, X, given)
+            balance_by_rows(swap, model, theirs, X, *more, **options)
             with record.timed(), drawn_as_by(swap.draws, given, model), in_their_words(model, swap, given):
                 getattr(model, theirs.__name__)(X, *more, **options)
                 check_classes(self, model)
+                show_text(swap, model)
         except (HandBack, ValueError, TypeError) as refusal:
             # The last two are how our estimators refuse an input. Any other error is a fault of ours, and is shown. Rows that
             # are to be added to a fit of ours cannot go elsewhere.

@@ -83,6 +83,10 @@ class Swap:
     """Methods whose answers scikit-learn's class gives otherwise."""
     draws: SeedsDrawn | None = None
     """How many random numbers scikit-learn's fit takes, where ours takes another number of them."""
+    text_labels: bool = False
+    """Whether `classes_` are strings where y has Python objects that are strings, and no longer than the longest of them."""
+    rows_balance: bool = False
+    """Whether ``class_weight="balanced"`` counts rows, whatever they weigh."""
 
     @cached_property
     def original(self) -> type[Any]:
@@ -146,7 +150,15 @@ SWAPS: dict[str, Swap] = {
         ),
         Swap("sklearn.linear_model", "LinearRegression", presenter=in_single),
         Swap("sklearn.linear_model", "Ridge", ridge, ridge_attributes, draws=RIDGE),
-        Swap("sklearn.linear_model", "RidgeClassifier", ridge, ridge_classifier_attributes, draws=RIDGE),
+        Swap(
+            "sklearn.linear_model",
+            "RidgeClassifier",
+            ridge,
+            ridge_classifier_attributes,
+            draws=RIDGE,
+            text_labels=True,
+            rows_balance=True,
+        ),
         Swap("sklearn.linear_model", "RidgeCV", ridge_cv, ridge_cv_attributes, habits={"whole_rows": True}),
         Swap(
             "sklearn.linear_model",
@@ -154,16 +166,40 @@ SWAPS: dict[str, Swap] = {
             ridge_classifier_cv,
             ridge_classifier_cv_attributes,
             habits={"whole_rows": True},
+            text_labels=True,
+            rows_balance=True,
         ),
-        Swap("sklearn.linear_model", "Perceptron", presenter=in_single, warner=perceptron_warning, draws=PERCEPTRON),
-        Swap("sklearn.linear_model", "SGDClassifier", stochastic, stochastic_attributes, perceptron_warning),
+        Swap(
+            "sklearn.linear_model",
+            "Perceptron",
+            presenter=in_single,
+            warner=perceptron_warning,
+            draws=PERCEPTRON,
+            text_labels=True,
+            rows_balance=True,
+        ),
+        Swap(
+            "sklearn.linear_model",
+            "SGDClassifier",
+            stochastic,
+            stochastic_attributes,
+            perceptron_warning,
+            text_labels=True,
+            rows_balance=True,
+        ),
         Swap(
             "sklearn.linear_model",
             "PassiveAggressiveClassifier",
             presenter=stochastic_attributes,
             warner=perceptron_warning,
+            text_labels=True,
         ),
-        Swap("sklearn.discriminant_analysis", "LinearDiscriminantAnalysis", presenter=discriminant_attributes),
+        Swap(
+            "sklearn.discriminant_analysis",
+            "LinearDiscriminantAnalysis",
+            presenter=discriminant_attributes,
+            text_labels=True,
+        ),
         Swap(
             "sklearn.discriminant_analysis",
             "QuadraticDiscriminantAnalysis",
@@ -171,11 +207,11 @@ SWAPS: dict[str, Swap] = {
             answers={"decision_function": without_volume},
         ),
         Swap("sklearn.neighbors", "NearestCentroid"),
-        Swap("sklearn.naive_bayes", "GaussianNB", presenter=gaussian_attributes),
-        Swap("sklearn.naive_bayes", "MultinomialNB"),
-        Swap("sklearn.naive_bayes", "ComplementNB"),
-        Swap("sklearn.naive_bayes", "BernoulliNB"),
-        Swap("sklearn.naive_bayes", "CategoricalNB"),
+        Swap("sklearn.naive_bayes", "GaussianNB", presenter=gaussian_attributes, text_labels=True),
+        Swap("sklearn.naive_bayes", "MultinomialNB", text_labels=True),
+        Swap("sklearn.naive_bayes", "ComplementNB", text_labels=True),
+        Swap("sklearn.naive_bayes", "BernoulliNB", text_labels=True),
+        Swap("sklearn.naive_bayes", "CategoricalNB", text_labels=True),
         Swap(
             "sklearn.svm",
             "SVC",
@@ -183,6 +219,7 @@ SWAPS: dict[str, Swap] = {
             kernel_machine_attributes,
             kernel_machine_warning,
             draws=KERNEL_MACHINE,
+            rows_balance=True,
         ),
         Swap(
             "sklearn.svm", "NuSVC", nu_machine, kernel_machine_attributes, kernel_machine_warning, draws=KERNEL_MACHINE
