@@ -15,10 +15,11 @@ from sklearn.base import clone
 
 import separatrix as sx
 from separatrix.tables import table_files, table_scan, table_source
-from separatrix.tables.coded import coded_sums
+from separatrix.tables.coded import coded_sample, coded_sums
+from separatrix.tables.coded.coded_sample import CodedSample
 from separatrix.tables.coded.coded_sums import CodedSums
 from separatrix.tables.column_scan import ColumnScan
-from separatrix.tables.drawn_rows import share_to_draw
+from separatrix.tables.drawn_rows import DRAWN_BYTES, share_to_draw
 from separatrix.tables.encoding.encoding_sums import hashed_places
 from separatrix.tables.quantiles import Marks
 from separatrix.tables.table_source import TableBlock
@@ -67,20 +68,50 @@ def test_drawn_rows_are_rows_of_the_table_however_it_is_cut(
     assert abs(len(which) - expected) <= 5 * np.sqrt(N) / 2 + (0.05 * expected if kind == "csv" else 0)
 
 
-def test_many_categories_make_a_small_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_few_rows_for_many_categories_are_no_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = scanned(tmp_path, "parquet", people()).labelled()
-    monkeypatch.setattr(table_files, "ENCODED_BYTES", 8 * 100 * source.n_features)
-    some, which = source.sample(10**9)
-    assert some.n_rows == len(which) == 100
-    np.testing.assert_allclose(some.matrix(), source.matrix()[which], rtol=1e-12)
-    monkeypatch.setattr(table_files, "ENCODED_BYTES", 8 * 10 * source.n_features)
+    monkeypatch.setattr(table_files, "_ROWS_PER_FEATURE", 10_000)  # of the rows that are drawn
     assert source.sample(10**9) is None
 
 
 def test_the_share_is_bounded_by_memory() -> None:
     assert share_to_draw(1_000, 10) == 0.0
-    assert share_to_draw(10**9, 10) * 10**9 * 10 * 8 <= 1 << 25
+    for row_bytes in (0.0, 4_000.0):  # long texts among the columns
+        assert share_to_draw(10**10, 10, row_bytes) * 10**10 * max(80.0, row_bytes) <= DRAWN_BYTES
     assert share_to_draw(10**6, 10) * 10**6 > 2 * share_to_draw(10**5, 10) * 10**5
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_sample_held_in_short_is_that_of_the_features(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The features of a large sample are made block by block: the same rows, sums and sub-samples, and the same fit."""
+    source, found = scanned(tmp_path, kind, people().drop(columns="w")), []
+    _ = source.encoding  # learnt before: the passes are those of the solver
+    for room in (1 << 25, 0):
+        monkeypatch.setattr(coded_sample, "ENCODED_BYTES", room)
+        model = sx.LogisticRegression(tol=1e-9).fit(source)
+        some, which = source.labelled().sample(900)
+        assert isinstance(some, CodedSample) == (room == 0)
+        few, at = some.sample(70)
+        (block, *_) = some.blocks()
+        found.append(
+            (model, which, at, few.matrix(), few.targets(), block.part(slice(3, 50)).X, some.matrix(), some.targets())
+        )
+    (model, *one), (other, *two) = found
+    for first, second in zip(one, two, strict=True):
+        np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-6, atol=1e-6)
+    assert model.fit_.passes == other.fit_.passes
+
+
+def test_two_fits_of_one_source_use_one_draw(tmp_path: Path) -> None:
+    source = scanned(tmp_path, "parquet", people())
+    (one, at), (two, again) = (source.labelled().sample(500) for _ in range(2))
+    np.testing.assert_array_equal(at, again)
+    np.testing.assert_array_equal(one.matrix(), two.matrix())
+    swapped, _ = source.labelled(np.array(["maybe", "no", "yes"])).sample(500)
+    np.testing.assert_array_equal(swapped.targets(), one.targets() + 1)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

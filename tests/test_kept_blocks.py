@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import asdict
 
 import numpy as np
@@ -133,6 +135,20 @@ def test_a_pass_that_is_broken_off_is_not_kept_for_whole(tmp_path, monkeypatch):
         with pytest.raises(RuntimeError):
             rows.map(fail)
         assert all((total() == first).all() for _ in range(3))
+
+
+def test_the_file_is_closed_when_the_source_goes(tmp_path):
+    people(500).to_csv(tmp_path / "people.csv", index=False)
+    with sx.config(cache=10**9), warnings.catch_warnings():
+        warnings.simplefilter("error")  # a file that is left open is one, told to the hook below
+        told: list[object] = []
+        before, sys.unraisablehook = sys.unraisablehook, told.append
+        try:
+            sx.LogisticRegression().fit(sx.scan_csv(tmp_path / "people.csv", target="ill"))
+            gc.collect()
+        finally:
+            sys.unraisablehook = before
+    assert not told
 
 
 def test_files_that_change_are_refused_though_their_blocks_are_kept(tmp_path):

@@ -1,7 +1,7 @@
 """Passes that repeat: blocks as they were decoded, kept in a file that has no name.
 
-    first passes    read the files: one of text, or where `config(cache=bytes)` asks for kept blocks, else three
-    next pass       reads them again, and writes what it decoded: few fits make just one more
+    first pass      reads the files
+    second pass     reads them again, and writes what it decoded: of text, elsewhere where `config(cache=bytes)` asks for it
     later passes    read that: nothing is parsed, unpacked or looked up, and the blocks are the same to the last bit
 
 The file is nameless (`tempfile.TemporaryFile`): the system takes its room back when the process ends, however it ends, and no
@@ -134,8 +134,8 @@ class BlockCache:
         load(arrays) makes the rows of them again.
     sums : callable, optional
         sums(arrays, codes, weights) makes what sums up a loss without the rows, as `Block.row_sums` gives it.
-    patience : int, default=1
-        Passes before the one that writes, unless the cache is asked for.
+    patience : int or None, default=1
+        Passes before the one that writes; ``None`` to write only where the cache is asked for, after one pass.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class BlockCache:
         store: Callable[[Any], Arrays],
         load: Callable[[Arrays], NDArray[Any]],
         sums: Callable[[Arrays, Codes, Float | None], RowSums] | None = None,
-        patience: int = 1,
+        patience: int | None = 1,
     ) -> None:
         self.store, self.load, self.sums, self.patience = store, load, sums, patience
         self._lock, self._passes, self._writing = Lock(), 0, False
@@ -168,7 +168,8 @@ class BlockCache:
         """The blocks of the next pass: kept ones, if `check` does not refuse them, or those that `read` gives."""
         with self._lock:  # several fits may read one source at a time: one of them writes
             self._passes += 1
-            kept, early = self._written, self._passes <= (self.patience if config.cache is None else 1)
+            patience = 1 if config.cache is not None else np.inf if self.patience is None else self.patience
+            kept, early = self._written, self._passes <= patience
             writes = kept is None and not early and not self._writing and room_for_cache() > 0
             self._writing = self._writing or writes
         if kept is not None:
@@ -194,6 +195,10 @@ class Written:
     def __init__(self, file: Any, room: int) -> None:
         self.file, self._room, self.size = file, room, 0
         self.records: list[_Record] = []
+
+    def __del__(self) -> None:
+        if self.file is not None:  # said to be left open otherwise
+            self.file.close()
 
     def add(self, block: Block, store: Callable[[Any], Arrays]) -> None:
         """Keep a block; where that is not possible, let go of all."""

@@ -15,18 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ENCODED_BYTES = 1 << 25
-"""The most that drawn rows take once they are encoded."""
+DRAWN_BYTES = 1 << 27
+"""The most that drawn rows take."""
 # Features that a column becomes, about; of few rows a larger share is drawn.
 _WIDENED, _SHARE, _LEAST = 3, 1 / 8, 4096
+# A gradient at the optimum of the sample and one after a step in its Hessian prove what is left, if that Hessian is near enough
+# to that of all rows: Rν (see solvers/curvature.py) grows as n/rows², and with the number of features d as about d^1.5.
+_ROOT, _POWER = 6.5, 0.75
 
 
-def share_to_draw(n_rows: int, n_columns: int) -> float:
+def share_to_draw(n_rows: int, n_columns: int, row_bytes: float = 0.0) -> float:
     """The share of about so many rows that is drawn; none of tables that are small enough to be read without."""
     if n_rows < 2 * _LEAST:
         return 0.0
-    most = ENCODED_BYTES // (8 * _WIDENED * max(1, n_columns))
-    return min(most, max(_LEAST, _SHARE * n_rows)) / n_rows
+    most = int(DRAWN_BYTES / max(8.0 * n_columns, row_bytes, 1.0))
+    enough = _ROOT * (_WIDENED * max(1, n_columns)) ** _POWER * n_rows**0.5
+    return min(most, max(_LEAST, min(_SHARE * n_rows, enough))) / n_rows
 
 
 @dataclass(frozen=True)
@@ -58,17 +62,27 @@ class DrawnRows:
             return self
         return DrawnRows(self.streams + after.streams, (*self.places, *(own + n_known for own in after.places)))
 
-    def batches(self, at: NDArray[np.intp]) -> Iterator[Any]:
-        """Some of the rows, by their numbers in order, as Arrow batches."""
+    def batches(self, rows: int) -> Iterator[Any]:
+        """All of them as Arrow batches of at least so many rows, where they are as many and of one type."""
         import pyarrow as pa
 
-        ends = np.cumsum([0, *map(len, self.places)])
-        for first, stream, own in zip(ends, self.streams, np.split(at, np.searchsorted(at, ends[1:-1])), strict=False):
-            if len(own):
-                (batch,) = pa.ipc.open_stream(stream)
-                yield batch if len(own) == batch.num_rows else batch.take(pa.array(own - first))
+        held: list[Any] = []
+        for stream in self.streams:
+            (batch,) = pa.ipc.open_stream(stream)
+            if held and (batch.schema != held[0].schema or sum(one.num_rows for one in held) >= rows):
+                yield _joined(held)
+                held = []
+            held.append(batch)
+        if held:
+            yield _joined(held)
 
     @property
     def which(self) -> NDArray[np.intp]:
         """Places of all."""
         return np.concatenate([np.empty(0, dtype=np.intp), *self.places])
+
+
+def _joined(batches: list[Any]) -> Any:
+    import pyarrow as pa
+
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]

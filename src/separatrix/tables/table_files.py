@@ -15,8 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.arrays import ArraySource, spread
-from separatrix.data.arrow_columns import kind, plain
+from separatrix.data.arrow_columns import decoded, kind, plain
 from separatrix.data.block import Block
 from separatrix.data.checks import nearest_name
 from separatrix.data.files import check_files, check_unchanged, described_files
@@ -25,8 +24,9 @@ from separatrix.data.number_text import NumberText, decimal_mark
 from separatrix.data.readers import TEXT, named
 from separatrix.data.source import Source
 from separatrix.data.text_files import NO_ROWS, UnreadableFile
+from separatrix.tables.coded.coded_sample import CodedDraw
 from separatrix.tables.coded.coded_sums import CodedSums
-from separatrix.tables.drawn_rows import ENCODED_BYTES, share_to_draw
+from separatrix.tables.drawn_rows import DrawnRows, share_to_draw
 from separatrix.tables.reading import DELIMITER, about_rows, coded_batches
 from separatrix.tables.table_scan import TableEncoding
 from separatrix.tables.table_source import TableBlock, TableColumns, TableSource
@@ -36,8 +36,8 @@ ROWS = 65_536
 # Fewer where there are many columns: the threads hold a batch each. Batches of few entries keep them waiting for each other.
 _ENTRIES, _FEW_ROWS = 1 << 20, 16_384
 _ROWS_PER_FEATURE = 4
-# Passes over files that are quickly decoded before what is decoded is written down: most fits make no more.
-_PATIENCE = 3
+# Rows that show how long texts are.
+_LOOKED_AT = 1_000
 FIRST_ROWS = 10_000
 """Rows that show the decimal mark of numbers in text."""
 
@@ -69,7 +69,9 @@ class TableFiles(TableColumns):
         self._check_names(first.schema.names, [*self.names, *apart], self.paths[0])
         self.types = {name: str(first.schema.field(name).type) for name in self.names}
         texts = [NumberText(plain(first.column(name)[:FIRST_ROWS])) for name in self.names if self._is_text(name)]
-        self.share = 0.0 if weight is not None else share_to_draw(about_rows(self._stats), len(self.names))
+        self.share = (
+            0.0 if weight is not None else share_to_draw(about_rows(self._stats), len(self.names), _row_bytes(first))
+        )
         self.decimal = decimal_mark(texts, (first.schema.metadata or {}).get(DELIMITER, b"").decode())
 
     @property
@@ -137,6 +139,12 @@ class TableFiles(TableColumns):
                 self._kinds[name] = what
 
 
+def _row_bytes(batch: Any) -> float:
+    """About how many bytes a row takes where texts are not shared."""
+    first = batch.slice(0, _LOOKED_AT)
+    return float(sum(decoded(column).nbytes for column in first.columns)) / first.num_rows
+
+
 class FileTable(TableSource):
     """A table in files."""
 
@@ -165,31 +173,30 @@ class FileTable(TableSource):
     def _keeping(self) -> Self:
         """With a cache, unless columns are read as they are."""
         text = any(path.lower().endswith((*TEXT, ".gz")) for path in self.files.paths)
-        coding, patience = self.encoding.coding(), 1 if text else _PATIENCE
+        # Parquet is decoded about as quickly as kept blocks are read back, and those would have to be written first.
+        coding, patience = self.encoding.coding(), 1 if text else None
         kept = BlockCache(TableBlock.kept, coding.features, partial(CodedSums.of_arrays, coding), patience)
         self._cache = None if self._as_table else kept
         self._samples = {}
         return self
 
     def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
-        """Rows that were drawn when the schema was learnt, if they were, encoded and here: at most so many."""
-        if self._role != "labels" or self._as_table or not self.columns.drawn.streams:
+        """Rows that were drawn when the schema was learnt, if they were, coded and here: at most so many."""
+        drawn = None if self._role != "labels" or self._as_table else self._drawn()
+        if drawn is None:
             return None
-        drawn = self.columns.drawn
-        which = drawn.which
-        asked, rows = rows, min(rows, len(which), ENCODED_BYTES // (8 * self.n_features))
+        asked, rows = rows, min(rows, len(drawn.which))
         if rows < min(asked, _ROWS_PER_FEATURE * self.n_features):  # too few to tell where the optimum is
             return None
         if rows not in self._samples:
-            at = spread(len(which), rows)
-            blocks = [self._block(batch, "rows drawn before", self.encoding, 0) for batch in drawn.batches(at)]
-            codes = np.concatenate([block.codes for block in blocks])
-            if len(codes) < rows:  # texts that only the whole table tells to be no labels
-                return None
-            some = ArraySource(np.concatenate([block.X for block in blocks]), codes, None)
-            some.classes = self.classes
-            self._samples[rows] = some, which[at]
+            self._samples[rows] = drawn.some(rows, self._recoded, self.classes)
         return self._samples[rows]
+
+    def _drawn(self) -> CodedDraw | None:
+        columns, encoding = self.columns, self.encoding
+        if columns.drawn.streams:
+            columns.coded, columns.drawn = CodedDraw.of(columns.drawn, encoding), DrawnRows()
+        return columns.coded if columns.coded is not None and columns.coded.encoding is encoding else None
 
     def _pieces(self) -> Iterator[Block]:
         if self._cache is None:

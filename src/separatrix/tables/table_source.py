@@ -29,6 +29,7 @@ from separatrix.data.source import Source
 from separatrix.settings import outside
 from separatrix.tables.coded.coded_centre import CodedCentred
 from separatrix.tables.coded.coded_rows import CodedRows, RowCoding
+from separatrix.tables.coded.coded_sample import CodedDraw
 from separatrix.tables.coded.coded_sums import CodedSums
 from separatrix.tables.columns import MOSTLY_NUMBERS
 from separatrix.tables.drawn_rows import DrawnRows
@@ -126,6 +127,8 @@ class TableColumns:
     share: float = 0.0
     """The share of the rows that is drawn for a sample while all are read for the schema."""
     drawn: DrawnRows = field(default_factory=DrawnRows)
+    coded: CodedDraw | None = None
+    """These rows once they have been asked for, in the place of `drawn`."""
 
 
 class TableSource(Source):

@@ -11,7 +11,7 @@ them in runs of rows that stay in cache (`runs`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,30 @@ class CodedRows:
             _fill(places, self._places, run)
             yield run, numbers, places
 
+    def part(self, rows: slice) -> CodedRows:
+        """A run of the rows, where they are."""
+        numbers, places = [column[rows] for column in self._numbers], [column[rows] for column in self._places]
+        return CodedRows(numbers, places, len(range(self.n)[rows]))
+
+    def take(self, at: NDArray[np.intp]) -> CodedRows:
+        """Copies of some rows."""
+        lines = _lines(self._numbers, len(at), np.float64), _lines(self._places, len(at), np.int32)
+        for own, columns in zip(lines, (self._numbers, self._places), strict=True):
+            _fill(own, columns, at)
+        return CodedRows(*lines, len(at))
+
+    @classmethod
+    def joined(cls, parts: Iterable[CodedRows], n: int) -> CodedRows:
+        """A copy of the rows of all parts, n together, one below the other; the parts are wanted one at a time."""
+        whole, end = cls(np.empty((0, n)), np.empty((0, n), dtype=np.int32), n), 0
+        for part in parts:
+            if not end:
+                whole = cls(_lines(part._numbers, n, np.float64), _lines(part._places, n, np.int32), n)
+            start, end = end, end + part.n
+            for lines, columns in ((whole._numbers, part._numbers), (whole._places, part._places)):
+                _fill([line[start:end] for line in lines], columns, slice(None))
+        return whole
+
     def some_numbers(self, at: Any) -> Float:
         """(p, …) numbers of some rows."""
         chosen = np.empty((len(self._numbers), len(np.arange(self.n)[at])))
@@ -72,7 +96,7 @@ def _lines(columns: Any, size: int, dtype: Any) -> Any:
     return np.empty((len(columns), size), dtype=dtype)
 
 
-def _fill(lines: Any, columns: Any, rows: slice) -> None:
+def _fill(lines: Any, columns: Any, rows: Any) -> None:
     for line, column in zip(lines, columns, strict=True):
         line[:] = column[rows]
 
