@@ -72,17 +72,20 @@ def test_lines_give_the_sums_of_the_formula(n, d, ones, dtype, order):
     metric, weights, offset = rng.random(d + ones), rng.random(n) + 0.1, rng.standard_normal(n)
     side = -(-(d + ones) // 4) * 4
     for s, o in ((None, None), (weights, offset)):
-        gradient, hessian, bends = np.zeros(d + ones), np.zeros((side, side)), np.empty(n)
+        gradient, hessian, bends, border = np.zeros(d + ones), np.zeros((side, side)), np.empty(n), np.zeros(d + ones)
         given_s, given_o = (NOTHING if one is None else one for one in (s, o))
-        found = logistic_lines(X, ones, y, given_s, given_o, w, metric, gradient, hessian, bends)
+        found = logistic_lines(X, ones, y, given_s, given_o, w, metric, gradient, hessian, bends, border)
         facts, right, curved, own = _sums(X, y, w, ones, s, o, metric)
         np.testing.assert_allclose(found, facts, rtol=1e-12)
         np.testing.assert_allclose(gradient, right, rtol=1e-10, atol=1e-12 * n)
         np.testing.assert_allclose(hessian[: d + ones, : d + ones], curved, rtol=1e-10, atol=1e-12 * n)
         np.testing.assert_array_equal(hessian, hessian.T)
+        np.testing.assert_allclose(
+            border, (curved[:, -1] if ones else own * (1.0 if s is None else s) @ X), rtol=1e-9, atol=1e-12 * n
+        )
         np.testing.assert_allclose(bends, own, rtol=1e-12)
         alone = np.zeros(d + ones)
-        again = logistic_lines(X, ones, y, given_s, given_o, w, NOTHING, alone, NO_MATRIX, NOTHING)
+        again = logistic_lines(X, ones, y, given_s, given_o, w, NOTHING, alone, NO_MATRIX, NOTHING, NOTHING)
         assert again == (*found[:3], 0.0, found[4])  # what is not asked for changes nothing
         np.testing.assert_array_equal(alone, gradient)
 
@@ -93,5 +96,7 @@ def test_rows_that_are_no_numbers_show_in_the_sums():
         Z = X.copy()
         Z[LINE, 1] = bad
         gradient, hessian = np.zeros(2), np.zeros((4, 4))
-        loss = logistic_lines(Z, False, y, NOTHING, NOTHING, np.ones(2), NOTHING, gradient, hessian, NOTHING)[0]
+        loss = logistic_lines(Z, False, y, NOTHING, NOTHING, np.ones(2), NOTHING, gradient, hessian, NOTHING, NOTHING)[
+            0
+        ]
         assert not (math.isfinite(loss) and np.isfinite(gradient).all())

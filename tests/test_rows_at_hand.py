@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from separatrix import LogisticRegression, Status, as_source
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.solvers.at_hand import row_newton, small_newton
+from separatrix.solvers.at_hand.row_lines import RowLines
 from separatrix.solvers.at_hand.row_newton import ROW_NEWTON
 from separatrix.solvers.at_hand.rows import RowsAtHand
 from separatrix.solvers.at_hand.small_newton import SMALL_NEWTON
@@ -24,6 +25,12 @@ from separatrix.solvers.registry import minimise
 
 METHODS = {"columns": SMALL_NEWTON, "rows": ROW_NEWTON, "sparse": SPARSE_NEWTON}
 SHAPES = [(40, 6), (30, 90), (25, 25)]
+
+
+@pytest.fixture(autouse=True, params=["compiled", "without numba"])
+def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums over the columns by the compiled loop, and by NumPy as before numba is there."""
+    monkeypatch.setattr(small_newton, "lines_pay", lambda n_rows, n_parameters: request.param == "compiled")
 
 
 def data(n: int, d: int, seed: int = 0) -> tuple[Any, Any]:
@@ -130,15 +137,21 @@ def test_weights_are_repetitions(shape: tuple[int, int]) -> None:
 def test_interruption_gives_a_model_with_its_proof(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     X, codes = data(*shape, seed=5)
     best = LogisticRegression(tol=1e-12).fit(X, codes).fit_.certificate.objective
-    losses, calls = RowsAtHand.losses, []
+    calls: list[int] = []
 
-    def interrupted(self: RowsAtHand, scores: Any) -> Any:
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return losses(self, scores)
+    def interrupt(kind: type, name: str) -> None:
+        look = getattr(kind, name)
 
-    monkeypatch.setattr(RowsAtHand, "losses", interrupted)
+        def interrupted(*arguments: Any, **more: Any) -> Any:
+            calls.append(1)
+            if len(calls) == 3:
+                raise KeyboardInterrupt
+            return look(*arguments, **more)
+
+        monkeypatch.setattr(kind, name, interrupted)
+
+    interrupt(RowsAtHand, "losses")
+    interrupt(RowLines, "look")
     model = LogisticRegression().fit(X, codes)
     assert model.fit_.status is Status.INTERRUPTED
     scores = (2 * codes - 1) * model.decision_function(X)

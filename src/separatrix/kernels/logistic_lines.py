@@ -57,8 +57,10 @@ def logistic_lines(
     gradient: Any,
     hessian: Any,
     bends: Any,
+    border: Any,
 ) -> tuple[Any, Any, Any, Any, Any]:
-    """(loss, Σ sr², max |η|, max Σ_j metric_j x_j², Σ sh), h = σ(1 − σ); `gradient` gains Σ srx, `bends` (n,) takes h.
+    """(loss, Σ sr², max |η|, max Σ_j metric_j x_j², Σ sh), h = σ(1 − σ); `gradient` gains Σ srx,
+    `border` (p,) Σ shx, `bends` (n,) takes h.
 
     `hessian` is all zeros and takes Σ shxxᵀ; its side is that of w, filled up to a multiple of four. Empty arrays stand for
     ones and zeros, and for what is not asked for.
@@ -108,6 +110,11 @@ def logistic_lines(
             for t in range(LINE):
                 along += slope[t] * lines[j, t]
             gradient[j] += along
+        for j in range(len(border)):
+            along = 0.0
+            for t in range(LINE):
+                along += bend[t] * lines[j, t]
+            border[j] += along
         if len(metric) > 0:
             for t in range(m):
                 size = 0.0

@@ -19,9 +19,9 @@ from separatrix.objectives.losses import Loss, Softmax
 from separatrix.objectives.margin_losses import Hinge, Logistic, SmoothedHinge, SquaredHinge
 from separatrix.objectives.rounding import EPS
 
-# Below this many multiplications a pass NumPy is as fast; above, a compiled loop saves so many seconds for each, over the
-# passes of a fit.
-_WORTH_COMPILING, _SAVED_SECONDS = 2_000_000, 5e-9
+# Below this many multiplications a pass NumPy is as fast as a compiled loop that is there; one saves so many seconds for each,
+# over the passes of a fit.
+_WORTH_COMPILING, _SAVED_SECONDS = 50_000, 5e-9
 # The same of entries that are stored in a sparse block.
 _ENTRIES, _FEW_ENTRIES = 100_000, 2_000  # the latter where numba is there
 _MANY_COLUMNS = 2000
@@ -106,7 +106,7 @@ def _logistic_sums(
         from separatrix.kernels.logistic_lines import logistic_lines
 
         value, squares, steepest, largest, _ = logistic_lines(
-            X, ones, block.codes, weights, offset, w, measure, gradient[0], _NO_MATRIX, bends
+            X, ones, block.codes, weights, offset, w, measure, gradient[0], _NO_MATRIX, bends, _NOTHING
         )
     else:
         from separatrix.kernels.logistic import logistic_pass  # numba takes a while to import

@@ -49,7 +49,7 @@ def fused_hessian(loss: Loss, theta: Float, block: Block, own: Float | None, met
     offset = _NOTHING if own is None else np.ascontiguousarray(own[:, 0])
     measure, hessian = _NOTHING if metric is None else metric, np.zeros((side, side))
     value, squares, steepest, largest, bend = logistic_lines(
-        X, ones, block.codes, weights, offset, w, measure, gradient[0], hessian, _NOTHING
+        X, ones, block.codes, weights, offset, w, measure, gradient[0], hessian, _NOTHING, _NOTHING
     )
     total = float(block.n) if block.weights is None else float(weights.sum())
     largest = np.nan if metric is None else largest

@@ -216,12 +216,12 @@ class LinearObjective:
         laid, compiled = column_by_column(theta), worth_compiling(source, theta)
         curved = compiled and order == 2 and columns is None and not keep
 
-        def of_piece(piece: Block, bends: list[Float] | None) -> _Sums:
-            fused = fused_hessian(self.loss, theta, *self.counted(piece), metric) if curved else None
-            return self._sums(laid, piece, order, metric, columns, bends) if fused is None else _Sums(**vars(fused))
-
         def look(block: Block) -> tuple[_Sums, Fused | list[Any] | None]:
             """The sums, and second derivatives of the rows: of the block by a compiled loop, or piece by piece."""
+            if curved:
+                whole = fused_hessian(self.loss, theta, *self.counted(block), metric)
+                if whole is not None:
+                    return _Sums(**vars(whole)), None
             once = compiled and order == 1
             fused = fused_sums(self.loss, laid, *self.counted(block), metric, keep) if once else None
             if fused is not None:
@@ -229,7 +229,7 @@ class LinearObjective:
             total: _Sums | None = None
             bends: list[Float] | None = [] if keep else None
             for piece in pieces_in_cache(block, order):
-                part = of_piece(piece, bends)
+                part = self._sums(laid, piece, order, metric, columns, bends)
                 total = part if total is None else total + part
             assert total is not None
             return total, bends

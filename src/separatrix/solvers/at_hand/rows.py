@@ -33,6 +33,26 @@ class Losses(NamedTuple):
     residual: float
     steepest: float
 
+    @property
+    def slope(self) -> float:
+        """Σ s a."""
+        return float(self.slopes.sum())
+
+    @property
+    def bend(self) -> float:
+        """Σ s h."""
+        return float(self.bends.sum())
+
+
+class SummedLosses(NamedTuple):
+    """The same sums where the values of the rows are not kept: Σ s ℓ, Σ s a², max |η|, Σ s a, Σ s h."""
+
+    value: float
+    residual: float
+    steepest: float
+    slope: float
+    bend: float
+
 
 @dataclass(frozen=True)
 class RowsAtHand:
@@ -96,9 +116,15 @@ def offered(problem: LinearProblem) -> bool:
 
 
 def proof(
-    rows: RowsAtHand, at: Losses, value: float, gradient: Float, border: Float | None, quadratic: Float, size: float
+    rows: RowsAtHand,
+    at: Losses | SummedLosses,
+    value: float,
+    gradient: Float,
+    border: Float | None,
+    quadratic: Float,
+    size: float,
 ) -> Bound:
-    """The bound above from g, k and q; no k without an intercept. `size` is Σ_ij s x_ij²/q_j.
+    """The bound above from g, k and q; no k without an intercept. `size` is Σ_ij s x_ij²/q_j, or more.
 
     The exact c meets the intercept's condition and differs from ours by rounding; sums over the rows are known to ROUNDING:
     see bounds.py. Errors e_j ≤ ε√Σsx_j² of g − ck add at most ε√`size` to the norm ‖g − ck‖ in 1/q.
@@ -106,7 +132,7 @@ def proof(
     noise = ROUNDING * math.sqrt(at.residual * rows.total)
     left, bent, missed = gradient, 0.0, 0.0
     if border is not None:
-        total, slope = float(at.bends.sum()), float(at.slopes.sum())
+        total, slope = at.bend, at.slope
         shift = slope / total if total > 0 else np.inf
         if not abs(shift) < 1.0:
             return Bound(np.inf, method="dual point")

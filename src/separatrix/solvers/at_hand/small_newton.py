@@ -24,7 +24,8 @@ from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.rounding import EPS
 from separatrix.result import Status
-from separatrix.solvers.at_hand.rows import Losses, RowsAtHand, proof
+from separatrix.solvers.at_hand.row_lines import RowLines, lines_pay
+from separatrix.solvers.at_hand.rows import Losses, RowsAtHand, SummedLosses, proof
 from separatrix.solvers.bounds import Bound, least_bound
 from separatrix.solvers.method import Budget, Method, Start, State
 
@@ -41,13 +42,12 @@ _IN_SINGLE, _FIRM = 1 << 14, 1e-3
 
 @dataclass(frozen=True)
 class _Columns:
-    """Aᵀ = [X, 1]ᵀ, q with a 0 for the intercept, and Σ s x_j²/q_j over all penalised columns."""
+    """Aᵀ = [X, 1]ᵀ, and q with a 0 for the intercept: what there is to compute with where no loop is compiled."""
 
     rows: RowsAtHand
     transposed: Float
     quadratic: Float
     held: int
-    size: float
     single: NDArray[np.float32] | None
     """Aᵀ in single precision, where that is worth a try."""
 
@@ -58,43 +58,74 @@ class _Columns:
         if len(transposed) <= _NARROW:
             transposed = np.ascontiguousarray(transposed)
         quadratic, held = problem.objective.penalty.quadratic[0], len(problem.scale)
-        scaled = transposed if rows.weights is None else transposed * rows.weights
-        size = float((np.einsum("ij,ij->i", scaled, transposed)[:held] / quadratic[:held]).sum())
         worth = transposed.size >= _IN_SINGLE and len(transposed) > _NARROW
         with np.errstate(over="ignore", under="ignore"):  # a factor of that is refused
             single = transposed.astype(np.float32) if worth else None
-        return cls(rows, transposed, quadratic, held, size, single)
+        return cls(rows, transposed, quadratic, held, single)
 
-    def scores(self, theta: Float) -> Float:
+    def size(self) -> float:
+        """Σ_ij s x_ij²/q_j over all penalised columns."""
+        scaled = self.transposed if self.rows.weights is None else self.transposed * self.rows.weights
+        squares = np.einsum("ij,ij->i", scaled, self.transposed)[: self.held]
+        return float((squares / self.quadratic[: self.held]).sum())
+
+    def look(self, theta: Float, curved: bool) -> tuple[Losses, Float, Float, None]:
+        """The losses at θ; (p,) Σ s a x and Σ s h x."""
         scores = theta @ self.transposed
-        return scores if self.rows.offset is None else scores + self.rows.offset
+        at = self.rows.losses(scores if self.rows.offset is None else scores + self.rows.offset)
+        gradient, border = np.stack([at.slopes, at.bends]) @ self.transposed.T
+        return at, gradient, border, None
+
+    def hessian(self, bends: Float) -> Float:
+        """Σ s h xxᵀ."""
+        if len(self.transposed) <= _NARROW:
+            return np.asarray((self.transposed * bends) @ self.transposed.T)
+        scaled = self.transposed * np.sqrt(bends)
+        return np.asarray(scaled @ scaled.T)
 
 
 @dataclass(frozen=True)
 class SmallState(State):
     """The derivatives at the point, and the last factor of a Hessian."""
 
-    columns: _Columns
-    at: Losses
+    columns: _Columns | RowLines
+    at: Losses | SummedLosses
     border: Float
     """(p,) Σ s h x."""
+    hessian: Float | None
+    """Σ s h xxᵀ, where it was summed with the rest."""
+    size: float
+    """At least Σ_ij s x_ij²/q_j."""
     factor: Any = None
 
 
-def _state(problem: LinearProblem, columns: _Columns, theta: Float, factor: Any = None) -> SmallState:
+def _state(
+    problem: LinearProblem,
+    columns: _Columns | RowLines,
+    theta: Float,
+    size: float,
+    factor: Any = None,
+    *,
+    curved: bool = True,
+) -> SmallState:
     problem.source.count_pass()
     with np.errstate(invalid="ignore", over="ignore"):  # found below, and reported by column
-        at = columns.rows.losses(columns.scores(theta))
-        sums, pull = np.stack([at.slopes, at.bends]) @ columns.transposed.T, columns.quadratic * theta
-        gradient = sums[0] + pull
+        at, slopes, border, hessian = columns.look(theta, curved)
+        pull = columns.quadratic * theta
+        gradient = slopes + pull
         value = at.value + 0.5 * float(pull @ theta)
     problem.source.check_finite(np.asarray(value), gradient)
     evaluation = Evaluation(value, at.value, gradient[None, :], at.residual, columns.rows.total, steepest=at.steepest)
-    return SmallState(theta[None, :], evaluation, columns, at, sums[1], factor)
+    return SmallState(theta[None, :], evaluation, columns, at, border, hessian, size, factor)
 
 
 def _init(problem: LinearProblem, start: Start, budget: Budget) -> SmallState:
-    return _state(problem, _Columns.of(problem), start.theta[0].copy())
+    n_rows = problem.source.n_rows
+    assert n_rows is not None, "the rows are at hand"
+    columns = (RowLines if lines_pay(n_rows, problem.shape[1]) else _Columns).of(problem)
+    with np.errstate(invalid="ignore", over="ignore"):
+        size = columns.size()
+    return _state(problem, columns, start.theta[0].copy(), size)
 
 
 def _bound(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallState:
@@ -106,30 +137,31 @@ def _gap(state: SmallState) -> Bound:
     held = columns.held
     border = state.border[:held] if held < len(gradient) else None
     with np.errstate(over="ignore"):
-        return proof(
-            columns.rows, state.at, state.value, gradient[:held], border, columns.quadratic[:held], columns.size
-        )
+        return proof(columns.rows, state.at, state.value, gradient[:held], border, columns.quadratic[:held], state.size)
 
 
 def _factor(state: SmallState) -> Float | None:
     """Cholesky's factor of the Hessian at the point; ``None`` where rounding leaves none."""
-    columns = state.columns
-    if len(columns.transposed) <= _NARROW:
-        hessian = (columns.transposed * state.at.bends) @ columns.transposed.T
+    columns, hessian = state.columns, state.hessian
+    if isinstance(columns, RowLines):
+        hessian = columns.look(state.theta[0], curved=True)[3] if hessian is None else hessian.copy()
     else:
-        scaled = columns.transposed * np.sqrt(state.at.bends)
-        hessian = scaled @ scaled.T
-    hessian.flat[:: len(hessian) + 1] += columns.quadratic
+        assert isinstance(state.at, Losses), "the rows were kept"
+        hessian = columns.hessian(state.at.bends)
+    assert hessian is not None
+    hessian[np.diag_indices(len(hessian))] += columns.quadratic
     factor, failed = lapack.dpotrf(hessian.T, lower=1, clean=0, overwrite_a=1)
     return None if failed else factor
 
 
 def _single_factor(state: SmallState) -> NDArray[np.float32] | None:
     """The same in single precision; ``None`` also where it would have too few digits for a step."""
-    columns = state.columns
-    assert columns.single is not None
+    columns, at = state.columns, state.at
+    if not isinstance(columns, _Columns) or columns.single is None:
+        return None
+    assert isinstance(at, Losses), "the rows were kept"
     with np.errstate(invalid="ignore", over="ignore"):
-        scaled = columns.single * np.sqrt(state.at.bends).astype(np.float32)
+        scaled = columns.single * np.sqrt(at.bends).astype(np.float32)
         hessian = scaled @ scaled.T
         hessian.flat[:: len(hessian) + 1] += columns.quadratic
     diagonal = hessian.diagonal().copy()
@@ -145,16 +177,16 @@ def _solved(factor: Any, gradient: Float) -> Float:
 
 def _step(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallState:
     columns = state.columns
-    factor: Any = None if columns.single is None else _single_factor(state)
+    factor: Any = _single_factor(state)
     if factor is None:
-        columns, factor = replace(columns, single=None), _factor(state)
+        columns, factor = _exact(columns), _factor(state)
     if factor is None:
         return replace(state, verdict=Status.UNPROVEN)
     step = -_solved(factor, state.evaluation.gradient[0])
     promise = float(state.evaluation.gradient[0] @ step)
     t = 1.0
     for _ in range(_HALVINGS):
-        moved = _state(problem, columns, state.theta[0] + t * step, factor)
+        moved = _state(problem, columns, state.theta[0] + t * step, state.size, factor)
         if moved.value <= state.value + 1e-4 * t * promise + 4.0 * EPS * abs(state.value):
             if (
                 moved.value >= state.value and not _gap(moved).gap < 0.5 * _gap(state).gap
@@ -162,9 +194,14 @@ def _step(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallSta
                 break
             return moved
         t *= 0.5
-    if columns.single is not None:
-        return _step(problem, replace(state, columns=replace(columns, single=None)), budget)
+    if factor.dtype == np.float32:
+        return _step(problem, replace(state, columns=_exact(columns)), budget)
     return replace(state, verdict=Status.UNPROVEN)
+
+
+def _exact(columns: _Columns | RowLines) -> _Columns | RowLines:
+    """The same without a copy in single precision."""
+    return replace(columns, single=None) if isinstance(columns, _Columns) else columns
 
 
 def _polish(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallState:
@@ -178,7 +215,8 @@ def _polish(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallS
         return state
     gradient = state.evaluation.gradient[0]
     step = -_solved(factor, gradient)
-    moved = _bound(problem, _state(problem, state.columns, state.theta[0] + step, factor), budget)
+    point = _state(problem, state.columns, state.theta[0] + step, state.size, factor, curved=False)
+    moved = _bound(problem, point, budget)
     if not asked:
         return moved if moved.bound.gap < state.bound.gap else state
     # The bound may be all rounding already, while the gradient still falls.
