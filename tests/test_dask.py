@@ -29,6 +29,7 @@ from storages import STORAGES
 
 import separatrix as sx
 from separatrix.data.engines import dask_engine
+from separatrix.data.engines.dask_source import DaskSource
 
 
 def draw(n: int = 300, d: int = 4, classes: int = 3) -> tuple[Any, Any, Any, Any]:
@@ -148,6 +149,25 @@ def test_a_sample_is_that_of_the_array(kind: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else found, expected.matrix())
     np.testing.assert_array_equal(some.targets(), expected.targets())
     assert some.engine is None and there.sample(50)[0] is some and some.classes.tolist() == there.classes.tolist()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_samples_of_a_fit_come_in_one_trip(weighted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few rows for the units of the columns and many to begin on, each of them those of the array."""
+    X, labels, _, weights = draw(12_000)
+    own, trips = weights if weighted else None, list[int]()
+    picked = DaskSource._picked
+    monkeypatch.setattr(DaskSource, "_picked", lambda self, which: trips.append(len(which)) or picked(self, which))
+    sx.LogisticRegression().fit(STORAGES["dask array"](X, labels, own, tmp_path))
+    assert len(trips) == 1 and trips[0] > 2000
+    there, here = (STORAGES[name](X, labels, own, tmp_path).labelled() for name in ("dask array", "array"))
+    for rows in (1000, 2000, 50):
+        (some, which), (expected, at) = there.sample(rows), here.sample(rows)
+        np.testing.assert_array_equal(which, at)
+        np.testing.assert_array_equal(some.matrix(), expected.matrix())
+        np.testing.assert_array_equal(some.targets(), expected.targets())
+        one, other = (np.concatenate(part.map(lambda block: block.row_weights)) for part in (some, expected))
+        np.testing.assert_array_equal(one, other)
 
 
 def test_unknown_sizes_bags_and_sparse_blocks() -> None:

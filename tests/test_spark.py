@@ -19,6 +19,7 @@ from sklearn.base import clone
 import separatrix as sx
 from separatrix.data.dispatch import as_source
 from separatrix.data.engines import spark_source
+from separatrix.tables.quantiles import SIZE
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: make test-engines sets it up")
 
@@ -195,6 +196,22 @@ def test_tables_of_mixed_columns(spark: Any, tmp_path: Path) -> None:
     for candidate, known in zip(one.candidates, other.candidates, strict=True):
         assert candidate.family == known.family
         np.testing.assert_allclose(candidate.scores["log_loss"].folds, known.scores["log_loss"].folds, rtol=1e-9)
+
+
+def test_holes_of_a_long_table_are_filled_as_those_of_its_file(spark: Any, tmp_path: Path) -> None:
+    """More rows than a sketch of quantiles holds, cut as Spark likes."""
+    rng, n = np.random.default_rng(2), 2 * SIZE + 11
+    table = pd.DataFrame({"age": rng.lognormal(size=n), "city": rng.choice(["Ulm", "Bonn"], n)})
+    table["ill"] = np.where(table["age"] + rng.logistic(size=n) > 1, "yes", "no")
+    table.loc[rng.random(n) < 0.3, "age"] = np.nan
+    table.to_parquet(tmp_path / "people.parquet", index=False)
+    file = sx.scan_parquet(tmp_path / "people.parquet", target="ill")
+    there = sx.scan_spark(spark.read.parquet(f"{tmp_path}"), "ill")
+    assert there.encoding.encoder.medians_ == file.encoding.encoder.medians_
+    here, elsewhere = (sx.LogisticRegression(tol=1e-13).fit(source) for source in (file, there))
+    np.testing.assert_allclose(elsewhere.coef_, here.coef_, rtol=1e-9, atol=1e-9)
+    one, other = here.fit_.certificate, elsewhere.fit_.certificate
+    assert abs(one.objective - other.objective) <= one.gap + other.gap + 1e-12 * abs(one.objective)
 
 
 def test_columns_of_vectors_and_tables_by_name(spark: Any, frame: Any, rows: pd.DataFrame) -> None:

@@ -21,6 +21,8 @@ from separatrix.data.source import Engine, Source
 
 _SAMPLED_BYTES, _SAMPLED_ROWS = 1 << 25, 1 << 20
 """The most that a sample takes: it comes here whole, over one connection, and is solved while the workers wait."""
+# Whoever asks for a few rows, for the units of the columns, asks for so many next, to begin on: both come in one trip.
+_BEGIN_ON, _FEWEST, _ROWS_PER_FEATURE = 16, 2000, 24
 
 Part = tuple[Any, NDArray[Any] | None, NDArray[Any] | None]
 
@@ -106,24 +108,36 @@ class PartitionedSource(RemoteSource):
 
     def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
         """Random rows from all partitions, brought here: those that an array of all rows would give, if these are few."""
-        rows = max(1, min(rows, _SAMPLED_ROWS, _SAMPLED_BYTES // (8 * max(1, self.n_features))))
+        rows = self._within_room(rows)
         if rows not in self._drawn:
-            which = spread(self.n_rows, rows)
-            self._drawn[rows] = self._brought(which), which
+            self._drawn.update(self._brought({rows, self._wanted_next(rows)}))
         return self._drawn[rows]
 
-    def _brought(self, which: NDArray[np.intp]) -> Source:
-        """Some rows, by their numbers in order, as a source in this process."""
-        parts = []
-        for part in self._picked(which):
+    def _within_room(self, rows: int) -> int:
+        return max(1, min(rows, _SAMPLED_ROWS, _SAMPLED_BYTES // (8 * max(1, self.n_features))))
+
+    def _wanted_next(self, rows: int) -> int:
+        more = max(_FEWEST, self.n_rows // _BEGIN_ON, _ROWS_PER_FEATURE * (self.n_features + 1))
+        return self._within_room(more) if rows < more <= self.n_rows // 4 else rows
+
+    def _brought(self, sizes: set[int]) -> dict[int, tuple[Source, NDArray[np.intp]]]:
+        """Samples of these sizes, each a source in this process with the numbers of its rows."""
+        parts, chosen = list[Part](), {rows: spread(self.n_rows, rows) for rows in sizes}
+        every = np.unique(np.concatenate(list(chosen.values())))
+        for part in self._picked(every):
             if isinstance(part, Failed):
                 raise part.error
             parts += [] if part is None else [part]
-        drawn = source_of(_joined([X for X, _, _ in parts]))
-        y, weights = (None if parts[0][at] is None else np.concatenate([part[at] for part in parts]) for at in (1, 2))
-        drawn = drawn.as_part(0, y, weights)  # type: ignore[attr-defined]  # arrays and sparse matrices are in memory
-        drawn.classes = self.classes
-        return drawn
+        X = _joined([X for X, _, _ in parts])
+        y, weights = (_one_below_the_other([part[at] for part in parts]) for at in (1, 2))
+        found = dict[int, tuple[Source, NDArray[np.intp]]]()
+        for rows, which in chosen.items():
+            whole, at = len(which) == len(every), np.searchsorted(every, which)
+            own = (X, y, weights) if whole else tuple(None if one is None else one[at] for one in (X, y, weights))
+            drawn = source_of(own[0]).as_part(0, *own[1:])  # type: ignore[attr-defined]  # arrays and sparse matrices are in memory
+            drawn.classes = self.classes
+            found[rows] = drawn, which
+        return found
 
     def targets(self) -> NDArray[Any]:
         return np.concatenate(list(self.each(_targets)))
@@ -131,6 +145,10 @@ class PartitionedSource(RemoteSource):
 
 def _joined(parts: list[Any]) -> Any:
     return sp.vstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.concatenate(parts)
+
+
+def _one_below_the_other(parts: list[Any]) -> NDArray[Any] | None:
+    return None if parts[0] is None else np.concatenate(parts)
 
 
 def _targets(block: Block) -> NDArray[Any]:
