@@ -185,3 +185,8 @@ def test_the_commands_read_it(tmp_path):
     )
     assert result.exit_code == 0, result.output
     assert len(pd.read_csv(tmp_path / "p.csv")) == 600
+
+
+def test_columns_that_the_classes_encode_are_not_tested_for_association():
+    table = _table(np.random.default_rng(0))
+    assert "associated" not in compare(table, "y", families=["baseline", "logistic"]).tie_rule

@@ -207,12 +207,12 @@ class Task:
 
     @cached_property
     def chance(self) -> float | None:
-        """The probability of the association of columns and classes by chance; None where rows are related.
+        """The probability of the association of columns and classes by chance.
 
-        Without columns that are encoded by the classes, which are not independent of them.
+        None where it is not known: rows are related, or columns are encoded by the classes.
         """
-        kept = [one.what in ("value", "level", "missing") for one in self.encoder.features_]
-        return association(self.encoded[:, kept], self.codes, self.weights) if any(kept) and not self.related else None
+        by_class = any(one.what in ("target", "text") for one in self.encoder.features_)
+        return None if by_class or self.related else association(self.encoded, self.codes, self.weights)
 
     @cached_property
     def plane(self) -> Plane | str:
