@@ -327,14 +327,18 @@ def test_every_section_is_a_calm_picture(open_page, two_class_report, width, sch
     assert page.complaints == []
 
 
-def test_ten_classes_fit_without_scrolling(open_page, tmp_path):
+@pytest.mark.parametrize(("classes", "name"), [(10, "class number"), (12, "a species with the number")])
+def test_ten_classes_fit_without_scrolling(open_page, tmp_path, classes, name):
     rng = np.random.default_rng(0)
-    codes = np.arange(300) % 10
-    table = pd.DataFrame(rng.normal(size=(10, 4))[codes] * 2 + rng.normal(size=(300, 4)), columns=list("abcd"))
-    table["kind"] = np.array([f"class number {k}" for k in range(10)])[codes]
-    sx.write_report(sx.compare(table, "kind", families=["lda"], cv=2), tmp_path / "ten.html")
+    codes = np.arange(360) % classes
+    table = pd.DataFrame(rng.normal(size=(classes, 4))[codes] * 2 + rng.normal(size=(360, 4)), columns=list("abcd"))
+    table["kind"] = np.array([f"{name} {k}" for k in range(classes)])[codes]
+    costs = (1.0 - np.eye(classes)).tolist()
+    families = ["lda", "logistic-l1", "least-squares", "naive-bayes", "rda"]
+    found = sx.compare(table, "kind", families=families, cv=2, loss=costs)
+    sx.write_report(found, tmp_path / "ten.html")
     page = open_page(1400, tmp_path / "ten.html")
-    box = page.locator("#mistakes .scroll").first
-    assert box.evaluate("one => one.scrollWidth <= one.clientWidth")
+    for box in [*page.locator("#mistakes .scroll").all(), page.locator("#ranking .scroll").first]:
+        assert box.evaluate("one => one.scrollWidth <= one.clientWidth"), box.get_attribute("aria-label")
     zero = page.locator("#mistakes td.zero").first
     assert zero.evaluate("one => getComputedStyle(one).color") != page.evaluate("getComputedStyle(document.body).color")
