@@ -157,12 +157,16 @@ def _processor_seconds(pid: int) -> float:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel what the process has used")
-@pytest.mark.parametrize("stage", ["separability", "fold 1"])
+@pytest.mark.parametrize("stage", ["separability", "fold 1", "learning words"])
 def test_fifty_classes_obey_ctrl_c_at_once(tmp_path, stage):
     rng = np.random.default_rng(1)
     y = np.arange(2000) % 50
     X = rng.normal(size=(50, 10))[y] + rng.normal(size=(2000, 10))
     frame = pd.DataFrame(X).add_prefix("x").round(4).assign(y=[f"c{k:02d}" for k in y])
+    if stage == "learning words":
+        frame = frame[["y"]].assign(
+            words=[" ".join(f"word{i}" for i in (1000 * rng.random(20) ** 3).astype(int)) for _ in y]
+        )
     frame.to_csv(tmp_path / "fifty.csv", index=False)
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background jobs ignore it

@@ -287,8 +287,8 @@ def start_trials(wanted: list[ModelFamily], task: Task) -> tuple[dict[str, Trial
                 continue
             build = family.beyond
             notes.append(
-                f"The {family.label} is fitted without probabilities beyond {family.limit} rows, so it is judged by its "
-                "accuracy alone."
+                f"The {family.label} is fitted without probabilities beyond {family.limit} rows, so it is ranked by calibrated "
+                "scores where probabilities rank."
             )
         predicted = np.zeros(task.folds.shape, dtype=np.intp)
         trials[family.name] = Trial(family, build, predicted, limit=Deadline(task.stage_seconds))
