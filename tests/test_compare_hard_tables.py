@@ -260,6 +260,16 @@ def _ring(n=300):
     return pd.DataFrame(X, columns=["a", "b"]).assign(y=np.where((X**2).sum(axis=1) < 1.4, "in", "out"))
 
 
+def test_pictures_of_the_table_that_take_too_long_are_named(clean, monkeypatch):
+    monkeypatch.setattr("separatrix.comparison.validation.rank_within_classes", lambda *_: time.sleep(30.0))
+    monkeypatch.setattr("separatrix.comparison.validation.discriminant_plane", lambda *_: time.sleep(30.0))
+    start = time.perf_counter()
+    found = compare(clean, "y", families=["logistic"], stage_seconds=1.0)
+    assert "not measured. It was given up after 1 s" in found.outliers
+    assert "was not found. It was given up after 1 s" in found.plane
+    assert time.perf_counter() - start < 25.0
+
+
 def test_gradient_boosting_that_takes_too_long_is_named(monkeypatch):
     monkeypatch.setattr(HistGradientBoostingClassifier, "fit", lambda *_, **__: time.sleep(30.0))
     wanted = {name: FAMILIES[name] for name in ("baseline", "logistic")}

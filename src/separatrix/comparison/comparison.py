@@ -23,7 +23,7 @@ from separatrix.comparison.families import families_of, ordered_families
 from separatrix.comparison.fitting import Steps, stoppable
 from separatrix.comparison.folds import FOLDS, Related, draw_folds
 from separatrix.comparison.inputs import read_for_comparison
-from separatrix.comparison.inspection import Outliers, discriminating_columns, pooled_outliers
+from separatrix.comparison.inspection import Outliers, discriminating_columns
 from separatrix.comparison.listing import as_html, as_text, ranking
 from separatrix.comparison.measures import OF_PROBABILITIES, check_metric, practical_margin
 from separatrix.comparison.planes import Plane
@@ -34,6 +34,7 @@ from separatrix.comparison.stages.words import steps_of_words, with_words
 from separatrix.comparison.streamed import StreamedComparison, compare_stream
 from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.validation import Task, cross_validate, start_trials
+from separatrix.comparison.why.evidence import outliers_of, plane_of
 from separatrix.comparison.why.explanation import RowExplanation, explain_rows
 from separatrix.comparison.why.nonlinear import NonLinear, judge_non_linear, with_curved
 from separatrix.data.block import Codes, Float
@@ -350,8 +351,8 @@ def compare(
                     ordered = rank(candidates + more, by, task.n_folds, least)
         chosen, reason = recommend(ordered, by, task.n_folds, least, task.chance)
         curve = learning_curve(task, trials[chosen.family], steps)
+        plane, outliers = plane_of(task), outliers_of(task, candidates)
         steps.end()
-    pooled = next((one.outliers for one in candidates if one.family == "lda"), None)
     return Comparison(
         rows=judged.rows,
         schema=task.schema,
@@ -370,8 +371,8 @@ def compare(
         encoder=task.encoder,
         encoded=judged.encoded,
         columns=discriminating_columns(task.schema, judged.encoded, task.encoder.origin_, judged.codes),
-        plane=judged.plane,
-        outliers=pooled or pooled_outliers(judged.encoded, judged.codes, judged.rank),
+        plane=plane,
+        outliers=outliers,
         table_name=read.name,
         notes=[
             *filter(None, [rule_in_words(task.loss, task.actions, task.classes)]),

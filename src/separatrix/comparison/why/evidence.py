@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
 from separatrix.comparison.families import ModelFamily
-from separatrix.comparison.inspection import coefficient_intervals, find_outliers, rank_within_classes
+from separatrix.comparison.inspection import (
+    Outliers,
+    coefficient_intervals,
+    find_outliers,
+    pooled_outliers,
+    rank_within_classes,
+)
 from separatrix.comparison.planes import MOST_CURVES, Plane, fit_in_plane
 from separatrix.comparison.scores import Candidate
 from separatrix.comparison.validation import Task
@@ -16,6 +24,7 @@ from separatrix.decide.calibration import reliability_diagram
 from separatrix.geometry.programmes import OutOfTime, aside
 
 MOST_EFFECTS = 6
+_Answer = TypeVar("_Answer")
 _SECONDS = 20.0  # that pictures of one candidate may take
 
 
@@ -52,3 +61,28 @@ def _inspect(task: Task, candidate: Candidate, family: ModelFamily) -> None:
         listed = {column.name: column for column in task.schema.used}
         wanted = [listed[one.column] for one in candidate.importance[:MOST_EFFECTS] if one.mean > 0.0]
         candidate.effects = partial_effects(candidate.model, models, task.rows, wanted, seed=task.seed)
+
+
+def plane_of(task: Task) -> Plane | str:
+    """The rows in the plane in which the classes differ most, or why there is none."""
+    return _in_time(task, lambda: task.judged.plane, "The plane in which the classes differ most was not found.")
+
+
+def outliers_of(task: Task, candidates: list[Candidate]) -> Outliers | str:
+    """The rows farthest from every class under the pooled covariance, or why there are none."""
+    known = next((one.outliers for one in candidates if one.family == "lda"), None)
+    if known is not None:
+        return known
+    judged = task.judged
+    return _in_time(
+        task,
+        lambda: pooled_outliers(judged.encoded, judged.codes, judged.rank),
+        "Distances between rows and classes were not measured.",
+    )
+
+
+def _in_time(task: Task, work: Callable[[], _Answer], instead: str) -> _Answer | str:
+    try:
+        return aside(lambda _: work(), min(task.stage_seconds, _SECONDS))
+    except OutOfTime as error:
+        return f"{instead} {error}"
