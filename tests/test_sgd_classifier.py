@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model
+from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_iris, make_classification
 
 import separatrix as sx
@@ -156,3 +157,25 @@ def test_the_passive_aggressive_classifier_is_scikit_learns(loss: str, sparse: b
     ours.partial_fit(rows, y)
     theirs.partial_fit(rows, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("epochs", [1, 30])
+def test_the_distance_of_a_logistic_fit_is_that_of_the_best_multiple_of_its_slopes(epochs, seed):
+    rng = np.random.default_rng(seed)
+    X, weights = rng.standard_normal((80, 3)), rng.random(80) + 0.1
+    y, alpha = (X[:, 0] + rng.standard_normal(80) > 0).astype(int), 10.0 ** -rng.integers(1, 4)
+    rule = {"loss": "log_loss", "alpha": alpha, "tol": None, "random_state": 0, "fit_intercept": False}
+    model = sx.SGDClassifier(max_iter=epochs, **rule).fit(X, y, sample_weight=weights)
+    c, signs, w = weights / (alpha * 80), 2.0 * y - 1.0, model.coef_[0]
+    margins = signs * (X @ w)
+    u, primal = c / (1.0 + np.exp(margins)), 0.5 * w @ w + c @ np.log1p(np.exp(-margins))
+
+    def against(share: float) -> float:
+        p = share * u / c
+        return c @ (p * np.log(p) + (1.0 - p) * np.log1p(-p)) + 0.5 * np.square((share * u * signs) @ X).sum()
+
+    found = minimize_scalar(against, bounds=(1e-6, 1.0), method="bounded", options={"xatol": 1e-9})
+    gap = alpha * (primal + min(found.fun, against(1.0)))
+    rounding = 1e-9 * alpha * primal
+    assert gap - rounding <= model.fit_.certificate.gap <= 1.05 * gap + rounding

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from separatrix.data.block import Codes, Float
 from separatrix.result import Certificate
@@ -28,6 +27,7 @@ SCHEDULES = ("constant", "optimal", "invscaling", "adaptive", "pa1", "pa2")
 PENALTIES = (None, "l1", "l2", "elasticnet")
 _EPS = float(np.finfo(np.float64).eps)
 _LEAST_RATE = 1e-6
+_TRIES = 4
 
 
 @dataclass(frozen=True)
@@ -151,22 +151,42 @@ def distance(X: Any, signs: Float, weights: Float, w: Float, b: float, rule: Ste
     elif rule.intercept:
         u = np.zeros(n)
     v = np.asarray((u * signs) @ X, dtype=np.float64)
-    length, best = float(v @ v), 0.0
-    tries = [1.0] if length == 0 else [min(1.0, float(u.sum()) / length), *np.linspace(0.1, 1.0, 10)]
-    for share in tries:
-        s = np.minimum(share * u, c) if rule.loss != "squared_hinge" else share * u
-        if rule.loss == "hinge":
-            gain = s
-        elif rule.loss == "squared_hinge":
-            gain = s - s**2 / (4.0 * np.where(c > 0, c, 1.0))
-        else:
-            inside = np.where(c > 0, s / np.where(c > 0, c, 1.0), 0.0)
-            gain = -c * (xlogy(inside, inside) + xlogy(1.0 - inside, 1.0 - inside))
-        best = max(best, float(gain.sum()) - 0.5 * share**2 * length)
+    best = _best_along(u, c, float(v @ v), rule.loss)
     primal = 0.5 * float(w @ w) + float(c @ losses)
     return Certificate(
         max(0.0, primal - best) * rule.alpha, primal * rule.alpha, "duality gap of the last iterate", kind="estimated"
     )
+
+
+def _best_along(u: Float, c: Float, length: float, loss: str) -> float:
+    """The largest D that some multiples of u have, ½s²·`length` taken off each."""
+    if loss == "log_loss":
+        return _best_entropy(u, c, length)
+    best = 0.0
+    for share in [1.0] if length == 0 else [min(1.0, float(u.sum()) / length), *np.linspace(0.1, 1.0, 10)]:
+        s = np.minimum(share * u, c) if loss == "hinge" else share * u
+        gain = s if loss == "hinge" else s - s**2 / (4.0 * np.where(c > 0, c, 1.0))
+        best = max(best, float(gain.sum()) - 0.5 * share**2 * length)
+    return best
+
+
+def _best_entropy(u: Float, c: Float, length: float) -> float:
+    """The same of D = Σ cH(su/c) − ½s²·`length`, which is concave: steps of Newton in s from 1, where H' and H" are at hand."""
+    inside = (u > 0) & (u < c)
+    u, c = u[inside], c[inside]
+    share, best = 1.0, 0.0
+    for _ in range(_TRIES):
+        s = share * u
+        rest = c - s
+        odds, entropy = np.log(rest / s), np.log(c / rest)
+        # cH = −s log(s/c) − (c − s) log((c − s)/c)
+        best = max(best, float(s @ odds) + float(c @ entropy) - 0.5 * share**2 * length)
+        slope = float(u @ odds) - share * length
+        curvature = -float((u * c / rest).sum()) / share - length
+        if not curvature < 0:
+            break
+        share = min(max(share - slope / curvature, 0.3 * share), 1.0)
+    return best
 
 
 def correct_share(X: Any, signs: NDArray[Any], weights: Float, w: Float, b: float) -> float:
