@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from separatrix.kernels import compiled
-from separatrix.kernels.exponentials import falling_exponential, log_one_plus
-from separatrix.kernels.logistic_lines import LINE, logistic_lines
+from separatrix.kernels.exponentials import falling_exponential, log_one_plus, log_one_plus_many
+from separatrix.kernels.lines.logistic_lines import LINE, logistic_lines
+from separatrix.kernels.lines.softmax_lines import softmax_lines
+from separatrix.kernels.softmax import softmax_pass
 
 EPS = np.finfo(float).eps
 NOTHING, NO_MATRIX = np.empty(0), np.empty((0, 0))
@@ -44,6 +46,23 @@ def test_exponentials_far_out_and_of_what_is_no_number():
     small, logs = _of([0.0, -0.0, -1e-300, -709.0, -1e6, -math.inf, math.nan])
     np.testing.assert_array_equal(small, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, np.nan])
     np.testing.assert_array_equal(logs, [math.log(2.0)] * 3 + [0.0] * 3 + [np.nan])
+
+
+@compiled()
+def _logarithms(u, logs):
+    for i in range(len(u)):
+        logs[i] = log_one_plus_many(u[i])
+
+
+@given(st.lists(st.floats(0.0, 1e4), min_size=1, max_size=40))
+@settings(max_examples=200, deadline=None)
+def test_logarithms_of_many_are_right_to_two_units(u):
+    logs = np.empty(len(u))
+    _logarithms(np.array(u), logs)
+    with mp.workdps(40):
+        for x, log in zip(u, logs, strict=True):
+            right = mp.log1p(mp.mpf(x))
+            assert abs(mp.mpf(log) - right) <= 2 * EPS * right + 1e-320
 
 
 def _sums(X, y, w, ones, weights, offset, metric):
@@ -100,3 +119,41 @@ def test_rows_that_are_no_numbers_show_in_the_sums():
             0
         ]
         assert not (math.isfinite(loss) and np.isfinite(gradient).all())
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("ones", [False, True])
+@pytest.mark.parametrize(
+    ("n", "d", "K"), [(1, 1, 2), (3, 7, 3), (LINE, 4, 4), (LINE + 1, 5, 12), (700, 12, 5), (300, 31, 3)]
+)
+def test_lines_give_the_sums_of_the_softmax(n, d, K, ones, order):
+    rng = np.random.default_rng([n, d, K])
+    X = np.asarray(rng.standard_normal((n, d)), order=order)
+    A = np.column_stack([X, np.ones(n)]) if ones else X
+    y, W, p = rng.integers(0, K, n).astype(np.int8), rng.standard_normal((K, d + ones)), d + ones
+    for s, o in ((NOTHING, NO_MATRIX), (rng.random(n) + 0.1, 30.0 * rng.standard_normal((n, K)))):
+        weights = s if len(s) else np.ones(n)
+        eta = A @ W.T + (o if len(o) else 0.0)
+        small = np.exp(eta - eta.max(axis=1, keepdims=True))
+        posteriors = small / small.sum(axis=1, keepdims=True)
+        slopes = posteriors - (y[:, None] == np.arange(K))
+        loss = weights @ (np.log(small.sum(axis=1)) + eta.max(axis=1) - eta[np.arange(n), y])
+        along = (np.sqrt(weights)[:, None, None] * posteriors[:, :, None] * A[:, None, :]).reshape(n, K * p)
+        bend = np.diag(weights @ posteriors) - (posteriors * weights[:, None]).T @ posteriors
+        side = -(-K * p // 4) * 4
+        gradient, products, given_bend = np.zeros((K, p)), np.zeros((side, side)), np.zeros((K, K))
+        kept = np.empty((n, K))
+        found = softmax_lines(X, ones, y, s, o, W, gradient, products, given_bend, kept)
+        facts = (loss, float((weights[:, None] * slopes**2).sum()), float(np.abs(eta).max()))
+        np.testing.assert_allclose(found, facts, rtol=1e-11, atol=1e-13 * n)
+        np.testing.assert_allclose(gradient, (slopes * weights[:, None]).T @ A, rtol=1e-9, atol=1e-12 * n)
+        np.testing.assert_allclose(products[: K * p, : K * p], along.T @ along, rtol=1e-9, atol=1e-12 * n)
+        np.testing.assert_allclose(given_bend, bend, rtol=1e-9, atol=1e-12 * n)
+        np.testing.assert_allclose(kept, posteriors, rtol=1e-11, atol=1e-300)
+        if order == "C" and ones:
+            sums, last = np.zeros((K, d)), np.zeros(K)
+            rows = np.empty((n, K), dtype=np.float32)
+            again = softmax_pass(X, y, s, o, W[:, :d].copy(), W[:, d].copy(), sums, last, rows)
+            np.testing.assert_allclose(again, facts, rtol=1e-11, atol=1e-13 * n)
+            np.testing.assert_allclose(np.column_stack([sums, last]), gradient, rtol=1e-9, atol=1e-12 * n)
+            np.testing.assert_allclose(rows, posteriors, rtol=1e-6, atol=1e-30)

@@ -23,6 +23,12 @@ METHODS = {"exact": SMALL_SOFTMAX}
 SHAPES = [(60, 5, 3), (30, 40, 4), (80, 3, 7)]
 
 
+@pytest.fixture(autouse=True, params=["compiled", "without numba"])
+def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums by the compiled loop, and by NumPy as before numba is there."""
+    monkeypatch.setattr(small_softmax, "lines_pay", lambda n_rows, n_parameters: request.param == "compiled")
+
+
 def data(n: int, d: int, K: int, seed: int = 0) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-1, 1, d) + rng.standard_normal(d)

@@ -26,6 +26,8 @@ _TO_INTEGER = 1.5 * 2.0**52
 # Below it the exponential has no normal number; it is 0 there.
 _LEAST = -708.0
 _FAR = math.sqrt(2.0) - 1.0
+_ONE, _FRACTION = 0x3FF0000000000000, 0x000FFFFFFFFFFFFF  # the bits of 1.0, and those of a fraction
+_INTEGER = 0x4338000000000000  # the bits of _TO_INTEGER
 _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = (1.0 / math.factorial(k) for k in range(2, 14))
 _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9, _L10 = (1.0 / (2 * k + 1) for k in range(1, 11))
 
@@ -74,3 +76,13 @@ def log_one_plus(u: Any) -> Any:
     p = ((((_L10 * z + _L9) * z + _L8) * z + _L7) * z + _L6) * z + _L5
     p = (((p * z + _L4) * z + _L3) * z + _L2) * z + _L1
     return 2.0 * (s + s * (z * p)) + (_LOG2 if far else 0.0)
+
+
+@compiled(fastmath={"contract"})
+def log_one_plus_many(u: Any) -> Any:
+    """log(1 + u) for any u ≥ 0."""
+    near = log_one_plus(min(u, 1.0))
+    bits = _bits(1.0 + u)
+    power = _of_bits(((bits >> 52) - 1023) + _INTEGER) - _TO_INTEGER
+    far = power * _LOG2 + log_one_plus(_of_bits((bits & _FRACTION) | _ONE) - 1.0)
+    return near if u <= 1.0 else far

@@ -3,9 +3,10 @@
     η_k = o_k + b_k + w_kᵀx,   p = softmax η,   loss += s(log Σ e^{η_k} − η_y),   gradient_k += s(p_k − [k = y]) x
     product_k += s p_k (z_k − pᵀz) x,   z = Vx
 
-Four rows at a time share what is read of W and what is written of the sums. These run in the order of the rows; only the order
-within a dot product, and within four rows, is left to the compiler. What happens between scores and sums is `row_slopes` and
-`row_curve`, for sparse rows too.
+Four rows at a time share what is read of W and what is written of the sums, and `_TILE` rows their exponentials, which are
+taken side by side. Sums run in the order of the rows; only the order within a dot product, and within four rows, is left to
+the compiler. What happens between scores and sums is `row_below`, `exponentials`, `row_slopes` and `row_curve`, for sparse
+rows too.
 """
 
 from __future__ import annotations
@@ -15,21 +16,39 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
+from separatrix.kernels.exponentials import falling_exponential
 
 _FAST = {"reassoc", "contract"}
+# Rows whose exponentials are taken together: a multiple of four.
+_TILE = 32
 
 
 @compiled(fastmath=_FAST)
-def row_slopes(eta: Any, code: Any, weight: Any, slopes: Any, p: Any, i: Any) -> tuple[Any, Any, Any]:
-    """(loss, s‖p − e_y‖², max |η|) of row i; its scores become s(p − e_y), and row i of `p` its posteriors, if it has rows."""
+def row_below(eta: Any, code: Any) -> tuple[Any, Any, Any]:
+    """(max η − η_code, where the maximum is, max |η|) of one row; its scores become η − max η."""
     largest, at, steepest = -np.inf, 0, 0.0
     for k in range(len(eta)):
         if eta[k] > largest:
             largest, at = eta[k], k
         steepest = max(steepest, abs(eta[k]))
-    own, others = eta[code], 0.0
+    own = eta[code]
     for k in range(len(eta)):
-        eta[k] = np.exp(eta[k] - largest)
+        eta[k] -= largest
+    return largest - own, at, steepest
+
+
+@compiled(fastmath=_FAST)
+def exponentials(below: Any) -> None:
+    """e^x for x ≤ 0, in place."""
+    for k in range(len(below)):
+        below[k] = falling_exponential(below[k])
+
+
+@compiled(fastmath=_FAST)
+def row_slopes(eta: Any, behind: Any, at: Any, code: Any, weight: Any, slopes: Any, p: Any, i: Any) -> tuple[Any, Any]:
+    """(loss, s‖p − e_y‖²) of row i; its exponentials become s(p − e_y), and row i of `p` its posteriors, if it has rows."""
+    others = 0.0
+    for k in range(len(eta)):
         others += 0.0 if k == at else eta[k]
     inverse, squares = 1.0 / (1.0 + others), 0.0
     for k in range(len(eta)):
@@ -40,7 +59,7 @@ def row_slopes(eta: Any, code: Any, weight: Any, slopes: Any, p: Any, i: Any) ->
         eta[k] = weight * residual
         slopes[k] += eta[k]
         squares += eta[k] * residual
-    return weight * (np.log1p(others) + (largest - own)), squares, steepest
+    return weight * (np.log1p(others) + behind), squares
 
 
 @compiled(fastmath=_FAST)
@@ -98,22 +117,28 @@ def softmax_pass(
     X: Any, codes: Any, weights: Any, offset: Any, W: Any, b: Any, gradient: Any, slopes: Any, p: Any
 ) -> tuple[Any, Any, Any]:
     """(loss, Σ s‖p − e_y‖², max |η|); `gradient` and `slopes` gain the sums, `p` (n, m) or empty takes the posteriors."""
-    eta = np.empty((4, len(W)))
+    eta, behind, at = np.empty((_TILE, len(W))), np.empty(_TILE), np.empty(_TILE, dtype=np.intp)
+    flat = eta.reshape(-1)
     loss, squares, steepest = 0.0, 0.0, 0.0
-    for first in range(0, len(X), 4):
-        rows = min(4, len(X) - first)
-        _scores(X, first, rows, W, b, eta)
-        for r in range(rows):
-            i = first + r
+    for start in range(0, len(X), _TILE):
+        tile = min(_TILE, len(X) - start)
+        for first in range(0, tile, 4):
+            _scores(X, start + first, min(4, tile - first), W, b, eta[first:])
+        for r in range(tile):
             if len(offset) > 0:
                 for k in range(len(W)):
-                    eta[r, k] += offset[i, k]
+                    eta[r, k] += offset[start + r, k]
+            behind[r], at[r], height = row_below(eta[r], codes[start + r])
+            steepest = max(steepest, height)
+        exponentials(flat[: tile * len(W)])
+        for r in range(tile):
+            i = start + r
             weight = 1.0 if len(weights) == 0 else weights[i]
-            value, square, height = row_slopes(eta[r], codes[i], weight, slopes, p, i)
+            value, square = row_slopes(eta[r], behind[r], at[r], codes[i], weight, slopes, p, i)
             loss += value
             squares += square
-            steepest = max(steepest, height)
-        _add(X, first, rows, eta, gradient)
+        for first in range(0, tile, 4):
+            _add(X, start + first, min(4, tile - first), eta[first:], gradient)
     return loss, squares, steepest
 
 

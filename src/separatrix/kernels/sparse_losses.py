@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
-from separatrix.kernels.softmax import row_curve, row_slopes
+from separatrix.kernels.softmax import exponentials, row_below, row_curve, row_slopes
 
 _FAST = {"reassoc", "contract"}
 
@@ -90,7 +90,9 @@ def sparse_softmax_pass(
             for k in range(m):
                 eta[k] += entry * row[k]
         weight = 1.0 if len(weights) == 0 else weights[i]
-        value, square, height = row_slopes(eta, codes[i], weight, slopes, posteriors, i)
+        behind, at, height = row_below(eta, codes[i])
+        exponentials(eta)
+        value, square = row_slopes(eta, behind, at, codes[i], weight, slopes, posteriors, i)
         loss += value
         squares += square
         steepest = max(steepest, height)

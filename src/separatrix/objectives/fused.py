@@ -28,8 +28,8 @@ _MANY_COLUMNS = 2000
 # From this many classes on products of matrices beat a loop over rows, in pieces of so many rows.
 _MANY_CLASSES, _PIECE = 20, 1024
 _NOTHING, _NO_MATRIX = np.empty(0), np.empty((0, 0))
-# Up to so many columns rows are turned into lines.
-_FEW_COLUMNS = 56
+# Up to so many columns rows are turned into lines; of several classes up to fewer.
+FEW_COLUMNS, _FEW_OF_SOFTMAX = 56, 32
 MARGINS: dict[type, str] = {Hinge: "hinge", SquaredHinge: "squared_hinge", SmoothedHinge: "smoothed_hinge"}
 _KINDS: dict[type, str] = {Logistic: "logistic", **MARGINS}
 
@@ -70,24 +70,11 @@ def fused_sums(
     plain = block.plain_rows()
     if plain is None:
         return _sparse_sums(loss, theta, block, own, keep) if metric is None else None
-    (X, ones), weights = plain, _NOTHING if block.weights is None else block.weights
-    m, d = len(theta), X.shape[1]
-    total = float(block.n) if block.weights is None else float(weights.sum())
-    W = np.ascontiguousarray(theta[:, :d])
-    b = np.ascontiguousarray(theta[:, d]) if ones else np.zeros(m)
-    gradient = np.zeros((m, d))
+    total = float(block.n) if block.weights is None else float(block.weights.sum())
     if type(loss) is Logistic:
         return _logistic_sums(theta, block, own, metric, keep, total)
     if type(loss) is Softmax and loss.baseline is None and metric is None:
-        if m >= _MANY_CLASSES:
-            return _many_classes(loss, theta, block, own, keep)
-        from separatrix.kernels.softmax import softmax_pass
-
-        offset = np.empty((0, 0)) if own is None else np.ascontiguousarray(own)
-        # For steps alone: single precision is enough there, and half the memory.
-        slopes, p = np.zeros(m), np.empty((block.n if keep else 0, m), dtype=np.float32)
-        value, squares, steepest = softmax_pass(X, block.codes, weights, offset, W, b, gradient, slopes, p)
-        return Fused(value, _joined(gradient, slopes, ones), np.nan, steepest, squares, total, p if keep else None)
+        return _softmax_sums(loss, theta, block, own, keep, total)
     return None
 
 
@@ -102,8 +89,8 @@ def _logistic_sums(
     offset = _NOTHING if own is None else np.ascontiguousarray(own[:, 0])
     measure = _NOTHING if metric is None else np.ascontiguousarray(metric)
     w, gradient = np.ascontiguousarray(theta[0]), np.zeros((1, len(theta[0])))
-    if d <= _FEW_COLUMNS or not X.flags.c_contiguous:
-        from separatrix.kernels.logistic_lines import logistic_lines
+    if d <= FEW_COLUMNS or not X.flags.c_contiguous:
+        from separatrix.kernels.lines.logistic_lines import logistic_lines
 
         value, squares, steepest, largest, _ = logistic_lines(
             X, ones, block.codes, weights, offset, w, measure, gradient[0], _NO_MATRIX, bends, _NOTHING
@@ -120,6 +107,36 @@ def _logistic_sums(
             largest += float(measure[d]) if metric is not None else 0.0
     largest = np.nan if metric is None else largest
     return Fused(value, gradient, largest, steepest, squares, total, bends[:, None] if keep else None)
+
+
+def _softmax_sums(
+    loss: Softmax, theta: Float, block: Block, own: Float | None, keep: bool, total: float
+) -> Fused | None:
+    """Of several classes: few columns side by side, many classes by products of matrices, else row by row."""
+    plain, m = block.plain_rows(), len(theta)
+    assert plain is not None
+    (X, ones), weights = plain, _NOTHING if block.weights is None else block.weights
+    d, few = X.shape[1], X.shape[1] <= _FEW_OF_SOFTMAX
+    if m >= _MANY_CLASSES and not few:
+        return _many_classes(loss, theta, block, own, keep)
+    offset = _NO_MATRIX if own is None else np.ascontiguousarray(own)
+    # For steps alone: single precision is enough there, and half the memory.
+    p = np.empty((block.n if keep else 0, m), dtype=np.float32)
+    if few:
+        from separatrix.kernels.lines.softmax_lines import softmax_lines
+
+        W, gradient = np.ascontiguousarray(theta), np.zeros(theta.shape)
+        value, squares, steepest = softmax_lines(
+            X, ones, block.codes, weights, offset, W, gradient, _NO_MATRIX, _NO_MATRIX, p
+        )
+    else:
+        from separatrix.kernels.softmax import softmax_pass
+
+        W, b = np.ascontiguousarray(theta[:, :d]), np.ascontiguousarray(theta[:, d]) if ones else np.zeros(m)
+        sums, slopes = np.zeros((m, d)), np.zeros(m)
+        value, squares, steepest = softmax_pass(X, block.codes, weights, offset, W, b, sums, slopes, p)
+        gradient = _joined(sums, slopes, ones)
+    return Fused(value, gradient, np.nan, steepest, squares, total, p if keep else None)
 
 
 def _sums_there(

@@ -59,13 +59,28 @@ def _of_softmax(loss: Softmax, block: Block, posterior: Float) -> Float:
         if ones:
             rows[:, -1] = own
         total += np.dot(flat, flat.T)
-    blocks = np.negative(total.reshape(m, p, m, p).transpose(0, 2, 1, 3), order="C")
+    if loss.gauge() is not None:
+        return blocks_of_products(total, m)
+    blocks = _off_diagonal(total, m)
     for k in range(m):
-        if loss.gauge() is not None:
-            blocks[k, k] = 0.0
-            own = blocks[k].sum(axis=0)
-            blocks[k, k] = -0.5 * (own + own.T)  # to the last bit
-        else:
-            entry = loss.pair(posterior, k, k)
-            blocks[k, k] = block.gram(entry if block.weights is None else entry * block.weights)
+        entry = loss.pair(posterior, k, k)
+        blocks[k, k] = block.gram(entry if block.weights is None else entry * block.weights)
+    return blocks
+
+
+def _off_diagonal(products: Float, m: int) -> Float:
+    p = len(products) // m
+    return np.negative(products.reshape(m, p, m, p).transpose(0, 2, 1, 3), order="C")
+
+
+def blocks_of_products(products: Float, m: int) -> Float:
+    """(m, m, p, p) blocks of the Hessian of all scores of a softmax from (mp, mp) Σ s ππᵀ ⊗ xxᵀ.
+
+    Those of one row add up to nothing: the one on the diagonal is less the sum of the others.
+    """
+    blocks = _off_diagonal(products, m)
+    for k in range(m):
+        blocks[k, k] = 0.0
+        own = blocks[k].sum(axis=0)
+        blocks[k, k] = -0.5 * (own + own.T)  # to the last bit
     return blocks

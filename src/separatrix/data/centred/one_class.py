@@ -58,7 +58,7 @@ class OneClassCentred(Centred):
         return self._wide_product(guess)
 
     def _narrow_product(self, guess: Float) -> Float:
-        kernels = import_module("separatrix.kernels.narrow_rows")  # numba takes a while to import
+        kernels = import_module("separatrix.kernels.lines.narrow_rows")  # numba takes a while to import
         (X, beside), width = self._parts, len(guess) + 1
         (n, d), beside = X.shape, np.ascontiguousarray(beside)
         even = width + width % 2

@@ -63,7 +63,7 @@ class RowLines:
     def _looked(
         self, theta: Float, metric: Float, gradient: Float, hessian: Float = _NO_MATRIX, border: Float = _NOTHING
     ) -> Any:
-        from separatrix.kernels.logistic_lines import logistic_lines
+        from separatrix.kernels.lines.logistic_lines import logistic_lines
 
         weights, offset = (_NOTHING if one is None else one for one in (self.rows.weights, self.rows.offset))
         return logistic_lines(

@@ -24,11 +24,13 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from separatrix.data.block import Float
+from separatrix.objectives.hessian_blocks import blocks_of_products
 from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.losses import Softmax
 from separatrix.objectives.rounding import EPS, ROUNDING
 from separatrix.result import Status
+from separatrix.solvers.at_hand.row_lines import lines_pay
 from separatrix.solvers.bounds import Bound, least_bound, shift_gap
 from separatrix.solvers.method import Budget, Method, Start, State
 
@@ -40,6 +42,9 @@ _LAST_DIGITS = 1e-7
 _ENTRIES = 1 << 17
 # From so many coefficients on a Hessian in single precision is worth a try, up to this ratio of its diagonal and the penalty.
 _IN_SINGLE, _FIRM = 96, 1e4
+# Up to so many columns a compiled loop along them is faster than products of matrices.
+_FEW_COLUMNS, _FEW_COEFFICIENTS = 64, 256
+_NOTHING, _NO_MATRIX = np.empty(0), np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class SoftmaxTable:
     held: int
     squares: Float
     """(p,) Σ s x_j²."""
+    codes: NDArray[Any] | None
+    """The classes of the rows, where a compiled loop is there for them."""
 
     @classmethod
     def of(cls, problem: LinearProblem) -> SoftmaxTable:
@@ -68,7 +75,9 @@ class SoftmaxTable:
         squares = squares.sum(axis=1) if rows.weights is None else squares @ rows.weights
         quadratic = problem.objective.penalty.quadratic
         shifts = None if offset is None else np.ascontiguousarray(offset.T)
-        return cls(columns, own, rows.weights, shifts, total, quadratic, len(problem.scale), squares)
+        pay = len(columns) <= _FEW_COLUMNS and lines_pay(n, quadratic.size)
+        codes = rows.codes if pay else None
+        return cls(columns, own, rows.weights, shifts, total, quadratic, len(problem.scale), squares, codes)
 
     def weighed(self, values: Float) -> Float:
         """The values (K, n) or (n,) times the weights of the rows."""
@@ -114,33 +123,56 @@ def small_softmax_offered(problem: LinearProblem) -> bool:
     return plain and held and penalty.quadratic.size > 0 and objective.free_intercept == problem.fit_intercept
 
 
+def _looked(table: SoftmaxTable, theta: Float) -> tuple[float, Float, float, float, Float]:
+    """Σ s ℓ, its gradient, Σ s‖∇ℓ‖², max |η| and the posteriors."""
+    scores = theta @ table.columns
+    if table.offset is not None:
+        scores += table.offset
+    steepest = max(float(scores.max()), -float(scores.min()))
+    scores -= scores.max(axis=0)
+    right = scores.ravel()[table.own]
+    parts = np.exp(scores, out=scores)
+    mine = parts.ravel()[table.own]
+    parts.ravel()[table.own] = 0.0
+    others = parts.sum(axis=0)
+    # One of `others` and `mine` is large, or `mine` is exactly 1: nothing cancels, and small losses keep their digits.
+    losses = table.weighed(np.log1p(others + (mine - 1.0)) - right)
+    parts /= others + mine
+    posteriors = parts.copy()
+    posteriors.ravel()[table.own] = mine / (others + mine)
+    parts.ravel()[table.own] = -others / (others + mine)
+    slopes = table.weighed(parts)
+    return float(losses.sum()), slopes @ table.columns.T, float(np.vdot(slopes, parts)), steepest, posteriors
+
+
+def _looked_along(
+    table: SoftmaxTable, theta: Float, products: Float | None = None
+) -> tuple[float, Float, float, float, Float]:
+    """The same by the compiled loop; `products` takes what blocks_of_products wants."""
+    from separatrix.kernels.lines.softmax_lines import softmax_lines
+
+    weights = _NOTHING if table.weights is None else table.weights
+    offset = _NO_MATRIX if table.offset is None else np.ascontiguousarray(table.offset.T)
+    K, n = len(theta), table.columns.shape[1]
+    gradient, posteriors, rows = np.zeros(theta.shape), np.empty((K, n)), table.columns.T
+    products, bend = (_NO_MATRIX, _NO_MATRIX) if products is None else (products, np.zeros((K, K)))
+    loss, residual, steepest = softmax_lines(
+        rows, False, table.codes, weights, offset, theta, gradient, products, bend, posteriors.T
+    )
+    return loss, gradient, residual, steepest, posteriors
+
+
 def softmax_state(problem: LinearProblem, table: SoftmaxTable, theta: Float, factor: Any = None) -> SoftmaxState:
     """The smooth part of F and its gradient at θ. One pass."""
     problem.source.count_pass()
     with np.errstate(invalid="ignore", over="ignore"):  # found below, and reported by column
-        scores = theta @ table.columns
-        if table.offset is not None:
-            scores += table.offset
-        steepest = max(float(scores.max()), -float(scores.min()))
-        scores -= scores.max(axis=0)
-        right = scores.ravel()[table.own]
-        parts = np.exp(scores, out=scores)
-        mine = parts.ravel()[table.own]
-        parts.ravel()[table.own] = 0.0
-        others = parts.sum(axis=0)
-        # One of `others` and `mine` is large, or `mine` is exactly 1: nothing cancels, and small losses keep their digits.
-        losses = table.weighed(np.log1p(others + (mine - 1.0)) - right)
-        parts /= others + mine
-        posteriors = parts.copy()
-        posteriors.ravel()[table.own] = mine / (others + mine)
-        parts.ravel()[table.own] = -others / (others + mine)
-        slopes = table.weighed(parts)
+        if table.codes is None:
+            loss, slopes, residual, steepest, posteriors = _looked(table, theta)
+        else:
+            loss, slopes, residual, steepest, posteriors = _looked_along(table, theta)
         pull = table.quadratic * theta
-        gradient = slopes @ table.columns.T + pull
-        loss = float(losses.sum())
-        value = loss + 0.5 * float(np.vdot(pull, theta))
+        gradient, value = slopes + pull, loss + 0.5 * float(np.vdot(pull, theta))
     problem.source.check_finite(np.asarray(value), gradient)
-    residual = float(np.vdot(slopes, parts))
     evaluation = Evaluation(value, loss, gradient, residual, table.total, steepest=steepest)
     return SoftmaxState(theta, evaluation, table, posteriors, factor)
 
@@ -153,13 +185,18 @@ def _bound(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> Softm
     return replace(state, bound=least_bound(state.trivial, state.gap))
 
 
-def _factor(state: SoftmaxState, single: bool = False) -> Any:
-    """Cholesky's factor of the Hessian at the point, from its upper half; ``None`` where rounding leaves none.
+def _hessian_along(table: SoftmaxTable, theta: Float) -> Float:
+    """Σ s ∇²ℓ, half of it summed in registers."""
+    K, p = theta.shape
+    products = np.zeros((side := -(-K * p // 4) * 4, side))
+    _looked_along(table, theta, products)
+    blocks = blocks_of_products(products[: K * p, : K * p], K)
+    return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)).reshape(K * p, K * p)
 
-    In single precision also ``None`` where a factor would have too few digits for a step.
-    """
+
+def _hessian(state: SoftmaxState, dtype: Any) -> Any:
+    """The same by products of matrices."""
     table = state.table
-    dtype: Any = np.float32 if single else np.float64
     all_columns, posteriors = table.columns.astype(dtype, copy=False), state.posteriors.astype(dtype, copy=False)
     (K, n), p = posteriors.shape, len(all_columns)
     first = (K - 1) * p
@@ -179,6 +216,17 @@ def _factor(state: SoftmaxState, single: bool = False) -> Any:
     last = hessian[:first, :first].reshape(first, K - 1, p).sum(axis=1)
     hessian[:first, first:] = -last
     hessian[first:, first:] = last.reshape(K - 1, p, p).sum(axis=0)
+    return hessian
+
+
+def _factor(state: SoftmaxState, single: bool = False) -> Any:
+    """Cholesky's factor of the Hessian at the point, from its upper half; ``None`` where rounding leaves none.
+
+    In single precision also ``None`` where a factor would have too few digits for a step.
+    """
+    table, (K, p) = state.table, state.theta.shape
+    few = table.codes is not None and K * p <= _FEW_COEFFICIENTS
+    hessian = _hessian_along(table, state.theta) if few else _hessian(state, np.float32 if single else np.float64)
     diagonal = hessian.reshape(-1)[:: K * p + 1]
     if single and not (diagonal.reshape(K, p) <= _FIRM * table.quadratic)[:, : table.held].all():
         return None
@@ -186,7 +234,7 @@ def _factor(state: SoftmaxState, single: bool = False) -> Any:
     if table.held < p:
         intercepts = slice(table.held, None, p)
         hessian[intercepts, intercepts] += hessian[intercepts, intercepts].trace() / K
-    factorise = lapack.spotrf if single else lapack.dpotrf
+    factorise = lapack.spotrf if hessian.dtype == np.float32 else lapack.dpotrf
     factor, failed = factorise(hessian.T, lower=1, clean=0, overwrite_a=1)
     return None if failed else factor
 

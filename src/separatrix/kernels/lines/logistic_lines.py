@@ -19,12 +19,12 @@ from separatrix.kernels.exponentials import falling_exponential, log_one_plus
 
 LINE = 128
 # Lines a power of two apart would share their places in a cache.
-_APART = LINE + 8
+APART = LINE + 8
 _FAST = {"reassoc", "contract"}
 
 
 @compiled(fastmath=_FAST)
-def _add_products(lines: Any, bend: Any, bent: Any, hessian: Any) -> None:
+def add_products(lines: Any, bend: Any, bent: Any, hessian: Any) -> None:
     """`hessian` gains Σ bend z_j z_k of the lines z, in blocks of four by four on and below the diagonal."""
     for j in range(0, len(lines), 4):
         for a in range(4):
@@ -67,7 +67,7 @@ def logistic_lines(
     """
     n, d = X.shape
     p = len(w)
-    lines = np.zeros(((p + 3) // 4 * 4, _APART))
+    lines = np.zeros(((p + 3) // 4 * 4, APART))
     eta, small, slope, bend, bent = np.empty(LINE), np.empty(LINE), np.zeros(LINE), np.zeros(LINE), np.empty((4, LINE))
     if ones:
         lines[d, :] = 1.0
@@ -122,7 +122,7 @@ def logistic_lines(
                     size += metric[j] * lines[j, t] * lines[j, t]
                 largest = max(largest, size)
         if len(hessian) > 0:
-            _add_products(lines, bend, bent, hessian)
+            add_products(lines, bend, bent, hessian)
     for j in range(len(hessian)):
         for k in range(j):
             hessian[k, j] = hessian[j, k]

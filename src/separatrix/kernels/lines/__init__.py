@@ -1,0 +1,1 @@
+"""Sums over rows that are turned into lines of their columns."""
