@@ -52,7 +52,7 @@ def test_neither_unit_nor_place_of_the_table_matters_and_weights_are_repetitions
 
 def test_class_shares_do_not_take_the_place_of_a_rule_for_which_all_columns_together_speak():
     shares = made("baseline", [0.65, 0.65, 0.65, 0.65])
-    for gain, better in ((0.002, True), (-0.002, True), (-0.9, False)):
+    for gain, better in ((0.002, True), (-0.002, True), (-0.02, True), (-0.9, False)):
         one = made("logistic", 0.65 - gain + np.array([-0.06, 0.05, 0.03, -0.02]))
         ordered = rank([shares, one], "log_loss", 4, 0.0065)
         for chance in (None, 0.5, LEVEL):

@@ -18,10 +18,10 @@ The recommendation starts from a reference, the better of the two logistic regre
 how columns are distributed, and go to the class shares where these say nothing. It moves to a candidate that is ahead, and
 again, until none is. The class shares take its place where it gains no more than the error; for a regression that shrinks, and
 for what is ahead of it, a gain above the margin is enough, since in noise there is none, and so is an association of columns
-and classes that chance does not explain (association.py), unless the shares are ahead. At last a simpler candidate that is as
-good takes its place. Both only where they are tied with the best. A lower score alone moves nothing: the least of ten means is
-least by chance where all are alike, and a family is not safer for being simple, since few parameters are paid for with
-assumptions. Without the reference the start is the best linear rule.
+and classes that chance does not explain (association.py), unless the shares are ahead by more than e. At last a simpler one
+that is as good takes its place. Both only where they are tied with the best. A lower score alone moves nothing: the least of
+ten means is least by chance where all are alike, and a family is not safer for being simple, since few parameters are paid for
+with assumptions. Without the reference the start is the best linear rule.
 
 Where probabilities rank, models that have none of their own are ranked by calibrated scores and not recommended.
 Reference: Nadeau and Bengio, Machine Learning 52, 2003 (c, their corrected variance, with n₂/n₁ = 1/(k − 1)).
@@ -183,6 +183,12 @@ def _nothing_found(shares: Candidate, leader: Candidate, shrinks: bool, by: str,
     return behind.by_error and (behind.by_margin or not shrinks)
 
 
+def _within_error(candidate: Candidate, other: Candidate, by: str, n_folds: int) -> bool:
+    """Whether a candidate is behind another by no more than the error of the difference, be it that of one fold."""
+    behind = _behind(candidate, other, by, n_folds)
+    return behind.mean <= behind.error
+
+
 def _as_good(candidate: Candidate, leader: Candidate, by: str, n_folds: int, margin: float) -> bool:
     """Whether a candidate is shown to be worse by nothing that matters."""
     behind = _behind(candidate, leader, by, n_folds)
@@ -206,7 +212,7 @@ def recommend(
     stands = shares is not None and shares is not leader and shares.tied
     unsure = shares is not None and stands and _nothing_found(shares, leader, shrinks, by, n_folds, margin)
     associated = shrinks and chance is not None and chance < LEVEL
-    if shares is not None and unsure and not (associated and _behind(leader, shares, by, n_folds, margin).tied):
+    if shares is not None and unsure and not (associated and _within_error(leader, shares, by, n_folds)):
         chosen = shares
     else:
         simpler = [one for one in judged if _level(one) and one.tied and one.simplicity < leader.simplicity]
@@ -218,8 +224,8 @@ def recommend(
     sentences = list(_reasons(judged, reference, leader, chosen, by, n_folds, margin))
     if unsure and chosen is not shares:
         sentences.append(
-            "Its gain over the class shares is within the error of the folds, but columns and classes are associated (a test "
-            f"of all columns together, {_p(chance)})."
+            "Folds do not tell it from the class shares, but columns and classes are associated (a test of all columns "
+            f"together, {_p(chance)})."
         )
     if judged[0] is not ordered[0]:
         sentences.append(f"{_first(ordered[0])} is ahead of it, but gives no probabilities of its own.")
@@ -259,7 +265,8 @@ def _reasons(
         )
     if chosen.family == "baseline" and chosen is not leader:
         if leader is not best:
-            yield f"{_first(leader)} gains {_behind(chosen, leader, by, n_folds)}."
+            gain = _behind(chosen, leader, by, n_folds)
+            yield f"{_first(leader)} gains {gain}." if gain.mean > 0.0 else f"{_first(leader)} gains nothing ({gain})."
         return
     if leader is not reference:
         ahead_by = _behind(reference, leader, by, n_folds)
