@@ -342,3 +342,17 @@ def test_ten_classes_fit_without_scrolling(open_page, tmp_path, classes, name):
         assert box.evaluate("one => one.scrollWidth <= one.clientWidth"), box.get_attribute("aria-label")
     zero = page.locator("#mistakes td.zero").first
     assert zero.evaluate("one => getComputedStyle(one).color") != page.evaluate("getComputedStyle(document.body).color")
+
+
+def test_rows_of_free_text_stay_low(open_page, tmp_path):
+    rng = np.random.default_rng(0)
+    codes = np.arange(120) % 2
+    words = [" ".join(f"w{i}" for i in rng.integers(0, 40, 30)) for _ in codes]
+    table = pd.DataFrame({"review": words, "x": rng.normal(size=120), "kind": codes})
+    sx.write_report(sx.compare(table, "kind", families=["lda"], cv=2), tmp_path / "words.html")
+    for width in (400, 1400):
+        page = open_page(width, tmp_path / "words.html")
+        rows = page.locator("#mistakes tbody tr").all()
+        heights = [row.bounding_box()["height"] for row in rows]
+        assert len(heights) > 4 and max(heights) < 160, heights
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
