@@ -15,11 +15,30 @@ from separatrix import SVC, Perceptron
 from separatrix.dual import small_machines
 from separatrix.kernels import compensated
 from separatrix.kernels.coordinate import descend
+from separatrix.kernels.support_vectors.nu import side_smo
+from separatrix.models.svm.nu_pairs import side_steps
 from separatrix.objectives import exact_sums
 from separatrix.solvers.quadratic import descend_in_python, minimise_quadratic
 
 _L1 = "LogisticRegression(penalty='l1', C=1.0).fit(X[:100], y[:100])"
 _RIDGE = "Ridge(alpha=1e-9, fit_intercept=False).fit(1 / (np.arange(1, 9) + np.arange(8)[:, None]), np.ones(8))"
+
+
+ROW_BY_ROW = ("Perceptron", "SGDClassifier", "PassiveAggressiveClassifier")  # whose updates are compiled, every one
+
+
+def test_small_first_fits_of_all_swapped_classes_leave_numba_alone() -> None:
+    code = (
+        "import sys, warnings; from importlib import import_module; from sklearn.datasets import load_iris\n"
+        "import separatrix; from separatrix.drop_in.swaps import SWAPS\n"
+        "separatrix.accelerate(); warnings.simplefilter('ignore'); X, y = load_iris(return_X_y=True)\n"
+        f"swaps = [swap for name, swap in SWAPS.items() if name not in {ROW_BY_ROW}]\n"
+        "models = [getattr(import_module(swap.module), swap.name)().fit(X, y) for swap in swaps]\n"
+        "handed_back = [type(model).__name__ for model in models if model.separatrix_model_ is None]\n"
+        "sys.exit(f'handed back: {handed_back}, numba: {\"numba\" in sys.modules}')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.stderr.strip() == "handed back: [], numba: False"
 
 
 @pytest.mark.parametrize("fit", [_L1, _RIDGE], ids=["l1", "ridge of dependent columns"])
@@ -122,3 +141,23 @@ def test_support_vector_machines_side_by_side_are_those_of_each_alone(
     np.testing.assert_array_equal(together.support_, alone.support_)
     assert_allclose(together.dual_coef_, alone.dual_coef_, rtol=1e-10, atol=1e-12 * bound)
     assert together.fit_.certificate.kind == "proven" and together.fit_.certificate.gap <= 1e-3 * bound * len(y)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 12), st.integers(2, 12), st.integers(1, 40), st.booleans(), st.integers(0, 999))
+def test_steps_of_pairs_within_sides_are_those_of_the_kernel(n: int, m: int, steps: int, flat: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n + m, 1 if flat else n + m))
+    K, low, high = X @ X.T, np.r_[np.zeros(n), -np.ones(m)], np.r_[np.ones(n), np.zeros(m)]
+    share, found = 0.3 * min(n, m), []
+    for solve in (side_smo, side_steps):
+        beta = np.r_[np.full(n, share / n), np.full(m, -share / m)]
+        v = -(K @ beta)
+        taken, left = solve(K, n, v, beta, low, high, 1e-9, steps)
+        found.append((beta, v, left, taken))
+        assert (beta >= low).all() and (beta <= high).all() and taken <= steps
+        assert_allclose([beta[:n].sum(), beta[n:].sum()], [share, -share], atol=1e-12)
+        assert_allclose(v, -(K @ beta), atol=1e-9 * (1.0 + np.abs(K).max()))
+    values = [0.5 * beta @ K @ beta for beta, *_ in found]
+    if found[0][3] < steps and found[1][3] < steps:
+        assert_allclose(values[0], values[1], atol=1e-7 * (1.0 + abs(values[0])))

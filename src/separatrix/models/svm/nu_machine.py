@@ -17,6 +17,7 @@ Reference: Schölkopf, Smola, Williamson, Bartlett (2000), Neural Computation 12
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ from separatrix.data.block import Float
 from separatrix.dual.duality_gap import KernelDual, SoftMargin, constant_dual, settled_status
 from separatrix.dual.kernel_matrix import Index, KernelMatrix
 from separatrix.dual.small_machines import newton_on_free_rows
+from separatrix.lazy import compiled_pays_by_now
 from separatrix.models.svm.nu_interior import interior_point
+from separatrix.models.svm.nu_pairs import side_steps
 from separatrix.result import Status
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -35,6 +38,8 @@ _STEPS_A_ROW, _TURNS = 20, 10
 # Steps of pairs, for each product of two rows, that cost about as much as interior points.
 _CRAWL = 0.3
 _INNER, _FIRST, _POLISHES, _POLISHED = 0.1, 1e-3, 20, 1000
+# Rows up to which NumPy does without numba, and what that takes longer: interior points, seconds for each and for each row³.
+_PLAIN, _POINTS, _A_POINT, _A_CUBE = 400, 20, 2e-4, 1.5e-10
 # Rounds without the violation falling by a tenth.
 _PATIENCE = 200
 # ρ below this many times the rounding of the scores is none.
@@ -89,6 +94,9 @@ class _NuSearch:
         self.beta, self.v = self._start(half), np.zeros(len(signs))
         self.steps = self.rounds = 0
         self.interior = bool(positive) and len(signs) <= _WHOLE  # whether interior points may be tried
+        expected = _POINTS * (_A_POINT + _A_CUBE * len(signs) ** 3)
+        # Whether interior points come first, and NumPy does the rest: to import numba takes longer.
+        self.plain = self.interior and len(signs) <= _PLAIN and not compiled_pays_by_now(expected)
         self.trace: list[dict[str, Any]] = []
 
     def _start(self, half: float) -> Float:
@@ -172,9 +180,16 @@ class _NuSearch:
         whole = self.matrix.values if len(which) == len(self.v) else None
         return np.ascontiguousarray(self.matrix.square(which) if whole is None else whole, dtype=np.float64)
 
-    def _solve(self, which: Index, violation: float, goal: float) -> bool:
+    def _steps_of_pairs(self) -> Callable[..., tuple[int, float]]:
+        if self.plain:
+            return side_steps
         from separatrix.kernels.support_vectors.nu import side_smo  # numba takes a while to import
 
+        compiled: Callable[..., tuple[int, float]] = side_smo
+        return compiled
+
+    def _solve(self, which: Index, violation: float, goal: float) -> bool:
+        by_pairs = self._steps_of_pairs()
         K, split = self._values(which), int(np.searchsorted(which, self.split))
         low, high = self.low[which], self.high[which]
         beta, v = self.beta[which].copy(), self.v[which].copy()
@@ -183,14 +198,14 @@ class _NuSearch:
         goal = max(0.5 * goal, self._rounding(), share * violation)
         for _ in range(_TURNS):
             limit = min(_STEPS_A_ROW * len(which), max(1, self.limit - self.steps))
-            steps, left = side_smo(K, split, v, beta, low, high, goal, limit)
+            if self.plain and self.interior:
+                beta, v = self._interior(K, split, beta, low, high)
+            steps, left = by_pairs(K, split, v, beta, low, high, goal, limit)
             self.steps += int(steps)
             if left <= goal or self.steps >= self.limit:
                 break
             if self.interior and self.steps > _CRAWL * len(which) ** 2:
-                self.interior = False
-                beta, taken = interior_point(K, split, beta, low, high)
-                self.steps, v = self.steps + taken, -(K @ beta)
+                beta, v = self._interior(K, split, beta, low, high)
             self.steps += newton_on_free_rows(K, v, beta, low, high, self.limit - self.steps, split)
         change = beta - self.beta[which]
         moved = np.flatnonzero(change)
@@ -205,10 +220,16 @@ class _NuSearch:
         self.v = -scores
         return True
 
+    def _interior(self, K: Float, split: int, beta: Float, low: Float, high: Float) -> tuple[Float, Float]:
+        """β by interior points, once, and −Kβ."""
+        self.interior = False
+        beta, taken = interior_point(K, split, beta, low, high)
+        self.steps += taken
+        return beta, -(K @ beta)
+
     def _polish(self) -> None:
         """To the last digit, where that helps: the answer no longer depends on the path to it."""
-        from separatrix.kernels.support_vectors.nu import side_smo
-
+        by_pairs = self._steps_of_pairs()
         every = np.arange(len(self.v))
         K, before, least = self._values(every), np.inf, self._rounding()
         beta, v, best = self.beta.copy(), self.v.copy(), self._violation(self.v, self.beta)
@@ -224,7 +245,7 @@ class _NuSearch:
             if not violation > least or violation > 0.5 * before or limit <= 0:
                 break
             before, goal = violation, max(least, 0.01 * violation)
-            self.steps += int(side_smo(K, self.split, v, beta, self.low, self.high, goal, limit)[0])
+            self.steps += int(by_pairs(K, self.split, v, beta, self.low, self.high, goal, limit)[0])
 
     def _refresh(self) -> None:
         scores, support = np.zeros(len(self.v)), np.flatnonzero(self.beta)
