@@ -12,9 +12,10 @@ from sklearn import linear_model as sk
 import separatrix
 from separatrix import Ridge, RidgeClassifier, Status
 from separatrix.solvers import choose_least_squares
-from separatrix.solvers.choose import affordable_steps
+from separatrix.solvers.choose import affordable_steps, expected_steps
 from separatrix.solvers.least_squares.normal_equations import solve_ridge
 from separatrix.solvers.least_squares.penalised_metric import penalised_metric
+from separatrix.solvers.least_squares.primal_gradient import look_independent
 from separatrix.solvers.least_squares.weighted_rows import FewDenseRows
 from separatrix.statistics.gram import Gram
 
@@ -104,6 +105,55 @@ def test_an_ill_conditioned_sparse_problem_goes_to_the_closed_form() -> None:
 def test_steps_are_counted_against_the_closed_form() -> None:
     assert affordable_steps(1_333, 4_000, 107_000, 1) > 100 > affordable_steps(300, 300, 9_000, 5)
     assert affordable_steps(100_000, 50_000, 5_000_000, 1) == float("inf")
+
+
+def tall_problem(kind: str, n: int = 2400, d: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n, d))
+    if kind == "walks":
+        X = np.cumsum(X, axis=1)
+    elif kind == "common part":
+        X += rng.standard_normal((n, 1))
+    return X, X @ rng.standard_normal(d) / np.sqrt(d) + rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 1.0, 300.0])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scales", [0, 3])
+def test_many_dense_rows_of_independent_columns_take_the_steps_that_are_expected(
+    alpha: float, dtype: Any, scales: int
+) -> None:
+    X, y = tall_problem("independent")
+    X = np.asarray(X * np.logspace(-scales, scales, X.shape[1]) + 3.0, dtype=dtype)
+    assert look_independent(X)
+    model, exact = Ridge(alpha).fit(X, y), Ridge(alpha, solver="gram").fit(X.astype(float), y)
+    assert model.solver_ == "cg" and model.fit_.status in (Status.CONVERGED, Status.ROUNDED)
+    if not scales:  # α is no scale of columns in other units
+        assert model.n_iter_ <= 1.5 * expected_steps(*X.shape, alpha, 1e-8)
+
+    def value(one: Ridge) -> float:
+        w = one.coef_.astype(float)
+        return float(np.square(y - X.astype(float) @ w - float(one.intercept_)).sum() + alpha * np.square(w).sum())
+
+    gap = value(model) - value(exact)
+    assert -1e-11 * value(exact) <= gap <= model.fit_.certificate.gap + 1e-11 * value(exact)
+
+
+@pytest.mark.parametrize("kind", ["walks", "common part"])
+def test_many_dense_rows_of_columns_that_depend_on_each_other_are_left_to_the_closed_form(kind: str) -> None:
+    X, y = tall_problem(kind)
+    assert not look_independent(X)
+    model, exact = Ridge(1.0).fit(X, y), Ridge(1.0, solver="gram").fit(X, y)
+    assert model.fit_.status is Status.EXACT and model.fit_.passes == 1
+    np.testing.assert_array_equal(model.coef_, exact.coef_)
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e160])
+def test_columns_without_squares_are_refused_by_many_dense_rows_too(size: float) -> None:
+    X, y = tall_problem("independent")
+    X[:, 7] *= size
+    with pytest.raises(ValueError, match="column 7"):
+        Ridge().fit(X, y)
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e3])

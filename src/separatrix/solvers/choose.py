@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 # Up to this many columns (or rows, when they are fewer) the Gram matrix and its factorisation fit in memory.
 GRAM_LIMIT = 6000
 # Nanoseconds: per entry of a sparse matrix and target in a step of conjugate gradients, per number that such a step keeps, per
@@ -13,6 +15,9 @@ _DENSE_ENTRY, _DENSE_PRODUCT = 3.0, 0.02
 # The same for an array: per product of a Gram matrix (in float32 on the side of the rows); per entry in a step, for each
 # target, and for entries that do not stay in the cache from step to step.
 _ARRAY_PRODUCT, _ROWS_PRODUCT, _ARRAY_ENTRY, _ARRAY_TARGET, _ENTRY_AFAR = 0.02, 0.014, 0.45, 0.05, 0.6
+# Of an array with no fewer rows than columns: per entry that the closed form copies, per entry of a step with one target or
+# several, per step.
+_TALL_COPY, _TALL_ENTRY, _TALL_ENTRIES, _TALL_STEP = 2.0, 0.17, 0.6, 50e3
 _CACHED = 1 << 22
 # Entries of an array with few rows from which on a centred copy of it, to keep, costs more than it is worth.
 _WORTH_COPYING = 1 << 16
@@ -84,15 +89,28 @@ def affordable_steps(n_rows: int, n_features: int, entries: int | None, n_target
         return float("inf")
     if entries is None:
         size = n_rows * n_features
-        closed = (_ARRAY_PRODUCT if n_rows >= n_features else _ROWS_PRODUCT) * smaller * size
-        entry = _ARRAY_ENTRY + _ARRAY_TARGET * n_targets + (_ENTRY_AFAR if size > _CACHED else 0.0)
-        return closed / (entry * size + _STEP)
+        afar = _ENTRY_AFAR if size > _CACHED else 0.0
+        if n_rows < n_features:
+            return _ROWS_PRODUCT * smaller * size / ((_ARRAY_ENTRY + _ARRAY_TARGET * n_targets + afar) * size + _STEP)
+        entry = _TALL_ENTRY if n_targets == 1 else _TALL_ENTRIES + _ARRAY_TARGET * n_targets
+        return (_TALL_COPY + _ARRAY_PRODUCT * smaller) * size / ((entry + afar) * size + _TALL_STEP)
     step = n_targets * (_STEP_ENTRY * entries + _STEP_NUMBER * (n_rows + n_features)) + _STEP
     reading = _CLOSED_ENTRY * entries
     if n_rows >= n_features:
         dense = (_DENSE_ENTRY + _DENSE_PRODUCT * n_features) * n_rows * n_features
         reading = min(dense, (_GRAM_ENTRY + _GRAM_PRODUCT * entries / max(n_rows, 1)) * entries)
     return (_CLOSED_PRODUCT * smaller**2 * n_features + reading) / step
+
+
+def expected_steps(n_rows: int, n_features: int, penalty: float, tol: float) -> float:
+    """How many steps conjugate gradients take for independent columns of an array with more rows than columns.
+
+    The eigenvalues of such columns, in unit size, are within (1 ± √(d/n))² (Marchenko and Pastur 1967), so that a step takes the
+    gap to d/n of what it was; the proof costs a factor n/α beside the tolerance, since it knows no other curvature than α.
+    """
+    if n_rows <= n_features:
+        return math.inf
+    return math.log(max(1.0, n_rows / penalty) / tol) / math.log(n_rows / n_features)
 
 
 # Beyond this many parameters no Hessian is formed.

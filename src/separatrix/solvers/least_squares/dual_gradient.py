@@ -121,7 +121,7 @@ def _descend(
         step = np.divide(energy, curvature, out=np.zeros_like(energy), where=curvature > 0)
         u += step * direction
         residual -= step * product
-        left = np.square(residual).sum(axis=0)
+        left = np.einsum("ij,ij->j", residual, residual)
         # At the solution F = α ỹᵀu; the difference is of the order of the residual.
         value, gap = float((alpha * np.einsum("ij,ij->j", rows.targets, u)).sum()), float(left.sum())
         trace.append({"iteration": len(trace) + 1, "gap": gap, "objective": value})

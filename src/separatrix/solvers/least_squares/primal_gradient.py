@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from separatrix.data.block import Float
 from separatrix.result import Certificate, Status
@@ -27,6 +28,23 @@ from separatrix.solvers.least_squares.weighted_rows import WeightedRows
 
 _TINY = float(np.finfo(np.float64).tiny)
 _RESTARTS = 3
+# Rows and columns, side by side and spread out, that show whether columns depend on each other; how much more alike than
+# independent ones they may be.
+_LOOKED_AT, _SIDE_BY_SIDE, _ALIKE = 256, 32, 2.0
+
+
+def look_independent(X: NDArray[Any]) -> bool:
+    """Whether some rows and columns of an array have the correlations of independent columns, r² about 1/n."""
+    (n, d), side = X.shape, min(_SIDE_BY_SIDE, X.shape[1])
+    rows = slice(None, None, max(1, n // _LOOKED_AT))
+    spread = np.arange(side, d, max(1, (d - side) // _SIDE_BY_SIDE))
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        some = np.concatenate([X[rows, :side], X[rows][:, spread]], axis=1, dtype=np.float64)
+        some -= some.mean(axis=0)
+        some /= np.sqrt(np.einsum("ij,ij->j", some, some))
+        products = np.dot(some.T, some)
+        k = len(products)
+        return bool(float(np.vdot(products, products)) - k <= _ALIKE * k * (k - 1) / max(1, len(some) - 1))
 
 
 def minimise_primal_ridge(
@@ -91,13 +109,13 @@ def _descend(
     gaps: list[float] = []
     for _ in range(max_iter):
         moved = rows.times(direction)
-        curvature = np.square(moved).sum(axis=0) + alpha * np.square(direction).sum(axis=0)
+        curvature = np.einsum("ij,ij->j", moved, moved) + alpha * np.einsum("ij,ij->j", direction, direction)
         step = np.divide(energy, curvature, out=np.zeros_like(energy), where=curvature > 0)
         w += step * direction
         left -= step * moved
         slope -= step * (rows.transposed(moved) + alpha * direction)
         value -= float((step * energy).sum())
-        gap = float((np.square(slope).sum(axis=0) / alpha).sum())
+        gap = float((np.einsum("ij,ij->j", slope, slope) / alpha).sum())
         trace.append({"iteration": len(trace) + 1, "gap": gap, "objective": value})
         if gap <= 0.5 * tol * max(value, _TINY):
             return Status.CONVERGED
