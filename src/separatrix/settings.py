@@ -9,13 +9,15 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
 from threading import RLock, get_ident
 from types import EllipsisType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
+Given, Result = ParamSpec("Given"), TypeVar("Result")
 _ENVIRONMENT = "SEPARATRIX_THREADS"
 _BLAS_NAMES = ("blas", "blis", "mkl")
 _threads: ContextVar[int | None] = ContextVar("separatrix_threads", default=None)
@@ -133,12 +135,16 @@ class _OneBlasThread:
     """
 
     def __init__(self) -> None:
-        self._users: dict[object, int] = {}  # with the thread each of them came from
+        self._users: dict[int, int] = {}  # with the thread each of them came from
         self._before: dict[Any, int] = {}
-        self._lock = RLock()  # an abandoned generator may leave while its thread is in here
+        self._lock = RLock()  # an abandoned user may leave while its thread is in here
         self._libraries: list[Any] | None = None
 
-    def enter(self, user: object) -> None:
+    def counts(self, user: int) -> bool:
+        """Whether a user has come and not left."""
+        return user in self._users
+
+    def enter(self, user: int) -> None:
         if self._libraries is None:
             self._libraries = _blas_libraries()
         with self._lock:
@@ -149,7 +155,7 @@ class _OneBlasThread:
                     self._before[library] = threads
                     _set_threads(library, 1)
 
-    def leave(self, user: object) -> None:
+    def leave(self, user: int) -> None:
         with self._lock:
             self._users.pop(user, None)
             if not self._users:
@@ -174,23 +180,35 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_one_blas_thread.after_fork)
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
+class one_blas_thread:  # noqa: N801  # used as a function: `with one_blas_thread():`, or as a decorator
     """BLAS on one thread: our own pool is the only source of parallelism.
 
     Threads inside threads are the main cause of slow dense passes, and the result of a BLAS call may
     depend on its number of threads. May be entered by any number of threads at once, nested or overlapping.
+    A class, since small fits and predictions spend a share of their time on entering what `contextmanager` makes.
     """
-    user = object()
-    try:
-        _one_blas_thread.enter(user)
-        yield
-    finally:
-        try:
-            _one_blas_thread.leave(user)
-        except BaseException:  # Ctrl-C on the way out: to leave twice is to leave once
-            _one_blas_thread.leave(user)
-            raise
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        _one_blas_thread.enter(id(self))
+
+    def __exit__(self, *error: object) -> None:
+        _one_blas_thread.leave(id(self))
+
+    def __del__(self) -> None:  # Ctrl-C on the way in or out: to leave twice is to leave once
+        if _one_blas_thread.counts(id(self)):
+            _one_blas_thread.leave(id(self))
+
+    def __call__(self, function: Callable[Given, Result]) -> Callable[Given, Result]:
+        """The function with BLAS on one thread while it runs."""
+
+        @wraps(function)
+        def inner(*given: Given.args, **options: Given.kwargs) -> Result:
+            with one_blas_thread():
+                return function(*given, **options)
+
+        return inner
 
 
 _OURS = (os.path.dirname(__file__), contextlib.__file__)

@@ -72,6 +72,10 @@ def nearest_name(name: Any, names: Iterable[str]) -> str:
 
 def real_numbers(values: Any, name: str) -> Float:
     """`values` as float64; complex numbers, dates and what double precision cannot hold are refused in the name given."""
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return values
+    if type(values) is float:
+        return np.array(values)
     check_unmasked(values, name)
     given = np.asarray(values)
     check_numbers(given, name)

@@ -39,8 +39,9 @@ def as_target(y: ArrayLike, n_rows: int) -> NDArray[Any]:
 
 def check_finite_target(target: NDArray[Any]) -> None:
     """Refuse NaN and infinity, counting the rows that have them."""
-    bad = ~np.isfinite(target)
-    if bad.any():
+    finite = np.isfinite(target)
+    if not finite.all():
+        bad = ~finite
         rows = int(bad.reshape(len(target), -1).any(axis=1).sum())
         raise ValueError(f"Input y contains NaN or infinity in {rows} rows; drop the rows without a target.")
 

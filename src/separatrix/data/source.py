@@ -266,7 +266,12 @@ class Source(ABC):
                 work(at, self._block_of(piece))
 
         with one_blas_thread(), self.within_memory():
-            share(of_piece, self._pieces() if rows is None else self._finer_pieces(rows), threads_here())
+            pieces = iter(self._pieces() if rows is None else self._finer_pieces(rows))
+            ahead = list(islice(pieces, 2))
+            if len(ahead) == 1:  # nothing to share
+                of_piece(0, ahead.pop())
+            else:
+                share(of_piece, chain(ahead, pieces), threads_here())
 
     def map(self, block_fn: Callable[[Block], Result], rows: int | None = None) -> list[Result]:
         """block_fn of every block, in block order."""

@@ -126,8 +126,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             call = FitCall(X, y, sample_weight, options, watch, self._before())
             for name in self._of_some_fits:
                 self.__dict__.pop(name, None)
-            with checkpointed(checkpoint, self, X, options), shown_passes(self, X):
+            if checkpoint is None and not isinstance(X, Source):
                 self._train(call)
+            else:
+                with checkpointed(checkpoint, self, X, options), shown_passes(self, X):
+                    self._train(call)
             self._warn()
         return self
 
@@ -178,8 +181,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
 
     def _validate_params(self) -> None:
         """scikit-learn's checks, of the values that were not the last to pass them."""
-        values = ((name, getattr(self, name)) for name in self._get_param_names())
-        fresh = {name: value for name, value in values if value is not self._accepted.get(name, Estimator)}
+        names, accepted = self._names or self._get_param_names(), self._accepted
+        fresh = {name: getattr(self, name) for name in names if getattr(self, name) is not accepted.get(name, Estimator)}
         if fresh:
             check_parameters(self._parameter_constraints, fresh, type(self).__name__)
             self._accepted.update({name: value for name, value in fresh.items() if isinstance(value, _CONSTANTS)})

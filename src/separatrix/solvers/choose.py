@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 # Up to this many columns (or rows, when they are fewer) the Gram matrix and its factorisation fit in memory.
 GRAM_LIMIT = 6000
 # Nanoseconds: per entry of a sparse matrix and target in a step of conjugate gradients, per number that such a step keeps, per
@@ -100,17 +98,6 @@ def affordable_steps(n_rows: int, n_features: int, entries: int | None, n_target
         dense = (_DENSE_ENTRY + _DENSE_PRODUCT * n_features) * n_rows * n_features
         reading = min(dense, (_GRAM_ENTRY + _GRAM_PRODUCT * entries / max(n_rows, 1)) * entries)
     return (_CLOSED_PRODUCT * smaller**2 * n_features + reading) / step
-
-
-def expected_steps(n_rows: int, n_features: int, penalty: float, tol: float) -> float:
-    """How many steps conjugate gradients take for independent columns of an array with more rows than columns.
-
-    The eigenvalues of such columns, in unit size, are within (1 ± √(d/n))² (Marchenko and Pastur 1967), so that a step takes the
-    gap to d/n of what it was; the proof costs a factor n/α beside the tolerance, since it knows no other curvature than α.
-    """
-    if n_rows <= n_features:
-        return math.inf
-    return math.log(max(1.0, n_rows / penalty) / tol) / math.log(n_rows / n_features)
 
 
 # Beyond this many parameters no Hessian is formed.

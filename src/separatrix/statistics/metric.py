@@ -27,6 +27,11 @@ _ILL_CONDITIONED = 1e-6
 _SEEN = 1e-8
 
 
+def row_lengths(rows: Float) -> Float:
+    """(n,) ‖z‖ of every row, in a fraction of the time that NumPy's norm takes for few."""
+    return np.sqrt(np.einsum("ij,ij->i", rows, rows))
+
+
 class Metric(ABC):
     """Lengths in units of a covariance matrix."""
 
@@ -107,11 +112,11 @@ class DenseMetric(Metric):
         return rows @ self._factor.T
 
     def half_bound(self, magnitudes: Float) -> Float:
-        return np.linalg.norm(magnitudes @ np.abs(self._factor), axis=1)
+        return row_lengths(magnitudes @ np.abs(self._factor))
 
     def rough_bound(self, magnitudes: Float) -> Float:
         # from the least eigenvalue alone
-        return np.sqrt(self.condition) * np.linalg.norm(magnitudes / self._scale, axis=1)
+        return np.sqrt(self.condition) * row_lengths(magnitudes / self._scale)
 
 
 def _inverse_cholesky(matrix: Float, tol: float) -> Float | None:

@@ -104,9 +104,10 @@ class ClassMoments(Statistic):
         """Refuse NaN, infinity, overflow and underflow, naming the column; refuse data whose weights are all zero."""
         spread = self.variances() if self.form == "diagonal" else self.pooled().diagonal()[None]
         source.check_finite(self._high, spread)
-        tiny = (self._high != 0.0) & (np.abs(self._high) < _NO_SQUARE) & (spread == 0.0)
-        if tiny.any():  # the squares of such values are zero in double precision, whatever they are
-            raise ValueError(source.explain_range())
+        if not spread.all():
+            tiny = (self._high != 0.0) & (np.abs(self._high) < _NO_SQUARE) & (spread == 0.0)
+            if tiny.any():  # the squares of such values are zero in double precision, whatever they are
+                raise ValueError(source.explain_range())
         if not self.counts.any():
             raise ValueError("The total weight of the rows is zero, so nothing can be learned; give positive weights.")
 

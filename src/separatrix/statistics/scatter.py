@@ -105,9 +105,10 @@ class Scatter(Mergeable):
     def flatten(self, limits: Float) -> None:
         """Set columns to zero whose diagonal is at most the limit: what is left there is rounding."""
         diagonal = self.diagonal()
-        flat = (diagonal <= limits) & (limits > 0) & np.isfinite(diagonal)
+        flat = diagonal <= limits
         if not flat.any():
             return
+        flat &= (limits > 0) & np.isfinite(diagonal)
         if self._rows is not None:
             self._rows = np.where(flat, 0.0, self._rows)
         else:
@@ -119,7 +120,8 @@ class Scatter(Mergeable):
         if self._pending and self._matrix is not None:
             rows = np.concatenate(self._pending)
             self._pending = []
-            self._matrix += rows.T @ rows
+            with np.errstate(invalid="ignore", over="ignore"):  # found in the sums, and named
+                self._matrix += rows.T @ rows
 
     def _to_matrix(self) -> None:
         if self._rows is not None:

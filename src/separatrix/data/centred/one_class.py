@@ -39,16 +39,16 @@ class OneClassCentred(Centred):
         sums, self.counts = product[-1, :-1], product[-1, -1:].copy()
         shift = sums / self.counts
         self.mean_high, self.mean_low = (guess + shift)[None], np.zeros((1, len(guess)))
-        self._scatter = product[:-1, :-1] - np.outer(shift, sums)
+        self._scatter = product[:-1, :-1] - shift[:, None] * sums
         self._off = shift * sums
 
     def off(self, times: float) -> bool:
         """Whether some column's mean is further from the guess than so many times its spread, all squared: digits are lost."""
-        return bool(np.any(self._off > times * self._scatter.diagonal()))
+        return bool((self._off > times * self._scatter.diagonal()).any())
 
     def far_from_origin(self) -> bool:
         """Whether the last digits of the means could matter."""
-        return bool(np.any(self.counts * np.square(self.mean_high[0]) > FAR * self._scatter.diagonal()))
+        return bool((self.counts * np.square(self.mean_high[0]) > FAR * self._scatter.diagonal()).any())
 
     def _product(self, guess: Float) -> Float:
         X, width = self._parts[0], len(guess) + 1
@@ -121,11 +121,12 @@ def one_class_centred(X: NDArray[Any], beside: Float, weights: Float | None) -> 
     if len(X) < max(SAMPLE, X.shape[1] + beside.shape[1]) or not (weights is None or weights.all()):
         return None  # rows of weight 0 may hold NaN
     some = np.concatenate([X[:_GUESSED], beside[:_GUESSED]], axis=1, dtype=np.float64)
-    guess = some.mean(axis=0)
-    spread = np.square(some - guess).mean(axis=0)
-    if np.any(np.square(guess) > FAR * spread):
+    guess = np.add.reduce(some) / len(some)
+    some -= guess
+    squares, spread = np.square(guess), np.einsum("ij,ij->j", some, some) / len(some)
+    if (squares > FAR * spread).any():
         return None
-    if np.all(np.square(guess) <= NEAR * spread):
+    if (squares <= NEAR * spread).all():
         guess = np.zeros_like(guess)
     centred = OneClassCentred(X, beside, weights, guess)
     if centred.off(_OFF):  # the first rows are not like the others

@@ -34,7 +34,7 @@ from separatrix.models.discriminant.gaussian_classifier import GaussianClassifie
 from separatrix.models.linear_rule import LinearRule, nan_where_infinite
 from separatrix.models.scikit_learn import HasMethods, Interval, StrOptions
 from separatrix.result import Certificate, Status
-from separatrix.statistics.metric import Metric, metric_of
+from separatrix.statistics.metric import Metric, metric_of, row_lengths
 from separatrix.statistics.moments import Form
 from separatrix.statistics.scatter import Scatter, combine
 from separatrix.statistics.shrinkage import Covariance, shrunk
@@ -229,9 +229,9 @@ class LinearDiscriminantAnalysis(CanonicalTransformer, LinearRule, GaussianClass
         # The rule minimises ½wᵀΣw − wᵀ(μ_k−μ): half the squared residual in its own metric is the gap.
         product = self._scatter.times(coef)
         residual = offsets - product - (0.0 if self._floor is None else coef * self._floor)
-        size = np.abs(offsets) + np.outer(np.sqrt(np.abs(lengths)), np.sqrt(self._scatter.diagonal())) + np.abs(product)
+        size = np.abs(offsets) + np.sqrt(np.abs(lengths))[:, None] * np.sqrt(self._scatter.diagonal()) + np.abs(product)
         unit = float(np.finfo(self._dtype).eps) * (32.0 + 2.0 * np.sqrt(self._moments.total))
-        proven = np.linalg.norm(metric.half(residual), axis=1) + metric.half_bound(unit * size)
+        proven = row_lengths(metric.half(residual)) + metric.half_bound(unit * size)
         where = "" if metric.complete else ", inside the directions in which the rows vary"
         self._certificate = Certificate(
             0.5 * float(np.square(proven).sum()),

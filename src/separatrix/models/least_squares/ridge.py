@@ -231,13 +231,15 @@ class Ridge(FromFormula, StepCount, WithPosterior):
         if not np.isfinite(values).all() or (values < 0).any():
             raise ValueError("alpha must be finite and ≥ 0.")
         self.alpha_ = self.alpha
-        return np.broadcast_to(values, (n_targets,)).copy()
+        return values + np.zeros(n_targets)
 
     def _iterative(self, source: Source) -> tuple[float, int | None, str] | None:
         if isinstance(self.alpha, str) or self.positive:
             return None
         penalised = bool(np.all(np.asarray(self.alpha) > 0))
-        method = method_for(self.solver, source, penalised, number_of_targets(source))
+        method = method_for(self.solver, source, penalised)
+        if method != "gram":  # a step takes longer for several targets
+            method = method_for(self.solver, source, penalised, number_of_targets(source))
         return None if method == "gram" else (self.tol**2, self.max_iter, self.solver)
 
     def _grid(self) -> Float:

@@ -15,14 +15,14 @@ from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.least_squares import LeastSquares
 from separatrix.result import Fit, Status
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.choose import GRAM_LIMIT, affordable_steps, choose_least_squares, expected_steps
+from separatrix.solvers.choose import GRAM_LIMIT, affordable_steps, choose_least_squares
 from separatrix.solvers.least_squares.conjugate_gradient import minimise_ridge
 from separatrix.solvers.least_squares.dual_factor import solve_dual_ridge
 from separatrix.solvers.least_squares.dual_gradient import minimise_dual_ridge
 from separatrix.solvers.least_squares.nonnegative import solve_nonnegative
 from separatrix.solvers.least_squares.norm_ball import solve_norm_ball
 from separatrix.solvers.least_squares.normal_equations import LeastSquaresSolution, solve_ridge
-from separatrix.solvers.least_squares.primal_gradient import look_independent, minimise_primal_ridge
+from separatrix.solvers.least_squares.primal_gradient import expected_steps, minimise_primal_ridge
 from separatrix.solvers.least_squares.refinement import refine
 from separatrix.solvers.least_squares.weighted_rows import (
     DenseRows,
@@ -157,8 +157,7 @@ def fit_by_cg(
         if solver != "cg":
             steps = int(min(most, affordable_steps(n, d, source.entries, len(alpha))))
             if array is not None and n >= d:
-                hopeful = expected_steps(n, d, float(alpha.min()), tol) <= steps and look_independent(array)
-                if not hopeful and min(n, d) <= GRAM_LIMIT:
+                if expected_steps(array, float(alpha.min()), tol) > steps and d <= GRAM_LIMIT:
                     return None
         found = _fit_by_dual(source, alpha, fit_intercept, tol, steps, watch, dtype, hopeless=steps < most)
         if found is not None and (steps == most or found[2].status is not Status.STALLED):

@@ -33,7 +33,7 @@ from separatrix.result import Certificate
 from separatrix.solvers.least_squares.penalised_metric import penalised_metric
 from separatrix.solvers.least_squares.row_factors import EPS, row_factor, unit, without_part_in
 from separatrix.statistics.gram import NormalEquations
-from separatrix.statistics.metric import Metric, metric_of
+from separatrix.statistics.metric import Metric, metric_of, row_lengths
 
 DOUBLE = np.dtype(np.float64)
 LEFT_OUT = "F ≥ 0: directions without variance were left out"
@@ -166,7 +166,7 @@ def _part_of_matrix(equations: NormalEquations, alpha: float, targets: Any, dtyp
     gaps, residual, enough = [], coef, _EXACT_FITTED * float(equations.target_squares[targets].sum())
     for held in _as_published(coef, dtype):
         residual = equations.cross.T[targets] - _normal_product(equations, held, alpha)
-        lengths = np.linalg.norm(metric.half(residual), axis=1)
+        lengths = row_lengths(metric.half(residual))
         rough = metric.rough_bound(_rough_rounding(equations, held, alpha, targets))
         gap = float(np.square(slack * (lengths + rough)).sum())
         if not gap <= enough:
@@ -230,7 +230,7 @@ def _error(equations: NormalEquations, coef: Float, condition: float) -> float:
 
 def objective(equations: NormalEquations, coef: Float, alpha: Float) -> float:
     """F(w), summed over the targets."""
-    penalty = sum(float(a) * float(np.square(w).sum()) for a, w in zip(alpha, coef, strict=True) if a > 0)
+    penalty = sum(float(a) * float(np.dot(w, w)) for a, w in zip(alpha, coef, strict=True) if a > 0)
     return float(equations.residual_squares(coef).sum()) + penalty
 
 
@@ -262,7 +262,7 @@ def rounding_of_gradient(equations: NormalEquations, coef: Float, alpha: float, 
 def _rough_rounding(equations: NormalEquations, coef: Float, alpha: float, targets: Any) -> Float:
     """The same from |S_jk| ≤ √(S_jj S_kk): looser, but no product with a matrix."""
     sizes = np.sqrt(equations.column_squares)
-    spread = np.outer(np.sqrt(equations.target_squares[targets]) + np.abs(coef) @ sizes, sizes)
+    spread = (np.sqrt(equations.target_squares[targets]) + np.abs(coef) @ sizes)[:, None] * sizes
     return _unit(equations) * (spread + alpha * np.abs(coef))
 
 
@@ -301,7 +301,7 @@ def _refined(equations: NormalEquations, metric: Metric, alpha: float, targets: 
     coef, enough = metric.solve(cross), _LEFT * float(equations.target_squares[targets].sum())
     while True:
         half = metric.half(cross - _normal_product(equations, coef, alpha))
-        left = float(np.square(half).sum())
+        left = float(np.vdot(half, half))
         coef += metric.back(half)
         if left <= enough:
             return coef

@@ -17,7 +17,7 @@ from scipy.linalg import lapack
 
 from separatrix.data.block import Float
 from separatrix.statistics.gram import NormalEquations
-from separatrix.statistics.metric import Metric
+from separatrix.statistics.metric import Metric, row_lengths
 
 # Up to this condition number coefficients have the digits that a closed form promises, whatever the targets.
 _MODERATE = 4e4
@@ -47,7 +47,7 @@ class PenalisedMetric(Metric):
         return np.asarray(lapack.dtrtrs(self._lower, rows.T, lower=1, trans=1)[0]).T / self._scale
 
     def half_bound(self, magnitudes: Float) -> Float:
-        return np.linalg.norm(magnitudes / self._scale, axis=1) / self._root
+        return row_lengths(magnitudes / self._scale) / self._root
 
 
 def penalised_metric(equations: NormalEquations, alpha: float) -> PenalisedMetric | None:
