@@ -38,6 +38,7 @@ from separatrix import (
     scan_parquet,
 )
 from separatrix.data import DenseBlock, Intercept, Mapped, SparseBlock, Standardised
+from separatrix.data.centred.dense_rows import rows_at
 from separatrix.data.source import rows_per_block
 
 pytestmark = pytest.mark.filterwarnings(
@@ -979,3 +980,22 @@ def test_compiled_products_of_sparse_blocks_are_numpys(monkeypatch: pytest.Monke
     close(block.curve(s, v), A.T @ (s * (A @ v)))
     for which in (np.array([1, 4, 8]), np.arange(9), np.array([], dtype=np.intp)):
         close(block.gram_of(which, s), (A[:, which] * s[:, None]).T @ A[:, which])
+
+
+@pytest.mark.parametrize("kind", ["rows", "columns", "a part of the columns", "every other row"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_some_rows_of_any_array_are_gathered_without_a_copy_of_all(kind: str, dtype: Any) -> None:
+    X = np.random.default_rng(0).standard_normal((20_000, 24)).astype(dtype)
+    X = {"rows": X, "columns": np.asfortranarray(X), "every other row": X[::2]}.get(kind, X[:, :-1])
+    which = np.array([5, 3, 3, 9_000, 0])
+    tracemalloc.start()
+    try:
+        found, filled = rows_at(X, which), rows_at(X, which, out=np.empty((5, X.shape[1]), dtype=dtype))
+        columns = DenseBlock(X[:5]).columns(np.array([0, 7]))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < X.nbytes / 10
+    np.testing.assert_array_equal(found, X[which])
+    np.testing.assert_array_equal(filled, X[which])
+    np.testing.assert_array_equal(columns.dense(), X[:5, [0, 7]])

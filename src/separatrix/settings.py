@@ -16,8 +16,10 @@ from functools import wraps
 from threading import RLock, get_ident
 from types import EllipsisType
 from typing import Any, ParamSpec, TypeVar
+from weakref import ReferenceType, ref
 
-Given, Result = ParamSpec("Given"), TypeVar("Result")
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 _ENVIRONMENT = "SEPARATRIX_THREADS"
 _BLAS_NAMES = ("blas", "blis", "mkl")
 _threads: ContextVar[int | None] = ContextVar("separatrix_threads", default=None)
@@ -135,16 +137,12 @@ class _OneBlasThread:
     """
 
     def __init__(self) -> None:
-        self._users: dict[int, int] = {}  # with the thread each of them came from
+        self._users: dict[object, int] = {}  # with the thread each of them came from
         self._before: dict[Any, int] = {}
         self._lock = RLock()  # an abandoned user may leave while its thread is in here
         self._libraries: list[Any] | None = None
 
-    def counts(self, user: int) -> bool:
-        """Whether a user has come and not left."""
-        return user in self._users
-
-    def enter(self, user: int) -> None:
+    def enter(self, user: object) -> None:
         if self._libraries is None:
             self._libraries = _blas_libraries()
         with self._lock:
@@ -155,7 +153,7 @@ class _OneBlasThread:
                     self._before[library] = threads
                     _set_threads(library, 1)
 
-    def leave(self, user: int) -> None:
+    def leave(self, user: object) -> None:
         with self._lock:
             self._users.pop(user, None)
             if not self._users:
@@ -180,7 +178,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_one_blas_thread.after_fork)
 
 
-class one_blas_thread:  # noqa: N801  # used as a function: `with one_blas_thread():`, or as a decorator
+class one_blas_thread:  # used as a function: `with one_blas_thread():`, or as a decorator
     """BLAS on one thread: our own pool is the only source of parallelism.
 
     Threads inside threads are the main cause of slow dense passes, and the result of a BLAS call may
@@ -188,17 +186,22 @@ class one_blas_thread:  # noqa: N801  # used as a function: `with one_blas_threa
     A class, since small fits and predictions spend a share of their time on entering what `contextmanager` makes.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__", "_user")
 
     def __enter__(self) -> None:
-        _one_blas_thread.enter(id(self))
+        self._user: ReferenceType[Any] | None = ref(
+            self, _one_blas_thread.leave
+        )  # one that Ctrl-C lets fall leaves too
+        _one_blas_thread.enter(self._user)
 
     def __exit__(self, *error: object) -> None:
-        _one_blas_thread.leave(id(self))
-
-    def __del__(self) -> None:  # Ctrl-C on the way in or out: to leave twice is to leave once
-        if _one_blas_thread.counts(id(self)):
-            _one_blas_thread.leave(id(self))
+        user, self._user = self._user, None
+        assert user is not None
+        try:
+            _one_blas_thread.leave(user)
+        except BaseException:  # Ctrl-C on the way out: to leave twice is to leave once
+            _one_blas_thread.leave(user)
+            raise
 
     def __call__(self, function: Callable[Given, Result]) -> Callable[Given, Result]:
         """The function with BLAS on one thread while it runs."""

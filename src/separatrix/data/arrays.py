@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.block import Block, Float
+from separatrix.data.centred.dense_rows import rows_at
 from separatrix.data.checks import check_numbers, real_numbers
 from separatrix.data.dense import WORTH_COMPILING, DenseBlock
 from separatrix.data.labels import check_finite_target, encode, known_labels
@@ -164,7 +165,7 @@ class ArraySource(MemorySource):
 
         def gather(start: int) -> None:  # most of the time goes into first touches of `rows`
             at = slice(start, start + _GATHERED)
-            np.take(self._X, which[at], axis=0, out=rows[at], mode="clip")  # other modes copy once more
+            rows_at(self._X, which[at], out=rows[at])
 
         in_parallel(gather, range(0, len(which), _GATHERED))
         return type(self)(rows, None, None)

@@ -75,7 +75,9 @@ class DenseBlock(StoredBlock):
         return np.einsum("ij,ij->j", X, X) if weights is None else np.einsum("i,ij,ij->j", weights, X, X)
 
     def columns(self, which: Codes) -> DenseBlock:
-        return DenseBlock(np.take(self.X, which, axis=1), self.y, self.weights, self.start)
+        down = self.X.flags.f_contiguous
+        picked = np.take(self.X.T, which, axis=0).T if down else np.take(self.X, which, axis=1)
+        return DenseBlock(picked, self.y, self.weights, self.start)
 
     def row_squares(self, metric: Float) -> Float:
         X = self._double()

@@ -267,11 +267,11 @@ class Source(ABC):
 
         with one_blas_thread(), self.within_memory():
             pieces = iter(self._pieces() if rows is None else self._finer_pieces(rows))
-            ahead = list(islice(pieces, 2))
+            ahead, threads = list(islice(pieces, 2)), threads_here()
             if len(ahead) == 1:  # nothing to share
                 of_piece(0, ahead.pop())
             else:
-                share(of_piece, chain(ahead, pieces), threads_here())
+                share(of_piece, chain(ahead, pieces), threads)
 
     def map(self, block_fn: Callable[[Block], Result], rows: int | None = None) -> list[Result]:
         """block_fn of every block, in block order."""

@@ -182,7 +182,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     def _validate_params(self) -> None:
         """scikit-learn's checks, of the values that were not the last to pass them."""
         names, accepted = self._names or self._get_param_names(), self._accepted
-        fresh = {name: getattr(self, name) for name in names if getattr(self, name) is not accepted.get(name, Estimator)}
+        fresh = {
+            name: getattr(self, name) for name in names if getattr(self, name) is not accepted.get(name, Estimator)
+        }
         if fresh:
             check_parameters(self._parameter_constraints, fresh, type(self).__name__)
             self._accepted.update({name: value for name, value in fresh.items() if isinstance(value, _CONSTANTS)})

@@ -156,9 +156,9 @@ def fit_by_cg(
         steps = most = max_iter or _DEFAULT_MAX_ITER
         if solver != "cg":
             steps = int(min(most, affordable_steps(n, d, source.entries, len(alpha))))
-            if array is not None and n >= d:
-                if expected_steps(array, float(alpha.min()), tol) > steps and d <= GRAM_LIMIT:
-                    return None
+            tall = array if d <= min(n, GRAM_LIMIT) else None
+            if tall is not None and expected_steps(tall, float(alpha.min()), tol) > steps:
+                return None
         found = _fit_by_dual(source, alpha, fit_intercept, tol, steps, watch, dtype, hopeless=steps < most)
         if found is not None and (steps == most or found[2].status is not Status.STALLED):
             return found

@@ -36,8 +36,9 @@ _PIVOTED = 1000
 _PROVES = 0.1
 # Columns whose squares are so much larger than the typical ones are judged in their own units.
 _LARGE = 1e6
-# Rows are of moderate condition when the eigenvalues of their products that are not rounding are so even.
-_CLEAR = 1e-6
+# Directions are clear when the eigenvalues of the products of scaled rows are so even. The Cholesky factor of products needs
+# less: steps of refinement mend what its rounding, ε over this, leaves, and the minimum norm has the condition of the rows.
+_CLEAR, _FACTORED = 1e-6, 1e-9
 # Share of the squares of the targets that may be left in the residual of a dual point, how much a step of refinement has to
 # gain, and how many there are.
 _LEFT, _GAIN, _STEPS = 1e-22, 1e-2, 6
@@ -265,7 +266,7 @@ class _CholeskyFactor:
         if not len(gram):
             return cls(rows, gram)
         lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
-        if failed or not lapack.dpocon(lower, np.abs(gram).sum(axis=0).max(initial=0.0), uplo="L")[0] > _CLEAR:
+        if failed or not lapack.dpocon(lower, np.abs(gram).sum(axis=0).max(initial=0.0), uplo="L")[0] > _FACTORED:
             return None
         return cls(rows, lower)
 
