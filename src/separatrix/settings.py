@@ -189,9 +189,8 @@ class one_blas_thread:  # used as a function: `with one_blas_thread():`, or as a
     __slots__ = ("__weakref__", "_user")
 
     def __enter__(self) -> None:
-        self._user: ReferenceType[Any] | None = ref(
-            self, _one_blas_thread.leave
-        )  # one that Ctrl-C lets fall leaves too
+        # One that Ctrl-C lets fall leaves when it is collected.
+        self._user: ReferenceType[Any] | None = ref(self, _one_blas_thread.leave)
         _one_blas_thread.enter(self._user)
 
     def __exit__(self, *error: object) -> None:

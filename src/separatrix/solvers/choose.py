@@ -35,7 +35,8 @@ def choose_least_squares(
     columns ≤ 6000                         ``"gram"``: one pass, closed form
     rows ≤ 6000                            ``"gram"`` on the rows' side
     both larger                            ``"cg"``: one pass per step, bounded memory
-    penalised, and 12 steps cost less      ``"cg"``: see `affordable_steps`
+    penalised, and 12 steps cost less      ``"cg"``: see `affordable_steps`; an array with more rows than columns goes on to
+                                           ``"gram"`` where a few rows show that its columns depend on each other
     the same, sparse, and 6 steps do       ``"cg"``
     an array with few rows                 ``"dual"``: the Gram matrix of the rows, which are not copied
     =====================================  ===========================================

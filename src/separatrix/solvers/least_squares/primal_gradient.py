@@ -57,7 +57,7 @@ def expected_steps(X: NDArray[Any], penalty: float, tol: float) -> float:
     ratio, added = math.sqrt(d / n), penalty / size
     root = math.sqrt((np.square(1.0 + ratio) + added) / max(np.square(1.0 - ratio) + added, _TINY))
     gain = 2.0 * math.log((root + 1.0) / max(root - 1.0, _TINY))
-    return math.log(max(1.0, size / penalty) / tol) / gain
+    return math.log(max(1.0, size / penalty) / max(tol, _TINY)) / gain
 
 
 def minimise_primal_ridge(
