@@ -156,6 +156,25 @@ def test_a_row_is_explained_with_the_decision_by_losses(found):
     assert one.in_words("Row 1").endswith(f"By the losses the decision is {second}.")
 
 
+def test_a_report_shows_rows_of_naive_bayes_as_they_were_explained(tmp_path):
+    nothing_else = compare(table(), "kind", families=["naive-bayes"], cv=2)
+    mistake, doubt = nothing_else.explained
+    assert (mistake[0], doubt[0]) == ("The surest mistake", "The most doubtful row")
+    best, codes = nothing_else.recommended, nothing_else.codes
+    assert best.predicted[mistake[1]] != codes[mistake[1]]
+    assert (
+        best.proba[mistake[1], codes[mistake[1]]]
+        == best.proba[best.predicted != codes][
+            np.arange((best.predicted != codes).sum()), codes[best.predicted != codes]
+        ].min()
+    )
+    sx.write_report(nothing_else, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count("for a row of which nothing is known it is") == 2 and "The surest mistake, row" in page
+    machine = compare(table(), "kind", families=["qda"], cv=2)
+    assert machine.explained == []
+
+
 def test_rows_of_curved_models_are_not_explained_by_parts(found):
     model = next(one.model for one in found.candidates if one.family == "qda")
     with pytest.raises(ValueError, match="explained by parts"):

@@ -194,7 +194,7 @@ def _rows(comparison: Comparison) -> Iterator[ExplainedRow]:
     """The surest mistake and the most doubtful row, where the model adds up what columns say."""
     for what, i, found in comparison.explained:
         row = comparison.rows.number_of(i)
-        decision = found.in_words("By the model of all rows it")
+        decision = found.in_words("By the model of all rows it", number)
         words = f"{what}, row {row}, is {comparison.classes[comparison.codes[i]]}. {decision} {found.flip}"
         cells = [
             [

@@ -12,6 +12,7 @@ With a loss the action is not always the most probable class. The terms are thos
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,13 +43,13 @@ class RowExplanation:
     base: str = "the average row"  # what pushes are measured from
     action: Any = None  # what is done by the losses of the model, if it has some
 
-    def in_words(self, row: str) -> str:
-        """The decision in a sentence, about a row that is called so."""
+    def in_words(self, row: str, number: Callable[[float], str] = "{:.3g}".format) -> str:
+        """The decision in a sentence, about a row that is called so, with numbers as they are written there."""
         which = "is decided to be" if self.action is None else "is most probably"
         done = "" if self.action is None else f" By the losses the decision is {self.action}."
         return (
-            f"{row} {which} {self.decided}, with a lead of {self.lead:.3g} over {self.against}; for {self.base} it is "
-            f"{self.typical:.3g}.{done}"
+            f"{row} {which} {self.decided}, with a lead of {number(self.lead)} over {self.against}; for {self.base} it is "
+            f"{number(self.typical)}.{done}"
         )
 
 
