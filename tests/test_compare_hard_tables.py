@@ -24,6 +24,7 @@ from separatrix.comparison.table_model import TableModel
 from separatrix.comparison.why.curved import CURVED
 from separatrix.geometry.programmes import OutOfTime, aside
 from separatrix.geometry.separation import separability
+from separatrix.report.answers import more_rows
 
 N = 600
 
@@ -268,6 +269,19 @@ def test_pictures_of_the_table_that_take_too_long_are_named(clean, monkeypatch):
     assert "not measured. It was given up after 1 s" in found.outliers
     assert "was not found. It was given up after 1 s" in found.plane
     assert time.perf_counter() - start < 25.0
+
+
+def test_a_learning_curve_that_takes_too_long_is_named(clean, monkeypatch):
+    def build(**parameters):
+        calls.append(1)
+        return Slow() if len(calls) > 12 else LinearDiscriminantAnalysis()
+
+    calls = []
+    monkeypatch.setitem(FAMILIES, "lda", replace(FAMILIES["lda"], build=build))
+    found = compare(clean, "y", families=["lda"], stage_seconds=2.0)  # five folds and all rows before the curve
+    given_up = "The learning curve was given up after 2 s; raise stage_seconds (--stage-seconds) to wait."
+    assert given_up in found.notes and len(found.learning_curve["sizes"]) == 2  # 10 % and, of known models, all rows
+    assert more_rows(found) == f"That cannot be said. {given_up}"
 
 
 def test_gradient_boosting_that_takes_too_long_is_named(monkeypatch):

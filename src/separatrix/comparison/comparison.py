@@ -83,8 +83,8 @@ class Comparison:
     separability : str
         Whether a linear rule separates the classes, in a sentence.
     learning_curve : dict
-        Of the recommended family: "score" (its name), "sizes", and lists of "train_mean", "train_error", "test_mean",
-        "test_error".
+        Of the recommended family: "score" (its name), "sizes", lists of "train_mean", "train_error", "test_mean",
+        "test_error", and "given_up", a sentence where it took too long.
     encoder : TableEncoder
         Learnt from all rows.
     encoded : ndarray of shape (n, n_features)
@@ -379,6 +379,7 @@ def compare(
             *read.notes,
             *notes,
             *substituted,
+            *filter(None, [curve["given_up"]]),
             *dict.fromkeys(str(one.message) for one in caught),
         ],
         tie_rule=tie_rule(by, least, margin, task.chance),

@@ -35,6 +35,8 @@ def answers(comparison: Comparison | StreamedComparison) -> list[tuple[str, str]
 def more_rows(comparison: Comparison) -> str:
     """Whether more rows would help, by the learning curve of the recommended model."""
     curve: dict[str, Any] = comparison.learning_curve
+    if curve["given_up"]:
+        return f"That cannot be said. {curve['given_up']}"
     sizes, test, train = (np.array(curve[name], dtype=float) for name in ("sizes", "test_mean", "train_mean"))
     if len(sizes) < _LAST:
         return "That cannot be said: there are too few rows to learn from fewer."

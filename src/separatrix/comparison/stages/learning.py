@@ -15,7 +15,7 @@ from separatrix.comparison.fitting import predictions, train
 from separatrix.comparison.measures import standard_error
 from separatrix.comparison.validation import Step, Task, Trial
 from separatrix.data.block import Codes, Float
-from separatrix.geometry.programmes import Deadline
+from separatrix.geometry.programmes import Deadline, OutOfTime
 
 LEARNING_SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 
@@ -24,11 +24,12 @@ def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
     """Scores on the rows learnt from and on those left out, for five sizes of the training part of each fold.
 
     The parameters are those that the full training part of the fold chose; its model is known. A size too small to fit is
-    left out.
+    left out; a curve that takes longer than a stage may says so under "given_up".
     """
     codes, family = task.codes, trial.family
     limit = Deadline(task.stage_seconds)
     found: list[tuple[float, Float]] = []
+    curve: dict[str, Any] = {"score": "accuracy" if trial.proba is None else "log_loss", "given_up": ""}
     for share in LEARNING_SHARES:
         sizes, scores = [], []
         for k in range(task.n_folds):
@@ -45,14 +46,17 @@ def learning_curve(task: Task, trial: Trial, step: Step) -> dict[str, Any]:
                 related = task.related.take(inside)
                 model = known or train(family, trial.build, X, y, task.seed, given, limit, part.weights, related)
                 weights = None if task.weights is None else task.weights[outside]
-                after = _score(model.estimator, X_left_out, codes[outside], weights)
-                scores.append([_score(model.estimator, X, y, part.weights), after])
+                left_out = _score(model.estimator, X_left_out, codes[outside], weights)
+                scores.append([_score(model.estimator, X, y, part.weights), left_out])
+            except OutOfTime:
+                after = f"after {task.stage_seconds:.3g} s; raise stage_seconds (--stage-seconds) to wait."
+                curve["given_up"] = f"The learning curve was given up {after}"
+                break
             except Exception:  # too few rows for this family, hence a gap in the curve
                 break
             sizes.append(len(inside))
         if len(sizes) == task.n_folds:
             found.append((float(np.mean(sizes)), np.array(scores)))
-    curve: dict[str, Any] = {"score": "accuracy" if trial.proba is None else "log_loss"}
     curve["sizes"] = [round(size) for size, _ in found]
     for at, side in enumerate(("train", "test")):
         curve[f"{side}_mean"] = [float(scores[:, at].mean()) for _, scores in found]
