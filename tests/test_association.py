@@ -26,6 +26,25 @@ def test_p_values_of_noise_are_uniform_enough(n, d, classes):
         assert low <= hits <= high
 
 
+@pytest.mark.parametrize("kind", ["rare marks", "heavy tails", "copies"])
+def test_columns_that_are_no_gaussians_do_not_look_associated(kind):
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(400):
+        if kind == "rare marks":
+            X = (rng.random((40, 4)) < 0.1) * 2.0
+        else:
+            X = (
+                rng.standard_cauchy((40, 3))
+                if kind == "heavy tails"
+                else np.repeat(rng.normal(size=(40, 1)), 6, axis=1)
+            )
+        spread = X.std(axis=0)
+        found.append(association(X / np.where(spread > 0, spread, 1.0), (rng.random(40) < 0.3).astype(int)))
+    hits = int((np.array(found) < LEVEL).sum())
+    assert stats.binom.ppf(1e-4, 400, LEVEL - 0.06) <= hits <= stats.binom.ppf(1 - 1e-4, 400, LEVEL + 0.03)
+
+
 def test_it_is_near_what_permutations_say():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(80, 5)), rng.integers(3, size=80)
