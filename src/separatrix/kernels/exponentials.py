@@ -78,7 +78,7 @@ def log_one_plus(u: Any) -> Any:
     return 2.0 * (s + s * (z * p)) + (_LOG2 if far else 0.0)
 
 
-@compiled(fastmath={"contract"})
+@compiled(fastmath={"contract"}, error_model="numpy")
 def log_one_plus_many(u: Any) -> Any:
     """log(1 + u) for any u ≥ 0."""
     near = log_one_plus(min(u, 1.0))

@@ -22,6 +22,8 @@ class Progress:
 
     def __call__(self, state: dict[str, Any]) -> None:
         seconds = perf_counter() - self._start
+        if not self._verbose and seconds <= _QUIET_SECONDS:
+            return
         line = f"{self._name}: iteration {state['iteration']}, {seconds:.1f} s, "
         if "violation" in state:
             line += f"largest violation {state['violation']:.2g}, {state['rows']} rows in play"

@@ -76,7 +76,7 @@ def _add_gradient(slopes: Any, lines: Any, gradient: Any) -> None:
                     gradient[k, j + a] += total
 
 
-@compiled(fastmath=_FAST)
+@compiled(fastmath=_FAST, error_model="numpy")
 def softmax_lines(
     X: Any, ones: Any, codes: Any, weights: Any, offset: Any, W: Any, gradient: Any, products: Any, bend: Any, kept: Any
 ) -> tuple[Any, Any, Any]:
