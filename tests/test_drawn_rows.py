@@ -105,6 +105,29 @@ def test_a_sample_held_in_short_is_that_of_the_features(
     assert model.fit_.passes == other.fit_.passes
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("missing", [None, "NA"])  # nothing, and a text that only the whole table tells to be no label
+def test_labels_of_a_complete_table_are_read_by_the_worker(tmp_path: Path, kind: str, missing: str | None) -> None:
+    """The calling thread only decodes then; where a row may have no label, it has to look which are left."""
+    table = people(2_000)
+    whole = scanned(tmp_path, kind, table).labelled()
+    holed = table.copy()
+    holed.loc[1_500:1_600, "ill"] = missing
+    (tmp_path / "holed").mkdir()
+    part = scanned(tmp_path / "holed", kind, holed).labelled()
+    assert all("y" not in vars(block) for block in whole.blocks())
+    np.testing.assert_array_equal(whole.targets(), (table["ill"] == "yes").astype(int))
+    np.testing.assert_array_equal(part.targets(), whole.targets()[holed["ill"].isin(["yes", "no"])])
+    (block,) = (block for block in whole.blocks() if block.start <= 1_000 < block.start + block.n)
+    np.testing.assert_array_equal(block.part(slice(5, 50)).codes, block.codes[5:50])
+    swapped = whole.labelled(np.array(["maybe", "no", "yes"]))
+    np.testing.assert_array_equal(swapped.targets(), whole.targets() + 1)
+    model = sx.LogisticRegression().fit(whole)
+    rows = holed["ill"].isin(["yes", "no"]).to_numpy()
+    right = (model.predict(whole) == table["ill"])[rows].mean()
+    assert model.score(scanned(tmp_path / "holed", kind, holed)) == pytest.approx(right, rel=1e-12)
+
+
 def test_two_fits_of_one_source_use_one_draw(tmp_path: Path) -> None:
     source = scanned(tmp_path, "parquet", people())
     (one, at), (two, again) = (source.labelled().sample(500) for _ in range(2))

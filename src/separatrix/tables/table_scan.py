@@ -115,6 +115,12 @@ class TableScan:
         except ValueError as error:  # a regression needs none
             return (), Counter(), str(error)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every row has one of the classes."""
+        classes, unlabelled, _ = self._classes()
+        return bool(classes) and self.known == self.n and not unlabelled
+
     def encoding(self, decimal: Mark, standardise: bool = True) -> TableEncoding:
         """The schema of the table, and the encoder that its rows with a label teach."""
         classes, unlabelled, no_classes = self._classes()

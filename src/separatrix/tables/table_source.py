@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -49,13 +49,13 @@ class TableBlock(DenseBlock):
         batch: Any,
         path: str,
         encoding: TableEncoding | None,
-        y: NDArray[Any] | None,
+        y: NDArray[Any] | Callable[[Any], NDArray[Any]] | None,
         weights: Float | None,
         start: int,
         coding: RowCoding | None = None,
         compiled: bool = False,
     ) -> None:
-        self.batch, self.path, self._encoding, self.y, self.weights = batch, path, encoding, y, weights
+        self.batch, self.path, self._encoding, self._target, self.weights = batch, path, encoding, y, weights
         self.start, self._scratch, self._coding = start, False, coding
         large = compiled or start >= LONG or self.n * self.shape[1] >= WORTH_COMPILING
         self._compiled = large and coding is not None
@@ -64,6 +64,14 @@ class TableBlock(DenseBlock):
     def shape(self) -> tuple[int, int]:
         columns = self.batch.num_columns if self._encoding is None else len(self._encoding.encoder.features_)
         return self.batch.num_rows, columns
+
+    @cached_property
+    def y(self) -> NDArray[Any] | None:  # type: ignore[override]  # made on demand
+        """Targets; those that can be read by the worker are, while others decode."""
+        if not callable(self._target):
+            return self._target
+        with named(self.path):
+            return self._target(self.batch)
 
     @cached_property
     def rows(self) -> TableRows:
@@ -104,7 +112,7 @@ class TableBlock(DenseBlock):
         return CodedSums(self.code, self._coding, self.codes, self.weights), False
 
     def part(self, rows: slice) -> TableBlock:
-        y = None if self.y is None else self.y[rows]
+        y = self._target if self._target is None or callable(self._target) else self._target[rows]
         weights = None if self.weights is None else self.weights[rows]
         batch = self.batch.slice(rows.start, rows.stop - rows.start)
         start = self.start + rows.start
@@ -129,6 +137,14 @@ class TableColumns:
     drawn: DrawnRows = field(default_factory=DrawnRows)
     coded: CodedDraw | None = None
     """These rows once they have been asked for, in the place of `drawn`."""
+    complete: TableEncoding | None = None
+    """The encoding in which every row has a class, if that has been found."""
+
+
+def _codes(encoding: TableEncoding, recoded: NDArray[np.intp] | None, batch: Any) -> NDArray[np.intp]:
+    """Class codes of rows that all have a class."""
+    own = encoding.schema.read_target(batch)[0]
+    return own if recoded is None else recoded[own]
 
 
 class TableSource(Source):
@@ -169,6 +185,7 @@ class TableSource(Source):
         self.passes += 1
         columns.n_rows, columns.drawn = found.known, found.drawn
         encoding = found.encoding(columns.decimal)
+        columns.complete = encoding if found.is_complete else None
         for finding in encoding.schema.findings:
             if MOSTLY_NUMBERS in finding:  # nobody sees the findings of a fit, and a column of it is lost or spread out
                 warnings.warn(finding, stacklevel=outside())
@@ -230,6 +247,9 @@ class TableSource(Source):
         y: NDArray[Any] | None = None
         known: NDArray[np.bool_] | None = None
         if encoding is not None and self._role == "labels":
+            if encoding is self.columns.complete and self.columns.weight is None:  # no row is left out
+                codes = partial(_codes, encoding, self._recoded)
+                return TableBlock(batch, path, encoding, codes, None, start, self._coding(encoding))
             y, known = encoding.schema.read_target(batch)
         elif self._role == "values":
             column = plain(batch.column(self._named_target()))
