@@ -70,7 +70,7 @@ def test_drawn_rows_are_rows_of_the_table_however_it_is_cut(
 
 def test_too_few_rows_for_many_categories_are_no_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = scanned(tmp_path, "parquet", people()).labelled()
-    monkeypatch.setattr(table_files, "_ROWS_PER_FEATURE", 10_000)  # of the rows that are drawn
+    monkeypatch.setattr(table_source, "_ROWS_PER_FEATURE", 10_000)  # of the rows that are drawn
     assert source.sample(10**9) is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -112,6 +113,31 @@ def test_a_long_table_with_holes_is_the_same_everywhere(tmp_path: Path) -> None:
             np.testing.assert_allclose(fitted.coef_, fits["csv"].coef_, rtol=1e-9, atol=1e-9, err_msg=name)
             one, other = fitted.fit_.certificate, fits["csv"].fit_.certificate
             assert one.objective - one.gap <= other.objective + 1e-12 * abs(other.objective), name
+
+
+@pytest.mark.parametrize("unlabelled", [False, True])
+def test_a_long_table_begins_on_rows_drawn_by_the_workers(unlabelled: bool, cluster: Any) -> None:
+    """They come with what the columns are, and never go back; without a label in some rows all begins with all rows."""
+    rng, n = np.random.default_rng(9), 20_000
+    table = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "kind": rng.choice(["x", "y", None], n)})
+    table["ill"] = np.where(table["a"] + (table["kind"] == "x") + rng.logistic(size=n) > 0, "yes", "no")
+    if unlabelled:
+        table.loc[100:120, "ill"] = None
+    frame = dd.from_pandas(table, npartitions=3)
+    model, source, plain = sx.LogisticRegression(tol=1e-11), scan_dask(frame, "ill"), scan_dask(frame, "ill")
+    plain.columns.share = 0.0
+    drawn, whole = (clone(model).fit(one) for one in (source, plain))
+    np.testing.assert_allclose(drawn.coef_, whole.coef_, rtol=1e-5, atol=1e-6)
+    found = source.labelled().sample(500)
+    assert (found is None) == unlabelled and plain.labelled().sample(500) is None
+    if found is not None:
+        some, which = found
+        matrix = np.concatenate(list(source.labelled().each(lambda block: block.X)))
+        np.testing.assert_allclose(some.matrix(), matrix[which], rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(some.targets(), (table["ill"] == "yes").to_numpy()[which])
+        assert drawn.fit_.passes < whole.fit_.passes
+        sent = pickle.loads(pickle.dumps(source.columns))
+        assert sent.coded is None and not sent.drawn.streams and source.columns.coded is not None
 
 
 def test_columns_of_their_own_families(tmp_path: Path, cluster: Any) -> None:

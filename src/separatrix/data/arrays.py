@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.data.block import Block, Float
+from separatrix.data.block import Block, Codes, Float
 from separatrix.data.centred.dense_rows import rows_at
 from separatrix.data.checks import check_numbers, real_numbers
 from separatrix.data.dense import WORTH_COMPILING, DenseBlock
@@ -29,6 +29,11 @@ _MANY_ENTRIES = 1_000_000
 _SPARSE_BLOCKS = 16
 # Stored entries, and rows, of a block that a second thread is woken for, and entries of one that may be made dense.
 _WORTH_SHARING, _SHARED_ROWS, _DENSE_BLOCK = 1 << 17, 1 << 14, 1 << 22
+# A gradient at the optimum of a sample and one after a step in its Hessian prove what is left, if that Hessian is near enough
+# to that of all rows: Rν (see solvers/curvature.py) grows as n/rows², and with the number of parameters d as about d^1.5.
+_ROOT, _POWER = 6.5, 0.75
+# What solvers begin on (see solvers/choose.py): a share of the rows, so many at least, and so many for each parameter.
+_BEGUN_ON, FEWEST, _ROWS_PER_PARAMETER = 16, 2000, 24
 # Entries for each column up to which half of the columns may be empty.
 _FULL_COLUMNS = 4
 
@@ -37,6 +42,39 @@ def spread(n_rows: int, rows: int) -> NDArray[np.intp]:
     """Fixed random rows, one of every run of so many: the same in every run, without a period that the data may share."""
     edges = np.linspace(0, n_rows, min(rows, n_rows) + 1).astype(np.intp)
     return np.random.default_rng(0).integers(edges[:-1], edges[1:])
+
+
+def enough_rows(n_rows: int, n_parameters: int) -> int:
+    """Rows of a sample beyond which more of them save no pass over all."""
+    return int(_ROOT * max(1, n_parameters) ** _POWER * n_rows**0.5)
+
+
+def asked_next(rows: int, n_rows: int, n_parameters: int) -> int:
+    """How many rows will be asked for after so many: a few for the units of the columns come before those to begin on."""
+    more = max(FEWEST, n_rows // _BEGUN_ON, _ROWS_PER_PARAMETER * n_parameters)
+    return more if rows < more <= n_rows // 4 else rows
+
+
+def rows_drawn(source: Source, sizes: set[int]) -> dict[int, tuple[Source, NDArray[np.intp]]]:
+    """Samples of these sizes of a labelled source of known length, each here and with the numbers of its rows. One pass."""
+    assert source.n_rows is not None, "the rows have been counted"
+    chosen = {rows: spread(source.n_rows, rows) for rows in sizes}
+    every = np.unique(np.concatenate(list(chosen.values())))
+
+    def of_block(block: Block) -> tuple[NDArray[Any], Codes, Float | None]:
+        at = every[slice(*np.searchsorted(every, [block.start, block.start + block.n]))] - block.start
+        return block.dense()[at], block.codes[at], None if block.weights is None else block.weights[at]
+
+    parts = [part for part in source.map(of_block) if len(part[1])]
+    X, codes = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    weights = None if parts[0][2] is None else np.concatenate([part[2] for part in parts])
+    found = dict[int, tuple[Source, NDArray[np.intp]]]()
+    for rows, which in chosen.items():
+        at = slice(None) if len(which) == len(every) else np.searchsorted(every, which)
+        drawn = ArraySource(X[at], codes[at], None if weights is None else weights[at])
+        drawn.classes = source.classes
+        found[rows] = drawn, which
+    return found
 
 
 class MemorySource(Source):

@@ -20,6 +20,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.data.arrays import FEWEST, asked_next, enough_rows, rows_drawn
 from separatrix.data.arrow_columns import NUMERIC, coded, decoded, kind, numbers
 from separatrix.data.block import Block, Codes, Float, StoredBlock
 from separatrix.data.checks import DATES, nearest_name
@@ -32,6 +33,8 @@ from separatrix.data.text_files import NO_ROWS, UnreadableFile
 
 # Smaller than in memory: here every block in flight is memory that was not there before.
 _BLOCK_BYTES = 1 << 20
+# The most that a sample takes; fewer rows than these are not worth leaving out.
+_SAMPLED_BYTES, _SAMPLED_ROWS = 1 << 27, 1 << 14
 _SHOWN = 30  # columns that are printed
 
 
@@ -90,6 +93,7 @@ class FileSource(Source):
 
     _role = ""  # what the targets are read as: "labels", "values" or not at all
     _cache: BlockCache | None = None
+    _samples: dict[int, tuple[Source, NDArray[np.intp]]]
     _block_bytes = _BLOCK_BYTES
     _room: Callable[[tuple[int, int], np.dtype[Any]], NDArray[Any]] | None = None
 
@@ -284,9 +288,29 @@ class FileSource(Source):
             if too_many or kind(dtype) not in kinds:
                 raise ValueError(f"{path}: the target {self._target!r} is of type {dtype}; {advice}.")
         view = copy(self)
-        view._role, view.classes = role, None
+        view._role, view.classes, view._samples = role, None, {}
         view._cache = BlockCache(_stored, _loaded)
         return view
+
+    def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
+        """Random rows, those that an array of all rows would give, if these are few: one pass brings the next ones too."""
+        if self._role != "labels" or self.classes is None or self.n_rows is None:
+            return None
+        rows = self._within_room(rows)
+        if rows not in self._samples:
+            more = asked_next(rows, self.n_rows, self._n_parameters)
+            if more == rows < FEWEST:  # for the units alone, which the first block shows as well as these
+                return None
+            self._samples.update(rows_drawn(self, {rows, self._within_room(more)}))
+        return self._samples[rows]
+
+    @property
+    def _n_parameters(self) -> int:
+        return (self.n_features + 1) * max(1, len(() if self.classes is None else self.classes) - 1)
+
+    def _within_room(self, rows: int) -> int:
+        enough = max(_SAMPLED_ROWS, enough_rows(self.n_rows or 0, self._n_parameters))
+        return max(1, min(rows, enough, _SAMPLED_BYTES // (8 * self.n_features)))
 
     def labelled(self, classes: NDArray[Any] | None = None) -> Self:
         """The same rows with class codes; without given classes, a pass over the target alone finds them."""

@@ -15,21 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.data.arrays import enough_rows
+
 DRAWN_BYTES = 1 << 27
 """The most that drawn rows take."""
 # Features that a column becomes, about; of few rows a larger share is drawn.
 _WIDENED, _SHARE, _LEAST = 3, 1 / 8, 4096
-# A gradient at the optimum of the sample and one after a step in its Hessian prove what is left, if that Hessian is near enough
-# to that of all rows: Rν (see solvers/curvature.py) grows as n/rows², and with the number of features d as about d^1.5.
-_ROOT, _POWER = 6.5, 0.75
 
 
-def share_to_draw(n_rows: int, n_columns: int, row_bytes: float = 0.0) -> float:
-    """The share of about so many rows that is drawn; none of tables that are small enough to be read without."""
+def share_to_draw(n_rows: int, n_columns: int, row_bytes: float = 0.0, room: int = DRAWN_BYTES) -> float:
+    """The share of about so many rows that is drawn, into so many bytes; none of tables that are read without as well."""
     if n_rows < 2 * _LEAST:
         return 0.0
-    most = int(DRAWN_BYTES / max(8.0 * n_columns, row_bytes, 1.0))
-    enough = _ROOT * (_WIDENED * max(1, n_columns)) ** _POWER * n_rows**0.5
+    most = int(room / max(8.0 * n_columns, row_bytes, 1.0))
+    enough = enough_rows(n_rows, _WIDENED * n_columns)
     return min(most, max(_LEAST, min(_SHARE * n_rows, enough))) / n_rows
 
 

@@ -20,11 +20,15 @@ from separatrix.data.frames import FrameBlock, FrameSource
 from separatrix.data.number_text import NumberText, decimal_mark
 from separatrix.data.readers import named
 from separatrix.data.source import Engine, Source
+from separatrix.tables.drawn_rows import share_to_draw
 from separatrix.tables.reading import FIRST_ROW
 from separatrix.tables.rows import as_arrow
 from separatrix.tables.table_files import FIRST_ROWS
 from separatrix.tables.table_scan import TableEncoding
 from separatrix.tables.table_source import TableColumns, TableSource
+
+# The most that rows drawn elsewhere take: they come here over one connection.
+_BROUGHT_BYTES = 1 << 25
 
 
 class FrameTable(TableSource):
@@ -97,7 +101,10 @@ def frame_table(rows: Source, target: str | None, weight: str | None, names: Seq
     types = {name: first.schema.field(name).type for name in names}
     texts = [NumberText(plain(first.column(name))) for name, dtype in types.items() if kind(dtype) == "text"]
     described = {name: str(dtype) for name, dtype in types.items()}
-    return FrameTable(rows, TableColumns(target, weight, names, described, decimal_mark(texts, "")))
+    columns = TableColumns(target, weight, names, described, decimal_mark(texts, ""))
+    if weight is None and rows.n_rows is not None:
+        columns.share = share_to_draw(rows.n_rows, len(names), first.nbytes / first.num_rows, _BROUGHT_BYTES)
+    return FrameTable(rows, columns)
 
 
 def read_frame(frame: Any, encoding: TableEncoding) -> FrameTable:

@@ -12,9 +12,6 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from separatrix.data.arrow_columns import decoded, kind, plain
 from separatrix.data.block import Block
 from separatrix.data.checks import nearest_name
@@ -22,11 +19,9 @@ from separatrix.data.files import check_files, check_unchanged, described_files
 from separatrix.data.kept import BlockCache, PassMeter, following
 from separatrix.data.number_text import NumberText, decimal_mark
 from separatrix.data.readers import TEXT, named
-from separatrix.data.source import Source
 from separatrix.data.text_files import NO_ROWS, UnreadableFile
-from separatrix.tables.coded.coded_sample import CodedDraw
 from separatrix.tables.coded.coded_sums import CodedSums
-from separatrix.tables.drawn_rows import DrawnRows, share_to_draw
+from separatrix.tables.drawn_rows import share_to_draw
 from separatrix.tables.reading import DELIMITER, about_rows, coded_batches
 from separatrix.tables.table_scan import TableEncoding
 from separatrix.tables.table_source import TableBlock, TableColumns, TableSource
@@ -35,7 +30,6 @@ ROWS = 65_536
 """Rows of a batch, at most."""
 # Fewer where there are many columns: the threads hold a batch each. Batches of few entries keep them waiting for each other.
 _ENTRIES, _FEW_ROWS = 1 << 20, 16_384
-_ROWS_PER_FEATURE = 4
 # Rows that show how long texts are.
 _LOOKED_AT = 1_000
 FIRST_ROWS = 10_000
@@ -150,7 +144,6 @@ class FileTable(TableSource):
 
     place = "files"
     _cache: BlockCache | None = None
-    _samples: dict[int, tuple[Source, NDArray[np.intp]]]
     _where = "files were"
 
     def __init__(self, files: TableFiles, encoding: TableEncoding | None = None) -> None:
@@ -177,26 +170,7 @@ class FileTable(TableSource):
         coding, patience = self.encoding.coding(), 1 if text else None
         kept = BlockCache(TableBlock.kept, coding.features, partial(CodedSums.of_arrays, coding), patience)
         self._cache = None if self._as_table else kept
-        self._samples = {}
         return self
-
-    def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
-        """Rows that were drawn when the schema was learnt, if they were, coded and here: at most so many."""
-        drawn = None if self._role != "labels" or self._as_table else self._drawn()
-        if drawn is None:
-            return None
-        asked, rows = rows, min(rows, len(drawn.which))
-        if rows < min(asked, _ROWS_PER_FEATURE * self.n_features):  # too few to tell where the optimum is
-            return None
-        if rows not in self._samples:
-            self._samples[rows] = drawn.some(rows, self._recoded, self.classes)
-        return self._samples[rows]
-
-    def _drawn(self) -> CodedDraw | None:
-        columns, encoding = self.columns, self.encoding
-        if columns.drawn.streams:
-            columns.coded, columns.drawn = CodedDraw.of(columns.drawn, encoding), DrawnRows()
-        return columns.coded if columns.coded is not None and columns.coded.encoding is encoding else None
 
     def _pieces(self) -> Iterator[Block]:
         if self._cache is None:

@@ -39,6 +39,7 @@ from separatrix.tables.table_scan import LONG, TableEncoding, TableScan
 
 # Rows of a class from which on a guess of its mean costs little against them.
 _ROWS_OF_A_CLASS = 4
+_ROWS_PER_FEATURE = 4
 
 
 class TableBlock(DenseBlock):
@@ -140,6 +141,9 @@ class TableColumns:
     complete: TableEncoding | None = None
     """The encoding in which every row has a class, if that has been found."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "drawn": DrawnRows(), "coded": None}  # solvers begin in this process
+
 
 def _codes(encoding: TableEncoding, recoded: NDArray[np.intp] | None, batch: Any) -> NDArray[np.intp]:
     """Class codes of rows that all have a class."""
@@ -160,6 +164,7 @@ class TableSource(Source):
 
     def __init__(self, columns: TableColumns, encoding: TableEncoding | None = None) -> None:
         self.columns, self._learnt = columns, [] if encoding is None else [encoding]  # shared with views of this source
+        self._samples = dict[int, tuple[Source, NDArray[np.intp]]]()
 
     @property
     def encoding(self) -> TableEncoding:
@@ -276,8 +281,32 @@ class TableSource(Source):
     _recoded: NDArray[np.intp] | None = None
     """The codes of the schema's classes among classes that were given."""
 
+    def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
+        """Rows that were drawn when the schema was learnt, if they were, coded and here: at most so many."""
+        drawn = None if self._role != "labels" or self._as_table else self._drawn()
+        if drawn is None:
+            return None
+        asked, rows = rows, min(rows, len(drawn.which))
+        if rows < min(asked, _ROWS_PER_FEATURE * self.n_features):  # too few to tell where the optimum is
+            return None
+        if rows not in self._samples:
+            self._samples[rows] = drawn.some(rows, self._recoded, self.classes)
+        return self._samples[rows]
+
+    def _drawn(self) -> CodedDraw | None:
+        columns, encoding = self.columns, self.encoding
+        if self._in_place and columns.complete is not encoding:  # places among the rows with a label are no others then
+            return None
+        if columns.drawn.streams:
+            columns.coded, columns.drawn = CodedDraw.of(columns.drawn, encoding), DrawnRows()
+        return columns.coded if columns.coded is not None and columns.coded.encoding is encoding else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_samples": {}}
+
     def labelled(self, classes: NDArray[Any] | None = None) -> Self:
         view = copy(self)
+        view._samples = {}
         if not self.encoding.schema.classes:
             raise ValueError(self.encoding.no_classes)
         own = np.asarray(self.encoding.schema.classes)

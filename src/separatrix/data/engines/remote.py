@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.data.arrays import spread
+from separatrix.data.arrays import asked_next, spread
 from separatrix.data.block import Block
 from separatrix.data.dispatch import source_of
 from separatrix.data.engines.partition import Failed, Reading, TargetFacts
@@ -21,8 +21,6 @@ from separatrix.data.source import Engine, Source
 
 _SAMPLED_BYTES, _SAMPLED_ROWS = 1 << 25, 1 << 20
 """The most that a sample takes: it comes here whole, over one connection, and is solved while the workers wait."""
-# Whoever asks for a few rows, for the units of the columns, asks for so many next, to begin on: both come in one trip.
-_BEGIN_ON, _FEWEST, _ROWS_PER_FEATURE = 16, 2000, 24
 
 Part = tuple[Any, NDArray[Any] | None, NDArray[Any] | None]
 
@@ -110,15 +108,12 @@ class PartitionedSource(RemoteSource):
         """Random rows from all partitions, brought here: those that an array of all rows would give, if these are few."""
         rows = self._within_room(rows)
         if rows not in self._drawn:
-            self._drawn.update(self._brought({rows, self._wanted_next(rows)}))
+            more = self._within_room(asked_next(rows, self.n_rows, self.n_features + 1))
+            self._drawn.update(self._brought({rows, more}))
         return self._drawn[rows]
 
     def _within_room(self, rows: int) -> int:
         return max(1, min(rows, _SAMPLED_ROWS, _SAMPLED_BYTES // (8 * max(1, self.n_features))))
-
-    def _wanted_next(self, rows: int) -> int:
-        more = max(_FEWEST, self.n_rows // _BEGIN_ON, _ROWS_PER_FEATURE * (self.n_features + 1))
-        return self._within_room(more) if rows < more <= self.n_rows // 4 else rows
 
     def _brought(self, sizes: set[int]) -> dict[int, tuple[Source, NDArray[np.intp]]]:
         """Samples of these sizes, each a source in this process with the numbers of its rows."""
