@@ -169,6 +169,18 @@ def test_compiled_and_plain_series_and_direct_evaluation_agree(monkeypatch, targ
     np.testing.assert_allclose(results[0], results[2], rtol=1e-12)
 
 
+def test_compiled_and_plain_series_agree_for_classes_of_any_size(monkeypatch):
+    rng = np.random.default_rng(4)
+    y = np.repeat(np.arange(5), [40, 64, 65, 129, 700])
+    X, grid = rng.standard_normal((len(y), 30)) + y[:, None] / 9.0, {"alphas": [0.0, 0.7], "gammas": [0.3, 0.9, 1.0]}
+    losses = []
+    for compiled in (True, False):
+        monkeypatch.setattr(loo_grid, "compiled_pays", lambda seconds, compiled=compiled: compiled)
+        chosen = RegularizedDiscriminantAnalysis("loo", "loo", **grid).fit(X, y).selection_
+        losses.append(np.stack([chosen["log_loss"], chosen["error"]]))
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-13)
+
+
 def test_leave_one_out_in_compiled_loops_is_leaving_each_row_out(monkeypatch):
     monkeypatch.setattr(loo_grid, "compiled_pays", lambda seconds: True)
     test_leave_one_out_is_leaving_each_row_out({})

@@ -32,10 +32,8 @@ _ROWS, _COLUMNS, _PIECE, _TASK = 256, 512, 512, 2048
 _STRIPE, _STRIPES, _ALONE = (64, 256), 12, 2e7
 # Columns of a sum in double precision, and the terms of it that may be added one after the other.
 _EXACT, _RUN = 256, 64
-# Columns of a sum of radial kernels in compiled code.
-RADIAL_PART = 128
-# The share of the memory that the left side of the products may take.
-_SHARE = 0.25
+# Columns of a panel of radial kernels (kernels/panels.py); the share of the memory for the left side of the products.
+RADIAL_PART, _SHARE = 128, 0.25
 # Rows up to which all values are worth keeping although they are as quickly computed as read.
 _QUICK = 3000
 _SCORE = 10  # multiplications that the update of one score is worth
@@ -68,22 +66,23 @@ def radial_sums(
     kernel: RBFKernel, vectors: Points, coefficients: Float, dtype: DTypeLike
 ) -> Callable[[NDArray[Any]], Float]:
     """The function left sides of rows, of `dtype` → (n, m) Σ βⱼk(x, zⱼ) for every column β of `coefficients`."""
-    from separatrix.kernels.support_vectors.radial import add_radial, add_single_radial  # numba takes a while to import
+    from separatrix.kernels.support_vectors import radial  # numba takes a while to import
 
     n, columns = coefficients.shape
     right, parts = kernel.right(vectors, dtype), -(-n // RADIAL_PART)
     # Vectors that fill the last part have coefficients of 0.
-    sides, factors = np.zeros((parts, len(right), RADIAL_PART), dtype), np.zeros((parts * RADIAL_PART, columns), dtype)
+    panels = radial.aligned(parts * len(right) * RADIAL_PART, right).reshape(parts, len(right), RADIAL_PART)
+    factors = np.zeros((parts * RADIAL_PART, columns), dtype)
     for k in range(parts):
         part = right[:, k * RADIAL_PART : (k + 1) * RADIAL_PART]
-        sides[k, :, : part.shape[1]] = part
+        panels[k, :, : part.shape[1]], panels[k, :, part.shape[1] :] = part, 0.0
     factors[:n] = coefficients
-    factors = factors.reshape(parts, RADIAL_PART, columns)
-    add = add_radial if np.dtype(dtype) == np.float64 else add_single_radial
+    panels, factors = panels.reshape(parts, -1), factors.reshape(parts, RADIAL_PART, columns)
+    add = radial.add_radial if np.dtype(dtype) == np.float64 else radial.add_single_radial
 
     def sums(left: NDArray[Any]) -> Float:
         found = np.zeros((len(left), columns))
-        add(left, sides, factors, found)
+        add(left, panels, factors, found)
         return found
 
     return sums

@@ -142,12 +142,14 @@ def expansion_scores(
         if (bad.data if sp.issparse(bad) else bad).any():
             total[:] = np.nan
             return total
+        if (
+            radial is not None
+            and (every := kernel.left(Points.of_block(block, support.centre), np.float64)) is not None
+        ):
+            return total + radial(every)
         for start in range(0, block.n, _ROWS):
             rows = Points.of_block(block.part(slice(start, min(start + _ROWS, block.n))), support.centre)
             left, sums = kernel.left(rows, np.float64) if factored else None, total[start : start + _ROWS]
-            if left is not None and radial is not None:
-                sums += radial(left)
-                continue
             for vectors, factors in held:
                 if left is None:
                     values = kernel.between(rows, vectors)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]  # numba brings it, without types
 from numba import types
 from numba.extending import intrinsic
@@ -30,6 +31,11 @@ _ONE, _FRACTION = 0x3FF0000000000000, 0x000FFFFFFFFFFFFF  # the bits of 1.0, and
 _INTEGER = 0x4338000000000000  # the bits of _TO_INTEGER
 _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = (1.0 / math.factorial(k) for k in range(2, 14))
 _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9, _L10 = (1.0 / (2 * k + 1) for k in range(1, 11))
+
+# In single precision, by 8 terms.
+_S_PER_LOG2, _S_TO_INTEGER, _S_LEAST = np.float32(_PER_LOG2), np.float32(1.5 * 2.0**23), np.float32(-87.0)
+_S_HIGH, _S_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_S1, _S2, _S3, _S4, _S5, _S6, _S7 = (np.float32(1.0 / math.factorial(k)) for k in range(1, 8))
 
 
 _as_bits: Any = intrinsic  # its type is that of the generator, not of what is called
@@ -55,6 +61,17 @@ def _of_bits(typing_context: Any, n: Any) -> Any:
     return types.float64(types.int64), generate
 
 
+@_as_bits
+def _single_times_power(typing_context: Any, x: Any, shifted: Any) -> Any:
+    """x·2ⁿ in single precision, n being in the last bits of `shifted`: moved to the exponent's place and added to x's bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bits, power = (builder.bitcast(argument, ir.IntType(32)) for argument in arguments)
+        return builder.bitcast(builder.add(bits, builder.shl(power, ir.IntType(32)(23))), ir.FloatType())
+
+    return types.float32(types.float32, types.float32), generate
+
+
 @compiled(fastmath={"contract"})
 def falling_exponential(x: Any) -> Any:
     """e^x for x ≤ 0; NaN of NaN."""
@@ -65,6 +82,25 @@ def falling_exponential(x: Any) -> Any:
     p = ((((((p * r + _E7) * r + _E6) * r + _E5) * r + _E4) * r + _E3) * r + _E2) * (r * r) + r
     power = _of_bits((_bits(shifted) + 1023) << 52)
     return 0.0 if x < _LEAST else (1.0 + p) * power
+
+
+@compiled(fastmath={"contract"}, error_model="numpy")
+def falling_exponentials(values: Any) -> None:
+    """The same of the values (n,) in their place; they may be above 0 by as much as rounding."""
+    for j in range(len(values)):
+        values[j] = falling_exponential(values[j])
+
+
+@compiled(fastmath={"contract"}, error_model="numpy")
+def single_falling_exponentials(values: Any) -> None:
+    """The same in single precision, of numbers."""
+    for j in range(len(values)):
+        x = max(values[j], _S_LEAST)
+        shifted = x * _S_PER_LOG2 + _S_TO_INTEGER
+        n = shifted - _S_TO_INTEGER
+        r = x - n * _S_HIGH - n * _S_LOW
+        series = _S1 + r * (_S1 + r * (_S2 + r * (_S3 + r * (_S4 + r * (_S5 + r * (_S6 + r * _S7))))))
+        values[j] = _single_times_power(series, shifted) if x > _S_LEAST else np.float32(0.0)
 
 
 @compiled(fastmath={"contract"})

@@ -32,7 +32,8 @@ from separatrix.statistics.moments import ClassMoments, Divisor
 
 _EPS = float(np.finfo(np.float64).eps)
 _ENTRIES_AT_ONCE = 2_000_000
-_ROWS_AT_ONCE = 2048
+# Rows of a block at least; the blocks that are worth having, and what compiled loops want of every class in a block.
+_ROWS_AT_ONCE, _BLOCKS, _ROWS_OF_CLASS = 2048, 8, 500
 # Of one class: they stay in cache from one class's eigenvectors to the next.
 _NUMBERS_AT_ONCE = 1 << 14
 # What compiled loops save of a product of a row with a column.
@@ -80,32 +81,38 @@ def loo_losses(source: Source, moments: ClassMoments, grid: Grid) -> tuple[Float
 
     def of_block(block: Block) -> Float:
         losses = np.zeros((2, len(grid.alphas), len(grid.gammas)))
-        for rows in _by_class(block, moments, grid):
+        for rows in _by_class(block, moments, grid, kernels):
             for a, scorer in enumerate(scorers):
-                losses[:, a] += _losses(scorer.scores(rows), rows)
+                losses[:, a] += _losses(scorer.scores(rows), rows, kernels)
         return losses
 
-    total = source.reduce(of_block, np.add, rows=_ROWS_AT_ONCE) / moments.total
+    full = (
+        0
+        if kernels is None or source.n_rows is None
+        else min(_ROWS_OF_CLASS * moments.n_classes, source.n_rows // _BLOCKS)
+    )
+    total = source.reduce(of_block, np.add, rows=max(_ROWS_AT_ONCE, full)) / moments.total
     total[:, np.array([scorer.broken for scorer in scorers])] = np.inf
     return total[0], total[1]
 
 
-def _by_class(block: Block, moments: ClassMoments, grid: Grid) -> Iterator[LeftOutRows]:
+def _by_class(block: Block, moments: ClassMoments, grid: Grid, kernels: Any) -> Iterator[LeftOutRows]:
     """The rows that count, a few of one class at a time."""
     weights, counts, means = block.repetitions(), moments.counts, moments.means
     kept = np.flatnonzero(weights)
     order = kept[np.argsort(block.codes[kept], kind="stable")]
     ends = np.cumsum(np.bincount(block.codes[order], minlength=len(counts)))
     dense = block.dense()
-    at_once = max(32, _NUMBERS_AT_ONCE // moments.n_features)
+    width = 32 if kernels is None else kernels.WIDTH
+    at_once = width * max(1, _NUMBERS_AT_ONCE // (width * moments.n_features))
     for k, (first, last) in enumerate(pairwise([0, *ends])):
         shifts = means[k] - np.concatenate([means[k + 1 :], means[:k]])
         factor, log_priors = float(counts[k] / max(counts[k] - 1.0, 1.0)), _log_priors(k, moments, grid)
-        pieces = -(-(last - first) // at_once)
-        for at in np.array_split(order[first:last], pieces) if pieces else ():
+        for start in range(first, last, at_once):
+            at = order[start : min(start + at_once, last)]
             z = np.ascontiguousarray((dense[at] - means[k]).T)
-            squares = np.einsum("ij,ij->j", z, z)
-            yield LeftOutRows(k, z, squares, weights[at], factor, shifts, log_priors)
+            squares, panels = np.einsum("ij,ij->j", z, z), None if kernels is None else kernels.panels_of_rows(z)
+            yield LeftOutRows(k, z, squares, weights[at], factor, shifts, log_priors, panels)
 
 
 def _log_priors(k: int, moments: ClassMoments, grid: Grid) -> Float:
@@ -117,10 +124,14 @@ def _log_priors(k: int, moments: ClassMoments, grid: Grid) -> Float:
         return np.log(np.concatenate([priors[k + 1 :], priors[: k + 1]]))
 
 
-def _losses(scores: Float, rows: LeftOutRows) -> Float:
+def _losses(scores: Float, rows: LeftOutRows, kernels: Any) -> Float:
     """(2, G) log-losses and errors, summed over the rows; infinite where a covariance has no inverse once a row is gone."""
     others, own = scores[:-1], scores[-1].copy()
     after = len(others) - rows.k  # ties go to the first class
+    if kernels is not None:
+        found = np.empty((2, len(own)))
+        kernels.left_out_losses(scores, after, rows.weights, *found)
+        return np.where(np.isnan(found), np.inf, found)
     wrong = (others[after:] >= own).any(axis=0) | (others[:after] > own).any(axis=0)
     largest = scores.max(axis=0)
     sums = np.exp(np.subtract(scores, largest, out=scores), out=scores).sum(axis=0)

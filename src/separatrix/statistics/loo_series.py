@@ -61,6 +61,7 @@ class LeftOutRows:
     factor: float  # c = n_k/(n_k − 1)
     shifts: Float  # m_k − m_j
     log_priors: Float  # (K,) of the others, then of k
+    panels: Float | None = None  # z as compiled loops read it
 
     @cached_property
     def range(self) -> tuple[float, float]:
@@ -137,7 +138,7 @@ class LeftOutBases:
         shifts, log_priors = (self.zero, rows.log_priors[-1:]) if own else (rows.shifts, rows.log_priors[:-1])
         if length <= _LONGEST_SERIES and self.kernels is not None:
             self.kernels.left_out_scores(
-                rows.z, x, self.vectors, self.terms, self.logs, shrunk, used, shrinkage.moving, shifts, log_priors,
+                rows.panels, x, self.vectors, self.terms, self.logs, shrunk, used, shrinkage.moving, shifts, log_priors,
                 rows.factor if own else 0.0, _NOTHING_LEFT, out,
             )  # fmt: skip
             return

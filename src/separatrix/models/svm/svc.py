@@ -44,7 +44,7 @@ from separatrix.models.svm.smo_path import check_recordable, smo_path
 from separatrix.result import Certificate, Status
 
 # Values of the kernel that a thread computes before it takes further rows, and the rows that it takes at least.
-_VALUES, _FEW = 1 << 20, 512
+_VALUES, _FEW = 1 << 22, 512
 
 
 class SVC(MachineBoundaries):

@@ -1,0 +1,55 @@
+"""Products with panels, and sums of radial kernels made of them (kernels/panels.py, kernels/support_vectors/radial.py)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from separatrix.dual.kernel_matrix import RADIAL_PART, radial_sums
+from separatrix.dual.kernels import RBFKernel
+from separatrix.dual.points import Points
+from separatrix.kernels.exponentials import falling_exponentials, single_falling_exponentials
+from separatrix.kernels.panels import WIDTH, aligned, multiply
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 4), (7, 33), (9, 70), (128, 32)])
+def test_a_product_with_a_panel_is_the_product_of_the_matrices(shape, dtype):
+    rng = np.random.default_rng(sum(shape))
+    left, panel = rng.normal(size=shape).astype(dtype), rng.normal(size=(shape[1], WIDTH)).astype(dtype)
+    out = np.full(shape[0] * WIDTH, np.nan, dtype)
+    multiply(left, panel.ravel(), out)
+    size = np.abs(left).astype(np.float64) @ np.abs(panel).astype(np.float64)
+    error = np.abs(out.reshape(-1, WIDTH) - left.astype(np.float64) @ panel.astype(np.float64))
+    assert (error <= (shape[1] + 1) * np.finfo(dtype).eps * size).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_room_begins_with_a_line_of_the_cache(dtype):
+    for size in (0, 1, 100):
+        room = aligned(size, np.empty(1, dtype))
+        assert room.shape == (size,) and room.dtype == dtype and room.ctypes.data % 64 == 0
+
+
+def test_exponentials_in_place_are_those_of_numpy():
+    x = np.concatenate([-np.logspace(-20, np.log10(707.9), 5000), [0.0, 1e-9]])
+    found, single = x.copy(), np.maximum(x, -87.0).astype(np.float32)
+    expected = np.exp(single.astype(np.float64))
+    falling_exponentials(found)
+    single_falling_exponentials(single)
+    np.testing.assert_allclose(found, np.exp(x), rtol=1e-15)
+    np.testing.assert_allclose(single, np.where(x > -87.0, expected, 0.0), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "digits"), [(np.float64, 1e-13), (np.float32, 2e-5)])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_sums_of_radial_kernels_are_those_of_the_definition(dtype, digits, columns):
+    rng = np.random.default_rng(0)
+    vectors, rows = rng.normal(size=(2 * RADIAL_PART + 5, 6)), rng.normal(size=(131, 6))
+    coefficients, kernel = rng.normal(size=(len(vectors), columns)), RBFKernel(0.3)
+    points = Points(vectors)
+    left = kernel.left(Points(rows, points.centre), dtype)
+    found = radial_sums(kernel, points, coefficients, dtype)(left)
+    values = np.exp(-0.3 * np.square(rows[:, None] - vectors).sum(axis=2))
+    assert (np.abs(found - values @ coefficients) <= digits * (values @ np.abs(coefficients))).all()
+    assert RADIAL_PART == WIDTH
