@@ -25,6 +25,7 @@ from scipy.linalg.lapack import dpstrf
 
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
+from separatrix.dual.at_hand.sparse_parts import SparseParts
 from separatrix.lazy import compiled_pays
 from separatrix.objectives.rounding import exact_dot, exact_terms
 
@@ -43,9 +44,8 @@ _COLUMNS, _RUN = 2048, 1024
 _ENTRIES, _POWER = 30_000_000, 500
 # How many products of dense columns take as long as one of two stored entries; seconds that each entry saves in their place.
 _PAIR, _SAVED_A_PAIR = 25.0, 1e-6
-_SMALL = 2_000_000
-# Indices that are counted at once.
-_PART = 1_000_000
+# Entries of which absolute values are added up, and indices that are counted at once.
+_SMALL, _PART = 2_000_000, 1_000_000
 # Indices that cannot be negative need no test for it in a compiled loop; those of 64 bits have no common type with a counter.
 _INDEX = {4: np.uint32, 8: np.int64}
 
@@ -127,17 +127,17 @@ class CentredRows:
     def scores(self, w: Float) -> Float:
         """(X − 1cᵀ)w, for w of shape (d,) or (d, K)."""
         if sp.issparse(self.X):
-            return np.asarray(self.X @ w, dtype=np.float64)
+            return self._sparse.scores(w)
         return _joined([_short_sums(rows, w) for _, rows in self._blocks(_BLOCK)])
 
     @cached_property
-    def _transposed(self) -> Any:
-        return self.X.T
+    def _sparse(self) -> SparseParts:
+        return SparseParts(self.X)
 
     def products(self, r: Float) -> Float:
         """(X − 1cᵀ)ᵀr, for r of shape (n,) or (n, K)."""
         if sp.issparse(self.X):
-            return np.asarray(self._transposed @ r, dtype=np.float64)
+            return self._sparse.products(r)
         total = np.zeros((self.X.shape[1], *r.shape[1:]))
         for start, rows in self._blocks(self._terms):
             total += rows.T @ r[start : start + len(rows)]
