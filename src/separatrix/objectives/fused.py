@@ -19,9 +19,9 @@ from separatrix.objectives.losses import Loss, Softmax
 from separatrix.objectives.margin_losses import Hinge, Logistic, SmoothedHinge, SquaredHinge
 from separatrix.objectives.rounding import EPS
 
-# Below this many multiplications a pass NumPy is as fast as a compiled loop that is there; one saves so many seconds for each,
-# over the passes of a fit.
-_WORTH_COMPILING, _SAVED_SECONDS = 50_000, 5e-9
+# Below this many multiplications a pass NumPy is as fast as a compiled loop that is there. From so many on a fit, and those
+# that follow it on rows of that kind, gain what the import takes; that depends on the shape alone, as the bits of the answer do.
+_WORTH_COMPILING, _WORTH_IMPORTING = 50_000, 30_000_000
 # The same of entries that are stored in a sparse block.
 _ENTRIES, _FEW_ENTRIES = 100_000, 2_000  # the latter where numba is there
 _MANY_COLUMNS = 2000
@@ -51,12 +51,12 @@ class Fused:
 
 
 def worth_compiling(source: Source, theta: Float) -> bool:
-    """Whether a pass is long enough: by the shape, and as long as numba is not imported by what a fit would gain."""
+    """Whether a pass is long enough: by the shape, and longer as long as numba is not imported."""
     if source.n_rows is None or source.device is not None:
         return True
     entries = entries_below(source)
     work = source.n_rows * theta.size if entries is None else entries * len(theta)
-    return work >= _WORTH_COMPILING and compiled_pays(_SAVED_SECONDS * work)
+    return work >= (_WORTH_COMPILING if compiled_pays(0.0) else _WORTH_IMPORTING)
 
 
 def fused_sums(
