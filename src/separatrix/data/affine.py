@@ -7,6 +7,7 @@ Standardised    (X − 1cᵀ) D⁻¹                 products through those of X
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -152,8 +153,15 @@ class _WithOnes(_Affine):
     """[X, 1], without arithmetic on X."""
 
     def __init__(self, block: Block) -> None:
-        d = block.shape[1]
-        super().__init__(block, np.zeros(d), np.ones(d), ones=True)
+        self._block, self._ones, self.start = block, True, block.start
+
+    @cached_property
+    def _centre(self) -> Float:  # type: ignore[override]  # made for the few products that ask for it
+        return np.zeros(self._block.shape[1])
+
+    @cached_property
+    def _scale(self) -> Float:  # type: ignore[override]  # likewise
+        return np.ones(self._block.shape[1])
 
     def matvec(self, v: Float) -> Float:
         products = self._block.matvec(v[:-1])
@@ -207,7 +215,8 @@ class _WithOnes(_Affine):
         return _WithOnes(self._block.part(rows))
 
     def counted(self) -> Block:
-        return _WithOnes(self._block.counted())
+        inner = self._block.counted()
+        return self if inner is self._block else _WithOnes(inner)
 
     def pieces(self, size: int) -> Iterator[Block]:
         return map(_WithOnes, self._block.pieces(size))
