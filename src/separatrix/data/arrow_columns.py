@@ -5,6 +5,7 @@ pyarrow is imported when a column is first looked at.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ class UnreadableValue(ValueError):
         return f"column {name!r}, row {start + self.at + 1} (the first row of data is 1): {self.value!r} {self.what}."
 
 
+@lru_cache(maxsize=256)  # asked of every column of every batch
 def kind(dtype: Any) -> str:
     """What a column of this Arrow type holds: "numeric", "text", "boolean", "empty", or else the name of the type."""
     from pyarrow import types

@@ -19,8 +19,8 @@ from separatrix.objectives.losses import Loss, Softmax
 from separatrix.objectives.margin_losses import Hinge, Logistic, SmoothedHinge, SquaredHinge
 from separatrix.objectives.rounding import EPS
 
-# Below this many multiplications a pass NumPy is as fast as a compiled loop that is there. From so many on a fit, and those
-# that follow it on rows of that kind, gain what the import takes; that depends on the shape alone, as the bits of the answer do.
+# Below the first number of multiplications a pass NumPy is as fast as a compiled loop that is there. From the second on a fit,
+# and those that follow it on such rows, gain what the import takes; the shape alone decides, as the bits of the answer follow.
 _WORTH_COMPILING, _WORTH_IMPORTING = 50_000, 30_000_000
 # The same of entries that are stored in a sparse block.
 _ENTRIES, _FEW_ENTRIES = 100_000, 2_000  # the latter where numba is there
