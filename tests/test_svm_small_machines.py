@@ -13,6 +13,7 @@ from test_svm_convergence import noisy, quiet
 import separatrix
 from separatrix import SVC, RBFKernel, Status, config
 from separatrix.dual import machine, small_machines
+from separatrix.dual.plain import plain_machines
 from separatrix.kernels.support_vectors.smo import smo
 from separatrix.models.svm import kernel_problem
 
@@ -190,7 +191,7 @@ def test_guessed_rows_at_their_bounds_end_where_steps_of_two_rows_do(
     y = X[:, 0] + rng.standard_normal(shape[0]) > 0
     monkeypatch.setattr(small_machines, "compiled_pays_by_now", lambda seconds: False)
     found = SVC(C=C).fit(X, y)
-    monkeypatch.setattr(small_machines, "_GUESSES", 0)
+    monkeypatch.setattr(plain_machines, "_GUESSES", 0)
     stepped = SVC(C=C).fit(X, y)
     np.testing.assert_array_equal(found.support_, stepped.support_)
     assert_allclose(found.dual_coef_, stepped.dual_coef_, atol=1e-9 * C)

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 
 from separatrix import SVC, Perceptron
 from separatrix.dual import small_machines
+from separatrix.dual.plain import plain_machines
 from separatrix.kernels import compensated
 from separatrix.kernels.coordinate import descend
 from separatrix.kernels.support_vectors.nu import side_smo
@@ -129,13 +130,13 @@ def test_support_vector_machines_side_by_side_are_those_of_each_alone(
     X = rng.standard_normal((len(y), 6)) + 0.4 * y[:, None]
     monkeypatch.setattr(small_machines, "compiled_pays_by_now", lambda seconds: False)
     asked = []
-    pairs_of_all = small_machines._pairs_of_all
+    pairs_of_all = plain_machines._pairs_of_all
     monkeypatch.setattr(
-        small_machines, "_pairs_of_all", lambda *given: asked.append(len(given[0])) or pairs_of_all(*given)
+        plain_machines, "_pairs_of_all", lambda *given: asked.append(len(given[0])) or pairs_of_all(*given)
     )
     together = SVC(C=bound).fit(X, y)
     assert asked == [15]
-    monkeypatch.setattr(small_machines, "_SEVERAL", 99)
+    monkeypatch.setattr(plain_machines, "_SEVERAL", 99)
     alone = SVC(C=bound).fit(X, y)
     assert asked == [15]
     np.testing.assert_array_equal(together.support_, alone.support_)

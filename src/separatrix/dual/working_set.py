@@ -33,7 +33,7 @@ from separatrix.data.block import Float
 from separatrix.dual.duality_gap import KernelDual, SoftMargin, settled_status
 from separatrix.dual.kernel_matrix import Index, KernelMatrix
 from separatrix.dual.low_rank import LowRank
-from separatrix.dual.small_machines import newton_on_free_rows
+from separatrix.dual.plain.free_rows import newton_on_free_rows
 from separatrix.result import Status
 
 _EPS = float(np.finfo(np.float64).eps)

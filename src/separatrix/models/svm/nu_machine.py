@@ -25,7 +25,7 @@ import numpy as np
 from separatrix.data.block import Float
 from separatrix.dual.duality_gap import KernelDual, SoftMargin, constant_dual, settled_status
 from separatrix.dual.kernel_matrix import Index, KernelMatrix
-from separatrix.dual.small_machines import newton_on_free_rows
+from separatrix.dual.plain.free_rows import newton_on_free_rows
 from separatrix.lazy import compiled_pays_by_now
 from separatrix.models.svm.nu_interior import interior_point
 from separatrix.models.svm.nu_pairs import side_steps
