@@ -14,6 +14,7 @@ import separatrix
 from separatrix import SVC, RBFKernel, Status, config
 from separatrix.dual import machine, small_machines
 from separatrix.dual.plain import plain_machines
+from separatrix.dual.points import Points
 from separatrix.kernels.support_vectors.smo import smo
 from separatrix.models.svm import kernel_problem
 
@@ -196,3 +197,41 @@ def test_guessed_rows_at_their_bounds_end_where_steps_of_two_rows_do(
     np.testing.assert_array_equal(found.support_, stepped.support_)
     assert_allclose(found.dual_coef_, stepped.dual_coef_, atol=1e-9 * C)
     assert found.fit_.certificate.gap <= 1e-3 * C * len(y)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_machines_of_long_rows_share_values_that_others_compute_for_themselves(
+    sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(2)
+    X = np.where(rng.random((2100, 400)) < 0.05, rng.random((2100, 400)), 0.0)
+    y = (X @ rng.standard_normal((400, 4))).argmax(axis=1)
+    rows = sp.csr_array(X) if sparse else X
+    made = []
+    matrix = kernel_problem.KernelMatrix
+    monkeypatch.setattr(kernel_problem, "KernelMatrix", lambda *given: made.append(len(given[1])) or matrix(*given))
+    shared = SVC().fit(rows, y)
+    assert made == [2100]
+    monkeypatch.setattr(kernel_problem, "_ROOM", np.inf)
+    apart = SVC().fit(rows, y)
+    assert len(made) == 7
+    np.testing.assert_array_equal(shared.support_, apart.support_)
+    assert_allclose(shared.decision_function(rows), apart.decision_function(rows), atol=1e-6)
+    assert shared.fit_.certificate.kind == "proven" and shared.fit_.certificate.relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("n", "columns", "classes", "scheme", "shared"),
+    [
+        (2000, 2, 2, "ovo", True),
+        (2100, 20, 10, "ovo", False),  # the room for the values costs more
+        (2100, 900, 10, "ovo", True),
+        (2100, 900, 2, "ovo", False),  # one machine
+        (2100, 900, 10, "ovr", False),  # every machine is on all rows
+        (9000, 900, 10, "ovo", False),  # too many to be kept
+    ],
+)
+def test_values_are_shared_where_products_cost_more_than_room(n, columns, classes, scheme, shared):
+    points = Points(np.zeros((n, columns)))
+    found = kernel_problem.share_values(RBFKernel(1.0), points, 2e8, np.arange(n) % classes, scheme)
+    assert found is shared

@@ -113,7 +113,7 @@ class KernelMatrix:
         self._kept: _Kept | None = None
         self._sides: dict[np.dtype[Any], NDArray[Any] | None] = {}
         n, whole = len(points), kept_whole(kernel, points, memory)
-        if whole and kernel.single and _worth_filling(points):
+        if whole and kernel.single and worth_filling(points):
             points = self.points = Points(points.X.toarray(), np.zeros(points.X.shape[1]))
         if whole:
             given = kernel.given(points)
@@ -364,7 +364,7 @@ def kept_whole(kernel: Kernel, points: Points, memory: float) -> bool:
     return 8.0 * n * n <= memory and (n <= _QUICK or not (kernel.single and kernel.cheap(points)))
 
 
-def _worth_filling(points: Points) -> bool:
+def worth_filling(points: Points) -> bool:
     """Whether products of these sparse rows are quicker once their zeros are stored too."""
     if not points.sparse or not points.X.shape[0]:
         return False

@@ -16,7 +16,7 @@ from separatrix.data.folds import Keys, different_rows, grouped_folds, kernel_ke
 from separatrix.data.source import in_parallel
 from separatrix.dual.duality_gap import KernelDual, constant_dual, dot_and_error, plane_objectives, sparse_objectives
 from separatrix.dual.given_kernels import Columns
-from separatrix.dual.kernel_matrix import Index, KernelMatrix, kept_whole
+from separatrix.dual.kernel_matrix import Index, KernelMatrix, kept_whole, worth_filling
 from separatrix.dual.kernels import Kernel
 from separatrix.dual.many_machines import KernelDuals, Splits
 from separatrix.dual.points import Points
@@ -35,13 +35,24 @@ _SINGLE = 1e-5
 # A hard margin is a bound that no multiplier reaches; it is raised twice, and each time this many steps are enough.
 _SMALL = 2000
 _POWERS, _HARD_STEPS = (4, 7, 10), 4_000_000
-# Rows whose values machines share: beyond, the room for all of them costs more than values that are computed twice.
-_SHARED = 2048
+# Rows whose values machines share in any case: beyond, the room for a value costs as much as products of so many columns. A
+# stored entry of sparse rows counts for so many of them.
+_SHARED, _ROOM, _STORED = 2048, 180.0, 6.0
 
 
-def share_values(kernel: Kernel, points: Points, memory: float) -> bool:
-    """Whether all machines on these rows read the same values, those of all of them."""
-    return len(points) <= _SHARED and kept_whole(kernel, points, memory)
+def share_values(kernel: Kernel, points: Points, memory: float, codes: Codes, scheme: str) -> bool:
+    """Whether machines of pairs of classes read the same values, those of all rows, as far as these are kept at once.
+
+    Machines that compute their own values have those within a class K − 1 times, which is (K − 2)Σ n_k² more than all.
+    """
+    n, X = len(points), points.X
+    if n <= _SHARED or scheme != "ovo":
+        return n <= _SHARED and kept_whole(kernel, points, memory)
+    counts = np.bincount(codes).astype(np.float64)
+    again = max(0, len(counts) - 2) * float(counts @ counts)
+    filled = not points.sparse or (kernel.single and worth_filling(points))
+    columns = float(X.shape[1]) if filled else _STORED * X.nnz / n
+    return again * columns > _ROOM * n * n and kept_whole(kernel, points, memory)
 
 
 @dataclass(frozen=True)
@@ -91,7 +102,7 @@ class KernelProblem:
     @cached_property
     def _shared(self) -> bool:
         """Whether machines on some of the rows read the values of all."""
-        return share_values(self.kernel, self.points, self.memory)
+        return share_values(self.kernel, self.points, self.memory, self.codes, self.scheme)
 
     def _matrix_of(self, rows: Index) -> KernelMatrix:
         if len(rows) == len(self.codes):

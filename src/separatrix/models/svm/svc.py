@@ -290,7 +290,7 @@ class SVC(MachineBoundaries):
         with np.errstate(over="ignore", invalid="ignore"):
             points = Columns(rows.X, rows.kept) if stored else Points(rows.X)
             if not stored:
-                if share_values(self._kernel, points, memory) and long(points):
+                if long(points) and share_values(self._kernel, points, memory, rows.codes, self.multi_class):
                     keep_products(self._kernel, points)
                 source.check_finite(self._kernel.lengths(points))
         self._centre = points.centre
