@@ -216,7 +216,7 @@ class CentredRows:
     @cached_property
     def row_gram(self) -> Float:
         """(n, n) inner products of sparse rows."""
-        X = self.X.astype(np.float64)
+        X = self.X.astype(np.float64, copy=False)
         gram: Float = (X @ X.T).toarray()
         return gram
 
@@ -270,7 +270,6 @@ class CentredRows:
     @property
     def _rows_side(self) -> DenseCopy | None:
         """The copy of sparse rows that are fewer than their columns: a factor of their Gram matrix, if that has the digits."""
-        X = self.X.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             gram = self.row_gram
             near = _near_centre(gram)
@@ -278,8 +277,8 @@ class CentredRows:
         if not (near and np.isfinite(gram).all()):
             return None
         factor = GramFactor.of(gram, self.free)
-        L, d = factor.rows.X, X.shape[1]
-        mean = np.asarray(X.mean(axis=0)).ravel() if self.free else np.zeros(d)
+        L, (n, d) = factor.rows.X, self.X.shape
+        mean = self.products(np.full(n, 1.0 / n)) if self.free else np.zeros(d)
         power = np.round(np.log2(max(np.abs(L).max(initial=0.0), np.finfo(np.float64).tiny))).clip(-_POWER, _POWER)
         scale = np.full(L.shape[1], np.exp2(power))
         return DenseCopy(L / scale, 1.0 / np.square(scale), d, np.arange(d), mean, scale, (self, factor))
