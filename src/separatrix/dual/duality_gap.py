@@ -239,7 +239,8 @@ def soft_gap(
     near, alpha, n = signs - scores - intercept, np.abs(beta), len(signs)
     slack = np.maximum(0.0, signs * near)
     cost = bound * slack
-    price, length, excess = math.fsum(cost), math.fsum(beta * scores), math.fsum(beta)
+    # Sums of lists: one number after the other is slow to take from an array.
+    price, length, excess = (math.fsum(terms.tolist()) for terms in (cost, beta * scores, beta))
     off = errors + 2.0 * _EPS * (1.0 + np.abs(scores) + abs(intercept))
     sizes = float((cost + alpha * (np.abs(near) + np.abs(scores))).sum())
     outside = np.maximum(0.0, -signs * near)
@@ -251,7 +252,10 @@ def soft_gap(
     rounded = 1.0 + 2.0 * n * _EPS
     unsure = (2.0 * float(((bound + alpha) * off).sum()) + 2.0 * _EPS * (4.0 + math.log2(n)) * sizes) * rounded
     primal = 0.5 * length + price
-    gap = max(0.0, math.fsum(cost - beta * near)) + (total / side if side > 0.0 else 0.0) * abs(taken) * rounded
+    gap = (
+        max(0.0, math.fsum((cost - beta * near).tolist()))
+        + (total / side if side > 0.0 else 0.0) * abs(taken) * rounded
+    )
     gap += 0.5 * total * (total * largest) + unsure
     return min(gap, primal + unsure), primal, abs(excess), complementary, length  # β' = 0 has the dual value 0
 
