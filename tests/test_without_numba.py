@@ -134,6 +134,7 @@ def test_support_vector_machines_side_by_side_are_those_of_each_alone(
     monkeypatch.setattr(
         plain_machines, "_pairs_of_all", lambda *given: asked.append(len(given[0])) or pairs_of_all(*given)
     )
+    monkeypatch.setattr(plain_machines, "_SEVERAL", 15)
     together = SVC(C=bound).fit(X, y)
     assert asked == [15]
     monkeypatch.setattr(plain_machines, "_SEVERAL", 99)

@@ -24,7 +24,7 @@ from separatrix.lazy import took_longer
 _A_MACHINE, _A_STEP, _A_PRODUCT = 2e-4, 6e-6, 4e-9
 _A_STEP_OF_ALL, _AN_ENTRY = 4e-5, 6e-9
 # So many machines are solved side by side, with kernel values that are copied for it.
-_SEVERAL, _COPIED = 12, 4_000_000
+_SEVERAL, _COPIED = 20, 4_000_000
 # Values that are copied by rows, then by columns, in half the time.
 _FEW = 16_000
 # Steps of pairs per row, turns of these and Newton's; terms of a score that are added in one run; a flat curvature.
