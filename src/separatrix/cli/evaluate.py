@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from separatrix.cli.predict import load
+from separatrix.cli.standard_input import given_table
 from separatrix.comparison.evaluation import ModelEvaluation, evaluate
 from separatrix.comparison.headline import rounded_down
 from separatrix.comparison.measures import SCORE_LABELS
@@ -24,7 +25,9 @@ def run(model: Path, data: Path, output: Path | None) -> None:
     """Judge a model on a table, show what was found, and write it as JSON where that is asked for."""
     if output is not None:
         destination(output)  # before the work
-    found = evaluate(load(model), data)
+    judged = load(model)
+    with given_table(data) as data:
+        found = evaluate(judged, data)
     show(found, data.name)
     if output is not None:
         with replacing(output) as part:

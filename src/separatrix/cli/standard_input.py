@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 _KINDS = {b"PAR1": ".parquet", b"ARRO": ".arrow", b"\x1f\x8b": ".csv.gz"}
 
@@ -25,4 +26,12 @@ def given_table(path: Path) -> Iterator[Path]:
         with copy.open("wb") as file:
             file.write(head)
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield copy
+        try:
+            yield copy
+        except Exception as error:  # whatever it is, it is not about a file that nobody has seen
+            error.args = tuple(_renamed(one, str(copy)) for one in error.args)
+            raise
+
+
+def _renamed(words: Any, copy: str) -> Any:
+    return words.replace(copy, "standard input") if isinstance(words, str) and copy in words else words

@@ -166,7 +166,8 @@ def stratified_folds(
     if counts[rarest] < 2:
         raise ValueError(
             f"Class {shown(classes[rarest])} has {counts[rarest]} row{'' if counts[rarest] == 1 else 's'}, which cannot be "
-            "both learnt from and left out: give at least two rows of every class, or drop this one."
+            "both learnt from and left out: give at least two rows of every class, or leave this one out: rare_class='drop' "
+            "(--rare-class drop)."
         )
     notes, k = [], min(n_folds, int(counts[rarest]))
     if k < n_folds:

@@ -255,7 +255,8 @@ def _reasons(
 ) -> Iterator[str]:
     """Why the chosen one, in sentences: how it stands to the best, to the reference, and to what is simpler or ahead of it."""
     best, score = judged[0], SCORE_LABELS[by]
-    enough = "the error" + (f" and the margin of {margin:.2g}" if margin > 0.0 else "")
+    and_margin = f" and the margin of {margin:.2g}" if margin > 0.0 else ""
+    enough = f"the error{and_margin}"
     if chosen is best:
         yield f"{_first(chosen)} has the {'highest' if by in GREATER_IS_BETTER else 'lowest'} {score}, {best.scores[by]}."
     else:
@@ -270,7 +271,8 @@ def _reasons(
         return
     if leader is not reference:
         ahead_by = _behind(reference, leader, by, n_folds)
-        yield f"{_first(leader)} is ahead of {reference.label} by {ahead_by}, more than {enough}."
+        passed = enough if ahead_by.mean > ahead_by.error else f"the error of its own {score}{and_margin}"
+        yield f"{_first(leader)} is ahead of {reference.label} by {ahead_by}, more than {passed}."
     if chosen is not leader:
         behind = _behind(chosen, leader, by, n_folds)
         how = f"behind by {behind}, which hardly matters"

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from separatrix.data.arrow_columns import UnreadableValue, kind, numbers, plain
 from separatrix.data.number_text import Mark, NumberText, is_padded, number_form
 from separatrix.tables.columns import (
-    TURN_DATES,
     ColumnSchema,
     InferredColumn,
     describe_numbers,
     describe_text,
     mostly_numbers,
+    of_time,
 )
 from separatrix.tables.encoding.encoding_sums import CategorySums, NumberSums
 from separatrix.tables.facts import NumberFacts, TextFacts
@@ -147,9 +147,9 @@ class ColumnScan:
             return describe_numbers(self.name, self.numbers.facts), self.numbers.sums
         if self.what != "text":
             why = (
-                f"It holds dates or times ({self.what}){TURN_DATES}"
+                of_time(self.what)
                 if _is_time(self.what)
-                else (f"It is of type {self.what}, which is neither numbers nor text.")
+                else f"It is of type {self.what}, which is neither numbers nor text."
             )
             return self._left_out(why), None
         absent = None if self.numbers is None else self.numbers.absent()

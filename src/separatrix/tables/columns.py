@@ -23,6 +23,8 @@ MOST_LEVELS = 50
 """Categories beyond these, the most frequent ones, have no column of their own."""
 
 TURN_DATES = "; declare it a date (--type COLUMN=date), or turn it into numbers such as an age, if it matters."
+TURN_TIMES = "; turn it into numbers such as hours, if it matters."
+"""Of times of the day, and of spans of time: no date has these."""
 _READ_WORDS = "; declare it text (--type COLUMN=text) if its words do."
 MOSTLY_NUMBERS = "is read as text, although most of it is numbers"
 """What a finding says of a column that one wrong value takes from the numbers."""
@@ -34,6 +36,7 @@ _DAY = (
     rf"|{_MONTH}[-. ]{{1,2}}(\d{{1,2}},? )?\d{{4}}|\d{{1,2}}[-. ]{{1,2}}{_MONTH}([-. ]{{1,2}}(\d{{4}}|\d{{2}}))?"
 )
 _DATE = rf"^(({_DAY})([T ]{_TIME})?|{_TIME})$"
+_ONLY_TIME = rf"^{_TIME}$"
 IDENTIFIER = re.compile(r"(^|[_\W])(id|key|index|no|nr|number)$|[a-z](Id|ID)$", re.IGNORECASE)
 MANY_LINES, FEW = 5, 10
 """Newlines beyond which a text is likely to have swallowed rows; rows so few that all being different proves nothing."""
@@ -100,8 +103,14 @@ def infer_column(column: ParsedColumn, decimal: Mark, declared: str = "") -> Inf
         schema = ColumnSchema(column.name, "boolean", "It holds booleans.", ("false", "true"), missing, "true")
         return InferredColumn(schema, np.concatenate([numbers(chunk.cast("uint8")) for chunk in values.chunks]))
     if types.is_temporal(values.type):
-        return column.left_out(f"It holds dates or times ({values.type}){TURN_DATES}")
+        return column.left_out(of_time(str(values.type)))
     return column.left_out(f"It is of type {values.type}, which is neither numbers nor text.")
+
+
+def of_time(what: str) -> str:
+    """Why a column of this type of Arrow, of dates or times, is left out."""
+    advice = TURN_TIMES if what.startswith(("time32", "time64", "duration")) else TURN_DATES
+    return f"It holds dates or times ({what}){advice}"
 
 
 def _declared(column: ParsedColumn, decimal: Mark, kind_of: str) -> InferredColumn:
@@ -251,7 +260,8 @@ def describe_text(name: str, facts: TextFacts, held: bool = False) -> InferredCo
     if len(levels) == 1 and not missing:
         why = f"It is constant: always {levels[0]!r}."
     elif pc.all(pc.match_substring_regex(texts, _DATE)).as_py():
-        why = f"It holds dates or times such as {levels[0]!r}{TURN_DATES}"
+        only_times = pc.all(pc.match_substring_regex(texts, _ONLY_TIME)).as_py()
+        why = f"It holds dates or times such as {levels[0]!r}{TURN_TIMES if only_times else TURN_DATES}"
     elif held and len(levels) > MOST_LEVELS and len(levels) > observed / 2 and is_prose(levels):
         remarks.append(read_by_words(name))
         schema = ColumnSchema(name, "categorical", f"{many}: free text.", missing=missing, encoding="text")

@@ -249,7 +249,7 @@ class TableSchema:
 
     def _check_names(self, table: Any, names: list[str]) -> None:
         given = set(table.column_names)
-        absent = [name for name in names if name not in given]
+        absent = [name for name in dict.fromkeys(names) if name not in given]  # parts of a date share a column
         if absent:
             raise ValueError(
                 f"schema mismatch: the table has no column {_quoted(absent)}; it has {_quoted(table.column_names)}. Give the "
