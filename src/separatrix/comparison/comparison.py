@@ -254,8 +254,8 @@ def compare(
     metric : {"log_loss", "accuracy", "auc", "balanced_accuracy", "f1", "brier"}, optional
         What ranks the candidates; by default the cost where a loss is given, else the log-loss.
     holdout : float, table or path, optional
-        Rows on which nothing is learnt or chosen, for a last look at the recommended model: a share of every class, or
-        another table.
+        Rows on which nothing is learnt or chosen, for a last look at the recommended model: a share of every class, of whole
+        groups where rows have some, or another table.
     unfit : callable, optional
         Of a fitted model the reason not to use it, or None; such families are left out, with the reason.
     progress : callable, optional

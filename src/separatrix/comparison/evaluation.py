@@ -36,7 +36,8 @@ from separatrix.decide.calibration import Reliability, reliability_diagram
 from separatrix.decide.intervals import wilson_interval
 from separatrix.decide.losses import best_actions
 from separatrix.tables.reading import read_table
-from separatrix.tables.rows import as_arrow
+from separatrix.tables.rows import TableRows, as_arrow
+from separatrix.tables.schema import TableSchema
 
 _DRAWS, _Z = 1_000, 1.959963984540054
 
@@ -124,12 +125,9 @@ def evaluate(model: TableModel, data: Any) -> ModelEvaluation:
     """
     table = read_table(data) if isinstance(data, str | os.PathLike) else as_arrow(data)
     schema = model.schema
-    rows = schema.read(table)
-    every, known = schema.read_target(table)
-    if not known.any():
-        raise ValueError(f"No row has a value in the target {schema.target!r}, so there is nothing to judge by.")
-    notes = [] if known.all() else [f"{int((~known).sum())} of {len(known)} rows have no class and do not count."]
-    rows, codes = rows.take(known), every[known]
+    rows, codes = judged_rows(schema, table)
+    unknown = table.num_rows - len(rows)
+    notes = [f"{unknown} of {table.num_rows} rows have no class and do not count."] if unknown else []
     proba = model.predict_proba(rows) if model.has_probabilities else None
     taken, answers = _answers(model, rows, proba)
     confusion: Codes = np.zeros((len(schema.classes), len(answers)), dtype=np.intp)
@@ -144,6 +142,15 @@ def evaluate(model: TableModel, data: Any) -> ModelEvaluation:
     return ModelEvaluation(
         len(codes), model.classes_, answers, scores, guess, confusion, reliability, counter.found(), notes
     )
+
+
+def judged_rows(schema: TableSchema, table: Any) -> tuple[TableRows, Codes]:
+    """The rows of a table that have a class, and their classes."""
+    rows = schema.read(table)
+    codes, known = schema.read_target(table)
+    if not known.any():
+        raise ValueError(f"No row has a value in the target {schema.target!r}, so there is nothing to judge by.")
+    return rows.take(known), codes[known]
 
 
 def _answers(model: TableModel, rows: Any, proba: Float | None) -> tuple[Codes, NDArray[Any]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.comparison.evaluation import judged_rows
 from separatrix.comparison.holdout import set_aside
-from separatrix.data.arrow_columns import NUMERIC, kind, plain
+from separatrix.data.arrow_columns import NUMERIC, UnreadableCell, kind, plain
 from separatrix.data.block import Codes, Float
 from separatrix.data.checks import nearest_name
 from separatrix.tables.dates import date_form, date_part
-from separatrix.tables.preparation import RareClass, columns_used, table_of_arrays, without_rare_classes
+from separatrix.tables.preparation import RareClass, columns_used, table_of_arrays, with_classes, without_rare_classes
 from separatrix.tables.reading import read_table
-from separatrix.tables.rows import TableRows
+from separatrix.tables.rows import TableRows, as_arrow
 from separatrix.tables.schema import TableSchema
 
 
@@ -59,17 +61,26 @@ def read_for_comparison(
         table, target = table_of_arrays(table, target)
     target = str(target)
     metadata = getattr(getattr(table, "schema", None), "metadata", None)
-    aside, left = None, None
-    if holdout is not None:
-        table, aside, left = set_aside(table, target, holdout, seed)
-    table, notes, kept = without_rare_classes(table, target, rare_class, fewest)
+    table = as_arrow(table)
     together, counted = _groups(table, group, target), _weights(table, weight, target)
     when = _times(table, time, target)
+    aside, left = None, None
+    if holdout is not None:
+        table, aside, left = set_aside(table, target, holdout, seed, together)
+    table, notes, kept = without_rare_classes(table, target, rare_class, fewest)
+    given = kept if left is None else left if kept is None else left[kept]  # places in the table that was given
     apart = [name for name in (group, weight, time) if name is not None]
     if drop or use or apart or rare_class:
         table = columns_used(table, target, drop, use, apart).replace_schema_metadata(metadata)
-    schema, rows, codes = TableSchema.infer_and_read(table, target, types)
+    with _numbered(given):
+        schema, rows, codes = TableSchema.infer_and_read(table, target, types)
+    if aside is not None:
+        aside, note = _judged_last(aside, left, schema, rare_class)
+        notes += note
     numbers = np.arange(1, len(rows) + 1) if rows.numbers is None else rows.numbers
+    if given is not None:
+        numbers = given[numbers - 1] + 1
+        rows = replace(rows, numbers=numbers)
     groups = None if together is None else together[numbers - 1]
     weights, times = (None if one is None else one[numbers - 1] for one in (counted, when))
     if weights is not None and not weights.all():  # a row that counts 0 times is no row
@@ -79,12 +90,37 @@ def read_for_comparison(
         groups = None if groups is None else groups[some]
         times = None if times is None else times[some]
         rows = replace(rows, numbers=numbers)
-    for before in (kept, left):  # rows are numbered as in the table that was given
-        if before is not None:
-            numbers = before[numbers - 1] + 1
-    if kept is not None or left is not None:
-        rows = replace(rows, numbers=numbers)
     return ReadTable(schema, rows, codes, groups, weights, times, notes, name, aside)
+
+
+def _judged_last(
+    aside: Any, left: NDArray[np.intp] | None, schema: TableSchema, rare_class: RareClass | None
+) -> tuple[Any, list[str]]:
+    """The rows that were set aside, as classes are learnt; what is wrong with them is said now, not when all is done."""
+    n = aside.num_rows + (0 if left is None else len(left))
+    given = None if left is None else np.delete(np.arange(n), left)
+    aside, notes, kept = with_classes(aside, schema.target, rare_class, schema.classes)
+    if kept is not None:
+        given = kept if given is None else given[kept]
+    try:
+        with _numbered(given):
+            judged_rows(schema, aside)
+    except ValueError as error:
+        if left is not None:
+            raise
+        raise ValueError(f"The table to judge on (holdout): {error}") from None
+    return aside, notes
+
+
+@contextmanager
+def _numbered(given: NDArray[np.intp] | None) -> Iterator[None]:
+    """A row that cannot be read has the number that it has in the table that was given, of which these rows are left."""
+    try:
+        yield
+    except UnreadableCell as error:
+        if given is None:
+            raise
+        raise error.moved(int(given[error.row])) from None
 
 
 def _groups(table: Any, group: str | None, target: str) -> NDArray[np.intp] | None:

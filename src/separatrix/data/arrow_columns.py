@@ -36,9 +36,27 @@ class UnreadableValue(ValueError):
         super().__init__(what)
         self.value, self.at, self.what = value, at, what
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.value, self.at, self.what)  # rows are read in other processes, too
+
     def sentence(self, name: str, start: int) -> str:
         """What is wrong with which value, for a batch of column `name` that starts at row `start` of its table."""
         return f"column {name!r}, row {start + self.at + 1} (the first row of data is 1): {self.value!r} {self.what}."
+
+
+class UnreadableCell(ValueError):
+    """The same, by column and row, counted from 0, of a table."""
+
+    def __init__(self, name: str, row: int, error: UnreadableValue) -> None:
+        super().__init__(error.sentence(name, row - error.at))
+        self.name, self.row, self.error = name, row, error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.row, self.error)
+
+    def moved(self, row: int) -> UnreadableCell:
+        """The same value in another row."""
+        return UnreadableCell(self.name, row, self.error)
 
 
 @lru_cache(maxsize=256)  # asked of every column of every batch

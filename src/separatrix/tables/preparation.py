@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from separatrix.data.arrow_columns import coded, plain
 from separatrix.data.checks import nearest_name
 from separatrix.tables.rows import as_arrow
-from separatrix.tables.target import infer_labels
+from separatrix.tables.target import infer_labels, label_codes
 
 DECLARED = ("numeric", "categorical", "target", "text", "boolean", "date")
 OTHER = "(other)"
@@ -94,6 +95,36 @@ def without_rare_classes(table: Any, target: str, rare: RareClass | None, fewest
     place = table.column_names.index(target)
     merged_table = table.set_column(place, target, pa.array(texts, pa.string()))
     return merged_table, [f"{found} {'is' if rows == 1 else 'are'} class {OTHER!r}: {named}."], None
+
+
+def with_classes(table: Any, target: str, rare: RareClass | None, classes: Sequence[Any]) -> tuple[Any, list[str], Any]:
+    """A table to judge on, treated as that of the classes was: without rows of others, or with these as one class.
+
+    Beside the table: what was done, and which rows were kept, if not all. Other classes stay where none were rare.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from separatrix.tables.preparation import with_classes
+    >>> with_classes(pa.table({"y": ["a", "c", "b"]}), "y", "merge", ("(other)", "a"))[0]["y"].to_pylist()
+    ['a', '(other)', '(other)']
+    """
+    import pyarrow as pa
+
+    if rare is None or target not in table.column_names:
+        return table, [], None
+    levels, places = coded(plain(table.column(target), ()))
+    codes = np.array([*label_codes(levels, tuple(classes)), -1], dtype=np.intp)[places]
+    others = int((codes == -2).sum())
+    if others and rare == "drop":
+        kept = np.flatnonzero(codes != -2)
+        was = "row is" if others == 1 else "rows are"
+        return table.take(pa.array(kept)), [f"{others} {was} not judged, whose class is not learnt."], kept
+    if others and OTHER in classes:
+        texts = [None if code == -1 else OTHER if code == -2 else str(classes[code]) for code in codes.tolist()]
+        place = table.column_names.index(target)
+        return table.set_column(place, target, pa.array(texts, pa.string())), [], None
+    return table, [], None
 
 
 def table_of_arrays(X: Any, y: Any) -> tuple[Any, str]:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.arrow_columns import NO_LABEL, UnreadableValue, coded, kind, plain
+from separatrix.data.arrow_columns import NO_LABEL, UnreadableCell, UnreadableValue, coded, kind, plain
 from separatrix.data.block import Codes
 from separatrix.data.checks import nearest_name
 from separatrix.data.number_text import decimal_mark
@@ -327,7 +327,7 @@ def _placed(name: str, start: int) -> Iterator[None]:
     try:
         yield
     except UnreadableValue as error:
-        raise ValueError(error.sentence(name, start)) from None
+        raise UnreadableCell(name, start + error.at, error) from None
 
 
 def _chunks(table: Any, name: str, read: Callable[[Any], Any]) -> Iterator[Any]:
