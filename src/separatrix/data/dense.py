@@ -1,6 +1,7 @@
 """Dense rows: blocks of an array of any real dtype and order.
 
-Products are `np.dot`, not `@`: NumPy keeps the interpreter's lock in the latter where the result has 500 entries or less.
+Products are `np.dot`, not `@`: NumPy keeps the interpreter's lock in the latter where the result has 500 entries or less. But
+of an array that is a part of another, as rows are of one in Fortran's order, `np.dot` and `np.take` make a copy first.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from numpy.typing import NDArray
 from separatrix.data.block import Centred, Codes, Entries, Float, StoredBlock
 from separatrix.data.centred.dense_rows import SortedCentred, StreamedCentred, scratch_rows, sweepable
 from separatrix.data.centred.one_class import one_class_centred
+from separatrix.data.source import in_parallel, ordered
 from separatrix.lazy import compiled_pays
 
 # Rows of a class from which on a guess of its mean costs little against them.
 _ROWS_OF_A_CLASS = 4
 # Entries worth a compiled loop.
 WORTH_COMPILING = 1 << 20
+# Entries of a part of the columns that is worth a thread, and of a block whose products are shared out.
+_PART, _SHARED = 1 << 20, 1 << 22
 # Products with as few vectors of as many entries take longer in BLAS.
 _FEW_PRODUCTS, _MANY_COLUMNS = 12, 24
 # Sums of a column by so few classes are a product of matrices: every entry waits for the one before it otherwise.
@@ -55,28 +59,55 @@ class DenseBlock(StoredBlock):
         few = v.size <= _FEW_PRODUCTS * len(v) and len(v) >= _MANY_COLUMNS
         sweeps = few and self._compiled and v.dtype == np.float64 and sweepable(self.X)
         if not (sweeps and compiled_pays(0.0)):
-            return np.dot(self._double(), v)
+            return _product(self._double(), v)
         products = np.empty((self.n, *v.shape[1:]))
         kernels = import_module("separatrix.kernels.scores")  # numba takes a while to import
         kernels.few_products(self.X, np.ascontiguousarray(v.T).reshape(-1, len(v)), products.reshape(self.n, -1))
         return products
 
     def rmatvec(self, r: Float) -> Float:
-        return np.dot(self._double().T, r)
+        if self.X.size < _SHARED or not self.n:
+            return _product(self._double().T, r)
+        found = np.empty((self.shape[1], *r.shape[1:]))
+
+        def of_columns(at: slice) -> None:
+            np.matmul(self.X[:, at].T.astype(np.float64, copy=False), r, out=found[at])
+
+        in_parallel(of_columns, self._column_parts())
+        return found
+
+    def _column_parts(self) -> list[slice]:
+        """Columns that are worth a thread, cut by the shape alone."""
+        step = max(64, _PART // max(1, self.n))
+        return [slice(start, start + step) for start in range(0, self.shape[1], step)]
 
     def gram(self, weights: Float | None = None) -> Float:
         X: Float = self._double()
         if weights is not None:  # a product of a matrix with itself costs half of one of two
             X = np.multiply(X, np.sqrt(weights)[:, None], out=scratch_rows(self.n, self.shape[1]))
-        return np.dot(X.T, X)
+        return _product(X.T, X)
 
     def column_squares(self, weights: Float | None = None) -> Float:
-        X = self._double()
-        return np.einsum("ij,ij->j", X, X) if weights is None else np.einsum("i,ij,ij->j", weights, X, X)
+        X, down = self.X, self.X.strides[0] < self.X.strides[1]
+        whole = slice(0, self.n)
+
+        def of_part(rows: slice, columns: slice) -> Float:
+            part: Float = X[rows, columns].astype(np.float64, copy=False)
+            if weights is None:
+                return np.asarray(np.einsum("ij,ij->j", part, part))
+            return np.asarray(np.einsum("i,ij,ij->j", weights[rows], part, part))
+
+        if X.size <= _PART:
+            return of_part(whole, slice(None))
+        if down:  # parts that lie together in memory
+            return np.concatenate(list(ordered(lambda at: of_part(whole, at), self._column_parts())))
+        step, total = max(1, _PART // max(1, self.shape[1])), np.zeros(self.shape[1])
+        for part in ordered(lambda at: of_part(slice(at, at + step), slice(None)), range(0, self.n, step)):
+            total += part
+        return total
 
     def columns(self, which: Codes) -> DenseBlock:
-        down = self.X.flags.f_contiguous
-        picked = np.take(self.X.T, which, axis=0).T if down else np.take(self.X, which, axis=1)
+        picked = np.take(self.X, which, axis=1) if self.X.flags.c_contiguous else self.X.T[which].T
         return DenseBlock(picked, self.y, self.weights, self.start)
 
     def row_squares(self, metric: Float) -> Float:
@@ -129,6 +160,12 @@ class DenseBlock(StoredBlock):
 
     def non_finite(self) -> NDArray[np.bool_]:
         return ~np.isfinite(self.X) if self.X.dtype.kind == "f" else np.zeros(self.shape, dtype=bool)
+
+
+def _product(A: Float, b: Float) -> Float:
+    """Ab without a copy of A."""
+    found: Float = np.dot(A, b) if A.flags.forc else np.matmul(A, b)
+    return found
 
 
 class ExtendedBlock(DenseBlock):

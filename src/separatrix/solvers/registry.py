@@ -91,8 +91,8 @@ def _direct(problem: LinearProblem, asked: str) -> Method | None:
     prox = m == 1 and offered_prox(problem)
     if not (prox or (offered(problem) if m == 1 else small_softmax_offered(problem))):
         return None
-    # A Gram matrix of few rows reads an array in either order.
-    block = source.one_block(any_order=source.n_rows < p and m == 1 and not prox)
+    # A Gram matrix of few rows reads an array in either order, and so do sweeps over copies of its columns.
+    block = source.one_block(any_order=m == 1 and (prox or source.n_rows < p))
     if block is None:
         return None
     sparse = block.sparse_rows()

@@ -76,7 +76,7 @@ class ProxColumns:
         rows, d, penalty = RowsAtHand.of(problem), len(problem.scale), problem.objective.penalty
         stored, sparse, X, squares = rows.block.sparse_rows(), None, np.empty((0, d)), np.empty(d)
         if stored is None:
-            plain = rows.block.plain_rows()  # without the ones, and not copied
+            plain = rows.block.plain_rows(any_order=True)  # without the ones, and not copied
             X = rows.block.dense()[:, :d] if plain is None else plain[0]
             squares = rows.block.column_squares(rows.weights)[:d]
         else:

@@ -1,0 +1,70 @@
+"""Products with a part of an array make no copy of it, and have the same bits on any number of threads."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import separatrix
+from separatrix import LogisticRegression
+from separatrix.data.dense import DenseBlock
+from separatrix.result import Status
+
+
+def part(order, n=400, d=3000):
+    X = np.asarray(np.random.default_rng(0).standard_normal((n, d)), order=order)
+    return X[: n // 2] if order == "F" else X[:, : d // 2]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("product", ["matvec", "rmatvec", "columns", "gram", "column_squares"])
+def test_a_product_with_a_part_of_an_array_makes_no_copy(order, product):
+    X = part(order) if product != "gram" else part(order)[:, :300]
+    block, which = DenseBlock(X), np.arange(0, X.shape[1], 97)
+    arguments = {
+        "matvec": (np.ones(X.shape[1]),),
+        "rmatvec": (np.ones(len(X)),),
+        "columns": (which,),
+    }.get(product, ())
+    tracemalloc.start()
+    found = getattr(block, product)(*arguments)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    exact = {
+        "matvec": lambda: X.sum(axis=1),
+        "rmatvec": lambda: X.sum(axis=0),
+        "columns": lambda: X[:, which],
+        "gram": lambda: X.T.copy() @ X.copy(),
+        "column_squares": lambda: np.square(X).sum(axis=0),
+    }[product]()
+    found = found.X if product == "columns" else found
+    np.testing.assert_allclose(found, exact, atol=1e-10 * max(1.0, np.abs(exact).max()))
+    assert most < X.nbytes / 4 + 2 * exact.nbytes
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_of_a_large_block_do_not_depend_on_the_threads(order):
+    X = np.asarray(np.random.default_rng(1).standard_normal((210, 21_000)), order=order)
+    r, weights = np.random.default_rng(2).standard_normal(210), np.arange(210.0)
+    found = []
+    for threads in (1, 2):
+        with separatrix.config(threads=threads):
+            block = DenseBlock(X)
+            found.append((block.rmatvec(r), block.rmatvec(r[:, None]), block.column_squares(weights)))
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(found[0][0], r @ X, atol=1e-10)
+    np.testing.assert_allclose(found[0][2], weights @ np.square(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_absolute_values_on_wide_columns_take_the_same_steps_in_either_order(intercept):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((120, 40_000)) * 10.0 ** rng.uniform(-2, 2, 40_000)  # too large to be laid in rows
+    y = (X[:, np.argsort(-np.square(X).sum(axis=0))[:5]].sum(axis=1) > 0).astype(int)
+    parameters = {"C": 1.0, "l1_ratio": 1.0, "fit_intercept": intercept}
+    rows, columns = (LogisticRegression(**parameters).fit(np.asarray(X, order=order), y) for order in "CF")
+    assert rows.fit_.iterations == columns.fit_.iterations
+    proofs = [model.fit_.certificate for model in (rows, columns)]
+    assert rows.fit_.status is columns.fit_.status is Status.CONVERGED
+    assert abs(proofs[0].objective - proofs[1].objective) <= max(proof.gap for proof in proofs)
