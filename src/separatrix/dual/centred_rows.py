@@ -25,6 +25,7 @@ from scipy.linalg.lapack import dpstrf
 
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
+from separatrix.dual.at_hand.dense_gram import dense_gram, from_the_mean, near_centre
 from separatrix.dual.at_hand.sparse_parts import SparseParts
 from separatrix.lazy import compiled_pays
 from separatrix.objectives.rounding import exact_dot, exact_terms
@@ -36,10 +37,8 @@ SUM = 64.0 * UNIT
 _BLOCK = 4096
 # More columns than rows, and no more rows than this: everything can happen on the rows' side.
 _GRAM_ROWS = 3000
-# Rows need no centre where it is no further away than this many times what they are from each other, squared.
-_NEAR_CENTRE = 100.0
-# Columns that are added up before their sums are, in Gram matrices and in scores.
-_COLUMNS, _RUN = 2048, 1024
+# Columns that are added up before their sums are, in scores; entries of a part of the columns that is worth a thread.
+_RUN, _ENTRIES_A_PART, _ALL = 1024, 1 << 20, slice(None)
 # What a dense copy of the rows may have for entries, and how far a column may be scaled.
 _ENTRIES, _POWER = 30_000_000, 500
 # How many products of dense columns take as long as one of two stored entries; seconds that each entry saves in their place.
@@ -66,15 +65,19 @@ class CentredRows:
     centre: Float  # (d,) zeros for sparse rows and where the intercept is not free
     squares: Float  # (n,) ‖xᵢ − c‖²
     gram: Float | None = None  # (n, n) inner products, from the mean where `free`, of dense rows that are few
+    single: bool = False  # whether these are products in float32
 
     @classmethod
-    def of(cls, X: Any, free: bool) -> CentredRows:
-        """Dense rows with a free intercept from their mean: the intercept then hardly depends on the weights."""
+    def of(cls, X: Any, free: bool, single: bool = False) -> CentredRows:
+        """Dense rows with a free intercept from their mean: the intercept then hardly depends on the weights.
+
+        `single` allows products in float32 for a Gram matrix that only a search reads.
+        """
         if free and sp.issparse(X) and X.nnz > 0.5 * X.shape[0] * X.shape[1]:
             X = X.toarray()  # hardly more memory, and a centre
         centre = np.zeros(X.shape[1])
         if not sp.issparse(X) and X.shape[0] <= min(X.shape[1] - 1, _GRAM_ROWS):
-            return cls._few(X, free)
+            return cls._few(X, free, single)
         if free and not sp.issparse(X):
             with np.errstate(over="ignore", invalid="ignore"):
                 mean = X.mean(axis=0, dtype=np.float64)
@@ -83,19 +86,24 @@ class CentredRows:
             return cls(X, free, centre, _row_squares(X, centre))
 
     @classmethod
-    def _few(cls, X: Any, free: bool) -> CentredRows:
+    def _few(cls, X: Any, free: bool, single: bool) -> CentredRows:
         """Few dense rows with many columns, with their Gram matrix."""
         with np.errstate(over="ignore", invalid="ignore"):
-            centre, gram = np.zeros(X.shape[1]), _gram(X, None)
-            squares = gram.diagonal().copy()
-            if free:
-                if not _near_centre(gram):
-                    mean = X.mean(axis=0, dtype=np.float64)
-                    centre = np.where(np.isfinite(mean), mean, 0.0)
-                    gram = _gram(X, centre)
-                    squares = gram.diagonal().copy()
-                gram = _from_the_mean(gram)
-            return cls(X, free, centre, squares, gram if np.isfinite(gram).all() else None)
+            centre = np.zeros(X.shape[1])
+            gram, squares = dense_gram(X, None, single)
+            if free and not near_centre(gram):
+                mean = X.mean(axis=0, dtype=np.float64)
+                centre, single = np.where(np.isfinite(mean), mean, 0.0), False
+                gram, squares = dense_gram(X, centre)
+            elif single and not np.isfinite(gram).all():  # in the smaller range of float32
+                return cls._few(X, free, False)
+            gram = from_the_mean(gram) if free else gram
+            return cls(X, free, centre, squares, gram if np.isfinite(gram).all() else None, single)
+
+    @property
+    def precise(self) -> CentredRows:
+        """The same with the Gram matrix in double precision."""
+        return self._few(self.X, self.free, False) if self.single else self
 
     @cached_property
     def factor(self) -> GramFactor | None:
@@ -139,14 +147,21 @@ class CentredRows:
         if sp.issparse(self.X):
             return self._sparse.products(r)
         total = np.zeros((self.X.shape[1], *r.shape[1:]))
-        for start, rows in self._blocks(self._terms):
-            total += rows.T @ r[start : start + len(rows)]
+        step = max(64, _ENTRIES_A_PART // max(1, len(self.squares)))
+
+        def of_columns(start: int) -> None:
+            at = slice(start, start + step)
+            for first, rows in self._blocks(self._terms, at):
+                total[at] += rows.T @ r[first : first + len(rows)]
+
+        in_parallel(of_columns, range(0, len(total), step))
         return total
 
-    def _blocks(self, size: int) -> Iterator[tuple[int, Float]]:
+    def _blocks(self, size: int, at: slice = _ALL) -> Iterator[tuple[int, Float]]:
+        """Rows in blocks, of some columns."""
         for start in range(0, self.X.shape[0], size):
-            part = self.X[start : start + size]
-            yield start, part - self.centre if self._centred else np.asarray(part, dtype=np.float64)
+            part = self.X[start : start + size, at]
+            yield start, part - self.centre[at] if self._centred else np.asarray(part, dtype=np.float64)
 
     @cached_property
     def _small(self) -> bool:
@@ -272,8 +287,8 @@ class CentredRows:
         """The copy of sparse rows that are fewer than their columns: a factor of their Gram matrix, if that has the digits."""
         with np.errstate(over="ignore", invalid="ignore"):
             gram = self.row_gram
-            near = _near_centre(gram)
-            gram = _from_the_mean(gram) if self.free else gram
+            near = near_centre(gram)
+            gram = from_the_mean(gram) if self.free else gram
         if not (near and np.isfinite(gram).all()):
             return None
         factor = GramFactor.of(gram, self.free)
@@ -337,38 +352,6 @@ class DenseCopy:
         w = np.zeros((self.n_features, *theta.shape[1:]))
         w[self.used] = inner
         return w, beta - self.mean @ inner
-
-
-def _gram(X: Any, centre: Float | None) -> Float:
-    """(n, n) inner products, of rows taken from a centre where there is one; columns in parts, the same on any number of
-    threads.
-    """
-    starts = range(0, X.shape[1], _COLUMNS)
-    parts: dict[int, Float] = {}
-
-    def of_columns(start: int) -> None:
-        part = np.asarray(X[:, start : start + _COLUMNS], dtype=np.float64)
-        part = part if centre is None else part - centre[start : start + _COLUMNS]
-        parts[start] = part @ part.T
-
-    in_parallel(of_columns, starts)
-    total = np.zeros((len(X), len(X)))
-    for start in starts:
-        total += parts.pop(start)
-    return total
-
-
-def _near_centre(gram: Float) -> bool:
-    """Whether rows with this Gram matrix need no centre for it to have all digits."""
-    middle = float(gram.mean())
-    return 0.0 <= middle <= _NEAR_CENTRE * (float(gram.diagonal().mean()) - middle)
-
-
-def _from_the_mean(gram: Float) -> Float:
-    """The Gram matrix of rows taken from their mean."""
-    means = gram.mean(axis=0)
-    found: Float = gram - means - (means - means.mean())[:, None]
-    return found
 
 
 def _joined(parts: list[Float]) -> Float:

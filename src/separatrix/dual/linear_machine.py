@@ -21,7 +21,8 @@ import scipy.sparse as sp
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
 from separatrix.dual.active_set import newton_steps, row_newton
-from separatrix.dual.centred_rows import CentredRows, DenseCopy, stored_parts
+from separatrix.dual.at_hand.conjugate import conjugate_points
+from separatrix.dual.centred_rows import CentredRows, DenseCopy
 from separatrix.dual.interior import interior_points, on_the_margin, with_intercept
 from separatrix.dual.interior_batch import hinge_gaps, hinge_optimum, interior_optima, is_looped
 from separatrix.dual.linear_proof import Sides
@@ -38,14 +39,10 @@ _SURE, _SELDOM, _LATE = 0.2, 3.0, 1e9
 _TOGETHER = 16_384
 # The share of rows outside the margin of the weights with all α at their bounds, up to which sweeps are worth a try.
 _CHEAP = 0.2
-# Products with a Hessian that a machine is worth before other methods have their turn.
-_PRODUCTS = 400
 # Products of two columns in all rows up to which compiled loops are quicker than calls, and the steps that they may take.
 _NARROW, _NARROW_STEPS = 1_000_000, 50
 # Seconds that they save: of a fit by Newton's method and by interior points, at least, and of the latter for every row.
 _SAVED_SQUARED, _SAVED_HINGE, _SAVED_A_ROW = 1.2e-3, 3e-3, 1.5e-6
-# The entries that may be read before Ctrl-C is looked at.
-_UNINTERRUPTED = 1e8
 # Multiplications that take as long as one of two stored entries, and as what else a step of interior points does with a row.
 _PAIR, _PER_ROW = 12.0, 3000.0
 # The gap, of the objective, at which it is plain which rows are on the margin; and one that is nothing but rounding.
@@ -133,7 +130,13 @@ def near_optima(
     there are none where these are not to be had. `conjugate` gradients take Newton's steps for the squared hinge on sparse rows
     as they are stored. `fine` asks for the last digits; Ctrl-C sets `stop`.
     """
-    rows, power, factor = machines[0].rows, machines[0].power, machines[0].rows.factor
+    rows, power = machines[0].rows, machines[0].power
+    if rows.single:  # a Gram matrix in single precision proves how much it is worth
+        proven = _row_optima(machines, max_iter, stop)
+        if stop.is_set() or (proven and all(p.upper - p.lower <= tol * p.value for p, _ in proven)):
+            return proven
+        rows = rows.precise
+    factor = rows.factor
     inner = machines if factor is None else [replace(machine, rows=factor.rows) for machine in machines]
     parts = _parts(inner, apart=_is_worth_threads(inner))
     found: list[list[tuple[Point, int]]] = [[] for _ in parts]
@@ -154,6 +157,28 @@ def near_optima(
         W = np.ascontiguousarray(rows.products(factor.multipliers(W.T)).T)
     beta, alpha = np.array([point[1] for point, _ in points]), np.array([point[2] for point, _ in points])
     return list(zip(_proven(machines, W, beta, alpha), steps, strict=True))
+
+
+def _row_optima(machines: Sequence[LinearMachine], max_iter: int, stop: Event) -> list[tuple[ProvenPoint, int]]:
+    """Where Newton's method ends on the rows' side for machines of the squared hinge; none where one did not end."""
+    first, n = machines[0], len(machines[0].price)
+    gram, pull = first.rows.gram, None if first.scaling == 0.0 else first.pull
+    gamma, beta, alpha = np.zeros((len(machines), n)), np.zeros(len(machines)), np.zeros((len(machines), n))
+    steps = [0] * len(machines)
+    assert gram is not None
+
+    def search(at: int) -> None:
+        for point in row_newton(gram, machines[at].signs, first.price, pull):
+            gamma[at], beta[at], alpha[at] = point
+            steps[at] += 1
+            if stop.is_set() or steps[at] >= max_iter:
+                break
+
+    in_parallel(search, range(len(machines)), stop)
+    if stop.is_set() or not (all(steps) and np.isfinite(gamma).all()):
+        return []
+    W = first.rows.products(gamma.T).T if len(gamma) > 1 else first.rows.products(gamma[0])[None]
+    return list(zip(_proven(machines, np.ascontiguousarray(W), beta, alpha), steps, strict=True))
 
 
 def _proven(machines: Sequence[LinearMachine], W: Float, beta: Float, alpha: Float) -> list[ProvenPoint]:
@@ -284,33 +309,6 @@ def _dense_rows(
     np.subtract(rows.X, rows.centre, out=A[:, :d])
     rho[d:] = machine.pull
     return A, rho, lambda theta, beta: (theta, beta)
-
-
-def conjugate_points(
-    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, fine: bool = False
-) -> list[tuple[Point, int]]:
-    """Where Newton's method ends by conjugate gradients, for machines of the squared hinge on sparse rows."""
-    from separatrix.kernels.support_vectors.squared_hinge import squared_hinge_newton  # numba takes a while to import
-
-    first, found = machines[0], []
-    d, (values, indices, indptr, _) = first.rows.X.shape[1], stored_parts(first.rows.X, first.rows.centre)
-    rho, ones = np.ones(d + 1), 0.0 if first.scaling == 0.0 else 1.0
-    rho[d] = first.pull if ones else 1.0
-    costs, most = 2.0 * first.price, min(max_iter, _PRODUCTS)
-    at_once = max(1, int(_UNINTERRUPTED / max(1, len(indices))))
-    try:
-        for machine in machines:
-            theta, alpha, steps, left = np.zeros(d + 1), np.zeros(len(costs)), 0, most
-            while left > 0 and not stop.is_set():
-                ends = (tol, min(left, at_once), theta, alpha)
-                taken, products = squared_hinge_newton(
-                    values[0], indices, indptr, ones, rho, machine.signs, costs, *ends
-                )
-                steps, left = steps + int(taken), left - products if products == ends[1] else 0
-            found.append(((theta[:d], float(theta[d]), alpha), steps))
-    except KeyboardInterrupt:
-        stop.set()
-    return found if np.all([np.isfinite(point[0]).all() for point, _ in found]) else []
 
 
 def _interior_points(

@@ -16,8 +16,9 @@ import numpy as np
 
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
+from separatrix.dual.at_hand.conjugate import conjugate_points
 from separatrix.dual.centred_rows import stored_parts
-from separatrix.dual.linear_machine import LinearMachine, conjugate_points
+from separatrix.dual.linear_machine import LinearMachine
 from separatrix.dual.linear_search import LinearDual
 from separatrix.result import Certificate, Status
 

@@ -221,7 +221,9 @@ class LinearSVC(SparseCoefficients, LinearRule):
 
     def _machines(self, rows: MemoryRows, source: Source) -> Sequence[DualMachine]:
         """One machine, one per class against the rest, or one for all classes, on the rows from their centre."""
-        frame = CentredRows.of(_visited(rows.X), self._scaling is None)
+        # Last digits, and those of a loss with a kink, need products of double precision.
+        single = self.loss == "squared_hinge" and not few_rows(source.n_rows, source.n_features, source.entries)
+        frame = CentredRows.of(_visited(rows.X), self._scaling is None, single)
         if not np.isfinite(frame.squares.sum()):
             raise ValueError(_too_large(frame, source))
         price, n_classes = float(self.C) * rows.prices, len(self.classes_)
