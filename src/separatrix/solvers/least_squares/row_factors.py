@@ -42,6 +42,8 @@ _CLEAR, _FACTORED = 1e-6, 1e-9
 # Share of the squares of the targets that may be left in the residual of a dual point, how much a step of refinement has to
 # gain, and how many there are.
 _LEFT, _GAIN, _STEPS = 1e-22, 1e-2, 6
+# So many directions that the rows do not have are found one by one; LAPACK's room for a column that it turns.
+_FEW_MISSING, _WORK = 8, 64
 
 
 def unit(size: float) -> float:
@@ -224,26 +226,32 @@ class SpanFactor(RowFactor):
         scale = np.sqrt(np.einsum("ij,ij->j", rows, rows))
         # Which combinations of the rows are resolved does not depend on the units of the columns.
         scaled = rows / np.where(scale > 0, scale, 1.0)
-        values, left = np.linalg.eigh(scaled @ scaled.T)
-        kept = values > _CLEAR * values.max(initial=0.0)
-        # Eigenvalues have half the digits of singular values: what is left of the rows in the other directions tells.
-        rest = left[:, ~kept].T @ scaled
-        solver: _SortedFactor | _CholeskyFactor | None = None
-        least = EPS * max(rows.shape) * np.sqrt(values.max(initial=0.0))
-        if np.sqrt(np.einsum("ij,ij->i", rest, rest)).max(initial=0.0) > least:
-            left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
-            kept = singular > EPS * max(rows.shape) * singular.max(initial=0.0)
+        gram = scaled @ scaled.T
+        span, solver = _Reflected.of(scaled, gram), None
+        if span is not None:
+            self._span: _Reflected | _Projected = span
+            inner = span.of_rows(rows)
+            solver = _CholeskyFactor.of(inner)
         else:
-            # In the units of the columns: large ones alone may resolve less.
-            solver = _CholeskyFactor.of(left[:, kept].T @ rows)
-        if solver is None:
-            solver = _SortedFactor(rows.T @ left[:, kept])
-        self._left, self.rank, self._solver = left[:, kept], int(kept.sum()), solver
+            values, left = np.linalg.eigh(gram)
+            kept = values > _CLEAR * values.max(initial=0.0)
+            # Eigenvalues have half the digits of singular values: what is left of the rows in the other directions tells.
+            rest = left[:, ~kept].T @ scaled
+            clear = not np.sqrt(np.einsum("ij,ij->i", rest, rest)).max(initial=0.0) > _rounding(scaled, gram)
+            if not clear:
+                left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
+                kept = singular > EPS * max(rows.shape) * singular.max(initial=0.0)
+            self._span = _Projected(left[:, kept])
+            inner = self._span.of_rows(rows)
+            if clear:  # in the units of the columns: large ones alone may resolve less
+                solver = _CholeskyFactor.of(inner)
+        self.rank = len(inner)
+        self._solver: _SortedFactor | _CholeskyFactor = _SortedFactor(inner.T) if solver is None else solver
 
     def coef(self, targets: Float) -> Float:
         coef = np.zeros((self._rows.shape[1], targets.shape[1]))
         for _ in range(3):
-            coef += self._solver.shortest(self._left.T @ (targets - self._rows @ coef))
+            coef += self._solver.shortest(self._span.of_rows(targets - self._rows @ coef))
         return coef.T
 
     def step(self, residual: Float) -> Float:
@@ -251,6 +259,67 @@ class SpanFactor(RowFactor):
 
     def lengths(self, residual: Float, noise: Float) -> Float:
         return np.full(len(residual), np.inf)
+
+
+def _rounding(scaled: Float, gram: Float) -> float:
+    """The length of a combination of rows that is nothing but rounding: no row is longer than the largest singular value."""
+    return EPS * max(scaled.shape) * float(np.sqrt(gram.diagonal().max(initial=0.0)))
+
+
+class _Projected:
+    """The span of orthonormal columns: an orthonormal basis that is multiplied."""
+
+    def __init__(self, left: Float) -> None:
+        self._left = left
+
+    def of_rows(self, rows: Float) -> Float:
+        """LᵀA."""
+        return np.asarray(self._left.T @ rows)
+
+
+class _Reflected:
+    """The same for all directions but a few, k: a product of k reflections, a fraction of an eigendecomposition."""
+
+    def __init__(self, reflectors: Float, factors: Float) -> None:
+        self._reflectors, self._factors = reflectors, factors
+
+    @classmethod
+    def of(cls, scaled: Float, gram: Float) -> _Reflected | None:
+        """All directions but those in which the rows are nothing but rounding; None where these are many, or not clear.
+
+        Gx = 0 for x = (−L₁₁⁻ᵀL₂₁ᵀ, I) where the Cholesky factor of G, pivoted, ends in L₂₁; a step of refinement from the rows.
+        """
+        n = len(gram)
+        lower, pivots, rank, _ = lapack.dpstrf(gram, lower=1)
+        missing, order = n - rank, pivots - 1
+        if not rank or missing > _FEW_MISSING:
+            return None
+        main, at = np.tril(lower[:rank, :rank]), order[:rank]
+        part = gram[np.ix_(at, at)]
+        if not lapack.dpocon(main, np.abs(part).sum(axis=0).max(), uplo="L")[0] > _FACTORED:
+            return None
+        null = np.zeros((n, missing))
+        if missing:
+            null[order[rank:]] = np.eye(missing)
+            null[at] = -solve_triangular(main, lower[rank:, :rank].T, lower=True, trans="T", check_finite=False)
+            null[at] -= _solved(main, scaled[at] @ (null.T @ scaled).T)
+            null = np.linalg.qr(null)[0]
+            rest = null.T @ scaled
+            if np.sqrt(np.einsum("ij,ij->i", rest, rest)).max() > _rounding(scaled, gram):
+                return None
+        reflectors, factors, _, _ = lapack.dgeqrf(null)
+        return cls(reflectors, factors)
+
+    def of_rows(self, rows: Float) -> Float:
+        """LᵀA."""
+        if not len(self._factors):
+            return rows
+        return _turned(self._reflectors, self._factors, rows, "T")[len(self._factors) :]
+
+
+def _turned(reflectors: Float, factors: Float, matrix: Float, trans: str) -> Float:
+    """QA or QᵀA, of a Q as LAPACK keeps it."""
+    return np.asarray(lapack.dormqr("L", trans, reflectors, factors, matrix, _WORK * max(1, matrix.shape[1]))[0])
 
 
 class _CholeskyFactor:
@@ -283,21 +352,34 @@ class _SortedFactor:
     """Q and R of a tall matrix M, its largest rows first; the shortest x with Mᵀx = t is Q R⁻ᵀ t."""
 
     def __init__(self, matrix: Float) -> None:
-        order = np.argsort(-np.abs(matrix).max(axis=1, initial=0.0), kind="stable")
+        self._order = np.argsort(-np.abs(matrix).max(axis=1, initial=0.0), kind="stable")
         k = matrix.shape[1]
-        if k <= _PIVOTED:
-            basis, self._factor, self._columns = qr(matrix[order], mode="economic", pivoting=True, check_finite=False)
+        self._columns = np.arange(k)
+        if not k:
+            self._factor, self._kept = np.empty((0, 0)), (np.empty((len(matrix), 0)), np.empty(0))
+        elif k <= _PIVOTED:
+            self._kept, self._factor, self._columns = qr(
+                matrix[self._order], mode="raw", pivoting=True, check_finite=False
+            )
         else:
-            basis, self._factor = np.linalg.qr(matrix[order])
-            self._columns = np.arange(k)
-        self.basis = np.empty_like(basis)
-        self.basis[order] = basis
+            self._kept, self._factor = qr(matrix[self._order], mode="raw", check_finite=False)
+
+    @cached_property
+    def basis(self) -> Float:
+        """Q."""
+        return self._times(np.eye(len(self._factor)))
 
     def shortest(self, targets: Float) -> Float:
-        if not len(self._factor):
-            return np.zeros((len(self.basis), targets.shape[1]))
         inner = solve_triangular(self._factor, targets[self._columns], trans="T", check_finite=False)
-        return np.asarray(self.basis @ inner)
+        return self._times(inner)
+
+    def _times(self, inner: Float) -> Float:
+        """Q times a matrix, which costs less than to form Q."""
+        found = np.zeros((len(self._order), inner.shape[1]))
+        if len(inner):
+            found[: len(inner)] = inner
+            found[self._order] = _turned(*self._kept, found, "N")
+        return found
 
 
 def without_part_in(coef: Float, directions: Float) -> Float:
