@@ -20,9 +20,9 @@ from separatrix.data.centred.dense_rows import scratch_rows
 from separatrix.data.source import in_parallel, ordered
 
 # Entries of a part, which are copied to be multiplied; columns whose products cost so much more than to add up
-# the result, and into how many sums the columns are cut at most.
+# the result, products that are worth a thread, and into how many sums the columns are cut at most.
 _ENTRIES = 1 << 19
-_COLUMNS, _SUMS = 1000, 16
+_COLUMNS, _PRODUCTS, _SUMS = 1000, 20_000_000, 16
 # Entries that are worth a thread. Unlike np.dot, matmul does not copy a part of an array.
 _WORTH_A_THREAD = 1 << 20
 
@@ -54,7 +54,7 @@ def row_scores(X: NDArray[Any], w: Float) -> Float:
 def row_gram(X: NDArray[Any], dtype: np.dtype[Any], fill: Callable[[slice, NDArray[Any]], None]) -> Float:
     """K (n, n), float64, of what a call writes for a slice of the columns of X (n, d) into an array of a type."""
     (n, d), across = X.shape, X.strides[0] >= X.strides[1]
-    width = max(_COLUMNS, -(-d // _SUMS))
+    width = max(_COLUMNS, -(-d // _SUMS), _PRODUCTS // max(1, n) ** 2)
     step = max(64, _ENTRIES // max(1, n))
     step = -(-width // -(-width // step))  # even parts
 

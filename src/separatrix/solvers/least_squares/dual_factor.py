@@ -12,7 +12,7 @@ penalties) the caller is told.
 
 Reference: Wilkinson (1963), Rounding errors in algebraic processes, ch. 3; Saunders, Gammerman, Vovk (1998), ICML.
 
-**Complexity** O(n²d + n³). **Passes over the data** one for a Gram matrix, two per step.
+**Complexity** O(n²d + n³). **Passes over the data** one for a Gram matrix, one or two per step.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def _refined(
             u[:, of] += lapack.dpotrs(factor, residual[:, of], lower=1)[0]
             if null is not None:
                 u[:, of] += np.outer(null, (1.0 / penalty - 1.0 / (filled + penalty)) * (null @ residual[:, of]))
-        w = rows.transposed(u)
-        gap, value, residual = duality_gap(rows, alpha, u, w, w)
+        w, product = rows.there_and_back(u)
+        gap, value, residual = duality_gap(rows, alpha, u, w, w, product)
         before, left = left, float(np.square(residual).sum())
         if left <= enough or not left <= _GAIN**2 * before:
             break

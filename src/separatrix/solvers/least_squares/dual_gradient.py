@@ -12,7 +12,8 @@ by υ‖x_j‖‖u‖ in entry j, ‖x_j‖ the length of the column before it i
 
 Reference: Hestenes and Stiefel (1952), J. Research NBS 49; Saunders, Gammerman, Vovk (1998), ICML (dual ridge).
 
-**Complexity** O(nnz · m) per step, for m targets. **Passes over the data** two per step, and three for start and proof.
+**Complexity** O(nnz · m) per step, for m targets. **Passes over the data** two per step, one where the rows are dense, and as
+many for start and proof.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ def minimise_dual_ridge(
             status = _descend(rows, alpha, u, residual, tol, max_iter - len(trace), trace, hopeless)
             if hopeless and status is Status.MAX_ITER:
                 return None
-            w = rows.transposed(u)
+            w, product = rows.there_and_back(u)
             published = _as_published(w, dtype)
-            gap, value, residual = duality_gap(rows, alpha, u, w, published)
+            gap, value, residual = duality_gap(rows, alpha, u, w, published, product)
             near = gap <= tol * max(value, _TINY)
             if near or status is not Status.CONVERGED:
                 break
             if published is not w:  # what is published is not what steps go on from
-                exact, size, residual = duality_gap(rows, alpha, u, w, w)
+                exact, size, residual = duality_gap(rows, alpha, u, w, w, product)
                 near = exact <= tol * max(size, _TINY)
                 if near:
                     break
@@ -115,7 +116,7 @@ def _descend(
     direction, energy = residual.copy(order="K"), np.square(residual).sum(axis=0)
     gaps: list[float] = []
     for _ in range(max_iter):
-        product = rows.times(rows.transposed(direction))
+        product = rows.there_and_back(direction)[1]
         product += alpha * direction
         curvature = np.einsum("ij,ij->j", direction, product)
         step = np.divide(energy, curvature, out=np.zeros_like(energy), where=curvature > 0)
@@ -148,10 +149,17 @@ def too_slow(gaps: list[float], max_iter: int, goal: float) -> bool:
     return not np.log(min(gaps) / goal) < (max_iter - done) * gained
 
 
-def duality_gap(rows: WeightedRows, alpha: Float, u: Float, w: Float, published: Float) -> tuple[float, float, Float]:
-    """Gap, objective and dual residual at the published coefficients (d, m), with w = X̃ᵀu as computed."""
+def duality_gap(
+    rows: WeightedRows, alpha: Float, u: Float, w: Float, published: Float, product: Float | None = None
+) -> tuple[float, float, Float]:
+    """Gap, objective and dual residual at the published coefficients (d, m), with w = X̃ᵀu as computed.
+
+    `product` is X̃w where it is there already.
+    """
+    if product is None or published is not w:
+        product = rows.times(published)
     v, sizes = unit(max(rows.total, len(rows.squares))), np.sqrt(rows.squares)
-    left = rows.targets - rows.times(published)
+    left = rows.targets - product
     lengths = column_lengths(u)
     off = v * (column_lengths(rows.targets) + sizes @ np.abs(published) + alpha * lengths)
     apart = v * lengths * float(np.sqrt(sizes @ sizes))

@@ -9,7 +9,8 @@ Few rows also have a Gram matrix: of dense columns that are centred one by one a
 
 Parts are cut by the shape alone and added in their order: the same bits on any number of threads.
 
-**Complexity** O(nnz · m) for a product with m columns, O(n²d) for the Gram matrix. **Passes over the data** one for each.
+**Complexity** O(nnz · m) for a product with m columns, O(n²d) for the Gram matrix. **Passes over the data** one for each; X̃ᵀp and
+X̃X̃ᵀp of dense rows are had together in one.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
-from separatrix.data.source import Source, in_parallel
+from separatrix.data.source import Source, in_parallel, ordered
 from separatrix.data.sparse import SparseBlock
 from separatrix.solvers.at_hand.row_gram import row_gram
 
 # Entries of a part: worth a thread, and for sparse rows more than the sums over parts cost.
 _ENTRIES, _ENTRIES_A_COLUMN = 1 << 20, 8
 _DENSE_ENTRIES = 1 << 19
+# Entries of a part of the columns that stays in the cache from one product to the next.
+_CACHED = 1 << 17
 # Entries of an array that one thread multiplies with a vector before others have begun.
 _WHOLE = 1 << 22
 # From so many rows on their products cost so much more than to read them that single precision is worth a first try.
@@ -123,6 +126,11 @@ class WeightedRows(ABC):
             by_rows = product.flags.c_contiguous
             product -= np.dot(self.centre[:, None], sums) if by_rows else np.dot(sums.T, self.centre[None]).T
         return product
+
+    def there_and_back(self, p: Float) -> tuple[Float, Float]:
+        """X̃ᵀp (d, m) and X̃X̃ᵀp (n, m)."""
+        w = self.transposed(p)
+        return w, self.times(w)
 
 
 class SparseRows(WeightedRows):
@@ -224,6 +232,37 @@ class DenseRows(WeightedRows):
 
         _each(of_columns, -(-len(product) // self._columns))
         return product
+
+    def there_and_back(self, p: Float) -> tuple[Float, Float]:
+        """Both in one pass: of the columns in parts that are in the cache for the second product."""
+        (n, d), m = self._X.shape, p.shape[1]
+        if self._X.size <= _CACHED:
+            return super().there_and_back(p)
+        rooted = self._roots * p if self._weighted else p
+        sums, w = rooted.sum(axis=0)[None], np.empty((d, m))
+        step, width = max(32, _CACHED // max(1, n)), max(64, _ENTRIES // max(1, n))
+        width = step * -(-width // step)
+
+        def of_columns(start: int) -> Float:
+            total = np.zeros((n, m))
+            for first in range(start, min(start + width, d), step):
+                at = slice(first, min(first + step, start + width))
+                part = self._X[:, at].astype(np.float64, copy=False)
+                np.matmul(part.T, rooted, out=w[at])
+                if self._shifted:
+                    w[at] -= np.dot(self.centre[at, None], sums)
+                total += np.matmul(part, w[at])
+            return total
+
+        product = np.zeros((n, m))
+        for part in ordered(of_columns, range(0, d, width)):
+            product += part
+        self.source.count_pass()
+        if self._shifted:
+            product -= self.centre @ w
+        if self._weighted:
+            product *= self._roots
+        return w, product
 
 
 class GramRows(WeightedRows):
