@@ -9,8 +9,8 @@ Few rows also have a Gram matrix: of dense columns that are centred one by one a
 
 Parts are cut by the shape alone and added in their order: the same bits on any number of threads.
 
-**Complexity** O(nnz · m) for a product with m columns, O(n²d) for the Gram matrix. **Passes over the data** one for each; X̃ᵀp and
-X̃X̃ᵀp of dense rows are had together in one.
+**Complexity** O(nnz · m) for a product with m columns, O(n²d) for the Gram matrix. **Passes over the data** one for each; X̃ᵀp
+and X̃X̃ᵀp of dense rows are had together in one.
 """
 
 from __future__ import annotations
