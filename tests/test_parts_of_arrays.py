@@ -7,8 +7,11 @@ import pytest
 
 import separatrix
 from separatrix import LogisticRegression
+from separatrix.data import as_source
 from separatrix.data.dense import DenseBlock
+from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
+from separatrix.solvers.at_hand.prox import ProxColumns
 
 
 def part(order, n=400, d=3000):
@@ -68,3 +71,16 @@ def test_absolute_values_on_wide_columns_take_the_same_steps_in_either_order(int
     proofs = [model.fit_.certificate for model in (rows, columns)]
     assert rows.fit_.status is columns.fit_.status is Status.CONVERGED
     assert abs(proofs[0].objective - proofs[1].objective) <= max(proof.gap for proof in proofs)
+
+
+@pytest.mark.parametrize("shape", [(120, 900), (1100, 500)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_sizes_of_columns_that_are_known_are_those_of_all_rows(shape, weighted, intercept):
+    rng = np.random.default_rng(4)
+    X, y = rng.standard_normal(shape) * 10.0 ** rng.uniform(-2, 2, shape[1]), rng.integers(0, 2, shape[0])
+    weights = rng.uniform(0.5, 2.0, shape[0]) if weighted else None
+    source = as_source(X, y, weights).labelled()
+    problem = LinearProblem.of(source, C=1.0, l1_ratio=1.0, fit_intercept=intercept)
+    squares = np.square(X).T @ (np.ones(shape[0]) if weights is None else weights)
+    np.testing.assert_allclose(ProxColumns.of(problem).sizes, np.sqrt(squares), rtol=1e-12)

@@ -10,7 +10,7 @@ from separatrix.data.source import Source
 # A mean this much larger than the spread would cost the Hessian more digits than it can spare.
 _FAR_FROM_ORIGIN = 1e3
 _EXTREME, _FURTHEST = 1e60, 500
-_SAMPLE = 1000
+_SAMPLE, _MOST_COLUMNS = 1000, 20_000
 # Mean squares between these have columns that are not extreme, nor those whose entries are above the third number; a variance
 # above this share of them is not far from the origin.
 _ORDINARY, _TINY, _NEAR = (1e-100, 1e100), 1e-50, 1e-3
@@ -38,7 +38,12 @@ def column_units(source: Source, fit_intercept: bool) -> tuple[Float, Float, Flo
             unit = np.where(largest > 0, largest, 1.0)  # columns of extreme size have no squares
             sizes = unit * np.sqrt(np.square(values / unit).mean(axis=0))
     sizes = np.append(sizes, 1.0) if fit_intercept else sizes
-    return centre, scale, sizes if source.n_rows is not None and source.n_rows <= _SAMPLE else 2.0 * sizes
+    return centre, scale, sizes if has_few_rows(source) else 2.0 * sizes
+
+
+def has_few_rows(source: Source) -> bool:
+    """Whether all rows are looked at."""
+    return source.n_rows is not None and source.n_rows <= _SAMPLE
 
 
 def _harmless_units(rows: Float, fit_intercept: bool) -> tuple[Float, Float]:
@@ -71,9 +76,9 @@ def _harmless(rows: Block, squares: Float) -> bool:
 
 def _some_rows(source: Source) -> Block | None:
     """A few rows; ``None`` for sparse ones with very many columns, whose means are small against their spread."""
-    if source.n_features > 20_000:
+    if source.n_features > _MOST_COLUMNS:
         return None
-    few = source.n_rows is not None and source.n_rows <= _SAMPLE
+    few = has_few_rows(source)
     drawn = None if few else source.sample(_SAMPLE)
     for block in (source if drawn is None else drawn[0]).blocks():
         part = (block if block.n <= _SAMPLE else block.part(slice(0, _SAMPLE))).counted()

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Float
+from separatrix.objectives.column_units import has_few_rows
 from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.margin_losses import Logistic
@@ -78,7 +79,10 @@ class ProxColumns:
         if stored is None:
             plain = rows.block.plain_rows(any_order=True)  # without the ones, and not copied
             X = rows.block.dense()[:, :d] if plain is None else plain[0]
-            squares = rows.block.column_squares(rows.weights)[:d]
+            known = rows.weights is None and has_few_rows(problem.source) and problem.sizes.any()
+            squares = (
+                len(rows.signs) * np.square(problem.sizes[:d]) if known else rows.block.column_squares(rows.weights)[:d]
+            )
         else:
             sparse = by_columns(*stored[0], d)
             column_squares(*sparse, _NONE if rows.weights is None else rows.weights, squares)
