@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from separatrix import LinearSVC
+from separatrix.dual import centred_rows
 from separatrix.dual.at_hand.dense_gram import dense_gram
 from separatrix.dual.centred_rows import CentredRows
 from separatrix.result import Status
@@ -52,6 +53,17 @@ def test_the_squared_hinge_is_proven_at_any_tolerance(scaling, scales, shift, un
     assert roughly.fit_.certificate.objective - tight.fit_.certificate.objective <= roughly.fit_.certificate.gap * (
         1.0 + 1e-6
     ) + 1e-12 * abs(tight.fit_.certificate.objective)
+
+
+def test_a_matrix_that_is_hardly_enough_is_multiplied_once(monkeypatch):
+    made = []
+    monkeypatch.setattr(centred_rows, "dense_gram", lambda *given: made.append(given[2:]) or dense_gram(*given))
+    X, y = wide(230, 900, 4, scales=3.0)
+    assert LinearSVC(C=100.0, tol=1e-4).fit(X, y).fit_.status is Status.CONVERGED
+    assert len(made) == 1 and not any(made[0])
+    made.clear()
+    LinearSVC(C=1e-6, tol=1e-4).fit(X / np.sqrt(np.square(X).sum(axis=1).mean()), y)
+    assert made == [(True,)]
 
 
 def test_many_classes_share_the_matrix():

@@ -26,6 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from separatrix.data import Source
+from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
 from separatrix.dual.at_hand.sparse_machines import stepped, swept
 from separatrix.dual.centred_rows import CentredRows
@@ -49,6 +50,8 @@ from separatrix.solvers.choose import choose_svm, few_rows, svm_costs
 
 # What few rows are solved to; entries that are swept in less time than it takes to prove a point.
 _FINE, _SMALL = 1e-10, 200_000
+# What products in single precision move a score by, with a margin; rows whose lengths are looked at.
+_MOVED, _SOME_ROWS = 7e-7, 16
 # Nanoseconds of a sweep for every entry and row; sweeps that are tried whatever other methods take.
 _AN_ENTRY, _A_ROW, _SOME_SWEEPS = 1.0, 8.0, 20
 # The share of what other methods take that compiled sweeps save.
@@ -221,12 +224,13 @@ class LinearSVC(SparseCoefficients, LinearRule):
 
     def _machines(self, rows: MemoryRows, source: Source) -> Sequence[DualMachine]:
         """One machine, one per class against the rest, or one for all classes, on the rows from their centre."""
+        price, n_classes = float(self.C) * rows.prices, len(self.classes_)
         # Last digits, and those of a loss with a kink, need products of double precision.
         single = self.loss == "squared_hinge" and not few_rows(source.n_rows, source.n_features, source.entries)
+        single = single and not sp.issparse(rows.X) and _enough_in_single(rows.X, price, self.tol)
         frame = CentredRows.of(_visited(rows.X), self._scaling is None, single)
         if not np.isfinite(frame.squares.sum()):
             raise ValueError(_too_large(frame, source))
-        price, n_classes = float(self.C) * rows.prices, len(self.classes_)
         if self.multi_class == "crammer_singer":
             return [CrammerSinger(frame, rows.codes, price, n_classes, self._scaling)]
         signs = [np.where(rows.codes == k, 1.0, -1.0) for k in ([1] if n_classes == 2 else range(n_classes))]
@@ -319,6 +323,16 @@ def _without_numba(n_rows: int | None, n_features: int, loss: str, entries: int 
 def _sweeps_worth(nanoseconds: float, n_rows: int, entries: int, max_iter: int) -> int:
     """As many sweeps as another method takes time for, or some."""
     return min(max_iter, max(_SOME_SWEEPS, int(nanoseconds / (_AN_ENTRY * entries + _A_ROW * n_rows))))
+
+
+def _enough_in_single(X: Any, price: Float, tol: float) -> bool:
+    """Whether products in single precision are likely to prove enough, by the lengths of some rows.
+
+    They move scores by δ of a margin. That costs Cδ² a row, against ½‖w‖², which is at least of the size of 1/2‖x‖².
+    """
+    some = X[:: max(1, len(X) // _SOME_ROWS)].astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(2.0 * _MOVED**2 * float(price.mean()) * float(np.square(some).sum(axis=1).mean()) <= tol)
 
 
 def _few_sweeps(machine: DualMachine) -> bool:
