@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from inspect import getattr_static
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,13 @@ def test_attributes_and_answers_are_of_scikit_learns_kinds(name, kind, swapped):
             for method in ANSWERS:
                 if hasattr(theirs, method) and not decided(name, method, kind, classes):
                     assert kind_of(getattr(ours, method)(X)) == kind_of(getattr(theirs, method)(X)), method
+
+
+@pytest.mark.parametrize("name", SWAPS)
+def test_methods_have_scikit_learns_documentation_where_they_are_looked_up_without_being_read(name, swapped):
+    kind = getattr(sys.modules[SWAPS[name].module], name)
+    for method in (found for found in ANSWERS if hasattr(ORIGINALS[name], found)):
+        assert getattr_static(kind, method).__doc__ == getattr_static(ORIGINALS[name], method).__doc__
 
 
 def test_scores_of_three_gaussian_classes_are_scikit_learns(swapped):

@@ -14,8 +14,10 @@ used: a name stands twice, and importing a package costs little however much it 
 from __future__ import annotations
 
 import ast
+import gc
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -39,11 +41,12 @@ def lazy_names(package: str, modules: Sequence[str] = ()) -> tuple[Callable[[str
     homes = _imports_for_types(namespace["__spec__"].loader.get_source(package))
 
     def get_attribute(name: str) -> Any:
-        if name in modules:
-            return import_module(f"{package}.{name}")
-        if name in homes:
-            namespace[name] = value = getattr(import_module(homes[name]), name)
-            return value
+        if name in modules or name in homes:
+            with no_search_for_garbage():
+                if name in modules:
+                    return import_module(f"{package}.{name}")
+                namespace[name] = value = getattr(import_module(homes[name]), name)
+                return value
         message = f"module {package!r} has no attribute {name!r}"
         found = [] if name.startswith("_") else [m for m in modules if name in import_module(f"{package}.{m}").__all__]
         raise AttributeError(f"{message}; it is in {package}.{found[0]}" if found else message)
@@ -52,6 +55,20 @@ def lazy_names(package: str, modules: Sequence[str] = ()) -> tuple[Callable[[str
         return sorted({*namespace, *homes, *modules})
 
     return get_attribute, list_names
+
+
+@contextmanager
+def no_search_for_garbage() -> Iterator[None]:
+    """Imports make many objects, all of which stay; Python would look through them, and through all that are there, for
+    garbage: in a process that has loaded scikit-learn for several times as long as the imports take.
+    """
+    searching = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if searching:
+            gc.enable()
 
 
 # About what importing numba, starting it and loading a few compiled loops from its cache takes; how long many small fits do
@@ -81,7 +98,7 @@ def compiled_pays_by_now(seconds: float) -> bool:
 
 
 def took_longer(seconds: float) -> None:
-    """A fit without compiled loops took so many seconds longer than `compiled_pays_by_now` was told."""
+    """By its steps a fit without compiled loops took so many seconds longer than `compiled_pays_by_now` was told."""
     global _missed  # of the whole process
     _missed += max(0.0, seconds)
 

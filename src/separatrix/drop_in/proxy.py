@@ -185,6 +185,7 @@ class _Conditional:
 
     def __init__(self, name: str, theirs: Any) -> None:
         self.name, self.theirs = name, theirs
+        self.__doc__ = theirs.__doc__
 
     def __get__(self, instance: Any, owner: type[Any]) -> Any:
         method = self.theirs.__get__(instance, owner)  # AttributeError where it has none
