@@ -19,6 +19,7 @@ from separatrix.kernels.coordinate import descend
 from separatrix.kernels.support_vectors.nu import side_smo
 from separatrix.models.svm.nu_pairs import side_steps
 from separatrix.objectives import exact_sums
+from separatrix.solvers import quadratic
 from separatrix.solvers.quadratic import descend_in_python, minimise_quadratic
 
 _L1 = "LogisticRegression(penalty='l1', C=1.0).fit(X[:100], y[:100])"
@@ -102,6 +103,34 @@ def test_sweeps_in_python_are_those_of_the_kernel(p: int, seed: int, bounded: bo
     assert_allclose(found[0][2], found[1][2], rtol=1e-9, atol=1e-12)
     g, t = slope.copy(), theta.copy()
     assert minimise_quadratic(H, g, t, l1, -ends, ends, 1e-12)
+
+
+@pytest.mark.parametrize("p", [1, 5, 12, 40])
+def test_numbers_of_lists_are_swept_to_the_bits_of_arrays(p: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(p)
+    A, l1, high = rng.standard_normal((p + 3, p)), rng.random(p), np.where(rng.random(p) < 0.3, 0.5, np.inf)
+    found = []
+    for listed in (0, 100):
+        monkeypatch.setattr(quadratic, "_LISTED", listed)
+        slope, theta = 3.0 * A[0], np.zeros(p)
+        done = descend_in_python(A.T @ A, slope, theta, l1, -high, high, 1e-12, 8)
+        found.append((done, slope.tobytes(), theta.tobytes()))
+    assert found[0] == found[1]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 12), st.integers(0, 999))
+def test_a_step_on_which_nothing_is_reached_ends_at_the_minimiser_for_the_present_signs(p: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    A, l1, ends = rng.standard_normal((p + 3, p)), rng.random(p), np.full(p, np.inf)
+    H, theta = A.T @ A, np.sign(rng.standard_normal(p)) * (1.0 + rng.random(p))
+    best = theta * (1.0 + 0.5 * rng.random(p))
+    slope = H @ (theta - best) - l1 * np.sign(best)
+    before = theta.copy()
+    lowered = quadratic._finish(H, slope, theta, l1, -ends, ends)
+    assert_allclose(theta, best, rtol=1e-7)
+    assert_allclose(slope, -l1 * np.sign(best), rtol=1e-7, atol=1e-9 * np.abs(H).max())
+    assert_allclose(lowered, 0.5 * (before - best) @ H @ (before - best), rtol=1e-6, atol=1e-10 * np.abs(H).max())
 
 
 @pytest.mark.parametrize("classes", [3, 5, 9])

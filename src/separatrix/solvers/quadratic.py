@@ -28,6 +28,7 @@ _SWEEPS, _SWEEPS_PER_COORDINATE, _CALL = 8, 0.25, 5e4
 _UNINTERRUPTED = 3e8  # multiplications, less than a second of them
 _ROUNDS = 60
 _COORDINATE = 1.5e-6  # seconds of a coordinate in Python, of which most rounds need fewer sweeps
+_LISTED = 32  # coordinates up to which lists are faster
 # Multiplications that may go into factorisations between sweeps: many of small systems, a few of a large one.
 _FACTORISATIONS, _FEW = 3e7, 3
 # Of what the whole step would gain without signs and bounds: a share that is worth stopping at them.
@@ -69,30 +70,39 @@ def descend_in_python(
     H: Float, slope: Float, theta: Float, absolute: Float, low: Float, high: Float, tol: float, sweeps: int
 ) -> int:
     """As the kernel of this name: sweeps of coordinate descent, over all coordinates and over those that are not zero."""
-    everything = True
-    diagonal = H.diagonal().tolist()
-    for done in range(1, sweeps + 1):
+    everything, done = True, sweeps
+    # Single numbers of lists are read several times as fast as those of arrays; long rows are added faster as arrays.
+    listed = len(theta) <= _LISTED
+    rows, g, t = (H.tolist(), slope.tolist(), theta.tolist()) if listed else (H, slope, theta.tolist())
+    own = [*zip(range(len(t)), H.diagonal().tolist(), absolute.tolist(), low.tolist(), high.tolist(), strict=True)]
+    for sweep in range(1, sweeps + 1):
         largest = 0.0
-        for j, h in enumerate(diagonal):
-            old, l = float(theta[j]), float(absolute[j])  # noqa: E741  # the name in the formula
+        for j, h, l, least, most in own:  # noqa: E741  # the name in the formula
+            old = t[j]
             if not everything and old == 0.0:
                 continue
             if h > 0.0:
-                z = old - float(slope[j]) / h
-                fresh = float(np.sign(z)) * max(abs(z) - l / h, 0.0)
-            elif l > abs(float(slope[j])):  # nothing but its penalty depends on this coordinate
+                z = old - float(g[j]) / h
+                size = abs(z) - l / h
+                fresh = (size if z > 0.0 else -size) if size > 0.0 else 0.0
+            elif l > abs(float(g[j])):  # nothing but its penalty depends on this coordinate
                 fresh = 0.0
             else:
                 continue
-            fresh = min(max(fresh, float(low[j])), float(high[j]))
+            fresh = min(max(fresh, least), most)
             if fresh != old:
-                theta[j] = fresh
-                slope += (fresh - old) * H[j]
-                largest = max(largest, h * (fresh - old) ** 2)
+                t[j], change = fresh, fresh - old
+                if listed:
+                    g = [of_slope + change * of_row for of_slope, of_row in zip(g, rows[j], strict=True)]
+                else:
+                    g += change * rows[j]
+                largest = max(largest, h * change**2)
         if largest <= tol and everything:
-            return done
+            done = sweep
+            break
         everything = largest <= tol
-    return sweeps
+    theta[:], slope[:] = t, g
+    return done
 
 
 def _finish(H: Float, slope: Float, theta: Float, absolute: Float, low: Float, high: Float) -> float:
@@ -101,10 +111,11 @@ def _finish(H: Float, slope: Float, theta: Float, absolute: Float, low: Float, h
     A coordinate that reaches zero or a bound on the way stays there, and the others go on without it.
     """
     lowered = 0.0
-    inside = (theta > low) & (theta < high) & ((theta != 0) | (absolute == 0)) & (H.diagonal() > 0)
+    diagonal = H.diagonal()
+    inside = (theta > low) & (theta < high) & ((theta != 0) | (absolute == 0)) & (diagonal > 0)
     S = np.flatnonzero(inside)
     for _ in range(min(len(S), max(_FEW, int(_FACTORISATIONS / max(1, len(S)) ** 3)))):
-        root = np.sqrt(H.diagonal()[S])
+        root = np.sqrt(diagonal[S])
         sub = H[np.ix_(S, S)] / root[:, None] / root[None, :]
         sub.flat[:: len(S) + 1] += 1e-14  # collinear columns: any of their minimisers will do
         residual = slope[S] + absolute[S] * np.sign(theta[S])
@@ -113,6 +124,13 @@ def _finish(H: Float, slope: Float, theta: Float, absolute: Float, low: Float, h
         if failed:
             break
         step = -solved / root
+        moved = theta[S] + step
+        if not (((moved * theta[S] <= 0) & (absolute[S] > 0)) | (moved <= low[S]) | (moved >= high[S])).any():
+            # Nothing is reached on the way, as in most last rounds: no need to know when it would be.
+            lowered += _lowered(moved - theta[S], root, sub, residual)
+            slope += H[:, S] @ (moved - theta[S])
+            theta[S] = moved
+            break
         with np.errstate(divide="ignore", invalid="ignore"):
             to_zero = np.where((absolute[S] > 0) & (step * theta[S] < 0), -theta[S] / step, np.inf)
             to_bound = np.where(
@@ -126,8 +144,7 @@ def _finish(H: Float, slope: Float, theta: Float, absolute: Float, low: Float, h
             moved[to_zero <= t] = 0.0
             moved = np.clip(moved, low[S], high[S])
             change = moved - theta[S]
-            scaled = root * change
-            gained = -float(residual @ change + 0.5 * scaled @ (sub @ scaled))
+            gained = _lowered(change, root, sub, residual)
             if t <= first or gained >= _ENOUGH * t * promise:
                 break
             t *= 0.5
@@ -138,3 +155,9 @@ def _finish(H: Float, slope: Float, theta: Float, absolute: Float, low: Float, h
         if t == 1.0 or not len(S):
             break
     return lowered
+
+
+def _lowered(change: Float, root: Float, sub: Float, residual: Float) -> float:
+    """By how much a change of the free coordinates lowers the quadratic, from their matrix with a diagonal of ones."""
+    scaled = root * change
+    return -float(residual @ change + 0.5 * scaled @ (sub @ scaled))
