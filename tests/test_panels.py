@@ -9,7 +9,8 @@ from separatrix.dual.kernel_matrix import RADIAL_PART, radial_sums
 from separatrix.dual.kernels import RBFKernel
 from separatrix.dual.points import Points
 from separatrix.kernels.exponentials import falling_exponentials, single_falling_exponentials
-from separatrix.kernels.panels import WIDTH, aligned, multiply
+from separatrix.kernels.panels import WIDTH, aligned, multiply, multiply_some
+from separatrix.kernels.tiles import COLUMNS, ROWS, tile
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -53,3 +54,28 @@ def test_sums_of_radial_kernels_are_those_of_the_definition(dtype, digits, colum
     values = np.exp(-0.3 * np.square(rows[:, None] - vectors).sum(axis=2))
     assert (np.abs(found - values @ coefficients) <= digits * (values @ np.abs(coefficients))).all()
     assert RADIAL_PART == WIDTH
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", range(1, ROWS + 1))
+def test_a_tile_is_a_product_of_what_its_places_name_and_touches_nothing_else(rows, dtype):
+    rng, depth, width = np.random.default_rng(rows), 7, 3 * COLUMNS * 8 // np.dtype(dtype).itemsize
+    columns = width // 3
+    wide, out = rng.normal(size=(depth, width)).astype(dtype), rng.normal(size=(rows + 2, width)).astype(dtype)
+    before, at = out.copy(), columns + 1
+    product = wide[:, 2 : 2 + rows].astype(np.float64).T @ wide[:, 3 : 3 + columns].astype(np.float64)
+    for add in (False, True):  # a transpose on the left, both sides in one array, at places of no alignment
+        tile(rows, wide, 2, width, 1, wide, 3, width, depth, out, width + at, width, add)
+        expected = before.astype(np.float64)
+        expected[1 : 1 + rows, at : at + columns] = (1 + add) * product
+        np.testing.assert_allclose(out, expected, rtol=0, atol=200 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("columns", [1, 32, 100])
+def test_some_columns_of_a_product_are_those_of_the_whole(columns):
+    rng = np.random.default_rng(columns)
+    left, panel = rng.normal(size=(13, 9)), rng.normal(size=9 * WIDTH)
+    whole, some = np.empty(13 * WIDTH), np.empty(13 * WIDTH)
+    multiply(left, panel, whole)
+    multiply_some(left, 11, panel, columns, some)
+    np.testing.assert_array_equal(some.reshape(13, -1)[:11, :columns], whole.reshape(13, -1)[:11, :columns])

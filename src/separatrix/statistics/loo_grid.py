@@ -35,7 +35,9 @@ _ENTRIES_AT_ONCE = 2_000_000
 # Rows of a block at least; the blocks that are worth having, and what compiled loops want of every class in a block.
 _ROWS_AT_ONCE, _BLOCKS, _ROWS_OF_CLASS = 2048, 8, 500
 # Of one class: they stay in cache from one class's eigenvectors to the next.
-_NUMBERS_AT_ONCE = 1 << 14
+_NUMBERS_AT_ONCE = 1 << 15
+# What vectorised loops take at a time; what is left over they take one by one, as slowly as all the rest.
+_TOGETHER = 32
 # What compiled loops save of a product of a row with a column.
 _SECONDS_SAVED = 5e-11
 
@@ -103,16 +105,22 @@ def _by_class(block: Block, moments: ClassMoments, grid: Grid, kernels: Any) -> 
     order = kept[np.argsort(block.codes[kept], kind="stable")]
     ends = np.cumsum(np.bincount(block.codes[order], minlength=len(counts)))
     dense = block.dense()
-    width = 32 if kernels is None else kernels.WIDTH
-    at_once = width * max(1, _NUMBERS_AT_ONCE // (width * moments.n_features))
+    at_once = _TOGETHER * max(1, _NUMBERS_AT_ONCE // (_TOGETHER * moments.n_features))
     for k, (first, last) in enumerate(pairwise([0, *ends])):
         shifts = means[k] - np.concatenate([means[k + 1 :], means[:k]])
         factor, log_priors = float(counts[k] / max(counts[k] - 1.0, 1.0)), _log_priors(k, moments, grid)
-        for start in range(first, last, at_once):
-            at = order[start : min(start + at_once, last)]
+        parts = max(1, -(-(last - first) // at_once))
+        for part in range(parts if last > first else 0):
+            at = order[first + (last - first) * part // parts : first + (last - first) * (part + 1) // parts]
+            repeated = weights[at]
+            if (
+                kernels is not None
+            ):  # to a number that loops take at a time, by the last row again, which does not count
+                more = -len(at) % _TOGETHER
+                at, repeated = np.append(at, np.repeat(at[-1:], more)), np.append(repeated, np.zeros(more))
             z = np.ascontiguousarray((dense[at] - means[k]).T)
-            squares, panels = np.einsum("ij,ij->j", z, z), None if kernels is None else kernels.panels_of_rows(z)
-            yield LeftOutRows(k, z, squares, weights[at], factor, shifts, log_priors, panels)
+            squares, panels = np.einsum("ij,ij->j", z, z), None if kernels is None else kernels.panels_of(z)
+            yield LeftOutRows(k, z, squares, repeated, factor, shifts, log_priors, panels)
 
 
 def _log_priors(k: int, moments: ClassMoments, grid: Grid) -> Float:
