@@ -1,4 +1,4 @@
-"""Products with panels, and sums of radial kernels made of them (kernels/panels.py, kernels/support_vectors/radial.py)."""
+"""Products with panels, and sums of radial kernels made of them (kernels/products, kernels/support_vectors/radial.py)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from separatrix.dual.kernel_matrix import RADIAL_PART, radial_sums
 from separatrix.dual.kernels import RBFKernel
 from separatrix.dual.points import Points
 from separatrix.kernels.exponentials import falling_exponentials, single_falling_exponentials
-from separatrix.kernels.panels import WIDTH, aligned, multiply, multiply_some
-from separatrix.kernels.tiles import COLUMNS, ROWS, tile
+from separatrix.kernels.products.panels import WIDTH, aligned, multiply, multiply_some
+from separatrix.kernels.products.tiles import COLUMNS, ROWS, tile
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

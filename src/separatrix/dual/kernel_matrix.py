@@ -32,7 +32,7 @@ _ROWS, _COLUMNS, _PIECE, _TASK = 256, 512, 512, 2048
 _STRIPE, _STRIPES, _ALONE = (64, 256), 12, 2e7
 # Columns of a sum in double precision, and the terms of it that may be added one after the other.
 _EXACT, _RUN = 256, 64
-# Columns of a panel of radial kernels (kernels/panels.py); the share of the memory for the left side of the products.
+# Columns of a panel of radial kernels (kernels/products/panels.py); the share of the memory for the left side of a product.
 RADIAL_PART, _SHARE = 128, 0.25
 # Rows up to which all values are worth keeping although they are as quickly computed as read.
 _QUICK = 3000

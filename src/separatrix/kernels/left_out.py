@@ -14,7 +14,7 @@ import numpy as np
 
 from separatrix.kernels import compiled
 from separatrix.kernels.exponentials import falling_exponentials
-from separatrix.kernels.panels import WIDTH, aligned, multiply_some, panels_of
+from separatrix.kernels.products.panels import WIDTH, aligned, multiply_some, panels_of
 
 __all__ = ["left_out_losses", "left_out_scores", "panels_of"]
 

@@ -171,6 +171,7 @@ class StreamedCentred(Centred):
         self._shift = np.zeros_like(self._guess)
         self._known = self.counts == 0
         self.mean_low = np.zeros_like(self._guess)
+        self._scatters: dict[int, Float] = {}  # of classes, until they are asked for
 
     @property
     def mean_high(self) -> Float:  # type: ignore[override]  # known once the rows have been read
@@ -182,27 +183,37 @@ class StreamedCentred(Centred):
     def _learn(self, k: Any, sums: Float) -> None:
         self._shift[k], self._known[k] = sums / self._size[k], True
 
-    def _pieces(self) -> Iterator[tuple[NDArray[Any], Codes, Float]]:
+    def _whole(self) -> Iterator[tuple[NDArray[Any], Codes, Float]]:
+        """The rows in a layout the compiled loops are made for: all at once, so that threads do not queue for the interpreter,
+        or pieces that are turned around in cache.
+        """
+        if sweepable(self._X):
+            yield self._X, self._codes, self._weights
+            return
         for start in range(0, len(self._codes), PIECE):
             at = slice(start, start + PIECE)
             yield _swept(self._X[at]), self._codes[at], self._weights[at]
 
+    def _products(self, groups: Codes) -> tuple[NDArray[Any], Float]:
+        """Σ s(x−g)(x−g)ᵀ of groups of classes, and Σ s(x−g) of every class; classes of a negative group do not count."""
+        kernels, d = import_module("separatrix.kernels.products.grams"), self._X.shape[1]
+        rooms, width, filled, grams = kernels.room_for(int(groups.max()) + 1, d)
+        sums = np.zeros_like(self._guess)
+        for X, codes, weights in self._whole():
+            kernels.add_grams(X, codes, weights, self._guess, groups, sums, rooms, width, filled, grams)
+        kernels.add_rest(rooms, width, filled, grams)
+        return grams[:, :, :d], sums
+
     def scatter(self) -> Float:
-        total = np.zeros((self._X.shape[1], self._X.shape[1]))
-        piece, sums = np.empty_like(total), np.zeros_like(self._guess)
-        scratch = np.empty((min(PIECE, len(self._codes)), self._X.shape[1]))
-        for X, codes, weights in self._pieces():
-            rows = scratch[: len(codes)]
-            self._kernels.centre_rows(X, codes, weights, self._guess, sums, rows)
-            total += np.dot(rows.T, rows, out=piece)
+        (product,), sums = self._products(np.zeros(self.n_classes, dtype=np.intp))
         self._learn(slice(None), sums)
-        total -= self._shift.T @ sums
+        correction = sums / np.sqrt(self._size)
+        total: Float = product - np.dot(correction.T, correction)
         return total
 
     def squares(self) -> Float:
         total, sums = np.zeros_like(self._guess), np.zeros_like(self._guess)
-        whole = iter([(self._X, self._codes, self._weights)])  # one call: threads do not queue for the interpreter
-        for X, codes, weights in whole if sweepable(self._X) else self._pieces():
+        for X, codes, weights in self._whole():
             self._kernels.add_squares(X, codes, weights, self._guess, sums, total)
         self._learn(slice(None), sums)
         return np.maximum(total - self._shift * sums, 0.0)
@@ -214,23 +225,16 @@ class StreamedCentred(Centred):
         return np.argsort(small, kind="stable"), np.concatenate([[0], np.cumsum(lengths)])
 
     def scatter_of(self, k: int) -> Float:
-        order, edges = self._order
-        total = np.zeros((self._X.shape[1], self._X.shape[1]))
-        piece, sums = np.empty_like(total), np.zeros(self._X.shape[1])
-        scratch = np.empty((min(PIECE, edges[k + 1] - edges[k]), self._X.shape[1]))
-        for start in range(edges[k], edges[k + 1], PIECE):
-            at = order[start : min(start + PIECE, edges[k + 1])]
-            rows = scratch[: len(at)]
-            if sweepable(self._X):
-                self._kernels.gather_rows(self._X, at, self._weights, self._guess[k], sums, rows)
-            else:
-                weights = self._weights[at] if len(self._weights) else self._weights
-                every = np.arange(len(at))
-                self._kernels.gather_rows(_swept(self._X[at]), every, weights, self._guess[k], sums, rows)
-            total += np.dot(rows.T, rows, out=piece)
-        self._learn(k, sums)
-        total -= np.outer(self._shift[k], sums)
-        return total
+        if k not in self._scatters:  # one reading for all classes that are likely to be asked for
+            many = np.flatnonzero(np.bincount(self._codes, minlength=self.n_classes) >= self._X.shape[1])
+            wanted = np.array([k]) if k not in many or self._known[many].all() else many
+            groups = np.full(self.n_classes, -1, dtype=np.intp)
+            groups[wanted] = np.arange(len(wanted))
+            products, sums = self._products(groups)
+            self._learn(wanted, sums[wanted])
+            for c, product, row in zip(wanted, products, sums[wanted] / np.sqrt(self._size[wanted]), strict=True):
+                self._scatters[int(c)] = product - np.outer(row, row)
+        return self._scatters.pop(k)
 
     def rows(self) -> Float:
         return np.concatenate([self.rows_of(k) for k in range(self.n_classes)])

@@ -11,7 +11,7 @@ import numpy as np
 
 from separatrix.kernels import compiled
 from separatrix.kernels.exponentials import falling_exponentials, single_falling_exponentials
-from separatrix.kernels.panels import WIDTH, aligned, multiply
+from separatrix.kernels.products.panels import WIDTH, aligned, multiply
 
 __all__ = ["add_radial", "add_single_radial", "aligned"]
 

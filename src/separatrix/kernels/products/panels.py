@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
-from separatrix.kernels.tiles import COLUMNS, ROWS, tile
+from separatrix.kernels.products.tiles import COLUMNS, ROWS, tile
 
 WIDTH = 128
 # Bytes of a line of the cache: numbers that lie across two of them take as long as two.

@@ -1,0 +1,1 @@
+"""Products of matrices in compiled loops, a tile in registers at a time."""
