@@ -171,7 +171,7 @@ class StreamedCentred(Centred):
         self._shift = np.zeros_like(self._guess)
         self._known = self.counts == 0
         self.mean_low = np.zeros_like(self._guess)
-        self._scatters: dict[int, Float] = {}  # of classes, until they are asked for
+        self._kept: dict[int, Float] = {}  # of classes, until they are asked for
 
     @property
     def mean_high(self) -> Float:  # type: ignore[override]  # known once the rows have been read
@@ -194,22 +194,23 @@ class StreamedCentred(Centred):
             at = slice(start, start + PIECE)
             yield _swept(self._X[at]), self._codes[at], self._weights[at]
 
-    def _products(self, groups: Codes) -> tuple[NDArray[Any], Float]:
-        """Σ s(x−g)(x−g)ᵀ of groups of classes, and Σ s(x−g) of every class; classes of a negative group do not count."""
+    def _scatters(self, classes: Codes, together: bool) -> NDArray[Any]:
+        """Scatters of some classes about their means, from one reading: of each, or added up."""
         kernels, d = import_module("separatrix.kernels.products.grams"), self._X.shape[1]
-        rooms, width, filled, grams = kernels.room_for(int(groups.max()) + 1, d)
-        sums = np.zeros_like(self._guess)
+        count, groups = 1 if together else len(classes), np.full(self.n_classes, -1, dtype=np.intp)
+        groups[classes] = 0 if together else np.arange(count)
+        rooms, width, filled, grams = kernels.room_for(count, d)
+        sums, scatters = np.zeros_like(self._guess), np.empty((count, d, d))
         for X, codes, weights in self._whole():
             kernels.add_grams(X, codes, weights, self._guess, groups, sums, rooms, width, filled, grams)
-        kernels.add_rest(rooms, width, filled, grams)
-        return grams[:, :, :d], sums
+        self._learn(classes, sums[classes])
+        off = sums[classes] / np.sqrt(self._size[classes])
+        kernels.finish(rooms, width, filled, grams, off.reshape(count, -1, d), scatters)
+        return scatters
 
     def scatter(self) -> Float:
-        (product,), sums = self._products(np.zeros(self.n_classes, dtype=np.intp))
-        self._learn(slice(None), sums)
-        correction = sums / np.sqrt(self._size)
-        total: Float = product - np.dot(correction.T, correction)
-        return total
+        scatter: Float = self._scatters(np.arange(self.n_classes), together=True)[0]
+        return scatter
 
     def squares(self) -> Float:
         total, sums = np.zeros_like(self._guess), np.zeros_like(self._guess)
@@ -225,16 +226,11 @@ class StreamedCentred(Centred):
         return np.argsort(small, kind="stable"), np.concatenate([[0], np.cumsum(lengths)])
 
     def scatter_of(self, k: int) -> Float:
-        if k not in self._scatters:  # one reading for all classes that are likely to be asked for
+        if k not in self._kept:  # one reading for all classes that are likely to be asked for
             many = np.flatnonzero(np.bincount(self._codes, minlength=self.n_classes) >= self._X.shape[1])
             wanted = np.array([k]) if k not in many or self._known[many].all() else many
-            groups = np.full(self.n_classes, -1, dtype=np.intp)
-            groups[wanted] = np.arange(len(wanted))
-            products, sums = self._products(groups)
-            self._learn(wanted, sums[wanted])
-            for c, product, row in zip(wanted, products, sums[wanted] / np.sqrt(self._size[wanted]), strict=True):
-                self._scatters[int(c)] = product - np.outer(row, row)
-        return self._scatters.pop(k)
+            self._kept.update(zip(wanted.tolist(), self._scatters(wanted, together=False), strict=True))
+        return self._kept.pop(k)
 
     def rows(self) -> Float:
         return np.concatenate([self.rows_of(k) for k in range(self.n_classes)])

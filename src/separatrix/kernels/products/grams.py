@@ -50,7 +50,7 @@ def add_grams(
 ) -> None:
     """Add the rows X of classes `codes`; `groups[k]` is negative where a class does not count.
 
-    `filled` rows of every room wait to be multiplied: see `add_rest`. An empty `weights` means that every row counts once.
+    `filled` rows of every room wait to be multiplied: see `finish`. An empty `weights` means that every row counts once.
     """
     d, deep = X.shape[1], len(rooms) // (width * len(grams))
     for i in range(len(codes)):
@@ -76,18 +76,23 @@ def add_grams(
             filled[group] = 0
 
 
-@compiled()
-def add_rest(rooms: Any, width: Any, filled: Any, grams: Any) -> None:
-    """Multiply what waits, and make the matrices whole from what is below their diagonals."""
+@compiled(fastmath={"contract"})
+def finish(rooms: Any, width: Any, filled: Any, grams: Any, off: Any, out: Any) -> None:
+    """Multiply what waits; `out` (M, d, d) = G less the product of the rows `off[m]` with themselves, the upper half as well."""
     d, deep = grams.shape[1], len(rooms) // (width * len(grams))
     for group in range(len(grams)):
         if filled[group] > 0:
             _multiply(rooms, group * deep * width, filled[group], d, width, grams, group)
             filled[group] = 0
-        gram = grams[group]
+        gram, found = grams[group], out[group]
         for i in range(d):
+            for j in range(i + 1):
+                found[i, j] = gram[i, j]
+            for row in off[group]:
+                for j in range(i + 1):
+                    found[i, j] -= row[i] * row[j]
             for j in range(i):
-                gram[j, i] = gram[i, j]
+                found[j, i] = found[i, j]
 
 
 def room_for(groups: int, d: int) -> tuple[Any, int, Any, Any]:
