@@ -265,3 +265,17 @@ def test_parameters_that_contradict_each_other_are_refused():
     with pytest.raises(ValueError, match="twice"):
         folds = [(np.arange(50, 178), np.arange(50)), (np.arange(100), np.arange(20, 178))]
         RegularizedDiscriminantAnalysis("cv", "cv", cv=folds).fit(X_WINE, Y_WINE)
+
+
+def test_covariances_far_from_singular_are_not_factored_to_find_that_out(monkeypatch):
+    rng, factored = np.random.default_rng(6), []
+    metric = loo_series.DenseMetric
+    monkeypatch.setattr(loo_series, "DenseMetric", lambda matrix: factored.append(1) or metric(matrix))
+    y = rng.integers(0, 3, 300)
+    X = rng.normal(size=(300, 4)) + y[:, None]
+    for scale, times in ((1.0, 0), (1e5, 2 * 3)):  # units far apart: the eigenvalues alone do not say
+        factored.clear()
+        X[:, 0] *= scale
+        chosen = RegularizedDiscriminantAnalysis("loo", "loo", alphas=[0.5], gammas=[0.9, 1.0]).fit(X, y).selection_
+        assert np.isfinite(chosen["log_loss"]).all()
+        assert len(factored) == times

@@ -167,11 +167,12 @@ class _EigenScorer:
     def __init__(self, moments: ClassMoments, grid: Grid, alpha: float, kernels: Any) -> None:
         shrinkage = Shrinkage(grid.gammas, grid.target, grid.outside)
         others, owns = _mixed(moments, grid, alpha)
-        usable = all(invertible(matrix, shrinkage) for matrix in (*others[0], *owns[0]))
-        self.broken = (grid.gammas == 1.0) & (not usable)
         average = float(moments.pooled().trace() / moments.total)
-        circle = LeftOutBases.of(*others, average, shrinkage, kernels).twice()
-        own = LeftOutBases.of(*owns, average, shrinkage, kernels)
+        bases = LeftOutBases.of(*others, average, shrinkage, kernels)
+        own, circle = LeftOutBases.of(*owns, average, shrinkage, kernels), bases.twice()
+        spectra = zip((*others[0], *owns[0]), (*bases.values, *own.values), strict=True)
+        usable = all(invertible(matrix, values, shrinkage) for matrix, values in spectra)
+        self.broken = (grid.gammas == 1.0) & (not usable)
         K = moments.n_classes
         self._bases = [(circle.take(slice(k + 1, k + K)), own.take(slice(k, k + 1))) for k in range(K)]
 

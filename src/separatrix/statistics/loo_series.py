@@ -34,6 +34,8 @@ _LONGEST_SERIES = 10
 _ENTRIES_AT_ONCE = 2_000_000
 # A row that takes away all variance in some direction with it.
 _NOTHING_LEFT = 1e-10
+# Least eigenvalue, in the largest, that no rounding makes of a matrix without an inverse.
+_FAR_FROM_SINGULAR = 1e-6
 
 
 @dataclass(frozen=True)
@@ -218,9 +220,17 @@ class LeftOutBases:
         return float(-self.share[j] / (self.values.shape[1] + self.shrinkage.outside))
 
 
-def invertible(matrix: Float, shrinkage: Shrinkage) -> bool:
-    """Whether B has an inverse itself, where γ = 1 asks for it."""
-    return shrinkage.moving == len(shrinkage.gammas) or not (shrinkage.outside or DenseMetric(matrix).singular)
+def invertible(matrix: Float, values: Float, shrinkage: Shrinkage) -> bool:
+    """Whether B, with these eigenvalues, has an inverse itself, where γ = 1 asks for it.
+
+    In standardised columns the least eigenvalue is at least that of B over the largest variance. Where that alone is far
+    above rounding nothing has to be factored.
+    """
+    if shrinkage.moving == len(shrinkage.gammas):
+        return True
+    return not shrinkage.outside and bool(
+        values[0] > _FAR_FROM_SINGULAR * values[-1] or not DenseMetric(matrix).singular
+    )
 
 
 def _series(values: Float, t: Float, slope: Float, shrinkage: Shrinkage) -> tuple[Float, Float]:

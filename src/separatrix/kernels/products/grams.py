@@ -78,7 +78,7 @@ def add_grams(
 
 @compiled(fastmath={"contract"})
 def finish(rooms: Any, width: Any, filled: Any, grams: Any, off: Any, out: Any) -> None:
-    """Multiply what waits; `out` (M, d, d) = G less the product of the rows `off[m]` with themselves, the upper half as well."""
+    """Multiply what waits; `out` (M, d, d) = G less the product of the rows `off[m]` with themselves, made whole."""
     d, deep = grams.shape[1], len(rooms) // (width * len(grams))
     for group in range(len(grams)):
         if filled[group] > 0:
