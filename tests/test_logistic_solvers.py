@@ -254,3 +254,38 @@ def test_an_intercept_costs_a_sparse_fit_few_passes(n_classes: int, C: float) ->
     dense = LogisticRegression(C=C, tol=1e-9).fit(X.toarray(), y)
     assert with_one.fit_.certificate.objective - dense.fit_.certificate.objective <= with_one.fit_.certificate.gap
     np.testing.assert_allclose(with_one.predict_proba(X), dense.predict_proba(X.toarray()), atol=1e-3)
+
+
+@pytest.mark.parametrize("away", [0.0, 30.0, 80.0, 95.0])
+@pytest.mark.parametrize("low", [[-0.5, -0.5, 0.2], [0.4, -np.inf, -2.0]])
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+def test_bounds_may_begin_where_every_row_is_far_out(away: float, low: list[float], l1_ratio: float) -> None:
+    """Zeros are outside the bounds, so the search begins where the loss is flat: curvature of 1e-20, steps of 1e20.
+
+    With an intercept that is free it does not matter where the columns begin.
+    """
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((40, 3))
+    y = (X[:, 0] + rng.standard_normal(40) > 0).astype(int)
+    high = np.where(np.array(low) > -0.6, np.inf, -0.5)
+    settings: dict[str, Any] = {"C": 2.0, "l1_ratio": l1_ratio, "bounds": (np.array(low), high), "tol": 1e-8}
+    here, there = (LogisticRegression(**settings).fit(X + shift, y) for shift in (0.0, away))
+    assert here.fit_.status is there.fit_.status is Status.CONVERGED
+    certificates = here.fit_.certificate, there.fit_.certificate
+    assert abs(certificates[0].objective - certificates[1].objective) <= max(one.gap for one in certificates) + 1e-9
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-3)
+
+
+def test_steps_that_lead_nowhere_end() -> None:
+    """Weights over fourteen decades: what rounding leaves of a step must not be repeated until the limit."""
+    rng = np.random.default_rng(4)
+    n, ended = 18, 0
+    for _ in range(6):
+        X, y = rng.standard_normal((n, 4)) * [200.0, 30.0, 1.0, 5e-3], rng.integers(0, 4, n)
+        y[:4], weights, offset = np.arange(4), 10.0 ** rng.uniform(-8, 7, n), 3.0 * rng.standard_normal((n, 4))
+        model = LogisticRegression(C=12.0, l1_ratio=0.4, tol=1e-8, max_iter=1000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, y, weights, offset)
+        ended += model.fit_.status is not Status.MAX_ITER
+    assert ended == 6

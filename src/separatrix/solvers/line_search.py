@@ -2,13 +2,16 @@
 
     F(θ + tΔ) ≤ F(θ) + 1e-4 t · promise            and, where asked for,   ∇F(θ + tΔ)ᵀΔ ≥ 0.9 ∇F(θ)ᵀΔ
 
-The second condition (Wolfe's) is met by bisection between lengths that are too short and too long.
+The second condition (Wolfe's) is met by bisection between lengths that are too short and too long. No objective here is
+negative, so F cannot fall by more than F(θ): lengths of which the first condition asks for more are passed over. Where all rows
+are far out on the flat side of the loss, the curvature is next to nothing and Newton's step longer than any row of halvings.
 
 Reference: Nocedal and Wright (2006), Numerical Optimization, section 3.1.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,7 @@ from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.rounding import EPS
 
-_HALVINGS = 40
+_HALVINGS, _SHARE = 40, 1e-4
 
 
 def line_search(
@@ -43,13 +46,13 @@ def line_search(
         return None
     if before.precision > EPS and -slope < before.precision * abs(before.value):
         return None  # what a step can gain is lost in the rounding of single precision
-    short, long, t = 0.0, np.inf, 1.0
+    short, long, t = 0.0, np.inf, _first_length(before.value, slope)
     for _ in range(_HALVINGS):
         point = moved if moved is not None and t == 1.0 else theta + t * step
         if not stay and np.array_equal(point, theta):
             break
         new = problem.evaluate(point, **asked)
-        if not new.value <= before.value + 1e-4 * t * slope + 4.0 * before.precision * abs(before.value):
+        if not new.value <= before.value + _SHARE * t * slope + 4.0 * before.precision * abs(before.value):
             long = t
         elif flatten and float((new.gradient * step).sum()) < 0.9 * slope:
             short = t
@@ -57,3 +60,10 @@ def line_search(
             return point, t, new
         t = 0.5 * (short + long) if np.isfinite(long) else 2.0 * t
     return None
+
+
+def _first_length(value: float, slope: float) -> float:
+    """The largest power of ½ that can lower F as far as is asked for: 1 for all steps but absurd ones."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        excess = float(np.float64(-_SHARE * slope) / value)
+    return 2.0 ** -math.ceil(math.log2(excess)) if 1.0 < excess < np.inf else 1.0

@@ -52,6 +52,8 @@ class ProxNewtonState(State):
     accuracy: float = _FIRST_ACCURACY
     vain: int = 0
     """Steps in a row that promised next to nothing."""
+    idle: int = 0
+    """Shortened steps in a row that lowered F by no more than its rounding."""
 
     def facts(self) -> dict[str, Any]:
         return {"working_set": len(self.columns), "nonzero": int((self.theta != 0).any(axis=0).sum())}
@@ -170,9 +172,13 @@ def _step(problem: LinearProblem, state: ProxNewtonState, budget: Budget) -> Pro
     found = line_search(problem, state.theta, step, before, moved=moved, promise=promise, stay=not same, **asked)
     if found is None:
         return replace(state, verdict=Status.STALLED)
-    theta, _, evaluation = found
+    theta, t, evaluation = found
     largest = state.largest if metric is None else LargestRow(evaluation.largest_row, metric)
-    return ProxNewtonState(theta, evaluation, columns, largest, accuracy=state.accuracy, vain=state.vain)
+    fallen = before.value - evaluation.value > 4.0 * before.precision * abs(before.value)
+    idle = 0 if t == 1.0 or fallen else state.idle + 1
+    verdict = Status.STALLED if idle > _IN_VAIN else None
+    kept = {"accuracy": state.accuracy, "vain": state.vain, "idle": idle, "verdict": verdict}
+    return ProxNewtonState(theta, evaluation, columns, largest, **kept)
 
 
 PROX_NEWTON = Method("prox_newton", frozenset({"gradient", "hessian", "coordinates", "held"}), _init, _step, _bound)
