@@ -298,3 +298,15 @@ def test_a_prediction_far_away_is_finite_or_refused(kernel, size):
         assert "row 2" in str(error) and "overflow" in str(error)
         return
     assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("far", [0.0, 3e8])
+def test_polynomials_of_columns_in_raw_units_end_soon(seed, far):
+    """Kernel values from 1 to 1e24, or 1e25 with twelve digits in common: a dozen rows must not take ten million steps."""
+    rng = np.random.default_rng(seed)
+    X = np.round(1.2 * rng.standard_normal((14, 3))) * [800.0, 16.0, 0.012] + far
+    y = np.tile([0, 1], 7)
+    model = quiet(SVC(C=100.0, kernel="poly", degree=3, gamma=31.0 if far == 0 else 0.33, coef0=1.0), X, y)
+    assert model.n_iter_.sum() <= 5_000_000  # half of the limit, which most of these used to meet
+    assert model.fit_.status in (*REACHED, Status.STALLED)

@@ -155,6 +155,9 @@ class _Search:
                 if waited > _PATIENCE:
                     rise, single = self.value - before, self.matrix.dtype != np.float64
                     waited, before = 0, self.value
+                    if self.exact and violation <= self._least_violation():
+                        status = Status.STALLED
+                        break
                     if rise > _NO_RISE[np.dtype(self.matrix.dtype)] * abs(self.value):
                         flat = False
                     elif flat:
@@ -187,6 +190,11 @@ class _Search:
             status = Status.INTERRUPTED
             self._refresh(np.inf)
         return self._finish(status)
+
+    def _least_violation(self) -> float:
+        """No violation is known to more digits than the sums it is made of: values that rise below it rise by rounding."""
+        size = self.matrix.sizes[1]
+        return 16.0 * _EPS * max(1.0, float(size.max(initial=0.0)) * float(size @ np.abs(self.beta)))
 
     def _begin(self, beta: Float) -> None:
         """Go on from a feasible β."""

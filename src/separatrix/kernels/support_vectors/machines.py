@@ -99,7 +99,14 @@ def free_steps(K: Any, rows: Any, values: Any, known: Any, v: Any, beta: Any, lo
                 f += 1
         if f < 2 or f > _FREE or (taken > 0 and taken * float(f) ** 3 > _NEWTON_WORK):
             return taken
-        last, trace = free[f - 1], 0.0
+        shortest, trace = f - 1, 0.0
+        for a in range(f - 2, -1, -1):
+            if abs(K[rows[free[a]], rows[free[a]]]) < abs(K[rows[free[shortest]], rows[free[shortest]]]):
+                shortest = a
+        last = free[shortest]
+        for a in range(shortest, f - 1):
+            free[a] = free[a + 1]
+        free[f - 1] = last
         need(last, K, rows, values, known)
         corner, away = values[last], np.empty(f - 1)
         for a in range(f - 1):
@@ -115,7 +122,8 @@ def free_steps(K: Any, rows: Any, values: Any, known: Any, v: Any, beta: Any, lo
             right[a] = v[i] - v[last]
             trace += out[a]
         for a in range(f - 1):
-            matrix[a, a] += 1e-12 * trace / (f - 1) + _TINY
+            size = abs(values[free[a], free[a]]) + abs(corner[last])
+            matrix[a, a] += 1e-12 * min(trace / (f - 1), size) + _TINY
         try:
             factor = np.linalg.cholesky(matrix)
         except Exception:  # a matrix that is not positive definite: compiled code knows no other name for it
