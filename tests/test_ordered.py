@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -288,3 +289,19 @@ def test_from_a_formula() -> None:
     )
     with pytest.raises(ValueError, match="always has intercepts"):
         OrderedLogisticRegression.from_formula("grade ~ a - 1", table)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_steps_that_lead_nowhere_end_with_the_proof_that_there_is(seed: int) -> None:
+    """Weights over sixteen decades: thresholds that hardly any weight holds; the limit on steps is not what ends the fit."""
+    rng = np.random.default_rng(seed)
+    X, y, weights = rng.standard_normal((30, 36)), rng.integers(0, 2, 30), 10.0 ** rng.uniform(-8, 8, 30)
+    y[:5] = np.arange(5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        long, short = (
+            OrderedLogisticRegression(C=1e3, tol=1e-9, max_iter=steps).fit(X, y, weights) for steps in (400, 100)
+        )
+    assert long.n_iter_ < 400 and long.fit_.status is not Status.MAX_ITER
+    certificates = long.fit_.certificate, short.fit_.certificate
+    assert certificates[0].gap <= certificates[1].gap * (1 + 1e-6)

@@ -83,7 +83,7 @@ def _bound(problem: LinearProblem, state: ProxNewtonState, budget: Budget) -> Pr
         # A dual point asks for a smaller residual than the model can have at this accuracy.
         accuracy = max(1e-4 * accuracy, _LEAST_ACCURACY)
     vain = state.vain + 1 if decrease <= _NOTHING * target else 0
-    verdict = Status.UNPROVEN if vain > _IN_VAIN else None
+    verdict = Status.UNPROVEN if vain > _IN_VAIN else Status.STALLED if state.idle > _IN_VAIN else None
     return replace(state, bound=bound, moved=moved, accuracy=accuracy, vain=vain, verdict=verdict)
 
 
@@ -176,8 +176,7 @@ def _step(problem: LinearProblem, state: ProxNewtonState, budget: Budget) -> Pro
     largest = state.largest if metric is None else LargestRow(evaluation.largest_row, metric)
     fallen = before.value - evaluation.value > 4.0 * before.precision * abs(before.value)
     idle = 0 if t == 1.0 or fallen else state.idle + 1
-    verdict = Status.STALLED if idle > _IN_VAIN else None
-    kept = {"accuracy": state.accuracy, "vain": state.vain, "idle": idle, "verdict": verdict}
+    kept = {"accuracy": state.accuracy, "vain": state.vain, "idle": idle}
     return ProxNewtonState(theta, evaluation, columns, largest, **kept)
 
 

@@ -33,6 +33,9 @@ from separatrix.solvers.driver import Trace, run
 from separatrix.solvers.line_search import line_search
 from separatrix.solvers.method import Budget, Method, Start, State
 
+# So many steps that lower F by rounding at most, and the rest of the gap is not for steps to close: thresholds of which hardly
+# any row tells where they belong, or weights over many decades.
+_IN_VAIN = 4
 _METHOD = "Newton decrement, slowly changing curvature"
 
 
@@ -42,6 +45,8 @@ class CumulativeState(State):
 
     curvature: Curvature
     spread: float = np.inf
+    idle: int = 0
+    """Steps in a row that lowered F by no more than its rounding."""
 
 
 def _init(problem: Any, start: Start, budget: Budget) -> CumulativeState:
@@ -66,7 +71,7 @@ def _bound(problem: Any, state: CumulativeState, budget: Budget) -> CumulativeSt
         gap = proven_gap(problem, state.theta, evaluation, curvature, spread)
         known = least_bound(known, Bound(gap, method=_METHOD))
         state = replace(state, spread=spread)
-    return replace(state, bound=known)
+    return replace(state, bound=known, verdict=Status.STALLED if state.idle > _IN_VAIN else None)
 
 
 def proven_gap(
@@ -95,7 +100,10 @@ def _step(problem: Any, state: CumulativeState, budget: Budget) -> CumulativeSta
     if found is None:
         return replace(state, verdict=Status.STALLED)
     beta, _, evaluation = found
-    return _state(problem, beta, evaluation, np.inf)
+    before, moved = state.evaluation, _state(problem, beta, evaluation, np.inf)
+    fallen = before.value - evaluation.value > 4.0 * before.precision * abs(before.value)
+    idle = 0 if fallen else state.idle + 1
+    return replace(moved, idle=idle)
 
 
 def _polish(problem: Any, state: CumulativeState, budget: Budget) -> CumulativeState:
