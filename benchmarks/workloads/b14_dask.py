@@ -32,7 +32,7 @@ CONTENDERS = {"separatrix, 1 worker": 1, "separatrix, 2 workers": 2, "dask-ml lb
 PRODUCTS = {f"{BARE}, 1 worker": 1, f"{BARE}, 2 workers": 2}
 FILES = "separatrix, files of mixed columns"
 FROM_FILES = {f"{FILES}, 1 worker": 1, f"{FILES}, 2 workers": 2}
-FILE_BYTES = 400_000_000
+FILE_BYTES = 1_000_000_000
 
 
 def generate(i: int, rows: int) -> tuple[Any, Any]:
