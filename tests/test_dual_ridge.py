@@ -107,6 +107,16 @@ def test_steps_are_counted_against_the_closed_form() -> None:
     assert affordable_steps(100_000, 50_000, 5_000_000, 1) == float("inf")
 
 
+def test_steps_on_an_array_pay_for_their_vectors_and_not_for_few_columns() -> None:
+    """A step keeps some numbers per row: beside few columns they cost more than the entries, and more than the closed form."""
+    for n, d in ((142_896, 23), (85_986, 46), (58_381, 40), (29_331, 39)):
+        assert choose_least_squares(n, d, dense=True) == "gram"
+    for n, d in ((2_836, 294), (5_000, 300)):
+        assert choose_least_squares(n, d, dense=True) == "cg"
+    few, many = (affordable_steps(400_000 // d, d, None, 1) for d in (10, 200))
+    assert few < many
+
+
 def tall_problem(kind: str, n: int = 2400, d: int = 200) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(3)
     X = rng.standard_normal((n, d))

@@ -1,6 +1,6 @@
-"""Rows relative to a guess of their class mean: their sums and squares, in one sweep over a piece.
+"""Rows relative to a guess of their class mean, with their sums and squares, in one sweep over a piece.
 
-    v = x − g_k,   sums_k += s·v,   squares_k += s·v²
+    v = x − g_k,   sums_k += s·v,   and either √s·v (for a scatter) or squares_k += s·v²
 
 An empty `weights` means that every row counts once.
 """
@@ -12,6 +12,22 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
+
+
+@compiled()
+def centre_rows(X: Any, codes: Any, weights: Any, guess: Any, sums: Any, out: Any) -> None:
+    """out[i] = √s·(x[i] − g), sums[k] += s·(x[i] − g)."""
+    for i in range(len(codes)):
+        row, mean, total = out[i], guess[codes[i]], sums[codes[i]]
+        if len(weights) == 0:
+            for j in range(X.shape[1]):
+                row[j] = X[i, j] - mean[j]
+                total[j] += row[j]
+        else:
+            root = np.sqrt(weights[i])
+            for j in range(X.shape[1]):
+                row[j] = root * (X[i, j] - mean[j])
+                total[j] += root * row[j]
 
 
 @compiled()

@@ -10,12 +10,12 @@ GRAM_LIMIT = 6000
 _STEP_ENTRY, _STEP_NUMBER, _STEP = 2.0, 10.0, 100e3
 _CLOSED_PRODUCT, _CLOSED_ENTRY, _GRAM_ENTRY, _GRAM_PRODUCT = 0.06, 80.0, 60.0, 1.8
 _DENSE_ENTRY, _DENSE_PRODUCT = 3.0, 0.02
-# The same for an array: per product of a Gram matrix (in float32 on the side of the rows); per entry in a step, for each
-# target, and for entries that do not stay in the cache from step to step.
-_ARRAY_PRODUCT, _ROWS_PRODUCT, _ARRAY_ENTRY, _ARRAY_TARGET, _ENTRY_AFAR = 0.02, 0.014, 0.45, 0.05, 0.6
-# Of an array with no fewer rows than columns: per entry that the closed form copies, per entry of a step with one target or
-# several, per step.
-_TALL_COPY, _TALL_ENTRY, _TALL_ENTRIES, _TALL_STEP = 2.0, 0.17, 0.6, 50e3
+# The same for an array with fewer rows than columns: per product of the rows' Gram matrix, in float32; per entry in a step, for
+# each target, and (here as for more rows) for entries that do not stay in the cache from step to step.
+_ROWS_PRODUCT, _ARRAY_ENTRY, _ARRAY_TARGET, _ENTRY_AFAR = 0.014, 0.45, 0.05, 0.6
+# Of an array with no fewer rows than columns: per entry and product of the closed form; per entry of a step with one target or
+# several, per row and target, which vectors of a number per row cost however few the columns are, per step.
+_TALL_COPY, _TALL_PRODUCT, _TALL_ENTRY, _TALL_ENTRIES, _TALL_ROW, _TALL_STEP = 1.3, 0.025, 0.12, 0.6, 5.0, 30e3
 _CACHED = 1 << 22
 # Entries of an array with few rows from which on a centred copy of it, to keep, costs more than it is worth.
 _WORTH_COPYING = 1 << 16
@@ -92,7 +92,8 @@ def affordable_steps(n_rows: int, n_features: int, entries: int | None, n_target
         if n_rows < n_features:
             return _ROWS_PRODUCT * smaller * size / ((_ARRAY_ENTRY + _ARRAY_TARGET * n_targets + afar) * size + _STEP)
         entry = _TALL_ENTRY if n_targets == 1 else _TALL_ENTRIES + _ARRAY_TARGET * n_targets
-        return (_TALL_COPY + _ARRAY_PRODUCT * smaller) * size / ((entry + afar) * size + _TALL_STEP)
+        step = (entry + afar) * size + _TALL_ROW * n_targets * n_rows + _TALL_STEP
+        return (_TALL_COPY + _TALL_PRODUCT * smaller) * size / step
     step = n_targets * (_STEP_ENTRY * entries + _STEP_NUMBER * (n_rows + n_features)) + _STEP
     reading = _CLOSED_ENTRY * entries
     if n_rows >= n_features:

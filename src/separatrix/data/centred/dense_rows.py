@@ -24,6 +24,8 @@ PIECE = 1024
 # Rows of a block that give a guess of its class means.
 SAMPLE = 256
 _LARGEST_SCRATCH = 1 << 20
+# Columns from which on tiles of products (kernels/products) are quicker than BLAS.
+_FILLS_TILES = 44
 # Squares of a mean, in those of its column's spread, up to which sums about the origin keep its digits; from which on the mean
 # itself needs more digits than one number has.
 NEAR, FAR = 1.0, 1e4
@@ -189,7 +191,10 @@ class StreamedCentred(Centred):
         """
         if sweepable(self._X):
             yield self._X, self._codes, self._weights
-            return
+        else:
+            yield from self._pieces()
+
+    def _pieces(self) -> Iterator[tuple[NDArray[Any], Codes, Float]]:
         for start in range(0, len(self._codes), PIECE):
             at = slice(start, start + PIECE)
             yield _swept(self._X[at]), self._codes[at], self._weights[at]
@@ -209,8 +214,24 @@ class StreamedCentred(Centred):
         return scatters
 
     def scatter(self) -> Float:
+        if self._X.shape[1] < _FILLS_TILES:
+            return self._scatter_of_few_columns()
         scatter: Float = self._scatters(np.arange(self.n_classes), together=True)[0]
         return scatter
+
+    def _scatter_of_few_columns(self) -> Float:
+        """Pieces that stay in cache, multiplied by BLAS: few columns would leave most of a tile empty."""
+        d = self._X.shape[1]
+        total, product, sums = np.zeros((d, d)), np.empty((d, d)), np.zeros_like(self._guess)
+        scratch = np.empty((min(PIECE, len(self._codes)), d))
+        for X, codes, weights in self._pieces():
+            rows = scratch[: len(codes)]
+            self._kernels.centre_rows(X, codes, weights, self._guess, sums, rows)
+            total += np.dot(rows.T, rows, out=product)
+        self._learn(slice(None), sums)
+        off = sums / np.sqrt(self._size)
+        total -= np.dot(off.T, off)
+        return total
 
     def squares(self) -> Float:
         total, sums = np.zeros_like(self._guess), np.zeros_like(self._guess)
