@@ -2,7 +2,8 @@
 
     goal:  seconds ≤ 1.3 × passes × seconds of one reading,    peak < 1 GB
 
-A reading decodes all columns once, batch by batch, and does nothing with them. The passes of a fit are those of its solver and
+A reading decodes all columns once, batch by batch, and does nothing with them: the quicker of two counts, as of two fits, which
+take turns. The passes of a fit are those of its solver and
 the one that finds out what the columns are. Each fit runs in a process of its own; the peak is that of the whole process. This
 file imports no numerical library: a child's peak begins with what its parent held. `--scale 0.01` is 100 MB. Passes that repeat
 are served from kept blocks where the disk of temporary files has room, as by default.
@@ -79,7 +80,7 @@ def make(folder: str, n_bytes: int) -> int:
 
 
 def fit(folder: str, name: str) -> dict[str, Any]:
-    """Read the files once and fit a model to them; seconds of both, passes, and the peak memory of this process."""
+    """Read the files and fit a model to them, twice; seconds of both, passes, and the peak memory of this process."""
     import separatrix
     from separatrix.tables import table_batches
 
@@ -90,16 +91,17 @@ def fit(folder: str, name: str) -> dict[str, Any]:
                 pass
         return time.perf_counter() - start
 
-    reading = read()
-    start = time.perf_counter()
-    model = getattr(separatrix, MODELS[name])().fit(separatrix.scan_parquet(folder, target="label"))
-    seconds = time.perf_counter() - start
-    reading = min(reading, read())
+    readings, fits = [], []
+    for _ in range(2):
+        readings.append(read())
+        start = time.perf_counter()
+        model = getattr(separatrix, MODELS[name])().fit(separatrix.scan_parquet(folder, target="label"))
+        fits.append(time.perf_counter() - start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     certificate = getattr(model.fit_, "certificate", None)
     return {
-        "seconds": seconds,
-        "reading": reading,
+        "seconds": fits,
+        "reading": min(readings),
         "passes": model.fit_.passes,
         "peak": peak,
         "certificate": "" if certificate is None else str(certificate),
@@ -141,10 +143,11 @@ class TablesWorkload:
                 except ChildFailed as error:
                     rows.append(Row(name, "context", status=FAILED, note=one_line(str(error))))
                     continue
-                reads, ratio = done["passes"] * done["reading"], done["seconds"] / (done["passes"] * done["reading"])
+                reads = done["passes"] * done["reading"]
+                ratio = min(done["seconds"]) / reads
                 note = f"{done['passes']} passes, {reads:.1f} s of reading, peak {done['peak'] / 1e6:.0f} MB"
                 note = f"{note}; {done['certificate']}" if done["certificate"] else note
-                rows.append(Row(name, "context", status=OK, note=note, seconds=[done["seconds"]]))
+                rows.append(Row(name, "context", status=OK, note=note, seconds=done["seconds"]))
                 verdicts.append(Verdict(f"{name}: ≤ {RATIO:g} × its reads", f"{ratio:.2f}", ratio <= RATIO))
                 peak = done["peak"]
                 verdicts.append(Verdict(f"{name}: peak < {PEAK / 1e9:g} GB", f"{peak / 1e9:.2f} GB", peak < PEAK))
