@@ -73,7 +73,7 @@ def no_search_for_garbage() -> Iterator[None]:
 
 # About what importing numba, starting it and loading a few compiled loops from its cache takes; how long many small fits do
 # without.
-_NUMBA_SECONDS, _PATIENCE = 0.4, 0.2
+_NUMBA_SECONDS, _PATIENCE = 0.4, 0.1
 _missed = 0.0  # seconds that were not saved so far
 
 
@@ -90,7 +90,7 @@ def compiled_pays_by_now(seconds: float) -> bool:
     """The same, for one of many small fits: where some are fitted, as many more are likely to follow.
 
     One fit, and a few, do without the import. Those of a process that would have saved `_PATIENCE` have it. That is about what
-    the import takes: whether the fits go on after it or end just then, no more than twice the least possible is lost.
+    the import takes beside packages that are there: wherever the fits end, not much more than twice the least possible is lost.
     """
     global _missed  # of the whole process
     _missed += seconds

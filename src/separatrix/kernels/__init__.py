@@ -9,8 +9,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
-from numba.core.compiler_lock import global_compiler_lock
+
+from separatrix.lazy import no_search_for_garbage
+
+with no_search_for_garbage():  # half of the time that the import takes beside scikit-learn
+    from numba import njit
+    from numba.core.compiler_lock import global_compiler_lock
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 COMPILER: Any = global_compiler_lock  # numba has no types
@@ -39,13 +43,15 @@ def _undisturbed(compile_: Callable[[Any], Any], signature: Any) -> Any:
     call finds its result. A thread that compiles already holds the lock: what its loop calls is compiled in it.
     """
     if threading.current_thread() is not threading.main_thread() or COMPILER.is_locked():
-        return compile_(signature)
+        with no_search_for_garbage():
+            return compile_(signature)
     done = threading.Event()
     outcome: list[Any] = [None, None]
 
     def work() -> None:
         try:
-            outcome[0] = compile_(signature)
+            with no_search_for_garbage():
+                outcome[0] = compile_(signature)
         except BaseException as problem:  # it belongs to the caller
             outcome[1] = problem
         done.set()
