@@ -87,9 +87,9 @@ def named_table(X: Any) -> Any:
     """The data frame of a table of the current Spark session, where pyspark is in use and X is a name; else X."""
     if not isinstance(X, str) or "pyspark" not in sys.modules:
         return X
-    from separatrix.data.engines.spark_source import session_table
+    from separatrix.data.engines.spark_source import in_session, session_table
 
-    return session_table(X)
+    return session_table(X) if in_session() else X  # without a session a name is as likely that of a file
 
 
 def answered_elsewhere(method: Callable[[Any], Any], X: Any, model_columns: Any, names: Sequence[str]) -> Any:

@@ -23,6 +23,13 @@ FEW_BYTES = 1 << 26
 """Rows that take no more are brought here: a pass over them takes less than a job of Spark."""
 
 
+def in_session() -> bool:
+    """Whether a Spark session is active."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() is not None
+
+
 def session_table(frame: Any) -> Any:
     """A Spark data frame, or the table of the current session that has this name."""
     if not isinstance(frame, str):
