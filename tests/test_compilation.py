@@ -147,3 +147,48 @@ def test_a_fork_finds_the_compiler_at_rest(tmp_path):
 
 def test_what_cannot_be_compiled_is_the_callers_error(tmp_path):
     assert run(ALARMED.replace("SIGALRM", "SIGINT") + REFUSED, tmp_path) == ["refused"]
+
+
+CACHED = """
+import os, sys
+import numpy as np
+import separatrix.kernels
+from separatrix.kernels import compiled
+
+@compiled()
+def shares(x, w):
+    out = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        out[i] = np.sum(np.sqrt(np.abs(x[i]))) * w[i % w.shape[0]]
+    if out[0] < 0.0:
+        raise ValueError("a share is negative")
+    return out
+
+X, w = np.arange(20.0).reshape(5, 4), np.ones(4)
+print(shares(X, w).tobytes().hex(), int("numba.np.linalg" in sys.modules))
+try:
+    shares(X + 1.0, -w)
+except ValueError as problem:
+    print(str(problem).replace(" ", "-"))
+if "MORE" in os.environ:
+    @compiled()
+    def total(x, w):
+        return shares(x, w).sum() + np.linalg.norm(x)
+
+    np.testing.assert_allclose(total(X, w), np.sqrt(X).sum() + np.linalg.norm(X))
+    np.testing.assert_allclose(shares(X.astype("f4"), w), shares(X, w), rtol=1e-6)
+    print(len(set(sys.modules) & {"numba.np.linalg", "numba.np.arraymath"}))
+for _ in range(1000):
+    shares(X, w)  # references are counted: memory is given back
+"""
+
+
+def test_what_was_compiled_is_loaded_without_what_only_compiling_needs(tmp_path, monkeypatch):
+    """The same bits and errors; and what has to be compiled afterwards finds all it needs, loops from the cache among it."""
+    compiled, declared, problem = run(CACHED, tmp_path)
+    assert declared == "1"
+    loaded, declared, again = run(CACHED, tmp_path)
+    assert (loaded, declared, again) == (compiled, "0", problem)
+    assert problem == "a-share-is-negative"
+    monkeypatch.setenv("MORE", "1")
+    assert run(CACHED, tmp_path) == [compiled, "0", problem, "2"]

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import separatrix as sx
-from separatrix.lazy import no_search_for_garbage
+from separatrix.lazy import no_search_for_garbage, with_room
 
 SEARCHES = """
 import gc
@@ -72,3 +72,27 @@ def test_who_searches_for_garbage_and_who_does_not_goes_on_so():
 def test_a_slow_machine_imports_compiled_loops_no_sooner():
     slow, fast = (printed(MISSED.format(slow=slow)) for slow in (True, False))
     assert slow == fast and fast[1] == "False"
+
+
+def test_calls_in_a_room_meet_no_end_of_a_piece_of_frames():
+    """At some depth a call is the first in a new piece, which is taken from the system and given back every time."""
+    resource = pytest.importorskip("resource", reason="the system does not count its pages")
+
+    def leaf(a=1, b=2, c=3, d=4, e=5, f=6, g=7, h=8, i=9, j=10):
+        return [a, b, c, d, e, f, g, h, i, j]
+
+    def faults_at(depth):
+        if depth:
+            return faults_at(depth - 1)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(1000):
+            leaf()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    def worst():
+        return max(faults_at(depth) for depth in range(800))
+
+    assert with_room(worst) < 100
+    assert with_room(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        with_room(divmod, 1, 0)

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 
@@ -40,13 +41,16 @@ def lazy_names(package: str, modules: Sequence[str] = ()) -> tuple[Callable[[str
     namespace = vars(sys.modules[package])
     homes = _imports_for_types(namespace["__spec__"].loader.get_source(package))
 
+    def find(name: str) -> Any:
+        if name in modules:
+            return import_module(f"{package}.{name}")
+        namespace[name] = value = getattr(import_module(homes[name]), name)
+        return value
+
     def get_attribute(name: str) -> Any:
         if name in modules or name in homes:
             with no_search_for_garbage():
-                if name in modules:
-                    return import_module(f"{package}.{name}")
-                namespace[name] = value = getattr(import_module(homes[name]), name)
-                return value
+                return with_room(find, name)
         message = f"module {package!r} has no attribute {name!r}"
         found = [] if name.startswith("_") else [m for m in modules if name in import_module(f"{package}.{m}").__all__]
         raise AttributeError(f"{message}; it is in {package}.{found[0]}" if found else message)
@@ -71,9 +75,22 @@ def no_search_for_garbage() -> Iterator[None]:
             gc.enable()
 
 
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+# CPython keeps the frames of Python's calls in pieces of 16 kB, and gives a piece back to the system when the first call in it
+# returns. Calls that go to and fro across the end of a piece have memory mapped and filled with zeros each time: importing
+# scikit-learn took a quarter longer at one depth of calls than at another. A frame that asks for much gets a large piece, in
+# which the calls below it, imports above all, have room.
+_ROOM = 16_000  # values
+with_room = FunctionType(_call.__code__.replace(co_stacksize=_ROOM), globals(), "with_room")
+with_room.__doc__ = "Call a function with arguments, with room for the frames of the calls that it makes."
+
+
 # About what importing numba, starting it and loading a few compiled loops from its cache takes; how long many small fits do
 # without.
-_NUMBA_SECONDS, _PATIENCE = 0.4, 0.1
+_NUMBA_SECONDS, _PATIENCE = 0.2, 0.1
 _missed = 0.0  # seconds that were not saved so far
 
 

@@ -16,6 +16,8 @@ with no_search_for_garbage():  # half of the time that the import takes beside s
     from numba import njit
     from numba.core.compiler_lock import global_compiler_lock
 
+    from separatrix.kernels.loading import load_without_declarations
+
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 COMPILER: Any = global_compiler_lock  # numba has no types
 LOOK = 0.2  # seconds between looks at signals, for systems whose waiting main thread does not hear them
@@ -29,6 +31,7 @@ def compiled(**options: Any) -> Callable[[Loop], Loop]:
 
     def decorate(loop: Loop) -> Loop:
         dispatcher = njit(nogil=True, cache=True, **options)(loop)
+        load_without_declarations(getattr(dispatcher, "_cache", None))
         dispatcher.compile = partial(_undisturbed, dispatcher.compile)
         return dispatcher
 
