@@ -1,24 +1,27 @@
 """The gallery's scripts, which are scikit-learn's and not ours: from the source distribution of the installed version.
 
-It is fetched once, checked by the hash that the index gives, and its examples are kept under build/.
+It is fetched once from the index that pip uses, checked by the hash given there, and its examples are kept under build/.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import os
 import re
 import shutil
+import subprocess
+import sys
 import tarfile
 import tempfile
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from urllib.request import urlopen
 
 from benchmarks.children import ROOT
 
-INDEX = "https://pypi.org/simple/scikit-learn/"
 CACHE = ROOT / "build" / "gallery"
+_PIP = "pip._internal.models.index"  # pip has no public word for it
 _SECONDS = 120  # without an answer
 
 # Twelve of those that use our classes, on data that are generated or bundled, say no times, and end within some seconds.
@@ -58,15 +61,23 @@ def unpack(archive: bytes, folder: Path) -> None:
 
 
 def address_of(file: str, index: str) -> tuple[str, str]:
-    """Where the index says that a file is, and its hash."""
+    """Where a page of the index says that a file is, and its hash."""
     found = re.search(rf'href="([^"#]*/{re.escape(file)})#sha256=([0-9a-f]{{64}})"', index)
     if found is None:
-        raise LookupError(f"{INDEX} has no {file}")
+        raise LookupError(f"the package index has no {file}")
     return found[1], found[2]
 
 
+def _index() -> str:
+    """The address of the index: what pip was told, or what it takes by itself."""
+    told = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
+    )
+    return os.environ.get("PIP_INDEX_URL") or told.stdout.strip() or str(import_module(_PIP).PyPI.simple_url)
+
+
 def _download(file: str) -> bytes:
-    with urlopen(INDEX, timeout=_SECONDS) as answer:
+    with urlopen(f"{_index().rstrip('/')}/scikit-learn/", timeout=_SECONDS) as answer:
         address, expected = address_of(file, answer.read().decode())
     with urlopen(address, timeout=_SECONDS) as answer:
         archive: bytes = answer.read()
