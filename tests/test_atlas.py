@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from benchmarks.atlas.draw import BUDGET, ENTRIES, FAMILIES, draw  # noqa: E402
 from benchmarks.atlas.field import field  # noqa: E402
 from benchmarks.atlas.named import problem as named  # noqa: E402
 from benchmarks.atlas.quality import quality  # noqa: E402
+from benchmarks.atlas.race import CutOff, Track  # noqa: E402
 from benchmarks.atlas.rows import make  # noqa: E402
 from benchmarks.atlas.verdict import Summary, judge  # noqa: E402
 from benchmarks.data import logistic_rows  # noqa: E402
@@ -195,3 +199,26 @@ def test_a_whole_run(tmp_path, capsys):
     assert {line["status"] for entry in stored for line in entry["rows"]} == {"reached"}
     assert "--only" in capsys.readouterr().out
     assert "| B24 the atlas | no ratio below 0.7× | least " in (tmp_path / "RESULTS.md").read_text()
+
+
+def test_a_fit_that_waits_for_numbas_compiler_is_not_cut_off():
+    """Compiling is done once on a machine; a fit that takes as long by itself is cut off."""
+    from separatrix.kernels import COMPILER
+
+    class Slow:
+        def __init__(self, lock):
+            self.lock = lock
+
+        def fit(self, X, y):
+            with self.lock:
+                end = time.process_time() + 0.4
+                while time.process_time() < end:
+                    pass
+
+    told = []
+    track = Track(SimpleNamespace(X=None, y=None), None, told.append)
+    seconds, _ = track.run(SimpleNamespace(name="ours", build=lambda rung: Slow(COMPILER)), None, 0.1, "climb")
+    assert seconds >= 0.4
+    assert len([event for event in told if event["event"] == "begin"]) > 1  # the supervisor waits, too
+    with pytest.raises(CutOff):
+        track.run(SimpleNamespace(name="ours", build=lambda rung: Slow(nullcontext())), None, 0.1, "climb")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import math
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -113,6 +114,10 @@ class Track:
         begun = time.process_time()
 
         def ring(number: int, frame: Any) -> None:
+            nonlocal begun
+            if _compiling():  # once on a machine, and no part of the fit: its time begins anew
+                begun = time.process_time()
+                self.tell({"event": "begin", "name": entrant.name, "limit": limit, "purpose": purpose})
             left = limit / 2 - (time.process_time() - begun)
             if left <= 0:
                 raise CutOff
@@ -131,6 +136,12 @@ class Track:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             self.tell({"event": "end"})
         return seconds, model
+
+
+def _compiling() -> bool:
+    """Whether numba compiles in this process, for ours or for a peer."""
+    locks = sys.modules.get("numba.core.compiler_lock")
+    return locks is not None and bool(locks.global_compiler_lock.is_locked())
 
 
 def _reference(problem: Problem, ours: Contender, track: Track, cut: dict[str, float]) -> None:
