@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from separatrix import config
 from separatrix.data.labels import UnknownLabel, encode, unique_labels
 
 LABELS: dict[str, list[Any]] = {
@@ -59,3 +60,43 @@ def test_no_whole_numbers_no_table() -> None:
     assert not np.shares_memory(encode(y, None, None)[1], y)
     codes = np.array([0, 1, 0])
     assert encode(codes, np.array([0, 1]), None)[1] is codes
+
+
+@pytest.mark.parametrize("last", [None, 7, 3.5, np.nan])
+@pytest.mark.parametrize("low", [0, -2, 5])
+@pytest.mark.parametrize("dtype", [np.intp, np.int16, np.float64, np.float32])
+def test_long_targets_are_read_in_parts_to_the_same_codes(dtype: Any, low: int, last: Any) -> None:
+    y = (np.random.default_rng(0).integers(0, 4, 200_000) + low).astype(dtype)
+    if last is not None:
+        if last != 7 and y.dtype.kind == "i":
+            return
+        y[-1] = last
+    weights = np.ones(len(y))
+    weights[:150_000:2] = 0.0
+    if last not in (None, 7):
+        for given in (None, weights):
+            with pytest.raises(ValueError, match="continuous"):
+                encode(y, None, given)
+        return
+    expected, places = np.unique(y, return_inverse=True)
+    for threads in (1, 3):
+        with config(threads=threads):
+            for given in (None, weights):
+                known, codes = encode(y, None, given)
+                np.testing.assert_array_equal(known, expected)
+                np.testing.assert_array_equal(codes, places)
+            np.testing.assert_array_equal(encode(y, expected, None)[1], places)
+    before = y.copy()
+    encode(y, None, None)[1].sum()
+    np.testing.assert_array_equal(y, before)
+
+
+def test_a_class_whose_first_row_comes_late_is_a_class() -> None:
+    y = np.zeros(10_000, dtype=np.intp)
+    y[-1] = 2
+    known, codes = encode(y, None, None)
+    np.testing.assert_array_equal(known, [0, 2])
+    assert (codes[0], codes[-1]) == (0, 1)
+    weights = np.ones(len(y))
+    weights[-1] = 0.0  # a row that does not count makes no class
+    np.testing.assert_array_equal(encode(y, None, weights)[0], [0])

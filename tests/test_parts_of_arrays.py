@@ -8,10 +8,13 @@ import pytest
 import separatrix
 from separatrix import LogisticRegression
 from separatrix.data import as_source
+from separatrix.data.affine import Intercept
 from separatrix.data.dense import DenseBlock
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
+from separatrix.solvers import newton_cg
 from separatrix.solvers.at_hand.prox import ProxColumns
+from separatrix.solvers.preconditioners import preconditioner
 
 
 def part(order, n=400, d=3000):
@@ -84,3 +87,43 @@ def test_sizes_of_columns_that_are_known_are_those_of_all_rows(shape, weighted, 
     problem = LinearProblem.of(source, C=1.0, l1_ratio=1.0, fit_intercept=intercept)
     squares = np.square(X).T @ (np.ones(shape[0]) if weights is None else weights)
     np.testing.assert_allclose(ProxColumns.of(problem).sizes, np.sqrt(squares), rtol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_large_sample_can_give_up_its_copies_and_stays_the_same_rows(dtype, order, weighted):
+    rng = np.random.default_rng(7)
+    X = np.asarray(rng.standard_normal((60_000, 80)), dtype=dtype, order=order)
+    y, weights = rng.integers(0, 3, len(X)), rng.integers(0, 3, len(X)).astype(float) if weighted else None
+    source = Intercept(as_source(X, y, weights).labelled())
+    copied, which = source.sample(30_000)
+    again = copied.uncopied()
+    assert again is not copied and again.n_rows == 30_000
+    for rows in (None, 700):
+        pairs = list(zip(copied.map(lambda block: block, rows), again.map(lambda block: block, rows), strict=True))
+        assert sum(one.n for one, _ in pairs) == 30_000
+        for one, other in pairs:
+            assert (one.start, one.shape) == (other.start, other.shape)
+            np.testing.assert_array_equal(one.dense(), other.dense())
+            np.testing.assert_array_equal(one.part(slice(3, 90)).dense(), other.part(slice(3, 90)).dense())
+            np.testing.assert_array_equal(one.counted().dense(), other.counted().dense())
+            np.testing.assert_array_equal(one.codes, other.codes)
+            np.testing.assert_array_equal(one.row_weights, other.row_weights)
+    fewer, places = again.sample(100)
+    np.testing.assert_array_equal(next(fewer.blocks()).dense()[:, :-1], X[which[places]].astype(float))
+    small, _ = source.sample(50)
+    assert small.uncopied() is small  # nothing to gain
+
+
+@pytest.mark.filterwarnings("ignore::separatrix.result.ConvergenceWarning")
+def test_a_softmax_fit_keeps_no_copy_of_its_sample_beside_what_it_keeps_of_every_row(monkeypatch):
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((400_000, 60))
+    y = (X[:, :6] + rng.gumbel(size=(len(X), 6))).argmax(axis=1)
+    found = []
+    monkeypatch.setattr(newton_cg, "preconditioner", lambda *given: found.append(given) or preconditioner(*given))
+    LogisticRegression(solver="newton-cg", max_iter=1, tol=1e-1).fit(X, y)
+    sample = found[-1][1]
+    assert sample is not None and sample.problem.source.uncopied() is sample.problem.source
+    assert sample.problem.source.sample(10) is not None

@@ -18,7 +18,7 @@ from separatrix.data import dense
 from separatrix.statistics import ClassMoments, Gram
 from separatrix.statistics.columns import ColumnMoments, MixedCounts, ValueCounts
 from separatrix.statistics.counts import CategoryCounts, ClassCounts
-from separatrix.statistics.metric import DenseMetric, ThinMetric
+from separatrix.statistics.metric import DenseMetric, ThinMetric, metric_of, metrics_of
 from separatrix.statistics.scatter import Scatter, combine
 from separatrix.statistics.statistic import Mergeable, Statistic
 from separatrix.statistics.triangular import Triangular
@@ -486,3 +486,49 @@ def test_a_singular_metric_says_its_rank_and_ignores_the_rest():
         DenseMetric(basis.T @ basis, standardise=False).squared_lengths(inside), expected, rtol=1e-8
     )
     np.testing.assert_allclose(ThinMetric(basis, None, standardise=False).squared_lengths(inside), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("standardise", [True, False])
+@pytest.mark.parametrize("special", ["none", "singular", "nearly", "zero", "scales", "floors", "thin"])
+def test_metrics_made_together_are_those_made_alone(special, standardise):
+    rng = np.random.default_rng(5)
+    stack = [rng.normal(size=(30, 6)) for _ in range(5)]
+    floors: list[np.ndarray | None] = [None] * 5
+    if special == "singular":
+        stack[2][:, 4] = stack[2][:, 1]
+    elif special == "nearly":
+        stack[2][:, 4] = stack[2][:, 1] + 1e-9 * stack[2][:, 4]
+    elif special == "zero":
+        stack[3][:, 0] = 0.0
+    elif special == "scales":
+        stack = [rows * 10.0 ** np.linspace(-120, 120, 6) for rows in stack]
+    elif special == "floors":
+        floors[1:3] = [np.full(6, 0.5), np.linspace(1.0, 2.0, 6)]
+    scatters = [Scatter(matrix=rows.T @ rows / 30) for rows in stack]
+    if special == "thin":
+        scatters[4] = Scatter(rows=stack[4][:3])
+    covariances = list(zip(scatters, floors, strict=True))
+    together = metrics_of(covariances, tol=1e-4, standardise=standardise)
+    probe = stack[0][:7] + stack[1][:7]
+    for metric, (part, floor) in zip(together, covariances, strict=True):
+        alone = metric_of(part, floor, tol=1e-4, standardise=standardise)
+        assert (metric.rank, metric.singular, metric.complete) == (alone.rank, alone.singular, alone.complete)
+        np.testing.assert_allclose(metric.log_det, alone.log_det, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(metric.condition, alone.condition, rtol=1e-10)
+        np.testing.assert_allclose(metric.squared_lengths(probe), alone.squared_lengths(probe), rtol=1e-9)
+        np.testing.assert_allclose(metric.solve(probe), alone.solve(probe), rtol=1e-8, atol=1e-9 * alone.condition)
+
+
+def test_constant_columns_are_flat_in_every_class_however_often_they_are_merged():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(80, 4)), np.arange(80) % 4
+    X[y == 2, 1], X[:, 3] = 0.1, 1e8 / 3  # constant in one class, and in all
+    halves = [
+        ClassMoments.of_source(as_source(X[at], y[at]).labelled(), "per_class") for at in (slice(40), slice(40, 80))
+    ]
+    for half in halves:
+        assert (half.of_class(2).diagonal()[[1, 3]] == 0).all()
+    both = halves[0].merge(halves[1])
+    diagonals = np.stack([both.of_class(k).diagonal() for k in range(4)])
+    np.testing.assert_array_equal(diagonals == 0, [[False, k == 2, False, True] for k in range(4)])
+    np.testing.assert_allclose(both.variances()[:, 0], [X[y == k, 0].var() for k in range(4)])

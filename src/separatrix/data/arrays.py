@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block, Codes, Float
 from separatrix.data.centred.dense_rows import rows_at
 from separatrix.data.checks import check_numbers, real_numbers
-from separatrix.data.dense import WORTH_COMPILING, DenseBlock
+from separatrix.data.dense import WORTH_COMPILING, DenseBlock, PickedBlock
 from separatrix.data.labels import check_finite_target, encode, known_labels
-from separatrix.data.source import Source, in_parallel, rows_per_block, rows_to_share
+from separatrix.data.source import COPIED_BYTES, Source, in_parallel, rows_per_block, rows_to_share
 from separatrix.data.sparse import SparseBlock
 
 _COARSE_ENTRIES, _ENTRIES_OF_A_SUM = 200_000, 4
@@ -187,6 +187,9 @@ class ArraySource(MemorySource):
     No copy is made but by `lay_in_rows`.
     """
 
+    _from: tuple[NDArray[Any], NDArray[np.intp]] | None = None
+    """Of a large sample the array that it was drawn from, and which of its rows."""
+
     def __init__(self, X: NDArray[Any], y: NDArray[Any] | None, weights: Float | None) -> None:
         super().__init__((X.shape[0], X.shape[1]), y, weights)
         self._X = X
@@ -207,6 +210,15 @@ class ArraySource(MemorySource):
 
         in_parallel(gather, range(0, len(which), _GATHERED))
         return type(self)(rows, None, None)
+
+    def sample(self, rows: int) -> tuple[Source, NDArray[np.intp]] | None:
+        found = super().sample(rows)
+        if found is not None and isinstance(found[0], ArraySource) and found[0]._X.nbytes > COPIED_BYTES:
+            found[0]._from = self._X, found[1]
+        return found
+
+    def uncopied(self) -> Source:
+        return self if self._from is None else PickedRows(self, *self._from)
 
     def _in_rows(self) -> bool:
         return self._X.dtype in (np.float32, np.float64) and bool(self._X.flags.c_contiguous)
@@ -235,6 +247,24 @@ class ArraySource(MemorySource):
 
     def array(self) -> NDArray[Any]:
         return self._X
+
+
+class PickedRows(MemorySource):
+    """Rows of an array that are copied a block at a time."""
+
+    def __init__(self, like: ArraySource, X: NDArray[Any], which: NDArray[np.intp]) -> None:
+        self.__dict__.update(vars(like))
+        self._X, self._which = X, which
+
+    def _block(self, rows: slice, y: NDArray[Any] | None, weights: Float | None) -> Block:
+        compiled = len(self._which) * self.n_features >= WORTH_COMPILING
+        return PickedBlock(self._X, self._which[rows], y, weights, rows.start, compiled)
+
+    def _finer_pieces(self, rows: int) -> Iterator[Block]:
+        return self._cut(min(rows, self._rows_per_block))
+
+    def _rows(self, which: NDArray[np.intp]) -> Any:
+        return ArraySource(rows_at(self._X, self._which[which]), None, None)
 
 
 class SparseSource(MemorySource):

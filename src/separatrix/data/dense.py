@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Centred, Codes, Entries, Float, StoredBlock
-from separatrix.data.centred.dense_rows import SortedCentred, StreamedCentred, scratch_rows, sweepable
+from separatrix.data.centred.dense_rows import SortedCentred, StreamedCentred, rows_at, scratch_rows, sweepable
 from separatrix.data.centred.one_class import one_class_centred
 from separatrix.data.source import in_parallel, ordered
 from separatrix.lazy import compiled_pays
@@ -166,6 +166,31 @@ def _product(A: Float, b: Float) -> Float:
     """Ab without a copy of A."""
     found: Float = np.dot(A, b) if A.flags.forc else np.matmul(A, b)
     return found
+
+
+class PickedBlock(DenseBlock):
+    """Some rows of an array, copied when they are first read: by the worker, not where blocks are cut."""
+
+    def __init__(
+        self, X: NDArray[Any], which: Codes, y: Any, weights: Float | None, start: int, compiled: bool
+    ) -> None:
+        self._from, self.y, self.weights, self.start = (X, which), y, weights, start
+        self._scratch, self._compiled = False, compiled
+
+    @cached_property
+    def X(self) -> NDArray[Any]:
+        """The copies."""
+        return rows_at(*self._from)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        X, which = self._from
+        return len(which), X.shape[1]
+
+    def _rows(self, at: Any, start: int) -> DenseBlock:
+        X, which = self._from  # a part alone is copied, not all for it
+        y, weights = (None if values is None else values[at] for values in (self.y, self.weights))
+        return PickedBlock(X, which[at], y, weights, start, self._compiled)
 
 
 class ExtendedBlock(DenseBlock):

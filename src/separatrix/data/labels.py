@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from separatrix.data.workers import share, threads_here
 from separatrix.errors import shown as shown  # where other rooms look for it
 
 _CHUNK = 65536
+# Labels among which all of a few classes are usually found.
+_FIRST = 4096
 # An integer range this much wider than the number of rows is not worth a lookup table.
 _TABLE_FACTOR = 4
 
@@ -129,11 +131,18 @@ def check_label_kind(y: NDArray[Any]) -> None:
     """Refuse targets that are measurements, not labels."""
     if y.ndim != 1:
         raise ValueError(f"y should be a 1d array of labels, got an array of shape {y.shape} instead.")
-    if y.dtype.kind == "c" or (y.dtype.kind == "f" and bool((y != np.floor(y)).any())):
+    if y.dtype.kind == "c" or (y.dtype.kind == "f" and not _whole(y)):
         raise ValueError(
             "Unknown label type: continuous. A classifier needs class labels (strings, integers, booleans); use "
             "Ridge or LinearRegression for a continuous target, or cut it into classes first."
         )
+
+
+def _whole(y: NDArray[Any]) -> bool:
+    """Whether all numbers are whole; NaN is not."""
+    found: list[bool] = []
+    _by_chunks(lambda _, rows: found.append(bool((y[rows] == np.floor(y[rows])).all())), len(y))
+    return all(found)
 
 
 def is_missing(value: Any) -> bool:
@@ -158,8 +167,8 @@ def unique_labels(y: NDArray[Any]) -> NDArray[Any]:
         except (TypeError, ValueError):
             raise TypeError(f"y holds labels of type {names}, which have no order; give strings or integers.") from None
     if (narrow := _narrow(y)) is not None:
-        low, shifted = narrow
-        return (np.flatnonzero(np.bincount(shifted)) + low).astype(y.dtype)
+        low, shifted, high = narrow
+        return (_distinct(shifted, high) + low).astype(y.dtype)
     found: dict[int, NDArray[Any]] = {}
     share(lambda at, rows: found.__setitem__(at, np.unique(y[rows])), _chunks(len(y)), threads_here())
     return np.unique(np.concatenate([found[at] for at in range(len(found))])) if len(found) > 1 else found[0]
@@ -168,6 +177,14 @@ def unique_labels(y: NDArray[Any]) -> NDArray[Any]:
 def _chunks(n_rows: int) -> list[slice]:
     """Runs of rows that threads share out; one at least."""
     return [slice(start, start + _CHUNK) for start in range(0, max(1, n_rows), _CHUNK)]
+
+
+def _by_chunks(work: Callable[[int, slice], None], n_rows: int) -> None:
+    """The work of every run of rows, on the workers where there are several."""
+    if n_rows <= _CHUNK:
+        work(0, slice(0, n_rows))
+    else:
+        share(work, _chunks(n_rows), threads_here())
 
 
 def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None) -> tuple[NDArray[Any], Codes]:
@@ -196,7 +213,7 @@ def encode(y: NDArray[Any], classes: NDArray[Any] | None, weights: Float | None)
         wrong[rows] = known[codes[rows]] != y[rows]
 
     if len(known):
-        share(look, _chunks(len(y)), threads_here())
+        _by_chunks(look, len(y))
     if wrong.any():
         strange = wrong if weights is None else wrong & (weights > 0)
         if strange.any():
@@ -223,10 +240,16 @@ def _encode_by_table(y: NDArray[Any], counted: NDArray[Any]) -> tuple[NDArray[An
     """Whole numbers in a narrow range: a lookup table instead of a sort."""
     if (narrow := _narrow(y)) is None:
         return None
-    low, shifted = narrow
-    present = shifted if counted is y else counted.astype(np.intp) - low
-    values = np.flatnonzero(np.bincount(present, minlength=int(shifted.max()) + 1))
-    return (values + low).astype(y.dtype), _looked_up(y, shifted, values)
+    low, shifted, high = narrow
+    values = _distinct(shifted if counted is y else counted.astype(np.intp) - low, high)
+    return (values + low).astype(y.dtype), _looked_up(y, shifted, values, high)
+
+
+def _distinct(shifted: Codes, high: int) -> Codes:
+    """The sorted distinct values of whole numbers from 0 to `high`."""
+    if high < _FIRST < len(shifted) and np.bincount(shifted[:_FIRST], minlength=high + 1).all():
+        return np.arange(high + 1)
+    return np.flatnonzero(np.bincount(shifted, minlength=high + 1))
 
 
 def _codes_by_table(y: NDArray[Any], known: NDArray[Any]) -> Codes | None:
@@ -234,20 +257,18 @@ def _codes_by_table(y: NDArray[Any], known: NDArray[Any]) -> Codes | None:
     narrow = _narrow(y) if known.dtype.kind in "iubf" and len(known) else None
     if narrow is None or not np.isfinite(known).all() or (known != np.floor(known)).any():
         return None
-    low, shifted = narrow
-    high = low + int(shifted.max())
-    there = known[(known >= low) & (known <= high)]
+    low, shifted, high = narrow
+    there = known[(known >= low) & (known <= low + high)]
     values = there.astype(np.intp) - low
-    present = np.flatnonzero(np.bincount(shifted))
-    if not np.isin(present, values).all():
+    if not np.isin(_distinct(shifted, high), values).all():
         return None
     first = int(np.searchsorted(known, there[0]))
-    codes = _looked_up(y, shifted, values)
+    codes = _looked_up(y, shifted, values, high)
     return codes + first if first else codes
 
 
-def _narrow(y: NDArray[Any]) -> tuple[int, Codes] | None:
-    """The least label and how far each is above it, for whole numbers in a range that is worth a table of its length."""
+def _narrow(y: NDArray[Any]) -> tuple[int, Codes, int] | None:
+    """The least label, how far each is above it, and how far the largest: of whole numbers in a range worth a table."""
     if y.dtype.kind not in "iubf" or y.ndim != 1 or not y.size:
         return None
     integers = y.view(np.uint8) if y.dtype == bool else y
@@ -257,18 +278,29 @@ def _narrow(y: NDArray[Any]) -> tuple[int, Codes] | None:
     low, high = int(least), int(largest)
     if high - low > _TABLE_FACTOR * len(y) + 1024 or high >= 2**62 or low <= -(2**62):
         return None
-    shifted: Codes = y if low == 0 and y.dtype == np.intp else integers.astype(np.intp) - low
-    if y.dtype.kind == "f" and not np.array_equal(shifted + low, y):
-        return None
-    return low, shifted
+    if low == 0 and y.dtype == np.intp:
+        return low, y, high
+    shifted = np.empty(len(y), dtype=np.intp)
+    whole = True  # written one way only
+
+    def shift(_: int, rows: slice) -> None:
+        nonlocal whole
+        own, part = integers[rows], shifted[rows]
+        part[:] = own
+        if y.dtype.kind == "f" and not np.array_equal(part, own):
+            whole = False
+        if low:
+            part -= low
+
+    _by_chunks(shift, len(y))
+    return (low, shifted, high - low) if whole else None
 
 
-def _looked_up(y: NDArray[Any], shifted: Codes, values: Codes) -> Codes:
-    """Places of shifted labels among the sorted values, 0 for those that are none of them."""
-    high = int(shifted.max())
+def _looked_up(y: NDArray[Any], shifted: Codes, values: Codes, high: int) -> Codes:
+    """Places of shifted labels, `high` at most, among the sorted values, 0 for those that are none of them."""
     plain = shifted is y and y.flags.carray  # laid out as compiled loops take it
-    if plain and len(values) == high + 1 and values[-1] == high:  # they are codes already
-        return y
+    if len(values) == high + 1 and values[-1] == high and (plain or shifted is not y):  # they are codes already
+        return shifted
     code_of = np.zeros(high + 1, dtype=np.intp)
     code_of[values] = np.arange(len(values))
     return np.take(code_of, shifted)

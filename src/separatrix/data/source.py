@@ -200,6 +200,10 @@ class Source(ABC):
         """Random rows as a source of their own, and which they are; ``None`` if the storage must be read for them."""
         return None
 
+    def uncopied(self) -> Source:
+        """The same rows, of a sample whose copies take much memory: copied again, a block at a time, when they are read."""
+        return self
+
     def lay_in_rows(self) -> None:  # noqa: B027  # most storage has nothing to lay out
         """Make many passes cheap: an array that lies otherwise is copied row by row as floating numbers, if it is not large."""
 

@@ -88,6 +88,10 @@ class View(Source):
         source = self.source.precise()
         return self if source is self.source else self._over(source)
 
+    def uncopied(self) -> Source:
+        source = self.source.uncopied()
+        return self if source is self.source else self._over(source)
+
     def labelled(self, classes: NDArray[Any] | None = None) -> Self:
         return self._over(self.source.labelled(classes))
 

@@ -78,7 +78,11 @@ def _init(problem: LinearProblem, start: Start, budget: Budget) -> NewtonCGState
         return _in_span(problem, span, budget)
     if sample is None or start.near:
         return _state(problem, start.theta, sample)
-    return _state(problem, _on_sample(sample, start.theta, budget), sample)
+    theta, sample = (
+        _on_sample(sample, start.theta, budget),
+        sample.uncopied(),
+    )  # what is kept of all rows takes their room
+    return _state(problem, theta, sample)
 
 
 def _state(problem: LinearProblem, theta: Float, sample: Sample | None) -> NewtonCGState:

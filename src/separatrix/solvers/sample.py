@@ -69,6 +69,10 @@ class Sample:
         """A sample of a sample, to begin from; ``None`` where the rows are few."""
         return cls.of(problem, first_rows(*_size(problem)))
 
+    def uncopied(self) -> Sample:
+        """The same rows for later, without the memory of their copies."""
+        return replace(self, problem=replace(self.problem, source=self.problem.source.uncopied()))
+
     def scaled(self) -> LinearProblem:
         """The problem of the sample with a penalty smaller by its share, whose optimum is near that of all rows."""
         return self.problem.with_objective(penalty=self.problem.objective.penalty.scaled(self.share))

@@ -11,6 +11,7 @@ and the rest, explicitly, so nothing is lost to cancellation.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg import lapack
@@ -23,6 +24,8 @@ _EPS = float(np.finfo(np.float64).eps)
 # (its estimate may be too good by a small factor), or near what rounding allows.
 _SAFETY = 100.0
 _ILL_CONDITIONED = 1e-6
+# Entries of matrices that are decomposed together.
+_STACKED = 1 << 17
 # What may be left out of a direction that has its floor, in units of that floor.
 _SEEN = 1e-8
 
@@ -99,6 +102,41 @@ class DenseMetric(Metric):
         self.complete = self.rank == int((covariance.diagonal() > 0).sum())
         factor /= self._scale[:, None]
         self._factor = factor
+
+    @classmethod
+    def of_each(cls, covariances: Float, tol: float, standardise: bool) -> list[DenseMetric]:
+        """The metrics of a stack (K, d, d): NumPy's share of the work is done for all of them at once."""
+        diagonals = np.diagonal(covariances, axis1=1, axis2=2)
+        scales = np.sqrt(np.maximum(diagonals, 0.0)) if standardise else np.ones_like(diagonals)
+        scales = np.where(scales > 0, scales, 1.0)
+        d = covariances.shape[1]
+        cutoff = max(tol * tol, _EPS * d)
+        try:
+            lower = np.linalg.cholesky(covariances / scales[:, None, :] / scales[:, :, None])
+        except np.linalg.LinAlgError:
+            return [cls(covariance, tol, standardise) for covariance in covariances]
+        factors = np.empty_like(lower)
+        for k, triangle in enumerate(lower):  # triangle.T is what LAPACK reads: L⁻ᵀ comes of it
+            factors[k], _ = lapack.dtrtri(triangle.T, lower=0)
+        bounds = np.abs(lower).sum(axis=1).max(axis=1) * np.abs(factors).sum(axis=2).max(axis=1)
+        sure = bounds * max(_SAFETY * float(np.sqrt(cutoff)), _ILL_CONDITIONED) < 1.0
+        pivots = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+        log_dets = 2.0 * (pivots + np.log(scales).sum(axis=1))
+        conditions = np.einsum("kij,kij->k", factors, factors)
+        complete = np.atleast_1d((diagonals > 0).all(axis=1))
+        factors /= scales[:, :, None]
+        found: list[DenseMetric] = []
+        for k, covariance in enumerate(covariances):
+            if not sure[k]:
+                found.append(cls(covariance, tol, standardise))
+                continue
+            metric = object.__new__(cls)
+            metric.n_features = metric.rank = d
+            metric._scale, metric._factor = scales[k], factors[k]
+            metric.log_det, metric.condition = float(log_dets[k]), float(conditions[k])
+            metric.complete = bool(complete[k])
+            found.append(metric)
+        return found
 
     def _correlation(self, covariance: Float) -> Float:
         correlation = covariance / self._scale
@@ -196,3 +234,17 @@ def metric_of(covariance: Scatter, floor: Float | None = None, *, tol: float = 0
     if floor is not None:
         matrix = matrix + np.diag(floor)
     return DenseMetric(matrix, tol, standardise)
+
+
+def metrics_of(
+    covariances: Sequence[tuple[Scatter, Float | None]], *, tol: float = 0.0, standardise: bool = True
+) -> list[Metric]:
+    """`metric_of` of every covariance and its floor."""
+    count, d = len(covariances), covariances[0][0].n_features
+    if count == 1 or count * d * d > _STACKED or any(part.thin for part, _ in covariances):
+        return [metric_of(part, floor, tol=tol, standardise=standardise) for part, floor in covariances]
+    stack = np.stack([part.matrix() for part, _ in covariances])
+    for matrix, (_, floor) in zip(stack, covariances, strict=True):
+        if floor is not None:
+            matrix += np.diag(floor)
+    return [*DenseMetric.of_each(stack, tol, standardise)]

@@ -43,7 +43,7 @@ class ClassMoments(Statistic):
         Diagonals of the class scatters, in the diagonal form only.
     """
 
-    _flat = False  # whether constant columns are zero in a pooled scatter
+    _flat = False  # whether constant columns are zero in the scatters
 
     def __init__(
         self,
@@ -102,7 +102,10 @@ class ClassMoments(Statistic):
 
     def check(self, source: Source) -> None:
         """Refuse NaN, infinity, overflow and underflow, naming the column; refuse data whose weights are all zero."""
-        spread = self.variances() if self.form == "diagonal" else self.pooled().diagonal()[None]
+        if self.form == "pooled":
+            spread = self.pooled().diagonal()[None]
+        else:
+            spread = self.variances() if self.form == "diagonal" else self._class_diagonals().sum(axis=0)[None]
         source.check_finite(self._high, spread)
         if not spread.all():
             tiny = (self._high != 0.0) & (np.abs(self._high) < _NO_SQUARE) & (spread == 0.0)
@@ -210,14 +213,26 @@ class ClassMoments(Statistic):
     def of_class(self, k: int) -> Scatter:
         """Scatter S_k of one class."""
         assert self.form == "per_class", "only the per-class form has one scatter per class"
-        self._scatters[k].flatten(rounding_scatter(float(self.counts[k]), self.means[k]))
+        if not self._flat:
+            self._class_diagonals()
         return self._scatters[k]
+
+    def _class_diagonals(self) -> Float:
+        """(K, d) diagonals of the class scatters, in which constant columns are made zero first."""
+        diagonals = np.stack([scatter.diagonal() for scatter in self._scatters])
+        if not self._flat:  # all classes at once: for each alone it would take longer than a small fit's algebra
+            limits = rounding_scatter(self.counts[:, None], self.means)
+            for k in np.flatnonzero((diagonals <= limits).any(axis=1)):
+                self._scatters[k].flatten(limits[k])
+                diagonals[k] = self._scatters[k].diagonal()
+            self._flat = True
+        return diagonals
 
     def variances(self, divisor: Divisor = "mle") -> Float:
         """(K, d) variance of every feature in every class."""
         squares = self._squares
         if squares is None:
-            squares = np.stack([self.of_class(k).diagonal() for k in range(self.n_classes)])
+            squares = self._class_diagonals()
         else:
             flat = (squares <= rounding_scatter(self.counts[:, None], self.means)) & np.isfinite(squares)
             squares = np.where(flat, 0.0, squares)

@@ -136,6 +136,7 @@ def combine(terms: Iterable[tuple[float, Scatter]], n_features: int) -> Scatter:
             continue
         if scatter.thin:
             total.add_rows(np.sqrt(coefficient) * scatter.rows)
-        else:
-            total.merge(Scatter(matrix=coefficient * scatter.matrix()))
+            continue
+        part = Scatter(matrix=coefficient * scatter.matrix())
+        total = part if total.thin and not len(total.rows) else total.merge(part)
     return total

@@ -26,10 +26,10 @@ Covariance = tuple[Scatter, Float | None]
 
 
 def shrunk(covariance: Scatter, intensity: float, target: Target) -> Covariance:
-    """(1−λ)Σ + λT."""
+    """(1−λ)Σ + λT; the covariance itself where λ = 0."""
     d = covariance.n_features
     if intensity == 0.0:
-        return combine([(1.0, covariance)], d), None
+        return covariance, None
     if target == "identity":
         diagonal = np.ones(d)
     elif target == "trace":

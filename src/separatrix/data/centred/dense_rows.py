@@ -57,7 +57,8 @@ def rows_at(X: NDArray[Any], which: NDArray[np.intp], out: NDArray[Any] | None =
 def far_from_origin(means: Float, centred: Float) -> bool:
     """Whether the last digits of the means could matter: some column's mean is large against its spread."""
     sample = centred[:: max(1, len(centred) // 64)]
-    return bool(np.any(np.square(means).max(axis=0, initial=0.0) > FAR * np.square(sample).mean(axis=0)))
+    spread = np.einsum("ij,ij->j", sample, sample) * (FAR / len(sample))
+    return bool((np.square(means).max(axis=0, initial=0.0) > spread).any())
 
 
 class SortedCentred(Centred):
@@ -104,6 +105,8 @@ class SortedCentred(Centred):
                 rows[a : a + m] -= mean
 
     def _expand(self, part: Float) -> Float:
+        if len(part) == self.n_classes:
+            return part
         every = np.zeros((self.n_classes, *part.shape[1:]))
         every[self._present] = part
         return every

@@ -30,7 +30,7 @@ from separatrix.models.discriminant.gaussian_classifier import GaussianClassifie
 from separatrix.models.linear_rule import Boundaries, Boundary
 from separatrix.models.scikit_learn import HasMethods, Interval, StrOptions
 from separatrix.result import Status
-from separatrix.statistics.metric import metric_of
+from separatrix.statistics.metric import metrics_of
 from separatrix.statistics.moments import Form
 from separatrix.statistics.shrinkage import Covariance, shrunk
 
@@ -182,7 +182,7 @@ class QuadraticDiscriminantAnalysis(QuadraticRule):
                 )
         covariances = self._class_covariances(source)
         pseudo = self.singular == "pseudo"
-        metrics = [metric_of(part, floor, tol=self.tol, standardise=not pseudo) for part, floor in covariances]
+        metrics = metrics_of(covariances, tol=self.tol, standardise=not pseudo)
         lacking = [k for k, metric in enumerate(metrics) if metric.singular and counts[k] > 0]
         if lacking and not pseudo:
             k = lacking[0]

@@ -105,9 +105,9 @@ class GaussianNB(SignedDistance, Boundaries, JointScores):
         if self.shared_variance:
             variances = np.broadcast_to(within.sum(axis=0) / moments.total, variances.shape).copy()
         self.var_ = variances + self.epsilon_
-        flat = np.argwhere((self.var_ <= 0) & (counts > 0)[:, None])
-        if len(flat):
-            k, j = flat[0]
+        flat = (self.var_ <= 0) & (counts > 0)[:, None]
+        if flat.any():
+            k, j = np.argwhere(flat)[0]
             raise Undetermined(
                 Message.of(
                     f"{self._column(int(j))} does not vary in class ",
