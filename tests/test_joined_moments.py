@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from separatrix import Ridge
 from separatrix.data.centred import one_class
-from separatrix.data.centred.one_class import OneClassCentred
+from separatrix.data.centred.one_class import FewCentred, OneClassCentred
 from separatrix.data.dense import DenseBlock
 from separatrix.statistics import ClassMoments
 
@@ -107,3 +108,48 @@ def test_rows_of_weight_zero_may_hold_anything():
     np.testing.assert_array_equal(
         ClassMoments.of_block(DenseBlock(X, y, weights).join(y), 1).pooled().matrix(), expected
     )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["plain", "far", "constant"])
+def test_moments_of_few_rows_are_those_of_repeated_rows_and_of_exact_arithmetic(kind, dtype, order, weighted):
+    X, y = _rows(kind)
+    X, y = np.array(X[:50], dtype=dtype, order=order), y[:50]
+    weights = np.random.default_rng(4).integers(1, 4, len(X)) if weighted else None
+    w = np.ones(len(X), dtype=int) if weights is None else weights
+    given = X.copy()
+    joined = DenseBlock(X, y, None if weights is None else weights.astype(np.float64)).join(y)
+    assert isinstance(joined.centre_classes(1), FewCentred)
+    moments = ClassMoments.of_block(DenseBlock(X, y, None if weights is None else w.astype(np.float64)).join(y), 1)
+    again = DenseBlock(np.repeat(X, w, axis=0), np.repeat(y, w, axis=0))
+    repeated = ClassMoments.of_block(again.join(again.y), 1)
+    scatter = moments.pooled().matrix()
+    sizes = np.sqrt(np.diag(scatter))
+    np.testing.assert_array_less(
+        np.abs(scatter - repeated.pooled().matrix()), 1e-12 * np.outer(sizes, sizes) + 1e-12 * (kind == "far") + 1e-25
+    )
+    np.testing.assert_allclose(moments.means, repeated.means, rtol=1e-13)
+    for j in range(4):
+        column = (X[:, j] if j < 3 else y[:, 0]).astype(np.float64)
+        exact = _exact(column, w)
+        assert abs(scatter[j, j] - exact) <= 200 * EPS * exact + w.sum() * (2 * EPS * np.abs(column).max()) ** 2
+    assert moments.total == w.sum() and np.array_equal(X, given)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_the_objective_of_a_closed_form_is_that_of_its_coefficients(wide):
+    rng = np.random.default_rng(6)
+    X, alpha = (
+        rng.standard_normal((40, 90 if wide else 6)) * 10.0 ** rng.uniform(-2, 2, 90 if wide else 6),
+        [0.3, 2.0, 0.3],
+    )
+    Y = X[:, :3] + rng.standard_normal((40, 3))
+    for dtype in (np.float64, np.float32):
+        model = Ridge(alpha=alpha, solver="gram").fit(X.astype(dtype), Y)
+        left = Y - X.astype(dtype).astype(float) @ model.coef_.T.astype(float)
+        value = (
+            np.square(left - left.mean(axis=0)).sum() + (alpha * np.square(model.coef_.astype(float)).sum(axis=1)).sum()
+        )
+        assert model.fit_.certificate.objective == pytest.approx(value, rel=1e-9)

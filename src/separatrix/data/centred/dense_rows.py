@@ -57,7 +57,8 @@ def rows_at(X: NDArray[Any], which: NDArray[np.intp], out: NDArray[Any] | None =
 def far_from_origin(means: Float, centred: Float) -> bool:
     """Whether the last digits of the means could matter: some column's mean is large against its spread."""
     sample = centred[:: max(1, len(centred) // 64)]
-    return bool(np.any(np.square(means).max(axis=0, initial=0.0) > FAR * np.square(sample).mean(axis=0)))
+    largest = np.square(means).max(axis=0, initial=0.0)
+    return bool((len(sample) * largest > FAR * np.einsum("ij,ij->j", sample, sample)).any())
 
 
 class SortedCentred(Centred):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Centred, Float
-from separatrix.data.centred.dense_rows import FAR, NEAR, PIECE, SAMPLE, scratch_rows
+from separatrix.data.centred.dense_rows import FAR, NEAR, PIECE, far_from_origin, scratch_rows
 from separatrix.lazy import compiled_pays
 
 # The first rows, which give a guess of the mean.
@@ -116,10 +116,44 @@ class OneClassCentred(Centred):
         return rows if self._weights is None else rows * np.sqrt(self._weights)[:, None]
 
 
+class FewCentred(Centred):
+    """Few rows of one class in an array of their own, less their mean; two numbers where one does not hold it."""
+
+    n_classes = 1
+
+    def __init__(self, rows: Float, weights: Float | None) -> None:
+        sums = np.ones(len(rows)) if weights is None else weights
+        total = sums.sum()
+        with np.errstate(invalid="ignore", over="ignore"):  # NaN and inf are found later, and named
+            high = (np.dot(sums, rows) / total)[None]
+            rows -= high
+            if far_from_origin(high, rows):
+                low = (np.dot(sums, rows) / total)[None]
+                rows -= low
+            else:
+                low = np.zeros_like(high)
+        if weights is not None:
+            rows *= np.sqrt(weights)[:, None]
+        self.counts, self.mean_high, self.mean_low, self._rows = total[None], high, low, rows
+
+    def scatter(self) -> Float:
+        return np.dot(self._rows.T, self._rows)
+
+    def scatter_of(self, k: int) -> Float:
+        return self.scatter()
+
+    def squares(self) -> Float:
+        return np.einsum("ij,ij->j", self._rows, self._rows)[None]
+
+    def rows(self) -> Float:
+        return self._rows
+
+    def rows_of(self, k: int) -> Float:
+        return self._rows
+
+
 def one_class_centred(X: NDArray[Any], beside: Float, weights: Float | None) -> Centred | None:
-    """Rows [x, y] less their mean; ``None`` where there are few, or single numbers do not hold their means."""
-    if len(X) < max(SAMPLE, X.shape[1] + beside.shape[1]) or not (weights is None or weights.all()):
-        return None  # rows of weight 0 may hold NaN
+    """Rows [x, y] less their mean; ``None`` where they are few, or single numbers do not hold their means."""
     some = np.concatenate([X[:_GUESSED], beside[:_GUESSED]], axis=1, dtype=np.float64)
     guess = np.add.reduce(some) / len(some)
     some -= guess
