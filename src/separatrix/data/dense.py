@@ -132,7 +132,7 @@ class DenseBlock(StoredBlock):
         return SortedCentred(self.X, codes, n_classes, self.weights, self._scratch)
 
     def join(self, columns: Float) -> DenseBlock:
-        return ExtendedBlock(self.X, columns, self.y, self.weights, self.start)
+        return ExtendedBlock(self.X, columns, self.y, self.weights, self.start, self._compiled)
 
     def class_sums(self, codes: Codes, n_classes: int) -> Float:
         floats, tall = self.X.dtype in (np.float64, np.float32), self.X.flags.c_contiguous
@@ -173,9 +173,11 @@ def _product(A: Float, b: Float) -> Float:
 class ExtendedBlock(DenseBlock):
     """Rows of an array with further columns beside them; their second moments need no copy of all of them."""
 
-    def __init__(self, X: NDArray[Any], beside: Float, y: Any, weights: Float | None, start: int) -> None:
+    def __init__(
+        self, X: NDArray[Any], beside: Float, y: Any, weights: Float | None, start: int, compiled: bool = False
+    ) -> None:
         self._parts, self.y, self.weights, self.start = (X, beside), y, weights, start
-        self._scratch, self._compiled = True, False
+        self._scratch, self._compiled = True, compiled
 
     @cached_property
     def X(self) -> Float:
@@ -197,5 +199,5 @@ class ExtendedBlock(DenseBlock):
             return super().centre(codes, n_classes)  # rows of weight 0 may hold NaN
         (n, d), centred = self.shape, None
         if n >= max(SAMPLE, d) and n * d > _FEW_ENTRIES:
-            centred = one_class_centred(*self._parts, self.weights)
+            centred = one_class_centred(*self._parts, self.weights, self._compiled)
         return FewCentred(self.X, self.weights) if centred is None else centred
