@@ -332,7 +332,9 @@ def _solve(equations: NormalEquations, metric: Metric, alpha: float, targets: An
     cross = equations.cross.T[targets]
     coef = metric.solve(cross)
     coef += metric.solve(cross - _normal_product(equations, coef, alpha))  # one step of refinement
-    if metric.singular:
+    if metric.singular and metric.complete:
+        coef[:, equations.column_squares == 0.0] = 0.0  # no other direction is left out
+    elif metric.singular:
         coef = _minimum_norm(equations.scatter.matrix(), coef, metric.rank)
     return coef
 
