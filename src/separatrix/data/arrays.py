@@ -104,6 +104,10 @@ class MemorySource(Source):
     def blocks(self) -> Iterator[Block]:
         return self._cut(self._rows_per_block)
 
+    def _only_piece(self, rows: int | None) -> Block | None:
+        size = self._rows_per_block if rows is None else min(rows, self._rows_per_block)
+        return next(self._cut(size)) if 0 < self.n_rows <= size else None
+
     def _cut(self, size: int) -> Iterator[Block]:
         for start in range(0, self.n_rows, size):
             rows = slice(start, min(start + size, self.n_rows))

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Centred, Codes, Entries, Float, StoredBlock
-from separatrix.data.centred.dense_rows import SortedCentred, StreamedCentred, rows_at, scratch_rows, sweepable
-from separatrix.data.centred.one_class import one_class_centred
+from separatrix.data.centred.dense_rows import SAMPLE, SortedCentred, StreamedCentred, rows_at, scratch_rows, sweepable
+from separatrix.data.centred.one_class import FewCentred, one_class_centred
 from separatrix.data.source import in_parallel, ordered
 from separatrix.lazy import compiled_pays
 
@@ -29,6 +29,8 @@ _PART, _SHARED = 1 << 20, 1 << 22
 _FEW_PRODUCTS, _MANY_COLUMNS = 12, 24
 # Sums of a column by so few classes are a product of matrices: every entry waits for the one before it otherwise.
 _FEW_SUMS = 8
+# Entries whose copy costs less than to go through them in pieces.
+_FEW_ENTRIES = 1 << 13
 
 
 class DenseBlock(StoredBlock):
@@ -130,7 +132,7 @@ class DenseBlock(StoredBlock):
         return SortedCentred(self.X, codes, n_classes, self.weights, self._scratch)
 
     def join(self, columns: Float) -> DenseBlock:
-        return ExtendedBlock(self.X, columns, self.y, self.weights, self.start)
+        return ExtendedBlock(self.X, columns, self.y, self.weights, self.start, self._compiled)
 
     def class_sums(self, codes: Codes, n_classes: int) -> Float:
         floats, tall = self.X.dtype in (np.float64, np.float32), self.X.flags.c_contiguous
@@ -196,9 +198,11 @@ class PickedBlock(DenseBlock):
 class ExtendedBlock(DenseBlock):
     """Rows of an array with further columns beside them; their second moments need no copy of all of them."""
 
-    def __init__(self, X: NDArray[Any], beside: Float, y: Any, weights: Float | None, start: int) -> None:
+    def __init__(
+        self, X: NDArray[Any], beside: Float, y: Any, weights: Float | None, start: int, compiled: bool = False
+    ) -> None:
         self._parts, self.y, self.weights, self.start = (X, beside), y, weights, start
-        self._scratch, self._compiled = True, False
+        self._scratch, self._compiled = True, compiled
 
     @cached_property
     def X(self) -> Float:
@@ -216,5 +220,9 @@ class ExtendedBlock(DenseBlock):
         return len(X), X.shape[1] + beside.shape[1]
 
     def centre(self, codes: Codes, n_classes: int) -> Centred:
-        centred = one_class_centred(*self._parts, self.weights) if n_classes == 1 else None
-        return super().centre(codes, n_classes) if centred is None else centred
+        if n_classes > 1 or not self.n or not (self.weights is None or self.weights.all()):
+            return super().centre(codes, n_classes)  # rows of weight 0 may hold NaN
+        (n, d), centred = self.shape, None
+        if n >= max(SAMPLE, d) and n * d > _FEW_ENTRIES:
+            centred = one_class_centred(*self._parts, self.weights, self._compiled)
+        return FewCentred(self.X, self.weights) if centred is None else centred

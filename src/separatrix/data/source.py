@@ -249,6 +249,10 @@ class Source(ABC):
         """The same, of at most `rows` rows each."""
         return cut_finer(self._pieces(), rows)
 
+    def _only_piece(self, rows: int | None) -> Block | None:
+        """All rows, where they are known to be one piece of no more than `rows` rows."""
+        return None
+
     def _block_of(self, piece: Block) -> Block:
         """A piece as a block; runs in the worker."""
         return piece
@@ -314,6 +318,10 @@ class Source(ABC):
         if self.engine is not None:
             self.count_pass()
             total = self.engine.reduce(self, map_fn, merge, rows)
+        elif (piece := self._only_piece(rows)) is not None:  # as `share` has it, which takes as long as a small sum
+            self.count_pass()
+            with np.errstate(invalid="ignore", over="ignore"), one_blas_thread(), self.within_memory():
+                total = map_fn(self._block_of(piece))
         else:
             merged = Merged(merge)
             self.share(lambda at, block: merged.add(at, map_fn(block)), rows)

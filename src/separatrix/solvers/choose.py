@@ -17,6 +17,8 @@ _ROWS_PRODUCT, _ARRAY_ENTRY, _ARRAY_TARGET, _ENTRY_AFAR = 0.014, 0.45, 0.05, 0.6
 # several, per row and target, which vectors of a number per row cost however few the columns are, per step.
 _TALL_COPY, _TALL_PRODUCT, _TALL_ENTRY, _TALL_ENTRIES, _TALL_ROW, _TALL_STEP = 1.3, 0.025, 0.12, 0.6, 5.0, 30e3
 _CACHED = 1 << 22
+# From so many entries on the closed form of more rows than columns has compiled loops; what its entries take a step longer.
+_TILED, _TILED_COPY, _TILED_PRODUCT, _ENTRY_NEARBY = 1 << 20, 1.0, 0.0105, 0.2
 # Entries of an array with few rows from which on a centred copy of it, to keep, costs more than it is worth.
 _WORTH_COPYING = 1 << 16
 # From this share of stored entries on a sparse matrix is a dense one.
@@ -89,11 +91,13 @@ def affordable_steps(n_rows: int, n_features: int, entries: int | None, n_target
     if entries is None:
         size = n_rows * n_features
         afar = _ENTRY_AFAR if size > _CACHED else 0.0
+        nearby = max(afar, _ENTRY_NEARBY if size >= _TILED else 0.0)
         if n_rows < n_features:
             return _ROWS_PRODUCT * smaller * size / ((_ARRAY_ENTRY + _ARRAY_TARGET * n_targets + afar) * size + _STEP)
         entry = _TALL_ENTRY if n_targets == 1 else _TALL_ENTRIES + _ARRAY_TARGET * n_targets
-        step = (entry + afar) * size + _TALL_ROW * n_targets * n_rows + _TALL_STEP
-        return (_TALL_COPY + _TALL_PRODUCT * smaller) * size / step
+        step = (entry + nearby) * size + _TALL_ROW * n_targets * n_rows + _TALL_STEP
+        copy, product = (_TILED_COPY, _TILED_PRODUCT) if size >= _TILED else (_TALL_COPY, _TALL_PRODUCT)
+        return (copy + product * smaller) * size / step
     step = n_targets * (_STEP_ENTRY * entries + _STEP_NUMBER * (n_rows + n_features)) + _STEP
     reading = _CLOSED_ENTRY * entries
     if n_rows >= n_features:

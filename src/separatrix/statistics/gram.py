@@ -60,6 +60,16 @@ class NormalEquations:
         """(d,) diagonal of S_xx."""
         return self.scatter.diagonal()
 
+    @cached_property
+    def column_sizes(self) -> Float:
+        """(d,) their square roots."""
+        return np.sqrt(self.column_squares)
+
+    @cached_property
+    def target_sizes(self) -> Float:
+        """(m,) square roots of `target_squares`."""
+        return np.sqrt(self.target_squares)
+
     def without_intercept(self) -> NormalEquations:
         """The same sums about the origin instead of the mean."""
         root, rows = np.sqrt(self.total), None

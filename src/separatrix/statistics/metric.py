@@ -87,7 +87,12 @@ class DenseMetric(Metric):
         scale = np.sqrt(np.maximum(covariance.diagonal(), 0.0)) if standardise else np.ones(self.n_features)
         self._scale = np.where(scale > 0, scale, 1.0)
         cutoff = max(tol * tol, _EPS * self.n_features)
-        factor = _inverse_cholesky(self._correlation(covariance), np.sqrt(cutoff))
+        correlation, varies = self._correlation(covariance), scale > 0
+        # A column that does not vary is no reason for eigenvectors: it is given a length of its own, and then left out.
+        apart = standardise and not varies.all() and not correlation[~varies].any()
+        if apart:
+            correlation[~varies, ~varies] = 1.0
+        factor = _inverse_cholesky(correlation, np.sqrt(cutoff))
         if factor is None:
             values, vectors = np.linalg.eigh(self._correlation(covariance))
             kept = values > cutoff * (1.0 if standardise else max(float(values[-1]), 0.0))
@@ -95,8 +100,9 @@ class DenseMetric(Metric):
             factor = vectors[:, kept] / np.sqrt(values[kept])
             log_values = float(np.log(values[kept]).sum())
         else:
-            self.rank = self.n_features
             log_values = -2.0 * float(np.log(factor.diagonal()).sum())
+            factor = np.ascontiguousarray(factor[:, varies]) if apart else factor
+            self.rank = factor.shape[1]
         self.log_det = log_values + 2.0 * float(np.log(self._scale).sum())
         self.condition = float(np.dot(factor.ravel(), factor.ravel()))
         self.complete = self.rank == int((covariance.diagonal() > 0).sum())

@@ -57,7 +57,7 @@ def rows_at(X: NDArray[Any], which: NDArray[np.intp], out: NDArray[Any] | None =
 def far_from_origin(means: Float, centred: Float) -> bool:
     """Whether the last digits of the means could matter: some column's mean is large against its spread."""
     sample = centred[:: max(1, len(centred) // 64)]
-    spread = np.einsum("ij,ij->j", sample, sample) * (FAR / len(sample))
+    spread = np.einsum("ij,ij->j", sample, sample) * (FAR / max(1, len(sample)))
     return bool((np.square(means).max(axis=0, initial=0.0) > spread).any())
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.block import Centred, Float
-from separatrix.data.centred.dense_rows import FAR, NEAR, PIECE, SAMPLE, scratch_rows
+from separatrix.data.centred.dense_rows import FAR, NEAR, PIECE, far_from_origin, scratch_rows
 from separatrix.lazy import compiled_pays
 
 # The first rows, which give a guess of the mean.
@@ -24,8 +24,10 @@ _GUESSED = 64
 _OFF = 10.0
 # Entries of a piece that fit, with its copy, into the nearest large cache.
 _CACHED = 3 << 15
-# Up to so many columns compiled loops are quicker than BLAS, and by so many seconds for a product.
-_NARROW, _SAVED_SECONDS = 40, 5e-11
+# Rows of a piece at least, to be joined.
+_LEAST_ROWS = 128
+# Up to so many columns, and from so many on, compiled loops are quicker than BLAS, and by so many seconds for a product.
+_NARROW, _FILLS_TILES, _SAVED_SECONDS = 40, 56, 1.2e-11
 
 
 class OneClassCentred(Centred):
@@ -33,8 +35,10 @@ class OneClassCentred(Centred):
 
     n_classes = 1
 
-    def __init__(self, X: NDArray[Any], beside: Float, weights: Float | None, guess: Float) -> None:
-        self._parts, self._weights = (X, beside), weights
+    def __init__(
+        self, X: NDArray[Any], beside: Float, weights: Float | None, guess: Float, compiled: bool = False
+    ) -> None:
+        self._parts, self._weights, self._compiled = (X, beside), weights, compiled
         product = self._product(guess)
         sums, self.counts = product[-1, :-1], product[-1, -1:].copy()
         shift = sums / self.counts
@@ -53,9 +57,11 @@ class OneClassCentred(Centred):
     def _product(self, guess: Float) -> Float:
         X, width = self._parts[0], len(guess) + 1
         floats = X.dtype in (np.float64, np.float32)
-        if width <= _NARROW and floats and compiled_pays(_SAVED_SECONDS * width * X.size):
-            return self._narrow_product(guess)
-        return self._wide_product(guess)
+        if not (floats and (width <= _NARROW or width >= _FILLS_TILES)):
+            return self._wide_product(guess)
+        if not (self._compiled or compiled_pays(_SAVED_SECONDS * width * X.size)):
+            return self._wide_product(guess)
+        return self._narrow_product(guess) if width <= _NARROW else self._tiled_product(guess)
 
     def _narrow_product(self, guess: Float) -> Float:
         kernels = import_module("separatrix.kernels.lines.narrow_rows")  # numba takes a while to import
@@ -75,6 +81,25 @@ class OneClassCentred(Centred):
                 rows[...] = X[at]
                 kernels.add_products(rows, beside[at], weights[at], guess, lines, total)
         return total[:width, :width]
+
+    def _tiled_product(self, guess: Float) -> Float:
+        kernels = import_module("separatrix.kernels.products.grams")  # numba takes a while to import
+        (X, beside), (n, d), joined = self._parts, self._parts[0].shape, len(guess)
+        size = min(n, max(_LEAST_ROWS, _CACHED // joined))
+        rooms, width, filled, grams = kernels.room_for(1, joined)
+        sums, product = np.zeros((1, joined)), np.empty((joined + 1, joined + 1))
+        one, room = np.zeros(size, dtype=np.intp), scratch_rows(size, joined)
+        for start in range(0, n, size):
+            at = slice(start, min(start + size, n))
+            rows = room[: at.stop - start]
+            rows[:, :d], rows[:, d:] = X[at], beside[at]
+            weights = np.empty(0) if self._weights is None else self._weights[at]
+            kernels.add_grams(rows, one[: len(rows)], weights, guess[None], one[:1], sums, rooms, width, filled, grams)
+        found = np.empty((1, joined, joined))
+        kernels.finish(rooms, width, filled, grams, np.zeros((1, 0, joined)), found)
+        product[:-1, :-1], product[-1, :-1], product[:-1, -1] = found[0], sums[0], sums[0]
+        product[-1, -1] = n if self._weights is None else self._weights.sum()
+        return product
 
     def _wide_product(self, guess: Float) -> Float:
         (X, beside), weights = self._parts, self._weights
@@ -116,10 +141,44 @@ class OneClassCentred(Centred):
         return rows if self._weights is None else rows * np.sqrt(self._weights)[:, None]
 
 
-def one_class_centred(X: NDArray[Any], beside: Float, weights: Float | None) -> Centred | None:
-    """Rows [x, y] less their mean; ``None`` where there are few, or single numbers do not hold their means."""
-    if len(X) < max(SAMPLE, X.shape[1] + beside.shape[1]) or not (weights is None or weights.all()):
-        return None  # rows of weight 0 may hold NaN
+class FewCentred(Centred):
+    """Few rows of one class in an array of their own, less their mean; two numbers where one does not hold it."""
+
+    n_classes = 1
+
+    def __init__(self, rows: Float, weights: Float | None) -> None:
+        sums = np.ones(len(rows)) if weights is None else weights
+        total = sums.sum()
+        with np.errstate(invalid="ignore", over="ignore"):  # NaN and inf are found later, and named
+            high = (np.dot(sums, rows) / total)[None]
+            rows -= high
+            if far_from_origin(high, rows):
+                low = (np.dot(sums, rows) / total)[None]
+                rows -= low
+            else:
+                low = np.zeros_like(high)
+        if weights is not None:
+            rows *= np.sqrt(weights)[:, None]
+        self.counts, self.mean_high, self.mean_low, self._rows = total[None], high, low, rows
+
+    def scatter(self) -> Float:
+        return np.dot(self._rows.T, self._rows)
+
+    def scatter_of(self, k: int) -> Float:
+        return self.scatter()
+
+    def squares(self) -> Float:
+        return np.einsum("ij,ij->j", self._rows, self._rows)[None]
+
+    def rows(self) -> Float:
+        return self._rows
+
+    def rows_of(self, k: int) -> Float:
+        return self._rows
+
+
+def one_class_centred(X: NDArray[Any], beside: Float, weights: Float | None, compiled: bool = False) -> Centred | None:
+    """Rows [x, y] less their mean; ``None`` where they are few, or single numbers do not hold their means."""
     some = np.concatenate([X[:_GUESSED], beside[:_GUESSED]], axis=1, dtype=np.float64)
     guess = np.add.reduce(some) / len(some)
     some -= guess
@@ -128,7 +187,7 @@ def one_class_centred(X: NDArray[Any], beside: Float, weights: Float | None) -> 
         return None
     if (squares <= NEAR * spread).all():
         guess = np.zeros_like(guess)
-    centred = OneClassCentred(X, beside, weights, guess)
+    centred = OneClassCentred(X, beside, weights, guess, compiled)
     if centred.off(_OFF):  # the first rows are not like the others
-        centred = OneClassCentred(X, beside, weights, centred.mean_high[0])
+        centred = OneClassCentred(X, beside, weights, centred.mean_high[0], compiled)
     return None if centred.far_from_origin() else centred

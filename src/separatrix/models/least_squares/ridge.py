@@ -236,7 +236,7 @@ class Ridge(FromFormula, StepCount, WithPosterior):
     def _iterative(self, source: Source) -> tuple[float, int | None, str] | None:
         if isinstance(self.alpha, str) or self.positive:
             return None
-        penalised = bool(np.all(np.asarray(self.alpha) > 0))
+        penalised = self.alpha > 0 if isinstance(self.alpha, float | int) else bool(np.all(np.asarray(self.alpha) > 0))
         method = method_for(self.solver, source, penalised)
         if method != "gram":  # a step takes longer for several targets
             method = method_for(self.solver, source, penalised, number_of_targets(source))

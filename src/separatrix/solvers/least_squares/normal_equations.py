@@ -23,6 +23,7 @@ to rounding. A matrix does not establish a rank: columns that agree in seven dig
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,13 +106,14 @@ class LeastSquaresSolution:
 
 @dataclass(frozen=True)
 class _Part:
-    """The targets of one penalty."""
+    """The targets of one penalty; `value` is F at the published coefficients."""
 
     coef: Float
     coef_before_rounding: Float
     rank: int
     complete: bool
     condition: float
+    value: float
     gap: float
     gap_before_rounding: float
     stationarity: float
@@ -119,15 +121,20 @@ class _Part:
 
 def solve_ridge(equations: NormalEquations, alpha: Float, dtype: np.dtype[Any] = DOUBLE) -> LeastSquaresSolution:
     """The ridge answer for one penalty per target (m,), rounded to the type it will be published in."""
-    d, m = equations.cross.shape
-    coef, wide, parts = np.empty((m, d)), np.empty((m, d)), []
-    by_rows = equations.scatter.thin
-    for penalty in np.unique(alpha) if m > 1 else alpha:
-        targets = alpha == penalty
-        part = (_part_of_rows if by_rows else _part_of_matrix)(equations, float(penalty), targets, dtype)
-        coef[targets], wide[targets] = part.coef, part.coef_before_rounding
-        parts.append(part)
-    value = objective(equations, coef, alpha)
+    solve, by_rows = _part_of_matrix, equations.scatter.thin
+    if by_rows:
+        solve = _part_of_rows
+    if (alpha == alpha[0]).all():
+        parts = [solve(equations, float(alpha[0]), slice(None), dtype)]
+        coef, wide = parts[0].coef, parts[0].coef_before_rounding
+    else:
+        coef, wide, parts = np.empty(equations.cross.T.shape), np.empty(equations.cross.T.shape), []
+        for penalty in np.unique(alpha):
+            targets = alpha == penalty
+            part = solve(equations, float(penalty), targets, dtype)
+            coef[targets], wide[targets] = part.coef, part.coef_before_rounding
+            parts.append(part)
+    value = sum(part.value for part in parts)
     extra, method = rounding_of_intercept(equations, coef, dtype), "Newton decrement of the normal equations"
     gap, before = (sum(getattr(part, name) for part in parts) for name in ("gap", "gap_before_rounding"))
     rank = min(part.rank for part in parts)
@@ -162,27 +169,30 @@ def _part_of_matrix(equations: NormalEquations, alpha: float, targets: Any, dtyp
         metric = ridge_metric(equations, alpha)
         coef = _solve(equations, metric, alpha, targets)
     off = _unit(equations) * len(coef.T) * metric.condition
-    slack = 1.0 / np.sqrt(1.0 - off) if off < _PROVES else np.inf
-    gaps, residual, enough = [], coef, _EXACT_FITTED * float(equations.target_squares[targets].sum())
+    slack = 1.0 / math.sqrt(1.0 - off) if off < _PROVES else math.inf
+    cross, size = equations.cross.T[targets], float(equations.target_squares[targets].sum())
+    gaps, residual, enough = [], coef, _EXACT_FITTED * size
     for held in _as_published(coef, dtype):
-        residual = equations.cross.T[targets] - _normal_product(equations, held, alpha)
+        residual = cross - _normal_product(equations, held, alpha)
         lengths = row_lengths(metric.half(residual))
-        rough = metric.rough_bound(_rough_rounding(equations, held, alpha, targets))
-        gap = float(np.square(slack * (lengths + rough)).sum())
+        rough = slack * (lengths + metric.rough_bound(_rough_rounding(equations, held, alpha, targets)))
+        gap = float(rough @ rough)
         if not gap <= enough:
-            noise = metric.half_bound(rounding_of_gradient(equations, held, alpha, targets))
-            gap = float(np.square(slack * (lengths + noise)).sum())
+            noise = slack * (lengths + metric.half_bound(rounding_of_gradient(equations, held, alpha, targets)))
+            gap = float(noise @ noise)
         gaps.append(gap)
+    # wᵀ(S + αI)w = (c − r)ᵀw
+    value = max(size - float(np.vdot(cross + residual, held)), _penalty(alpha, held))
     stationarity = 2.0 * float(np.abs(residual).max(initial=0.0))
-    return _Part(held, coef, metric.rank, metric.complete, metric.condition, gaps[-1], gaps[0], stationarity)
+    return _Part(held, coef, metric.rank, metric.complete, metric.condition, value, gaps[-1], gaps[0], stationarity)
 
 
 def _part_of_rows(equations: NormalEquations, alpha: float, targets: Any, dtype: np.dtype[Any]) -> _Part:
     assert equations.target_rows is not None
     A, t = equations.scatter.rows, equations.target_rows[:, targets]
-    sizes = np.sqrt(equations.column_squares)
+    sizes = equations.column_sizes
     u = unit_of_rows(equations)
-    value = float(np.square(t).sum())
+    enough = _EXACT_FITTED * float(np.vdot(t, t))
     for careful in (False, True):
         factor = row_factor(A, alpha, careful, equations.rounding)
         coef, dual = factor.with_dual(t)
@@ -197,14 +207,15 @@ def _part_of_rows(equations: NormalEquations, alpha: float, targets: Any, dtype:
                 roots = np.linalg.norm(rows - alpha * dual, axis=0) + off + u * alpha * lengths
                 roots = np.hypot(roots, np.sqrt(alpha) * (apart + u * lengths * np.linalg.norm(sizes)))
                 gap = float(np.square(roots).sum())
-            if not gap <= _EXACT_FITTED * value:
+            if not gap <= enough:
                 noise = u * np.linalg.norm(rows, axis=0)[:, None] * sizes + 4.0 * EPS * alpha * np.abs(held)
                 gap = min(gap, float(np.square(factor.lengths(residual, noise) + off).sum()))
             gaps.append(gap)
-        if gaps[0] <= _EXACT_FITTED * value or len(A) >= A.shape[1] or alpha == 0:
+        if gaps[0] <= enough or len(A) >= A.shape[1] or alpha == 0:
             break
+    value = float(np.square(rows).sum()) + _penalty(alpha, held)
     stationarity = 2.0 * float(np.abs(residual).max(initial=0.0))
-    return _Part(held, coef, factor.rank, factor.complete, factor.condition, gaps[-1], gaps[0], stationarity)
+    return _Part(held, coef, factor.rank, factor.complete, factor.condition, value, gaps[-1], gaps[0], stationarity)
 
 
 def ridge_metric(equations: NormalEquations, penalty: float) -> Metric:
@@ -218,11 +229,12 @@ def _error(equations: NormalEquations, coef: Float, condition: float) -> float:
 
     Reference: Golub and Van Loan, section 5.3.8.
     """
-    fitted = float(np.linalg.norm(coef * np.sqrt(equations.column_squares)))
+    parts = coef * equations.column_sizes
+    fitted = math.sqrt(np.vdot(parts, parts))
     if not fitted:
         return 0.0
     size = equations.residual_squares(coef) if equations.scatter.thin else equations.target_squares
-    ratio = min(_LARGEST_RATIO, float(np.sqrt(size.sum())) / fitted)
+    ratio = min(_LARGEST_RATIO, math.sqrt(size.sum()) / fitted)
     if equations.scatter.thin:
         return EPS * equations.rounding * (np.sqrt(condition) + condition * ratio)
     return EPS * condition * (1.0 + ratio)
@@ -230,8 +242,13 @@ def _error(equations: NormalEquations, coef: Float, condition: float) -> float:
 
 def objective(equations: NormalEquations, coef: Float, alpha: Float) -> float:
     """F(w), summed over the targets."""
-    penalty = sum(float(a) * float(np.dot(w, w)) for a, w in zip(alpha, coef, strict=True) if a > 0)
+    penalty = sum(_penalty(float(a), w) for a, w in zip(alpha, coef, strict=True))
     return float(equations.residual_squares(coef).sum()) + penalty
+
+
+def _penalty(alpha: float, coef: Float) -> float:
+    """α‖w‖²; without a penalty the squares may overflow."""
+    return alpha * float(np.vdot(coef, coef)) if alpha > 0 else 0.0
 
 
 def _unit(equations: NormalEquations) -> float:
@@ -255,15 +272,15 @@ def _absolute_product(equations: NormalEquations, coef: Float, alpha: float) -> 
 
 def rounding_of_gradient(equations: NormalEquations, coef: Float, alpha: float, targets: Any) -> Float:
     """How far c − (S+αI)w can be from the truth, entry by entry."""
-    spread = np.outer(np.sqrt(equations.target_squares[targets]), np.sqrt(equations.column_squares))
+    spread = np.outer(equations.target_sizes[targets], equations.column_sizes)
     return _unit(equations) * (spread + _absolute_product(equations, coef, alpha))
 
 
 def _rough_rounding(equations: NormalEquations, coef: Float, alpha: float, targets: Any) -> Float:
     """The same from |S_jk| ≤ √(S_jj S_kk): looser, but no product with a matrix."""
-    sizes = np.sqrt(equations.column_squares)
-    spread = (np.sqrt(equations.target_squares[targets]) + np.abs(coef) @ sizes)[:, None] * sizes
-    return _unit(equations) * (spread + alpha * np.abs(coef))
+    sizes, magnitudes = equations.column_sizes, np.abs(coef)
+    spread = (equations.target_sizes[targets] + magnitudes @ sizes)[:, None] * sizes
+    return _unit(equations) * (spread + alpha * magnitudes)
 
 
 def rounding_of_value(equations: NormalEquations, coef: Float) -> float:
@@ -277,7 +294,7 @@ def rounding_of_value(equations: NormalEquations, coef: Float) -> float:
 
 def _rounding_of_rows(equations: NormalEquations, coef: Float, targets: Any = slice(None)) -> Float:
     """(m,) how far the rows t − Aw can be from the truth, ‖p‖ above."""
-    sizes = np.sqrt(equations.target_squares[targets]) + np.abs(coef) @ np.sqrt(equations.column_squares)
+    sizes = equations.target_sizes[targets] + np.abs(coef) @ equations.column_sizes
     return unit_of_rows(equations) * sizes
 
 
@@ -289,10 +306,11 @@ def unit_of_rows(equations: NormalEquations) -> float:
 def rounding_of_intercept(equations: NormalEquations, coef: Float, dtype: np.dtype[Any]) -> float:
     """What F gains because b is rounded: n times the square of its error. Means are as exact as the values they are of."""
     step = 4.0 * float(np.finfo(dtype).eps)
-    x_size = np.abs(equations.x_mean) + EPS / step * np.sqrt(equations.column_squares / equations.total)
-    y_size = np.abs(equations.y_mean) + EPS / step * np.sqrt(equations.target_squares / equations.total)
+    part = EPS / (step * math.sqrt(equations.total))
+    x_size = np.abs(equations.x_mean) + part * equations.column_sizes
+    y_size = np.abs(equations.y_mean) + part * equations.target_sizes
     error = step * (y_size + np.abs(coef) @ x_size)
-    return equations.total * float(np.square(error).sum())
+    return equations.total * float(error @ error)
 
 
 def _refined(equations: NormalEquations, metric: Metric, alpha: float, targets: Any) -> Float | None:
@@ -314,7 +332,9 @@ def _solve(equations: NormalEquations, metric: Metric, alpha: float, targets: An
     cross = equations.cross.T[targets]
     coef = metric.solve(cross)
     coef += metric.solve(cross - _normal_product(equations, coef, alpha))  # one step of refinement
-    if metric.singular:
+    if metric.singular and metric.complete:
+        coef[:, equations.column_squares == 0.0] = 0.0  # no other direction is left out
+    elif metric.singular:
         coef = _minimum_norm(equations.scatter.matrix(), coef, metric.rank)
     return coef
 

@@ -20,6 +20,7 @@ units that is too much. The others add up to τ = Σ‖a_k‖², so that the Sch
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 
@@ -48,7 +49,7 @@ _FEW_MISSING, _WORK = 8, 64
 
 def unit(size: float) -> float:
     """Relative rounding of a sum of `size` terms."""
-    return EPS * (32.0 + 2.0 * float(np.sqrt(size)))
+    return EPS * (32.0 + 2.0 * math.sqrt(size))
 
 
 class RowFactor(ABC):
