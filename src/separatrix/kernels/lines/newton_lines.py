@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
+from separatrix.kernels.gaps import gap_at
 from separatrix.kernels.lines.logistic_lines import logistic_lines
 
 HALVINGS = 40
 # A point whose gap is below this share of the target needs no further step; tolerances below the second ask for last digits.
 FAR_BELOW, LAST_DIGITS = 1e-3, 1e-7
 _EPS = float(np.finfo(np.float64).eps)
-_ROUNDING = 32.0 * _EPS
 _FAST = {"reassoc", "contract"}
 
 
@@ -67,29 +67,6 @@ def solve(L: Any, x: Any) -> None:
         x[j] /= L[j, j]
         for k in range(j):
             x[k] -= x[j] * L[j, k]
-
-
-@compiled(fastmath=_FAST, error_model="numpy")
-def _gap(value: Any, sums: Any, gradient: Any, border: Any, quadratic: Any, held: Any, total: Any, size: Any) -> Any:
-    """The bound of `proof` in rows.py, or F where that is less."""
-    _, squares, _, _, bend = sums
-    noise = _ROUNDING * np.sqrt(squares * total)
-    shift, bent, missed = 0.0, 0.0, 0.0
-    if held < len(gradient):
-        slope = gradient[held]
-        shift = slope / bend if bend > 0.0 else np.inf
-        if not abs(shift) < 1.0:
-            return value
-        missed = noise / bend + 4.0 * _ROUNDING * abs(shift)
-        bent = 1.01 * abs(shift * slope) + 101.0 * noise * noise / bend
-    error = _ROUNDING * np.sqrt(squares) + missed * np.sqrt(total)
-    length = 0.0
-    for j in range(held):
-        left = gradient[j] - shift * border[j]
-        length += left * left / quadratic[j]
-    length = np.sqrt(length) + error * np.sqrt(size)
-    gap = 0.5 * length * length + bent + _ROUNDING * abs(value)
-    return gap if gap < value else value
 
 
 @compiled(fastmath=_FAST, error_model="numpy")
@@ -170,7 +147,7 @@ def newton_lines(
             if halvings < HALVINGS:
                 continue
             return value, sums, size, taken, passes, True
-        next_gap = _gap(next_value, next_sums, next_gradient, next_border, quadratic, held, total, size)
+        next_gap = gap_at(next_value, next_sums, next_gradient, next_border, quadratic, held, total, size)
         if last:
             better = next_gap < gap
             if asked:  # the bound may be all rounding already, while the gradient still falls
