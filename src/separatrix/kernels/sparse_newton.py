@@ -85,6 +85,13 @@ def sparse_derivatives(
     return loss, squares, steepest, slopes, total
 
 
+@compiled()
+def mark(indices: Any, seen: Any) -> None:
+    """`seen` is true of the columns that have an entry."""
+    for p in range(len(indices)):
+        seen[np.uint64(indices[p])] = True
+
+
 @compiled(fastmath=_FAST)
 def weighted_size(data: Any, indices: Any, indptr: Any, weights: Any, quadratic: Any) -> Any:
     """Σ_ij s_i x_ij²/q_j."""

@@ -13,7 +13,7 @@ import numpy as np
 from separatrix.kernels import compiled
 from separatrix.kernels.dual_logistic import sweep
 from separatrix.kernels.gaps import gap_at
-from separatrix.kernels.sparse_newton import conjugate_gradients, sparse_derivatives
+from separatrix.kernels.sparse_newton import conjugate_gradients, sparse_derivatives, weighted_size
 from separatrix.kernels.sparse_rows import add_transposed
 
 _HALVINGS, _MOST_PRODUCTS = 40, 200
@@ -23,6 +23,8 @@ _LEAST_LEFT, _MOST_LEFT = 1e-4, 0.1
 _BELOW = 0.1
 # Sweeps per step, and the share of the gap that they may leave.
 SWEEPS, _GAIN = 3, 0.3
+# A sum of positive terms times this is no less than the exact one.
+_NO_LESS = 1.0001
 _EPS = float(np.finfo(np.float64).eps)
 _FAST = {"reassoc", "contract"}
 
@@ -118,7 +120,6 @@ def sparse_steps(
     ones: Any,
     total: Any,
     quadratic: Any,
-    size: Any,
     tol: Any,
     unit: Any,
     energy: Any,
@@ -127,8 +128,9 @@ def sparse_steps(
     gradient: Any,
     border: Any,
     trail: Any,
-) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """(F, (Σ s ℓ, Σ s a², max |η|, Σ s h), g̃ᵀD⁻¹g̃ where the last step began, steps, passes, whether none led on).
+) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
+    """(F, (Σ s ℓ, Σ s a², max |η|, Σ s h), Σ_ij s x_ij²/q_j or more, g̃ᵀD⁻¹g̃ where the last step began, steps, passes, whether
+    none led on).
 
     θ moves in its place, until the gap is at most `tol` times max(`unit`, F) or the rows of `trail` (steps + 1, 2) are used
     up, which take F and the gap of every point; `gradient` takes g and `border` (d,) Σ s h x. Without an intercept sweeps
@@ -148,7 +150,7 @@ def sparse_steps(
             inverse[j] = 1.0 / quadratic[j]
     value, gap, promise, t, halvings = np.inf, np.inf, 0.0, 1.0, 0
     facts = (0.0, 0.0, 0.0, 0.0)
-    taken, passes, by_sweeps = -1, 0, False
+    taken, passes, by_sweeps, size = -1, 0, False, 0.0
     while True:
         for j in range(len(theta)):
             moved[j] = w[j] if by_sweeps else theta[j] + t * step[j]
@@ -156,32 +158,38 @@ def sparse_steps(
             data, indices, indptr, signs, weights, offset, ones, quadratic, moved, next_gradient, next_bends, next_sums
         )
         passes += 1
+        if taken < 0:
+            if len(offset) > 0 or np.any(theta):
+                size = weighted_size(data, indices, indptr, weights, quadratic)
+            else:
+                for j in range(d):
+                    size += _NO_LESS * 4.0 * next_sums[j, 2] / quadratic[j]  # h is ¼ in every row
         too_high = not next_value <= value + 1e-4 * t * promise + 4.0 * _EPS * abs(value)
         if taken >= 0 and not by_sweeps and too_high:
             t, halvings = 0.5 * t, halvings + 1
             if halvings < _HALVINGS:
                 continue
-            return value, facts, energy, taken, passes, True
+            return value, facts, size, energy, taken, passes, True
         next_gap = gap_at(next_value, next_facts, next_gradient, next_sums[:, 1], quadratic, d, total, size)
         if by_sweeps and not next_gap <= _GAIN * min(gap, value):
             sweeping = False  # the steps below go on from the point before
         else:
             if taken >= 0 and not by_sweeps and next_value >= value and not next_gap < 0.5 * gap:
-                return value, facts, energy, taken, passes, True  # rounding is all that is left
+                return value, facts, size, energy, taken, passes, True  # rounding is all that is left
             theta[:], gradient[:], border[:] = moved, next_gradient, next_sums[:, 1]
             bends, next_bends, sums, next_sums = next_bends, bends, next_sums, sums
             value, gap, facts, taken = next_value, next_gap, next_facts, taken + 1
             alpha[:] = fresh
             trail[taken, 0], trail[taken, 1] = value, gap
             if gap <= tol * max(unit, abs(value)) or not np.isfinite(value) or taken + 1 == len(trail):
-                return value, facts, energy, taken, passes, False
+                return value, facts, size, energy, taken, passes, False
         by_sweeps = sweeping
         if by_sweeps:
             seed = _swept(data, indices, indptr, signs, s, offset, inverse, order, seed, fresh, w)
             passes += SWEEPS
             continue
         if not facts[3] > 0.0:
-            return value, facts, energy, taken, passes, True
+            return value, facts, size, energy, taken, passes, True
         before, energy = energy, _reduced(gradient, sums, quadratic, ones, facts[3], diagonal, reduced)
         # Where weights differ by 10¹⁶, the step before may have begun where g̃ was exactly 0 and moved the intercept alone.
         left = min(max(energy / before, _LEAST_LEFT), _MOST_LEFT) if before > 0.0 else _MOST_LEFT

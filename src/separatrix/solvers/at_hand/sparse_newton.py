@@ -37,41 +37,40 @@ _NOTHING = np.empty(0)
 
 @dataclass(frozen=True)
 class _Sparse:
-    """The three arrays of X without its empty columns, (d,) which those are that it has, q, and Σ_ij s x_ij²/q_j."""
+    """The three arrays of X without its empty columns, (d,) which those are that it has, and q."""
 
     rows: RowsAtHand
     arrays: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
     columns: NDArray[np.intp]
     ones: bool
     quadratic: Float
-    size: float
 
     @classmethod
     def of(cls, problem: LinearProblem) -> _Sparse:
-        from separatrix.kernels.sparse_newton import weighted_size  # numba takes a while to import
+        from separatrix.kernels.sparse_newton import mark  # numba takes a while to import
 
         rows = RowsAtHand.of(problem)
         stored = rows.block.sparse_rows()
         assert stored is not None, "the rows are not sparse"
         (data, indices, indptr), ones = stored
         seen = np.zeros(len(problem.scale), dtype=bool)
-        seen[indices] = True
+        mark(indices, seen)
         columns = np.flatnonzero(seen)
         if len(columns) < len(seen):
             place = np.cumsum(seen, dtype=indices.dtype) - indices.dtype.type(1)
             indices = place[indices]
         quadratic = problem.objective.penalty.quadratic[0, columns]
-        size = weighted_size(data, indices, indptr, _or_empty(rows.weights), quadratic)
-        return cls(rows, (data, indices, indptr), columns, ones, quadratic, float(size))
+        return cls(rows, (data, indices, indptr), columns, ones, quadratic)
 
 
 @dataclass(frozen=True)
 class SparseState(State):
-    """The sums at the point; (d,) Σ s h x; g̃ᵀD⁻¹g̃ where the last step began."""
+    """The sums at the point; (d,) Σ s h x; at least Σ_ij s x_ij²/q_j; g̃ᵀD⁻¹g̃ where the last step began."""
 
     sparse: _Sparse
     at: SummedLosses
     border: Float
+    size: float
     energy: float
 
 
@@ -96,7 +95,7 @@ def _moved(
     at_once = 1 + _AT_ONCE // (_READ * (1 + len(sparse.arrays[0]) + len(theta)))
     gradient, border = np.empty(len(theta)), np.empty(len(sparse.quadratic))
     trail = np.empty((1 + max(0, min(budget.left, at_once)), 2))
-    value, sums, energy, taken, passes, stuck = sparse_steps(
+    value, sums, size, energy, taken, passes, stuck = sparse_steps(
         *sparse.arrays,
         rows.signs,
         _or_empty(rows.weights),
@@ -104,7 +103,6 @@ def _moved(
         sparse.ones,
         rows.total,
         sparse.quadratic,
-        sparse.size,
         budget.tol,
         objective.unit,
         energy,
@@ -123,7 +121,7 @@ def _moved(
     verdict = Status.UNPROVEN if stuck else None
     passed = tuple((at, gap) for at, gap in trail[int(known) : taken].tolist())
     return SparseState(
-        theta[None, :], evaluation, sparse, at, border, energy, taken=taken, verdict=verdict, passed=passed
+        theta[None, :], evaluation, sparse, at, border, size, energy, taken=taken, verdict=verdict, passed=passed
     )
 
 
@@ -139,7 +137,7 @@ def _bound(problem: LinearProblem, state: SparseState, budget: Budget) -> Sparse
     sparse, d = state.sparse, len(state.sparse.quadratic)
     border, gradient = state.border if sparse.ones else None, state.evaluation.gradient[0, :d]
     with np.errstate(over="ignore"):
-        gap = proof(sparse.rows, state.at, state.value, gradient, border, sparse.quadratic, sparse.size)
+        gap = proof(sparse.rows, state.at, state.value, gradient, border, sparse.quadratic, state.size)
     return replace(state, bound=least_bound(state.trivial, gap))
 
 
