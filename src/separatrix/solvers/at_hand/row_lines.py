@@ -18,7 +18,7 @@ from separatrix.lazy import compiled_pays_by_now
 from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
-from separatrix.solvers.at_hand.rows import RowsAtHand, SummedLosses, proof
+from separatrix.solvers.at_hand.rows import WITHIN, RowsAtHand, SummedLosses, proof
 from separatrix.solvers.bounds import least_bound
 from separatrix.solvers.method import Budget, Method, Start, State
 
@@ -87,7 +87,7 @@ def _moved(
         lines.quadratic,
         lines.held,
         size,
-        budget.tol,
+        WITHIN * budget.tol,
         lines.unit,
         theta,
         gradient,

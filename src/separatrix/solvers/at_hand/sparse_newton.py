@@ -24,7 +24,7 @@ from separatrix.data.block import Float
 from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
-from separatrix.solvers.at_hand.rows import RowsAtHand, SummedLosses, proof
+from separatrix.solvers.at_hand.rows import WITHIN, RowsAtHand, SummedLosses, proof
 from separatrix.solvers.bounds import least_bound
 from separatrix.solvers.method import Budget, Method, Start, State
 
@@ -103,7 +103,7 @@ def _moved(
         sparse.ones,
         rows.total,
         sparse.quadratic,
-        budget.tol,
+        WITHIN * budget.tol,
         objective.unit,
         energy,
         alpha,
