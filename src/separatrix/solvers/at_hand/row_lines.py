@@ -7,7 +7,7 @@ X is read where it lies, in either order and precision. The bound is the closed 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
 from separatrix.solvers.at_hand.rows import WITHIN, RowsAtHand, SummedLosses, proof
-from separatrix.solvers.bounds import least_bound
+from separatrix.solvers.bounds import least_bound, nowhere_negative
 from separatrix.solvers.method import Budget, Method, Start, State
 
 _NOTHING = np.empty(0)
@@ -60,11 +60,9 @@ class RowLines:
 
 @dataclass(frozen=True)
 class LineState(State):
-    """The sums at the point, Σ s h x, and at least Σ_ij s x_ij²/q_j."""
+    """What there is to compute with, and at least Σ_ij s x_ij²/q_j."""
 
     lines: RowLines
-    at: SummedLosses
-    border: Float
     size: float
 
 
@@ -100,15 +98,18 @@ def _moved(
     loss, residual, steepest, _, bend = sums
     slope = float(gradient[lines.held]) if lines.held < p else np.nan  # it belongs to the intercept
     evaluation = Evaluation(value, loss, gradient[None, :], residual, rows.total, steepest=steepest)
-    verdict = Status.UNPROVEN if stuck else None
-    passed = tuple((at, gap) for at, gap in trail[int(known) : taken].tolist())
+    at, held = SummedLosses(loss, residual, steepest, slope, bend), lines.held
+    beside = border[:held] if held < p else None
+    with np.errstate(over="ignore"):
+        gap = proof(rows, at, value, gradient[:held], beside, lines.quadratic[:held], size)
+    bound, verdict = least_bound(nowhere_negative(value), gap), Status.UNPROVEN if stuck else None
+    passed = tuple((value, gap) for value, gap in trail[int(known) : taken].tolist())
     return LineState(
         theta[None, :],
         evaluation,
         lines,
-        SummedLosses(loss, residual, steepest, slope, bend),
-        border,
         size,
+        bound=bound,
         taken=taken,
         verdict=verdict,
         passed=passed,
@@ -120,15 +121,11 @@ def _init(problem: LinearProblem, start: Start, budget: Budget) -> LineState:
 
 
 def _step(problem: LinearProblem, state: LineState, budget: Budget) -> LineState:
-    return _bound(problem, _moved(problem, state.lines, state.theta[0].copy(), state.size, budget, known=True), budget)
+    return _moved(problem, state.lines, state.theta[0].copy(), state.size, budget, known=True)
 
 
 def _bound(problem: LinearProblem, state: LineState, budget: Budget) -> LineState:
-    lines, gradient, held = state.lines, state.evaluation.gradient[0], state.lines.held
-    border = state.border[:held] if held < len(gradient) else None
-    with np.errstate(over="ignore"):
-        gap = proof(lines.rows, state.at, state.value, gradient[:held], border, lines.quadratic[:held], state.size)
-    return replace(state, bound=least_bound(state.trivial, gap))
+    return state  # every point comes with its own
 
 
 LINE_NEWTON = Method("newton", frozenset({"gradient", "hessian", "smooth", "held"}), _init, _step, _bound)

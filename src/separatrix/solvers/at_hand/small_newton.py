@@ -25,7 +25,7 @@ from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.rounding import EPS
 from separatrix.result import Status
 from separatrix.solvers.at_hand.rows import Losses, RowsAtHand, proof
-from separatrix.solvers.bounds import Bound, least_bound
+from separatrix.solvers.bounds import least_bound, nowhere_negative
 from separatrix.solvers.method import Budget, Method, Start, State
 
 _HALVINGS = 40
@@ -89,8 +89,6 @@ class SmallState(State):
 
     columns: _Columns
     at: Losses
-    border: Float
-    """(p,) Σ s h x."""
     size: float
     """At least Σ_ij s x_ij²/q_j."""
     factor: Any = None
@@ -111,7 +109,12 @@ def _state(
         value = at.value + 0.5 * float(pull @ theta)
     problem.source.check_finite(np.asarray(value), gradient)
     evaluation = Evaluation(value, at.value, gradient[None, :], at.residual, columns.rows.total, steepest=at.steepest)
-    return SmallState(theta[None, :], evaluation, columns, at, border, size, factor)
+    held = columns.held
+    beside = border[:held] if held < len(gradient) else None
+    with np.errstate(over="ignore"):
+        gap = proof(columns.rows, at, value, gradient[:held], beside, columns.quadratic[:held], size)
+    bound = least_bound(nowhere_negative(value), gap)
+    return SmallState(theta[None, :], evaluation, columns, at, size, factor, bound=bound)
 
 
 def _init(problem: LinearProblem, start: Start, budget: Budget) -> SmallState:
@@ -122,15 +125,7 @@ def _init(problem: LinearProblem, start: Start, budget: Budget) -> SmallState:
 
 
 def _bound(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallState:
-    return replace(state, bound=least_bound(state.trivial, _gap(state)))
-
-
-def _gap(state: SmallState) -> Bound:
-    columns, gradient = state.columns, state.evaluation.gradient[0]
-    held = columns.held
-    border = state.border[:held] if held < len(gradient) else None
-    with np.errstate(over="ignore"):
-        return proof(columns.rows, state.at, state.value, gradient[:held], border, columns.quadratic[:held], state.size)
+    return state  # every point comes with its own
 
 
 def _factor(state: SmallState) -> Float | None:
@@ -176,7 +171,7 @@ def _step(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallSta
         moved = _state(problem, columns, state.theta[0] + t * step, state.size, factor)
         if moved.value <= state.value + 1e-4 * t * promise + 4.0 * EPS * abs(state.value):
             if (
-                moved.value >= state.value and not _gap(moved).gap < 0.5 * _gap(state).gap
+                moved.value >= state.value and not moved.bound.gap < 0.5 * state.bound.gap
             ):  # rounding is all that is left
                 break
             return moved
@@ -202,8 +197,7 @@ def _polish(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallS
         return state
     gradient = state.evaluation.gradient[0]
     step = -_solved(factor, gradient)
-    point = _state(problem, state.columns, state.theta[0] + step, state.size, factor)
-    moved = _bound(problem, point, budget)
+    moved = _state(problem, state.columns, state.theta[0] + step, state.size, factor)
     if not asked:
         return moved if moved.bound.gap < state.bound.gap else state
     # The bound may be all rounding already, while the gradient still falls.

@@ -25,7 +25,7 @@ from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.result import Status
 from separatrix.solvers.at_hand.rows import WITHIN, RowsAtHand, SummedLosses, proof
-from separatrix.solvers.bounds import least_bound
+from separatrix.solvers.bounds import least_bound, nowhere_negative
 from separatrix.solvers.method import Budget, Method, Start, State
 
 # Where a dual variable begins as a share of its weight.
@@ -65,11 +65,9 @@ class _Sparse:
 
 @dataclass(frozen=True)
 class SparseState(State):
-    """The sums at the point; (d,) Σ s h x; at least Σ_ij s x_ij²/q_j; g̃ᵀD⁻¹g̃ where the last step began."""
+    """At least Σ_ij s x_ij²/q_j; g̃ᵀD⁻¹g̃ where the last step began."""
 
     sparse: _Sparse
-    at: SummedLosses
-    border: Float
     size: float
     energy: float
 
@@ -118,10 +116,13 @@ def _moved(
     loss, residual, steepest, bend = sums
     evaluation = Evaluation(value, loss, gradient[None, :], residual, rows.total, steepest=steepest)
     at = SummedLosses(loss, residual, steepest, float(gradient[-1]), bend)
-    verdict = Status.UNPROVEN if stuck else None
-    passed = tuple((at, gap) for at, gap in trail[int(known) : taken].tolist())
+    beside = border if sparse.ones else None
+    with np.errstate(over="ignore"):
+        gap = proof(rows, at, value, gradient[: len(border)], beside, sparse.quadratic, size)
+    bound, verdict = least_bound(nowhere_negative(value), gap), Status.UNPROVEN if stuck else None
+    passed = tuple((value, gap) for value, gap in trail[int(known) : taken].tolist())
     return SparseState(
-        theta[None, :], evaluation, sparse, at, border, size, energy, taken=taken, verdict=verdict, passed=passed
+        theta[None, :], evaluation, sparse, size, energy, bound=bound, taken=taken, verdict=verdict, passed=passed
     )
 
 
@@ -134,16 +135,11 @@ def _init(problem: LinearProblem, start: Start, budget: Budget) -> SparseState:
 
 
 def _bound(problem: LinearProblem, state: SparseState, budget: Budget) -> SparseState:
-    sparse, d = state.sparse, len(state.sparse.quadratic)
-    border, gradient = state.border if sparse.ones else None, state.evaluation.gradient[0, :d]
-    with np.errstate(over="ignore"):
-        gap = proof(sparse.rows, state.at, state.value, gradient, border, sparse.quadratic, state.size)
-    return replace(state, bound=least_bound(state.trivial, gap))
+    return state  # every point comes with its own
 
 
 def _step(problem: LinearProblem, state: SparseState, budget: Budget) -> SparseState:
-    theta = state.theta[0].copy()
-    return _bound(problem, _moved(problem, state.sparse, theta, budget, state.energy, known=True), budget)
+    return _moved(problem, state.sparse, state.theta[0].copy(), budget, state.energy, known=True)
 
 
 def _settle(problem: LinearProblem, state: SparseState) -> State:
